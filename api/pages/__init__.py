@@ -1,0 +1,1 @@
+"""The pages: server-rendered HTML over the calls that the API makes."""

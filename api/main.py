@@ -1,0 +1,48 @@
+"""The web service."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+
+from api import problems
+from api.pages import routes as pages
+from api.routes import accounts, competitions, health, leaderboard, reviews, submissions, thresholds
+from scorer.blobs import Blobs
+from scorer.db.session import engine_of, sessions_of
+from scorer.queue import broker
+from scorer.settings import Settings, read_settings
+
+API = "/api/v1"
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The application, with connections opened at start-up and closed at the end."""
+    read = settings or read_settings()
+    engine = engine_of(read)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        app.state.broker.close()
+        engine.dispose()
+
+    app = FastAPI(
+        title="Kennel",
+        version=version("kennel"),
+        summary="A competition scoring service for generative image models.",
+        lifespan=lifespan,
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.settings = read
+    app.state.sessions = sessions_of(engine)
+    app.state.blobs = Blobs(read.blob_url)
+    app.state.broker = broker(read)
+    problems.add_handlers(app)
+    for module in (accounts, competitions, submissions, leaderboard, thresholds, reviews, health):
+        app.include_router(module.router, prefix=API)
+    pages.mount(app)
+    return app

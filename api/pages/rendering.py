@@ -1,0 +1,118 @@
+"""Templates, static files and the headers that every page carries."""
+
+import hashlib
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from api.etags import etag_of, is_known
+from api.pages import markdown, words
+
+HERE = Path(__file__).parent
+MEDIA = {".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+FILES = {path.name: path.read_bytes() for path in sorted((HERE / "static").iterdir()) if path.suffix in MEDIA}
+
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "script-src 'self'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+FRESH = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
+"""A page may be kept by the browser alone, and is asked for again each time."""
+
+
+def _digest(*contents: bytes) -> str:
+    return hashlib.sha256(b"\0".join(contents)).hexdigest()[:12]
+
+
+BUILD = _digest(*(path.read_bytes() for path in sorted(HERE.rglob("*.*")) if path.suffix != ".pyc"))
+"""Changes whenever the pages' own code, templates or styles do."""
+
+
+def static(name: str) -> str:
+    """The address of a static file; it changes with the file, so that browsers may keep it for ever."""
+    return f"/static/{name}?v={_digest(FILES[name])}"
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(static=static, product_version=version("kennel"), words=words)
+    environment.filters.update(markdown=markdown.html_of, summary=markdown.summary_of)
+    return environment
+
+
+_ENVIRONMENT = _environment()
+
+
+def page(template: str, *, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> HTMLResponse:
+    """A rendered page with its headers."""
+    body = _ENVIRONMENT.get_template(template).render(values)
+    return HTMLResponse(body, status, headers={**HEADERS, **FRESH, **(headers or {})})
+
+
+def not_modified(etag: str) -> Response:
+    """The answer to a browser that has this version already."""
+    return Response(status_code=304, headers={**HEADERS, **FRESH, "ETag": etag})
+
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.api_route("/static/{name}", methods=["GET", "HEAD"])
+def static_file(name: str, request: Request) -> Response:
+    """A style or a picture of ours; nothing else is served, whatever the name says."""
+    if name not in FILES:
+        return error_page(404, "There is no such file.")
+    etag = etag_of(FILES[name])
+    current = request.query_params.get("v") == _digest(FILES[name])
+    keep = "public, max-age=31536000, immutable" if current else "no-cache"
+    headers = {**HEADERS, "Cache-Control": keep, "ETag": etag}
+    if is_known(request, etag):
+        return Response(status_code=304, headers=headers)
+    return Response(FILES[name], media_type=MEDIA[Path(name).suffix], headers=headers)
+
+
+TITLES = {
+    401: "Please sign in",
+    403: "Not open to you",
+    404: "Not found",
+    405: "Not possible",
+    422: "Something in the address is wrong",
+    429: "Too many requests",
+    500: "Our fault",
+    503: "Not available now",
+}
+
+
+def wants_page(request: Request) -> bool:
+    """Whether a person's browser asks: outside the API, and HTML is welcome."""
+    return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
+
+
+def error_page(status: int, message: str, *, headers: dict[str, str] | None = None) -> HTMLResponse:
+    """A failure as a page: what happened in one sentence, and a way on."""
+    title = TITLES.get(status, "Something went wrong")
+    return page("error.html", status=status, headers=headers, title=title, message=message, code=status)

@@ -1,0 +1,75 @@
+"""Times and numbers in the words of a page. Pure: the moment is an argument."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from scorer.competitions import State
+from scorer.lifecycle import Phase
+
+MINUTE, HOUR, DAY, MONTH = 60, 3600, 86_400, 2_629_746
+SPANS = ((2 * MONTH, MONTH, "month"), (2 * DAY, DAY, "day"), (HOUR, HOUR, "hour"), (MINUTE, MINUTE, "minute"))
+"""From so many seconds on, count in this unit: a deadline within two days is told in hours."""
+
+PHASES = {Phase.DRAFT: "Draft", Phase.OPEN: "Open", Phase.REVIEW: "In review", Phase.FINAL: "Final"}
+FID_DECIMALS = 3
+DISTANCE_DECIMALS = 4
+
+
+def span(seconds: float) -> str:
+    """A duration in its largest sensible unit, rounded down: ``3 hours``; under a minute, ``a moment``."""
+    for least, unit, name in SPANS:
+        if seconds >= least:
+            return counted(int(seconds // unit), name)
+    return "a moment"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number and its noun: ``1 team``, ``1,204 teams``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def ago(moment: datetime, now: datetime) -> str:
+    """How long ago: ``3 hours ago``; ``just now`` within the last minute, and for a clock that runs ahead."""
+    seconds = (now - moment).total_seconds()
+    return "just now" if seconds < MINUTE else f"{span(seconds)} ago"
+
+
+def until(moment: datetime, now: datetime) -> str:
+    """How far ahead: ``in 12 days``."""
+    return f"in {span((moment - now).total_seconds())}"
+
+
+def exact(moment: datetime) -> str:
+    """The moment in UTC, to the second where it has seconds: ``14 Nov 2026, 23:59 UTC``."""
+    utc = moment.astimezone(UTC)
+    clock = "%H:%M:%S" if utc.second else "%H:%M"
+    return f"{utc.day} {utc.strftime('%b %Y')}, {utc.strftime(clock)} UTC"
+
+
+def machine(moment: datetime) -> str:
+    """The moment for ``<time datetime>``: RFC 3339 in UTC."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def number(value: float, decimals: int) -> str:
+    """A number with so many decimals and its thousands parted."""
+    return f"{value:,.{decimals}f}"
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """What happens next, or happened last, and when."""
+
+    words: str
+    moment: datetime | None
+
+
+def deadline(state: State, now: datetime) -> Deadline:
+    """The date that matters in a competition's phase."""
+    opens, closes = state.competition.opens_at, state.competition.closes_at
+    if state.phase is Phase.DRAFT:
+        return Deadline(f"Opens {until(opens, now)}", opens) if opens and opens > now else Deadline("Not open yet", None)
+    if closes is None:
+        return Deadline("No closing date", None)
+    # A final board may be shown before its time only by an organizer's act, so the clock is asked again.
+    return Deadline(f"Closes {until(closes, now)}" if now < closes else f"Closed {ago(closes, now)}", closes)

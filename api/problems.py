@@ -1,0 +1,83 @@
+"""From a domain error to RFC 9457: the only table of HTTP statuses."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from scorer.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    KennelError,
+    NotFound,
+    TooLarge,
+    TooMany,
+    Unauthenticated,
+    Unavailable,
+)
+
+log = logging.getLogger(__name__)
+
+STATUS: Mapping[type[KennelError], int] = {
+    Unauthenticated: 401,
+    Forbidden: 403,
+    NotFound: 404,
+    Conflict: 409,
+    TooLarge: 413,
+    Invalid: 422,
+    TooMany: 429,
+    Unavailable: 503,
+}
+SHOWN_FAULTS = 10
+
+
+def problem(
+    status: int, slug: str, title: str, *, headers: Mapping[str, str] | None = None, **extra: Any
+) -> JSONResponse:
+    """An ``application/problem+json`` answer; ``type`` is stable, ``title`` is for people."""
+    body = {"type": f"urn:kennel:problem:{slug}", "title": title, "status": status, **extra}
+    return JSONResponse(body, status, headers=dict(headers or {}), media_type="application/problem+json")
+
+
+def problem_of(error: KennelError) -> JSONResponse:
+    """The answer to a domain error."""
+    headers = {}
+    if isinstance(error, Unauthenticated):
+        headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, TooMany) and error.retry_after is not None:
+        headers["Retry-After"] = str(error.retry_after)
+    extra = dict(error.extra)
+    if error.faults:
+        extra["faults"] = list(error.faults[:SHOWN_FAULTS])
+    return problem(STATUS[type(error)], error.slug, error.message, headers=headers, **extra)
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Let every failure of ``app`` leave as a problem."""
+
+    @app.exception_handler(KennelError)
+    async def _domain(_: Request, error: KennelError) -> JSONResponse:
+        return problem_of(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def _validation(_: Request, error: RequestValidationError) -> JSONResponse:
+        faults = [
+            f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()
+        ]
+        return problem(
+            422, "bad-request", "The request is not as it should be.", faults=faults[:SHOWN_FAULTS]
+        )
+
+    @app.exception_handler(HTTPException)
+    async def _http(_: Request, error: HTTPException) -> JSONResponse:
+        return problem(error.status_code, "http", str(error.detail), headers=error.headers)
+
+    @app.exception_handler(Exception)
+    async def _ours(request: Request, error: Exception) -> JSONResponse:
+        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        return problem(500, "our-fault", "Something went wrong on our side. Please try again.")

@@ -1,0 +1,154 @@
+"""Competitions and their reference images."""
+
+import secrets
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+
+from api.deps import AppSettings, BlobStore, DbSession, Now, Organizer, Transactions, Visitor
+from api.schemas import (
+    CompetitionView,
+    NewPublication,
+    PreparationView,
+    PublicationView,
+    ReferenceView,
+    TrackView,
+)
+from api.uploads import declared_bytes, discarded_on_error
+from scorer import competitions, references
+from scorer.archive import list_references
+from scorer.competitions import CompetitionSpec, State, TrackKind
+from scorer.db import lookups
+from scorer.db.tables import Account
+from scorer.errors import TooLarge
+from scorer.lifecycle import Phase
+from scorer.references import Role
+
+router = APIRouter(prefix="/competitions", tags=["competitions"])
+
+
+@router.post("", status_code=201)
+def create(body: CompetitionSpec, session: DbSession, author: Organizer, now: Now) -> CompetitionView:
+    """Create a competition with its public and private track."""
+    competitions.create(session, body, author=author, now=now)
+    return _view(session, competitions.state_of(session, body.slug, now), author)
+
+
+@router.get("")
+def index(session: DbSession, account: Visitor, now: Now) -> list[CompetitionView]:
+    """Every competition; drafts are shown to organizers."""
+    states = competitions.all_states(session, now)
+    shown = [
+        state for state in states if state.phase is not Phase.DRAFT or competitions.is_organizer(account)
+    ]
+    return [_view(session, state, account) for state in shown]
+
+
+@router.get("/{slug}")
+def show(slug: str, session: DbSession, account: Visitor, now: Now) -> CompetitionView:
+    """One competition."""
+    return _view(session, competitions.state_of(session, slug, now), account)
+
+
+def _view(session: Any, state: State, account: Account | None) -> CompetitionView:
+    visible = [
+        track
+        for kind, track in sorted(state.tracks.items(), reverse=True)
+        if kind == "public" or competitions.may_see_private(state, account)
+    ]
+    tracks = []
+    for track in visible:
+        threshold = lookups.newest_threshold(session, track.id)
+        tracks.append(
+            TrackView(
+                kind=track.kind,
+                extractor=track.extractor,
+                epsilon=track.epsilon,
+                tau=threshold.tau if threshold else None,
+            )
+        )
+    fields = {name: getattr(state.competition, name, None) for name in CompetitionView.model_fields}
+    fields |= {
+        "phase": state.phase,
+        "tracks": tracks,
+        "missing": list(state.missing) if competitions.is_organizer(account) else None,
+    }
+    return CompetitionView(**fields)
+
+
+@router.put("/{slug}/references/{role}")
+async def attach(
+    slug: str,
+    role: Role,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    author: Organizer,
+    now: Now,
+) -> ReferenceView:
+    """Attach a zip of reference images (PNG, JPEG or WebP, any size) in the role `train` (what participants train
+    on), `held_out` (real, in no statistic) or `private_extra` (in the private track's reference only).
+
+    The body is the zip itself. The same bytes are stored and prepared once, whichever competition uses them.
+    """
+    size, limit = declared_bytes(request), settings.max_upload_bytes
+    if size is not None and size > limit:
+        raise TooLarge(
+            "too-large", f"The zip has {size:,} bytes; at most {limit:,} are allowed.", limit=limit
+        )
+    received = await store.receive(f"references/{secrets.token_hex(16)}.zip", request.stream(), limit=limit)
+
+    def take() -> ReferenceView:
+        with discarded_on_error(store, received), begin() as session:
+            with store.open(received.key) as file:
+                list_references(file)
+            state = competitions.state_of(session, slug, now)
+            kept = references.attach(session, state, role, received, author=author, now=now)
+        if kept.blob_key != received.key:
+            store.delete(received.key)
+        return ReferenceView(role=role, sha256=kept.sha256, bytes=kept.bytes)
+
+    return await run_in_threadpool(take)
+
+
+@router.post("/{slug}/tracks/{kind}/preparation", status_code=202)
+def prepare(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> PreparationView:
+    """Have the references of a track prepared by a worker: features, statistics, held-out distance, first tau."""
+    state = competitions.state_of(session, slug, now)
+    references.prepare(session, state, kind, now=now)
+    return _preparation(session, state, kind)
+
+
+@router.get("/{slug}/tracks/{kind}/preparation")
+def preparation(
+    slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now
+) -> PreparationView:
+    """How far the references of a track are prepared."""
+    return _preparation(session, competitions.state_of(session, slug, now), kind)
+
+
+def _preparation(session: Any, state: State, kind: str) -> PreparationView:
+    track = competitions.track_of(state, kind)
+    if track.preparation is None:
+        return PreparationView(state="none")
+    job = references.job_for(session, track)
+    return PreparationView(
+        state="done" if track.preparation.finished_at else job.state if job else "none",
+        stage=job.stage if job else None,
+        fraction=job.fraction if job else None,
+        error=job.error if job else None,
+        images=track.preparation.count,
+        heldout_distance=track.preparation.heldout_distance,
+    )
+
+
+@router.post("/{slug}/publication", status_code=201)
+def publish(
+    slug: str, body: NewPublication, session: DbSession, author: Organizer, now: Now
+) -> PublicationView:
+    """Show the private board to everyone, or withdraw it."""
+    state = competitions.state_of(session, slug, now)
+    act = competitions.publish(session, state, **body.model_dump(), author=author, now=now)
+    return PublicationView.model_validate(act, from_attributes=True)

@@ -1,0 +1,33 @@
+"""Whether the service lives, and whether it can work."""
+
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from scorer.db.session import ping
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/health")
+async def health() -> dict[str, str]:
+    """This process answers."""
+    return {"status": "ok"}
+
+
+@router.get("/ready")
+async def ready(request: Request, response: Response) -> dict[str, str]:
+    """This process reaches its database and its broker; 503 says which one it does not reach."""
+    state = request.app.state
+    checks = {
+        "database": lambda: ping(state.sessions),
+        "broker": lambda: state.broker.connection().ensure_connection(max_retries=1, timeout=2).release(),
+    }
+    answer = {}
+    for name, check in checks.items():
+        try:
+            await run_in_threadpool(check)
+            answer[name] = "ok"
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is not ready
+            answer[name] = type(error).__name__
+            response.status_code = 503
+    return answer

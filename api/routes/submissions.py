@@ -1,0 +1,95 @@
+"""Submissions: upload, follow, list."""
+
+import secrets
+from typing import Annotated
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from api.deps import AppSettings, BlobStore, CurrentUser, DbSession, Now, Transactions
+from api.deps import now as moment
+from api.schemas import SubmissionPage, SubmissionView
+from api.submission_views import view_of
+from api.uploads import declared_bytes, discarded_on_error
+from scorer import submissions
+from scorer.archive import list_images
+from scorer.competitions import state_of
+from scorer.db.tables import Submission
+from scorer.submissions import Entry
+
+router = APIRouter(tags=["submissions"])
+
+
+@router.post("/competitions/{slug}/submissions", status_code=202)
+async def submit(  # noqa: PLR0913 - each is a part of the request
+    slug: str,
+    request: Request,
+    response: Response,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    account: CurrentUser,
+    note: Annotated[str, Query(max_length=2000)] = "",
+    file_name: Annotated[str, Query(max_length=200)] = "submission.zip",
+    benchmark: Annotated[str | None, Query(max_length=100, description="Organizers only.")] = None,
+    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+) -> SubmissionView:
+    """Upload a zip of PNGs: the body is the zip itself, streamed. Faults that the zip's directory shows are answered
+    at once; every image is decoded by a worker within seconds, and what is wrong then is on the submission.
+    """
+    entry = Entry(unquote(file_name), note, idempotency_key, benchmark)
+    size, most, begun = declared_bytes(request), settings.max_upload_bytes, moment()
+
+    def admit() -> submissions.State:
+        with begin() as session:
+            return submissions.admit(
+                session, slug, entry, account, declared_bytes=size, max_bytes=most, now=begun
+            )
+
+    state = await run_in_threadpool(admit)
+    new_id = secrets.token_urlsafe(9)
+    limit = submissions.upload_limit(state, most)
+    received = await store.receive(f"submissions/{new_id}.zip", request.stream(), limit=limit)
+    complete = moment()
+
+    def accept() -> SubmissionView:
+        with discarded_on_error(store, received):
+            with store.open(received.key) as file:
+                list_images(file, state.image_spec)
+            with begin() as session:
+                kept = submissions.accept(session, slug, entry, account, received, id=new_id, now=complete)
+                view = view_of(session, kept, account)
+        if kept.blob_key != received.key:
+            store.delete(received.key)
+        return view
+
+    view = await run_in_threadpool(accept)
+    response.headers["Location"] = f"/api/v1/submissions/{view.id}"
+    return view
+
+
+@router.get("/competitions/{slug}/submissions")
+def index(
+    slug: str,
+    session: DbSession,
+    account: CurrentUser,
+    now: Now,
+    before: Annotated[int | None, Query(ge=1)] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> SubmissionPage:
+    """Your team's submissions, newest first; everybody's, for organizers."""
+    found = submissions.list_own(
+        session, state_of(session, slug, now), account, before=before, limit=limit + 1
+    )
+    shown: list[Submission] = found[:limit]
+    return SubmissionPage(
+        submissions=[view_of(session, each, account) for each in shown],
+        next_before=shown[-1].ref if len(found) > limit else None,
+    )
+
+
+@router.get("/submissions/{submission_id}")
+def show(submission_id: str, session: DbSession, account: CurrentUser) -> SubmissionView:
+    """One submission: where it is, what is wrong with it, or what was measured."""
+    return view_of(session, submissions.find(session, submission_id, account), account)

@@ -1,0 +1,246 @@
+"""Requests and responses."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from scorer.accounts import HANDLE
+from scorer.competitions import TrackKind
+from scorer.lifecycle import Phase, Status
+from scorer.metrics.margin import Method
+from scorer.reviews import LabelName
+
+
+class Request(BaseModel):
+    """A body that says no more than we understand."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewAccount(Request):
+    handle: str = Field(pattern=HANDLE.pattern, examples=["ada"])
+    name: str = Field("", max_length=100)
+    role: Literal["participant", "reviewer", "organizer", "admin"] = "participant"
+
+
+class AccountView(BaseModel):
+    handle: str
+    name: str
+    role: str
+    created_at: datetime
+
+
+class NewAccountView(AccountView):
+    token: str = Field(description="Shown once; Kennel keeps only its hash.")
+
+
+class PreparationView(BaseModel):
+    """How far a track's references are prepared."""
+
+    state: Literal["none", "waiting", "running", "done", "failed"]
+    stage: str | None = None
+    fraction: float | None = None
+    error: str | None = None
+    images: int | None = None
+    heldout_distance: float | None = None
+
+
+class TrackView(BaseModel):
+    kind: TrackKind
+    extractor: str
+    epsilon: float
+    tau: float | None
+
+
+class CompetitionView(BaseModel):
+    """A competition as everyone may see it; the private track is described to organizers only."""
+
+    slug: str
+    title: str
+    description: str
+    rules: str
+    phase: Phase
+    image_count: int
+    image_size: int
+    opens_at: datetime | None
+    team_merge_deadline: datetime | None
+    closes_at: datetime | None
+    review_days: int
+    daily_limit: int | None
+    pending_limit: int
+    final_picks: int
+    prizes: list[dict[str, Any]]
+    medals: dict[str, int]
+    tracks: list[TrackView]
+    missing: list[str] | None = Field(
+        None, description="What an organizer has still to do (organizers only)."
+    )
+
+
+class ReferenceView(BaseModel):
+    role: str
+    sha256: str
+    bytes: int
+
+
+class MeasurementView(BaseModel):
+    """A measurement, judged with the newest threshold. ``mifid`` is null for a copy."""
+
+    track: TrackKind
+    fid: float
+    memorization_distance: float
+    distance_se: float
+    tau: float | None
+    penalised: bool | None
+    copy_: bool = Field(serialization_alias="copy")
+    mifid: float | None
+    rank: int | None
+    histogram: dict[str, Any]
+    measured_at: datetime
+    closest_pairs: list[dict[str, Any]] | None = Field(None, description="Organizers only.")
+    provenance: dict[str, Any] | None = Field(None, description="Organizers only.")
+
+
+class SubmissionView(BaseModel):
+    """A submission as its team sees it. ``scored`` speaks of the public track."""
+
+    id: str
+    ref: int
+    competition: str
+    team: str
+    submitted_by: str
+    file_name: str
+    bytes: int
+    sha256: str
+    note: str
+    status: Status
+    reason: str | None
+    faults: list[str] | None
+    stage: str | None
+    fraction: float | None
+    queue_position: int | None
+    accepted_at: datetime
+    finished_at: datetime | None
+    measurements: list[MeasurementView]
+    private_state: str | None = Field(None, description="Organizers only: waiting, running, done or failed.")
+
+
+class SubmissionPage(BaseModel):
+    submissions: list[SubmissionView]
+    next_before: int | None = Field(description="Pass as `before` for the next page; null at the end.")
+
+
+class PlaceView(BaseModel):
+    rank: int
+    team: str
+    score: float
+    fid: float
+    memorization_distance: float
+    penalised: bool
+    entries: int
+    last_entry_at: datetime
+    submission_id: str | None = Field(None, description="Organizers only.")
+    label: str | None = Field(None, description="Organizers only.")
+
+
+class BenchmarkView(BaseModel):
+    team: str
+    score: float
+    fid: float
+    memorization_distance: float
+
+
+class CopyView(BaseModel):
+    team: str
+    mifid: None = None
+    copy_: Literal[True] = Field(True, serialization_alias="copy")
+    reason: str
+    memorization_distance: float
+    submission_id: str | None = Field(None, description="Organizers only.")
+    label: str | None = Field(None, description="Organizers only.")
+
+
+class BoardView(BaseModel):
+    competition: str
+    track: TrackKind
+    tau: float | None
+    teams: int
+    entries: list[PlaceView]
+    benchmarks: list[BenchmarkView]
+    copies: list[CopyView]
+    next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
+
+
+class NewThreshold(Request):
+    method: Method = "margin"
+    alpha: float = Field(
+        0.0, ge=0, lt=1, description="`margin`: the share of legitimate entries it may penalise."
+    )
+    tau: float | None = Field(None, ge=0, le=2, description="`manual`: the value.")
+    reason: str = Field("", max_length=2000, description="Why; required unless this is a preview.")
+    preview: bool = Field(False, description="Say what would change and change nothing.")
+
+
+class ChangeView(BaseModel):
+    submission_id: str
+    team: str
+    memorization_distance: float
+    label: str | None
+
+
+class MoveView(BaseModel):
+    team: str
+    before: int | None
+    after: int | None
+
+
+class RetuningView(BaseModel):
+    """A choice of tau, what it rests on and what it does."""
+
+    track: TrackKind
+    preview: bool
+    threshold_id: int | None
+    tau: float
+    previous_tau: float | None
+    method: Method
+    choice: dict[str, Any] = Field(
+        description="memorization_margin (the paper's d(M)), auc, cohens_d, confusion with the labels, and the interval"
+        " of tau within which nothing changes."
+    )
+    penalised: list[ChangeView]
+    freed: list[ChangeView]
+    borderline: list[ChangeView]
+    moves: list[MoveView]
+
+
+class ThresholdView(BaseModel):
+    id: int
+    tau: float
+    method: str
+    choice: dict[str, Any]
+    reason: str
+    created_at: datetime
+
+
+class NewLabel(Request):
+    label: LabelName
+    note: str = Field("", max_length=5000)
+
+
+class LabelView(BaseModel):
+    submission_id: str
+    label: LabelName
+    note: str
+    created_at: datetime
+
+
+class NewPublication(Request):
+    published: bool
+    reason: str = Field(min_length=1, max_length=2000)
+
+
+class PublicationView(BaseModel):
+    published: bool
+    reason: str
+    created_at: datetime

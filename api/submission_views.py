@@ -1,0 +1,51 @@
+"""A submission as the person who asks may see it: private numbers never leave before publication."""
+
+import math
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from api.schemas import MeasurementView, SubmissionView
+from scorer import evidence
+from scorer.competitions import is_organizer
+from scorer.db.tables import Account, Submission
+
+
+def view_of(session: Session, submission: Submission, account: Account) -> SubmissionView:
+    """The submission with its progress and its measurements."""
+    progress = evidence.progress_of(session, submission)
+    organizer = is_organizer(account)
+    fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
+    fields |= {
+        "competition": submission.competition.slug,
+        "team": submission.team.name,
+        "submitted_by": submission.account.handle,
+        "stage": progress.stage,
+        "fraction": progress.fraction,
+        "queue_position": progress.queue_position,
+        "private_state": progress.private_state if organizer else None,
+        "measurements": [
+            _measurement(each, organizer=organizer)
+            for each in evidence.measurements_of(session, submission, account)
+        ],
+    }
+    return SubmissionView(**fields)
+
+
+def _measurement(judged: evidence.Judged, *, organizer: bool) -> MeasurementView:
+    mifid = judged.mifid
+    return MeasurementView(
+        track=judged.track,
+        fid=judged.measurement.fid,
+        memorization_distance=judged.measurement.memorization_distance,
+        distance_se=judged.measurement.distance_se,
+        tau=judged.tau,
+        penalised=judged.penalised,
+        copy_=judged.copy,
+        mifid=None if mifid is None or math.isnan(mifid) else mifid,
+        rank=judged.rank,
+        histogram=judged.measurement.histogram,
+        measured_at=judged.measurement.created_at,
+        closest_pairs=judged.measurement.closest_pairs if organizer else None,
+        provenance=judged.measurement.provenance if organizer else None,
+    )

@@ -1,0 +1,147 @@
+"""``kennel admin``: what organizers and operators do, from the command line."""
+
+import json
+import secrets
+import sys
+import time
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Annotated, Any
+
+import typer
+
+from deploy.client import Client, Refused, opened
+from scorer import accounts
+from scorer.archive import zip_folder
+from scorer.db import lookups
+from scorer.db.session import engine_of, sessions_of
+from scorer.settings import read_settings
+
+app = typer.Typer(
+    no_args_is_help=True, help="Accounts, competitions, references, tau. Needs KENNEL_URL and KENNEL_TOKEN."
+)
+Url = Annotated[str, typer.Option(envvar="KENNEL_URL", help="Where the service is.")]
+Token = Annotated[str, typer.Option(envvar="KENNEL_TOKEN", help="An organizer's or admin's API token.")]
+HERE = "http://127.0.0.1:8000"
+
+
+@app.command()
+def create_admin(handle: str) -> None:
+    """Make an admin, or give an existing one a new token, directly in the database (DATABASE_URL). For operators."""
+    engine = engine_of(read_settings())
+    secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
+    with sessions_of(engine).begin() as session:
+        account = lookups.account_by_handle(session, handle)
+        if account is None:
+            account = accounts.create_account(session, handle=handle, name="", role="admin", now=now)
+        accounts.require(account)
+        accounts.issue_token(session, account, secret, name="made by the operator", now=now)
+    engine.dispose()
+    print(secret)
+
+
+@app.command()
+def account(
+    handle: str, role: str = "participant", name: str = "", url: Url = HERE, token: Token = ""
+) -> None:
+    """Make an account and print its first token."""
+    with Client(url, token) as client:
+        print(client.post("/accounts", {"handle": handle, "role": role, "name": name})["token"])
+
+
+@app.command()
+def create(file: Path, url: Url = HERE, token: Token = "") -> None:
+    """Create a competition from a TOML file (the fields of POST /competitions)."""
+    try:
+        with opened(file) as toml:
+            spec = tomllib.load(toml)
+    except tomllib.TOMLDecodeError as error:
+        raise Refused(0, {"title": f"{file} is not TOML: {error}."}) from None
+    with Client(url, token) as client:
+        made = client.post("/competitions", json.loads(json.dumps(spec, default=_iso)))
+        print(f"{made['slug']} is {made['phase']}; still missing: {'; '.join(made['missing'])}.")
+
+
+def _iso(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+@app.command()
+def references(
+    slug: str,
+    train: Annotated[Path, typer.Option(help="Zip or folder: what participants may train on.")],
+    held_out: Annotated[Path | None, typer.Option(help="Zip or folder: real, never published.")] = None,
+    private_extra: Annotated[
+        Path | None, typer.Option(help="Zip or folder: in the private track's reference only.")
+    ] = None,
+    url: Url = HERE,
+    token: Token = "",
+) -> None:
+    """Attach reference images to a competition and prepare both tracks; returns when they are ready."""
+    with Client(url, token) as client:
+        for role, path in (("train", train), ("held_out", held_out), ("private_extra", private_extra)):
+            if path is not None:
+                attach(client, slug, role, path)
+                print(f"{role}: {path} is attached.")
+        prepare(client, slug, say=print)
+
+
+def attach(client: Client, slug: str, role: str, path: Path) -> None:
+    """Upload a zip, or a folder as a zip."""
+    if not path.is_dir():
+        with opened(path) as file:
+            client.attach_references(slug, role, file)
+        return
+    with TemporaryFile() as file:
+        if zip_folder(path, file) == 0:
+            raise Refused(0, {"title": f"There is no PNG, JPEG or WebP in {path}."})
+        client.attach_references(slug, role, file)
+
+
+def prepare(client: Client, slug: str, *, say: Any, every: float = 1.0) -> None:
+    """Have both tracks prepared and wait for it; ``Refused`` if that fails."""
+    kinds = ("public", "private")
+    for kind in kinds:
+        client.post(f"/competitions/{slug}/tracks/{kind}/preparation")
+    for kind in kinds:
+        said = None
+        while True:
+            found = client.get(f"/competitions/{slug}/tracks/{kind}/preparation")
+            if found["state"] == "failed":
+                raise Refused(0, {"title": f"The {kind} track could not be prepared: {found['error']}"})
+            if found["state"] == "done":
+                say(f"{kind}: {found['images']:,} reference images are ready.")
+                break
+            now = found["stage"] or found["state"]
+            if now != said:
+                say(f"{kind}: {now}")
+                said = now
+            time.sleep(every)
+
+
+@app.command()
+def label(slug: str, submission: str, name: str, note: str = "", url: Url = HERE, token: Token = "") -> None:
+    """Store the decided label of an entry: legitimate, mgan, sup, ae, aug or other."""
+    with Client(url, token) as client:
+        client.put(f"/competitions/{slug}/submissions/{submission}/label", {"label": name, "note": note})
+
+
+@app.command()
+def retune(
+    slug: str,
+    track: str,
+    method: str = "margin",
+    tau: Annotated[float | None, typer.Option(help="For the method manual.")] = None,
+    alpha: float = 0.0,
+    reason: str = "",
+    preview: Annotated[bool, typer.Option("--preview")] = False,
+    url: Url = HERE,
+    token: Token = "",
+) -> None:
+    """Choose a track's tau; prints what that does, as JSON."""
+    body = {"method": method, "tau": tau, "alpha": alpha, "reason": reason, "preview": preview}
+    with Client(url, token) as client:
+        json.dump(client.post(f"/competitions/{slug}/tracks/{track}/thresholds", body), sys.stdout, indent=2)
+    print()

@@ -1,0 +1,141 @@
+"""The ``kennel`` command."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from deploy import admin
+from deploy.client import Refused
+from scorer.archive import ImageSpec, check_images, list_images
+from scorer.errors import Invalid, KennelError
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+app.add_typer(admin.app, name="admin")
+err = Console(stderr=True, highlight=False)
+
+Data = Annotated[
+    Path | None,
+    typer.Option(help="Where everything is kept. Default: the user's data folder (root: /var/lib/kennel)."),
+]
+
+
+@app.command()
+def up(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    data: Data = None,
+) -> None:
+    """Run the whole service on this machine: database, queue, web, workers. Ctrl-C ends it."""
+    # Only this command needs the servers' wheels.
+    from deploy.standalone.run import up as run  # noqa: PLC0415
+
+    raise typer.Exit(run(data, port))
+
+
+@app.command()
+def demo(
+    images: Annotated[int, typer.Option(min=50, help="Images per entry.")] = 400,
+    entries: Annotated[int | None, typer.Option(min=1, help="Only the first so many entries.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--images-from", help="Photographs to use instead of the built-in ones.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
+    data: Data = None,
+    leave: Annotated[
+        bool, typer.Option("--exit", help="Stop at the end instead of serving until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Run a whole competition on real photographs: entries by a dozen methods, both scores, the board, a re-tune."""
+    from deploy.demo.run import demo as run  # noqa: PLC0415 - scikit-image is for the demo only
+
+    raise typer.Exit(run(data, port, images=images, entries=entries, folder=folder, leave=leave))
+
+
+@app.command()
+def check(
+    submission: Annotated[Path, typer.Argument(help="The zip to look at.")],
+    count: Annotated[int, typer.Option(help="How many images the competition asks for.")] = 10_000,
+    size: Annotated[int, typer.Option(help="Their width and height in pixels.")] = 64,
+) -> None:
+    """Check a zip as the service would, without a server: exit 0, or the faults and exit 1."""
+    import numpy as np  # noqa: PLC0415 - the other commands start faster without it
+
+    spec = ImageSpec(count=count, size=size)
+    try:
+        with submission.open("rb") as file:
+            listing = list_images(file, spec)
+            check_images(file, listing, spec, np.empty((count, size, size, 3), np.uint8))
+    except OSError as error:
+        _fail(f"{submission} cannot be read: {error.strerror}.")
+    except Invalid as error:
+        _fail(_with_faults(error))
+    print(f"{submission} is fine: {count:,} images of {size}x{size}.")
+
+
+@app.command()
+def score(
+    submission: Annotated[Path, typer.Argument(help="The zip of generated images.")],
+    reference: Annotated[Path, typer.Option(help="The zip of training images.")],
+    extractor: Annotated[str, typer.Option(help="The feature space, for example inception_v3.")],
+    tau: Annotated[float | None, typer.Option(min=0, help="Without it, there is no MiFID.")] = None,
+    epsilon: Annotated[float, typer.Option(min=0)] = 1e-15,
+    weights: Annotated[
+        Path | None, typer.Option(help="Folder of weights for inception_v3 and nasnetalarge.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Score a zip against a reference without a server."""
+    from deploy.scoring import score_files  # noqa: PLC0415 - torch is for scoring only
+
+    with err.status("starting") as status:
+        result = score_files(
+            submission,
+            reference,
+            extractor,
+            tau=tau,
+            epsilon=epsilon,
+            weights=weights,
+            progress=lambda stage, fraction: status.update(f"{stage} {fraction:.0%}"),
+        )
+    if as_json:
+        print(json.dumps(result))
+    else:
+        for name in ("fid", "memorization_distance", "tau", "mifid", "penalised", "copy"):
+            print(f"{name:<22} {result[name]}")
+
+
+@app.command()
+def migrate() -> None:
+    """Bring the database at DATABASE_OWNER_URL (or DATABASE_URL) to the newest version."""
+    from sqlalchemy import make_url  # noqa: PLC0415
+
+    import migrations  # noqa: PLC0415
+    from scorer.settings import read_settings  # noqa: PLC0415
+
+    settings = read_settings()
+    migrations.upgrade(settings.migration_url, make_url(settings.database_url.get_secret_value()).username)
+    print("The database is at the newest version.")
+
+
+def _with_faults(error: KennelError) -> str:
+    return "\n  - ".join([error.message, *error.faults[:10]])
+
+
+def _fail(message: str) -> None:
+    err.print(message, markup=False)
+    raise typer.Exit(1)
+
+
+def main() -> None:
+    """The console script: every error that is meant for a person is one message and exit status 1."""
+    try:
+        app()
+    except KennelError as error:
+        err.print(_with_faults(error), markup=False)
+        sys.exit(1)
+    except Refused as error:
+        err.print(str(error), markup=False)
+        sys.exit(1)

@@ -1,0 +1,66 @@
+"""TCP ports: a free one, or one clear sentence about a taken one."""
+
+import socket
+from pathlib import Path
+
+from scorer.errors import Unavailable
+
+LISTENING = "0A"  # TCP_LISTEN in the column `st` of /proc/net/tcp
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port nobody listens on now; bind it soon, since the system may hand it out again."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def require_port(port: int, host: str = "127.0.0.1") -> None:
+    """Raises Unavailable when ``port`` of ``host`` cannot be bound, naming the process where known."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # As servers do: a port that only lingers in TIME_WAIT is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except PermissionError:
+            raise Unavailable(
+                "port-forbidden", f"Only root may listen on port {port}: choose one above 1023."
+            ) from None
+        except OSError as error:
+            raise Unavailable("port-taken", _why_not(port, host, error)) from None
+
+
+def _why_not(port: int, host: str, error: OSError) -> str:
+    holder = holder_of(port)
+    if holder is not None:
+        return f"Port {port} is taken by {holder}: stop that, or choose another port."
+    return f"Kennel cannot listen on port {port} of {host} ({error.strerror}): choose another port."
+
+
+def holder_of(port: int) -> str | None:
+    """'NAME (process PID)' that listens on ``port``; None where Linux does not show it to us."""
+    wanted = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
+    if not wanted:
+        return None
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            links = {str(descriptor.readlink()) for descriptor in (process / "fd").iterdir()}
+            if links & wanted:
+                return f"{(process / 'comm').read_text().strip()} (process {process.name})"
+        except OSError:  # it ended meanwhile, or belongs to somebody else
+            continue
+    return None
+
+
+def _listening_inodes(port: int) -> set[str]:
+    inodes = set()
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        if not table.exists():
+            continue
+        for line in table.read_text().splitlines()[1:]:
+            columns = line.split()
+            local, state, inode = columns[1], columns[3], columns[9]
+            if state == LISTENING and int(local.rpartition(":")[2], 16) == port:
+                inodes.add(inode)
+    return inodes

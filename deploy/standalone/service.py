@@ -1,0 +1,143 @@
+"""The whole service under one supervisor: servers, migrations, first admin, web, workers, beat."""
+
+import os
+import secrets
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+from sqlalchemy import make_url
+
+import migrations
+from deploy.standalone.data import DataFolder
+from deploy.standalone.ports import free_port, require_port
+from deploy.standalone.postgres import APP, Postgres
+from deploy.standalone.processes import Supervisor
+from deploy.standalone.part import Child
+from deploy.standalone.redis import Redis
+from scorer import accounts
+from scorer.db import lookups
+from scorer.db.session import engine_of, sessions_of
+from scorer.settings import Settings, read_settings
+
+HOST = "127.0.0.1"
+ADMIN = "admin"
+
+
+@dataclass(frozen=True)
+class Running:
+    """Where the started service is."""
+
+    url: str
+    settings: Settings
+    new_admin_token: str | None
+    """Shown once: only the first start makes an admin."""
+
+
+def start(
+    supervisor: Supervisor,
+    data: DataFolder,
+    *,
+    port: int = 0,
+    environ: Mapping[str, str] = os.environ,
+    durable: bool = True,
+) -> Running:
+    """Start every part and return when the service answers. ``DATABASE_URL``, ``REDIS_URL`` and ``BLOB_URL`` in
+    ``environ`` replace the embedded parts. Raises ``Unavailable`` with one clear sentence."""
+    if port:
+        require_port(port)
+    addresses = _addresses(supervisor, data, environ, durable=durable)
+    environment, settings = {**environ, **addresses}, read_settings(addresses)
+    app_role = make_url(settings.database_url.get_secret_value()).username
+    migrations.upgrade(settings.migration_url, app_role)
+    token = first_admin(settings)
+    port = port or free_port()
+    url = f"http://{HOST}:{port}"
+    for child in service_children(environment, data.path, port):
+        supervisor.start(child)
+    return Running(url, settings, token)
+
+
+def _addresses(
+    supervisor: Supervisor, data: DataFolder, environ: Mapping[str, str], *, durable: bool
+) -> dict[str, str]:
+    addresses = {"KENNEL_SCRATCH": environ.get("KENNEL_SCRATCH", str(data.path / "scratch"))}
+    if "REDIS_URL" not in environ:
+        redis = Redis(data, durable=durable)
+        redis.start(supervisor)
+        addresses["REDIS_URL"] = redis.url
+    if "DATABASE_URL" not in environ:
+        postgres = Postgres(data, durable=durable)
+        postgres.start(supervisor)
+        addresses |= {"DATABASE_URL": postgres.app_url, "DATABASE_OWNER_URL": postgres.owner_url}
+    if "BLOB_URL" not in environ:
+        blobs = data.path / "blobs"
+        blobs.mkdir(mode=0o700, exist_ok=True)
+        addresses["BLOB_URL"] = blobs.as_uri()
+    return addresses
+
+
+def first_admin(settings: Settings) -> str | None:
+    """Make the first admin and return its token, unless there is an admin already."""
+    engine = engine_of(settings)
+    try:
+        with sessions_of(engine).begin() as session:
+            if lookups.any_admin(session):
+                return None
+            now, secret = datetime.now(UTC), secrets.token_urlsafe(32)
+            account = accounts.create_account(session, handle=ADMIN, name="Admin", role="admin", now=now)
+            accounts.issue_token(session, account, secret, name="first start", now=now)
+            return secret
+    finally:
+        engine.dispose()
+
+
+def service_children(environment: Mapping[str, str], data: Path, port: int) -> list[Child]:
+    """The service's own processes: web, a worker for each group of queues, and beat."""
+    url = f"http://{HOST}:{port}/api/v1/ready"
+    python = (sys.executable, "-m")
+    celery = (*python, "celery", "-A", "worker.app")
+    worker = ("worker", "--concurrency", "1", "--without-gossip", "--without-mingle", "-l", "info")
+    common = {"env": environment, "restart": True}
+    return [
+        Child(
+            "api",
+            (
+                *python,
+                "uvicorn",
+                "--factory",
+                "api.main:create_app",
+                "--host",
+                HOST,
+                "--port",
+                str(port),
+                "--http",
+                "httptools",
+                "--no-server-header",
+                "--timeout-graceful-shutdown",
+                "10",
+            ),
+            ready=lambda: _answers(url),
+            **common,
+        ),
+        Child("checker", (*celery, *worker, "-Q", "check", "-n", "checker@%h"), **common),
+        # A warm stop waits for the score in progress; the lease lets another worker go on with it instead.
+        Child(
+            "scorer", (*celery, *worker, "-Q", "score,prepare", "-n", "scorer@%h"), stop_timeout=5.0, **common
+        ),
+        Child(
+            "beat",
+            (*celery, "beat", "-l", "warning", "-s", str(data / "beat-schedule"), "--pidfile="),
+            **common,
+        ),
+    ]
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=2.0, trust_env=False).status_code == httpx.codes.OK
+    except httpx.TransportError:
+        return False

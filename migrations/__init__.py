@@ -1,0 +1,26 @@
+"""The history of the tables. ``upgrade`` brings a database to the newest version."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+
+
+def config_for(url: str, app_role: str | None = None) -> Config:
+    """Alembic's configuration for a database, wherever this package is installed. ``app_role`` is the service's own
+    role, whose rights are renewed after the migrations."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent))
+    config.attributes["url"] = url
+    config.attributes["app_role"] = app_role
+    return config
+
+
+def upgrade(url: str, app_role: str | None = None) -> None:
+    """Apply every migration that the database at ``url`` (as the tables' owner) lacks."""
+    command.upgrade(config_for(url, app_role), "head")
+
+
+def check(url: str) -> None:
+    """Raise if the tables in code and the newest migration differ."""
+    command.check(config_for(url))

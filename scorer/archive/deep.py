@@ -1,0 +1,43 @@
+"""The deep check: every image of a participant's zip decoded, every fault named."""
+
+from typing import BinaryIO
+
+import numpy as np
+
+from scorer.archive.faults import MemberError, bad_images
+from scorer.archive.listing import ImageSpec, Listing
+from scorer.archive.members import Progress, each_member
+from scorer.archive.pixels import HASH_BYTES, Images, PixelHashes, pixel_hash
+from scorer.archive.png import decoded
+
+
+def check_images(
+    file: BinaryIO, listing: Listing, spec: ImageSpec, out: Images, *, progress: Progress | None = None
+) -> PixelHashes:
+    """Decode every image into ``out`` in canonical order and return their pixel hashes, (n, 16) uint8.
+
+    ``out`` is (n, size, size, 3) uint8, in memory or mapped. ``progress(done, n)`` is called now and then,
+    from the caller's thread. All images are looked at even after a fault.
+
+    Raises ``Invalid("bad-images")``: ``faults`` are the first ten by name with what is wrong,
+    ``extra["fault_count"]`` counts them all; ``out`` is then only partly filled. Raises ``ValueError`` if
+    ``out`` has another shape or dtype.
+    """
+    shape = (len(listing.members), spec.size, spec.size, 3)
+    if out.shape != shape or out.dtype != np.uint8:
+        raise ValueError(f"out must be {shape} uint8, not {out.shape} {out.dtype}")
+
+    def decode(index: int, content: bytes) -> bytes:
+        out[index] = decoded(content, spec.size)
+        return pixel_hash(out[index])
+
+    hashes = np.zeros((len(listing.members), HASH_BYTES), np.uint8)
+    wrong: dict[int, MemberError] = {}
+    for index, result in each_member(file, listing.members, decode, progress):
+        if isinstance(result, MemberError):
+            wrong[index] = result
+        else:
+            hashes[index] = np.frombuffer(result, np.uint8)
+    if wrong:
+        raise bad_images(listing.names, wrong)
+    return hashes

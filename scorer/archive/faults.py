@@ -1,0 +1,39 @@
+"""How the archive says what is wrong: one sentence for the zip, one line for each faulty member."""
+
+from collections.abc import Mapping, Sequence
+
+from scorer.errors import Invalid
+
+SHOWN_FAULTS = 10
+SHOWN_NAME = 120  # characters; a member name may be 65,535 bytes long
+
+
+class MemberError(Exception):
+    """One member can't be used; the text ends the sentence that its name begins: "is 32x32, not 64x64"."""
+
+
+def shown(name: str) -> str:
+    """A member's name made safe to print: control and direction characters escaped, length bounded."""
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
+    return printable if len(printable) <= SHOWN_NAME else printable[: SHOWN_NAME - 1] + "…"
+
+
+def refusal(slug: str, message: str, faults: Sequence[tuple[str, str]]) -> Invalid:
+    """The error for a zip with faulty members.
+
+    ``faults`` holds (member name, what is wrong) in canonical order. The first ten become the
+    error's ``faults``; ``extra["fault_count"]`` tells how many there are in all.
+    """
+    lines = [f"{shown(name)} {wrong}" for name, wrong in faults[:SHOWN_FAULTS]]
+    return Invalid(slug, message, faults=lines, fault_count=len(faults))
+
+
+def counted(faults: Sequence[object], total: int) -> str:
+    """ "3 of 10,000 images", with the noun in the number that ``total`` asks for."""
+    return f"{len(faults):,} of {total:,} image{'' if total == 1 else 's'}"
+
+
+def bad_images(names: Sequence[str], wrong: Mapping[int, MemberError]) -> Invalid:
+    """The error for images that can't be used; ``wrong`` maps an index in ``names`` to what is wrong."""
+    faults = [(names[index], str(wrong[index])) for index in sorted(wrong)]
+    return refusal("bad-images", f"{counted(faults, len(names))} can't be used.", faults)

@@ -1,0 +1,223 @@
+"""The cheap check: what a zip lists, judged from its central directory alone."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from scorer.archive.directory import Member, find_directory, members_of
+from scorer.archive.faults import counted, refusal, shown
+from scorer.archive.members import DEFLATED, STORED
+from scorer.errors import Invalid
+
+# An honest zip of PNGs hardly shrinks; even PNGs of one flat colour, 64 x 64, written without any compression
+# of their own, shrink to an 80th (measured).
+MAX_RATIO = 100
+METADATA_BYTES = 64 << 10  # allowance for text, XMP and the like in one image
+DIRECTORY_BYTES = 1024  # allowance for one image in the directory: name, extra fields, its twin in __MACOSX
+_ENCRYPTED = 1 | 1 << 6 | 1 << 13  # APPNOTE 4.4.4: encrypted, strongly encrypted, directory masked
+_AES = 99  # the method that stands in for the real one in WinZip's encryption
+_UNREADABLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control and direction characters, line ends
+
+
+@dataclass(frozen=True, slots=True)
+class ImageSpec:
+    """What a competition asks for: ``count`` square RGB 8-bit PNGs of ``size`` pixels a side."""
+
+    count: int
+    size: int
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` unless both are positive."""
+        if self.count < 1 or self.size < 1:
+            raise ValueError(
+                f"an image spec needs a positive count and size, not {self.count} and {self.size}"
+            )
+
+    @property
+    def pixel_bytes(self) -> int:
+        """Bytes of one image before compression: three a pixel, and one filter byte a row."""
+        return self.size * (1 + 3 * self.size)
+
+    @property
+    def member_bytes(self) -> int:
+        """The most an honest PNG can need, with generous room for metadata."""
+        return 2 * self.pixel_bytes + METADATA_BYTES
+
+    @property
+    def total_bytes(self) -> int:
+        """The most that all images together may unpack to; not all can have as much metadata as one may."""
+        return self.count * (2 * self.pixel_bytes + 4096) + METADATA_BYTES
+
+    @property
+    def directory_bytes(self) -> int:
+        """The longest central directory that is read."""
+        return self.count * DIRECTORY_BYTES + METADATA_BYTES
+
+    @property
+    def upload_bytes(self) -> int:
+        """The largest zip worth receiving: all images, their headers and the directory."""
+        return self.total_bytes + 2 * self.directory_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The images of a zip in canonical order: member names sorted by their UTF-8 bytes."""
+
+    members: tuple[Member, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names as the zip gives them, folder included, ``/`` between."""
+        return tuple(member.name for member in self.members)
+
+    @property
+    def compressed_bytes(self) -> int:
+        """Declared bytes of all images inside the zip."""
+        return sum(member.compressed for member in self.members)
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """Declared bytes of all images once unpacked."""
+        return sum(member.size for member in self.members)
+
+
+def list_images(file: BinaryIO, spec: ImageSpec) -> Listing:
+    """List the images of a participant's zip, reading its end and its central directory only.
+
+    ``file`` is seekable and may be remote: it takes one read for 10,000 images, two or three for many more.
+    Any ``*.png`` counts, all at the top or all in one folder; folders and what macOS and Windows leave behind
+    are ignored.
+
+    Raises ``Invalid`` with the slug ``not-a-zip``, ``split-zip``, ``encrypted``, ``unsupported-compression``,
+    ``wrong-names``, ``wrong-count`` or ``zip-bomb``; its ``faults`` are the first ten members concerned,
+    ``extra["fault_count"]`` counts them all.
+    """
+    directory = find_directory(file)
+    if directory.size > spec.directory_bytes:
+        raise _wrong_count(directory.count, spec)
+    members = listed(members_of(directory))
+    refuse_unreadable(members)
+    faults = list(first_faults(members, (path_fault, _not_png, _misplaced(members), colliding())))
+    if faults:
+        message = f"The names of {counted(faults, len(members))} can't be used."
+        raise refusal("wrong-names", message, faults)
+    if len(members) != spec.count:
+        raise _wrong_count(len(members), spec)
+    refuse_bombs(members, member_bytes=spec.member_bytes, total_bytes=spec.total_bytes)
+    return Listing(tuple(members))
+
+
+def listed(members: Sequence[Member]) -> list[Member]:
+    """The members that count, in canonical order: no folders, nothing an operating system left behind."""
+    return sorted((m for m in members if not _ignored(m)), key=lambda m: m.name.encode())
+
+
+def refuse_unreadable(members: Sequence[Member]) -> None:
+    """Raise ``Invalid`` if a member is encrypted or compressed by anything but deflate."""
+    encrypted = [(m.name, "is encrypted") for m in members if m.flags & _ENCRYPTED or m.method == _AES]
+    if encrypted:
+        raise refusal("encrypted", "The zip is encrypted; upload it without a password.", encrypted)
+    unsupported = [
+        (m.name, f"uses compression method {m.method}") for m in members if m.method not in (STORED, DEFLATED)
+    ]
+    if unsupported:
+        message = "The zip uses a compression other than deflate; make it with an ordinary zip program."
+        raise refusal("unsupported-compression", message, unsupported)
+
+
+def path_fault(member: Member) -> str | None:
+    """What is wrong with a member's path wherever it is meant to go, or None."""
+    if _unreadable(member.name):
+        return "has unreadable characters in its name"
+    if member.name.startswith("/") or member.name[1:2] == ":":
+        return "has an absolute path"
+    if ".." in member.name.split("/"):
+        return "has '..' in its path"
+    return None
+
+
+def colliding() -> Callable[[Member], str | None]:
+    """A rule that finds members whose names an earlier member has, up to Unicode form and case."""
+    seen: dict[str, tuple[int, str]] = {}  # by folded name: offset (no two members share one) and name
+
+    def rule(member: Member) -> str | None:
+        name = unicodedata.normalize("NFC", "/".join(_parts(member)))
+        first = seen.setdefault(unicodedata.normalize("NFC", name.casefold()), (member.offset, member.name))
+        if first[0] == member.offset:
+            return None
+        if first[1] == member.name:
+            return "is there twice"
+        return f"has the same name as {shown(first[1])}, up to case and Unicode form"
+
+    return rule
+
+
+def _ignored(member: Member) -> bool:
+    parts = _parts(member)
+    if member.name.endswith("/") or not parts:
+        return True
+    return "__MACOSX" in parts[:-1] or parts[-1].lower() in (".ds_store", "thumbs.db")
+
+
+def _unreadable(name: str) -> bool:
+    odd = not name.isprintable() and any(unicodedata.category(c) in _UNREADABLE for c in name)
+    return odd or "\ufffd" in name
+
+
+def _parts(member: Member) -> list[str]:
+    return [part for part in member.name.split("/") if part not in ("", ".")]
+
+
+def first_faults(
+    members: Sequence[Member], rules: Sequence[Callable[[Member], str | None]]
+) -> Iterator[tuple[str, str]]:
+    """Each faulty member with what the first rule that it breaks says."""
+    for member in members:
+        fault = next((fault for rule in rules if (fault := rule(member)) is not None), None)
+        if fault is not None:
+            yield member.name, fault
+
+
+def _not_png(member: Member) -> str | None:
+    return None if member.name.lower().endswith(".png") else "is not a .png"
+
+
+def _misplaced(members: Sequence[Member]) -> Callable[[Member], str | None]:
+    """A rule that finds members outside the folder that most are in."""
+    folders = Counter("/".join(_parts(member)[:-1]) for member in members)
+    usual = folders.most_common(1)[0][0] if folders else ""
+
+    def rule(member: Member) -> str | None:
+        *folder, _ = _parts(member)
+        if len(folder) > 1:
+            return "is in a folder within a folder"
+        if "/".join(folder) != usual:
+            return f"is not {f'in the folder {usual!r}' if usual else 'at the top'} like the others"
+        return None
+
+    return rule
+
+
+def _wrong_count(found: int, spec: ImageSpec) -> Invalid:
+    images = f"{found:,} image{'' if found == 1 else 's'}"
+    message = f"The zip has {images}; the competition asks for {spec.count:,}."
+    return Invalid("wrong-count", message, found=found, needed=spec.count)
+
+
+def refuse_bombs(members: Sequence[Member], *, member_bytes: int, total_bytes: int) -> None:
+    """Raise ``Invalid("zip-bomb")`` if members declare more bytes than honest images can need."""
+    sizes = [(m.name, max(m.size, m.compressed)) for m in members]
+    huge = [(name, f"would take {size:,} bytes") for name, size in sizes if size > member_bytes]
+    if huge:
+        raise refusal("zip-bomb", f"No image here can need more than {member_bytes:,} bytes.", huge)
+    unpacked, packed = sum(m.size for m in members), sum(m.compressed for m in members)
+    if unpacked > total_bytes:
+        message = f"The images would unpack to {unpacked:,} bytes; {total_bytes:,} are the most allowed."
+        raise Invalid("zip-bomb", message)
+    if unpacked > MAX_RATIO * packed:
+        message = (
+            f"The zip would unpack to more than {MAX_RATIO} times its size; images hardly shrink in a zip."
+        )
+        raise Invalid("zip-bomb", message)

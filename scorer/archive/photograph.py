@@ -1,0 +1,101 @@
+"""One reference image of any size, brought to the competition's size in one fixed way: the bottleneck.
+
+METRICS A6 and B3: how references are shrunk moves FID more than many models differ, so it is fixed here and
+its name, ``BOTTLENECK``, is part of every statistic's hash. The filter is Pillow's bicubic, which widens
+with the scale (antialiased), applied to float samples that are never rounded back to 8 bits: the
+way known as clean-fid (Parmar et al. 2022). It is also what ``Image.resize`` does unasked, so the likeliest
+way for a participant to have shrunk the same photographs, and it rings less than Lanczos.
+"""
+
+import io
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import ExifTags, Image, UnidentifiedImageError, __version__, features
+
+from scorer.archive.faults import MemberError
+
+FORMATS = ("JPEG", "PNG", "WEBP")
+MAX_PIXELS = 50_000_000  # below the size at which Pillow warns of a decompression bomb
+
+BOTTLENECK = "/".join(
+    [
+        f"pillow-{__version__}",
+        f"libjpeg_turbo-{features.version('libjpeg_turbo')}",
+        f"webp-{features.version('webp')}",
+        "bicubic-antialias-float32-clip-whole-upright",
+        "1",  # raise when the code below changes what it returns
+    ]
+)
+"""Identifies decoder and filter: statistics made under different bottlenecks must not be compared."""
+
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+def photograph(content: bytes, size: int) -> NDArray[np.uint8] | NDArray[np.float32]:
+    """Decode a PNG, JPEG or WebP to RGB, (size, size, 3).
+
+    uint8, untouched, if it has that size already; else resized as a whole (no crop, so a wide photograph is
+    squeezed) and float32 in [0, 255], bicubic's overshoot clipped. Turned upright as its EXIF data says; its
+    colour profile is not applied, as no training loader applies it.
+    Raises ``MemberError``: not such an image, damaged, more than ``MAX_PIXELS``, animated, 16 bits a
+    channel, or partly transparent (what colour is behind it is the organizer's to say).
+    """
+    try:
+        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+            _refuse_unfit(image, content)
+            upright = _upright(image)
+    except (MemberError, MemoryError):
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise MemberError(f"has more than {MAX_PIXELS:,} pixels") from None
+    except UnidentifiedImageError:
+        raise MemberError("is not a PNG, JPEG or WebP image") from None
+    except Exception as error:  # noqa: BLE001 - Pillow's plugins raise nearly anything on a damaged file
+        raise MemberError(f"can't be decoded ({type(error).__name__})") from None
+    rgb = _opaque(upright)
+    return np.asarray(rgb) if rgb.size == (size, size) else _resized(rgb, size)
+
+
+def rounded(image: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.uint8]:
+    """The image in 8 bits, halves to even: what is hashed and shown, never measured."""
+    return np.rint(image).astype(np.uint8)
+
+
+def _refuse_unfit(image: Image.Image, content: bytes) -> None:
+    """Raise ``MemberError`` for what the header alone shows to be unfit."""
+    if image.width * image.height > MAX_PIXELS:
+        raise MemberError(f"has {image.width * image.height:,} pixels, more than {MAX_PIXELS:,}")
+    # A JPEG of several pictures is a photograph with previews, its first picture the photograph.
+    if image.format not in {"JPEG", "MPO"} and getattr(image, "is_animated", False):
+        raise MemberError("is animated")
+    if image.format == "PNG" and content[24] == 16:  # the header's bit depth; Pillow would drop the low byte
+        raise MemberError("has 16 bits a channel; convert it to 8")
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    turn = _TURNS.get(image.getexif().get(ExifTags.Base.Orientation, 1))
+    image.load()
+    return image.copy() if turn is None else image.transpose(turn)
+
+
+def _opaque(image: Image.Image) -> Image.Image:
+    """The image in RGB, its alpha channel dropped where it says nothing."""
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        if image.getchannel("A").getextrema() != (255, 255):
+            raise MemberError("is partly transparent; put it on a background")
+    return image.convert("RGB")
+
+
+def _resized(rgb: Image.Image, size: int) -> NDArray[np.float32]:
+    bands = [band.convert("F").resize((size, size), Image.Resampling.BICUBIC) for band in rgb.split()]
+    return np.stack([np.asarray(band) for band in bands], axis=-1).clip(0, 255)

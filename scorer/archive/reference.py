@@ -1,0 +1,121 @@
+"""An organizer's reference set: a zip of photographs read into one array."""
+
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.archive.directory import Member, find_directory, members_of
+from scorer.archive.faults import MemberError, bad_images, counted, refusal
+from scorer.archive.listing import (
+    Listing,
+    colliding,
+    first_faults,
+    listed,
+    path_fault,
+    refuse_bombs,
+    refuse_unreadable,
+)
+from scorer.archive.members import Progress, each_member
+from scorer.archive.photograph import photograph, rounded
+from scorer.archive.pixels import HASH_BYTES, PixelHashes, mirrored, pixel_hash
+from scorer.errors import Invalid, TooLarge
+
+SUFFIXES = (".jpeg", ".jpg", ".png", ".webp")
+MEMBER_BYTES = 64 << 20
+TOTAL_BYTES = 256 << 30
+MAX_COUNT = 200_000
+DIRECTORY_BYTES = MAX_COUNT * 512
+ARRAY_BYTES = 8 << 30  # of all images as float32: 174,000 of 64 x 64
+
+Photographs = NDArray[np.uint8] | NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ReferenceImages:
+    """A reference set in canonical order (names sorted by their UTF-8 bytes).
+
+    ``images`` is (n, size, size, 3) RGB: uint8 if all had the size already, else float32 in [0, 255].
+    ``hashes`` and ``mirrored_hashes`` are (n, 16) uint8, of the pixels rounded to uint8 and of their mirror
+    images. ``resized`` counts the images that had another size, ``duplicates`` those whose (rounded)
+    pixels an earlier one has.
+    """
+
+    images: Photographs
+    names: tuple[str, ...]
+    hashes: PixelHashes
+    mirrored_hashes: PixelHashes
+    resized: int
+    duplicates: int
+
+
+def list_references(file: BinaryIO) -> Listing:
+    """List an organizer's zip from its directory: PNG, JPEG and WebP by ending, in folders of any depth.
+
+    Raises ``Invalid`` like ``list_images`` (``no-images`` for none), ``TooLarge`` (``too-many-images``).
+    """
+    directory = find_directory(file)
+    members = listed(members_of(directory)) if directory.size <= DIRECTORY_BYTES else None
+    if members is None or len(members) > MAX_COUNT:
+        found = directory.count if members is None else len(members)
+        raise TooLarge(
+            "too-many-images", f"The zip lists {found:,} files; a reference set may have {MAX_COUNT:,}."
+        )
+    refuse_unreadable(members)
+    faults = list(first_faults(members, (path_fault, _unknown_format, colliding())))
+    if faults:
+        message = f"The names of {counted(faults, len(members))} can't be used."
+        raise refusal("wrong-names", message, faults)
+    if not members:
+        raise Invalid("no-images", "The zip has no images.")
+    refuse_bombs(members, member_bytes=MEMBER_BYTES, total_bytes=TOTAL_BYTES)
+    return Listing(tuple(members))
+
+
+def read_references(file: BinaryIO, size: int, progress: Progress | None = None) -> ReferenceImages:
+    """Decode an organizer's zip through the bottleneck of ``scorer.archive.photograph``.
+
+    Images of ``size`` x ``size`` pass unchanged; the others are resized in float. ``progress(done, n)`` is
+    called now and then. Takes 12 * size**2 bytes for each image if any is resized, a quarter if none.
+
+    Raises as ``list_references`` does; ``Invalid("bad-images")`` naming the first ten that can't be used,
+    with ``extra["fault_count"]``; ``TooLarge("too-many-images")`` if the array would exceed ``ARRAY_BYTES``.
+    """
+    names = (listing := list_references(file)).names
+    _refuse_array(len(names), size)
+    images: Photographs = np.zeros((len(names), size, size, 3), np.uint8)
+    hashes = np.zeros((2, len(names), HASH_BYTES), np.uint8)
+    resized, wrong = 0, dict[int, MemberError]()
+    for index, result in each_member(file, listing.members, lambda _, data: _measured(data, size), progress):
+        if isinstance(result, MemberError):
+            wrong[index] = result
+            continue
+        image, hashes[:, index] = result
+        if image.dtype != np.uint8:
+            resized += 1
+            images = images.astype(np.float32, copy=False)
+        images[index] = image
+    if wrong:
+        raise bad_images(names, wrong)
+    duplicates = len(names) - len({row.tobytes() for row in hashes[0]})
+    return ReferenceImages(images, names, hashes[0], hashes[1], resized, duplicates)
+
+
+def _refuse_array(count: int, size: int) -> None:
+    """Raise ``TooLarge`` if ``count`` images as float32 would exceed ``ARRAY_BYTES``."""
+    if 12 * size**2 * count > ARRAY_BYTES:
+        allowed = f"more than the {ARRAY_BYTES >> 30} GiB of memory allowed"
+        raise TooLarge("too-many-images", f"{count:,} images of {size}x{size} take {allowed}.")
+
+
+def _measured(content: bytes, size: int) -> tuple[Photographs, PixelHashes]:
+    """One image, and the hashes of it and of its mirror image, (2, 16) uint8."""
+    image = photograph(content, size)
+    pixels = rounded(image)
+    both = pixel_hash(pixels) + pixel_hash(mirrored(pixels[None])[0])
+    return image, np.frombuffer(both, np.uint8).reshape(2, HASH_BYTES)
+
+
+def _unknown_format(member: Member) -> str | None:
+    return None if member.name.lower().endswith(SUFFIXES) else "is not a .png, .jpg, .jpeg or .webp"

@@ -1,0 +1,142 @@
+"""Blobs by key: a local folder or an S3-compatible store, through one library for both."""
+
+import hashlib
+import io
+import os
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import BinaryIO, cast
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore.exceptions import NotFoundError
+from obstore.store import LocalStore, ObjectStore, from_url
+
+from scorer.errors import NotFound, TooLarge, Unavailable
+
+READ_AHEAD = 1 << 20
+"""Bytes fetched at once from a blob that is read piecewise: a zip's directory in one or two requests."""
+
+
+@dataclass(frozen=True)
+class Received:
+    """What came in by a stream."""
+
+    key: str
+    bytes: int
+    sha256: str
+
+
+class Blobs:
+    """The blob store at ``url`` (``file:///folder`` or ``s3://bucket/prefix``)."""
+
+    def __init__(self, url: str) -> None:
+        self._folder: Path | None = None
+        parts = urlsplit(url)
+        try:
+            if parts.scheme == "file":
+                self._folder = Path(unquote(parts.path))
+                self._store: ObjectStore = LocalStore(self._folder, mkdir=True)
+            else:
+                self._store = from_url(url)
+        except Exception as error:
+            raise Unavailable("blob-store", f"The blob store at {url} cannot be opened: {error}.") from error
+
+    async def receive(self, key: str, chunks: AsyncIterator[bytes], *, limit: int) -> Received:
+        """Store a stream under ``key`` in constant memory; ``TooLarge`` as soon as it exceeds ``limit`` bytes.
+
+        Nothing is left behind when the stream breaks off.
+        """
+        digest, size = hashlib.sha256(), 0
+        writer = obstore.open_writer_async(self._store, key)
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > limit:
+                # An unclosed writer leaves nothing: the upload is staged until close.
+                raise TooLarge(
+                    "too-large", f"The upload is larger than the allowed {limit:,} bytes.", limit=limit
+                )
+            digest.update(chunk)
+            await writer.write(chunk)
+        await writer.close()
+        return Received(key, size, digest.hexdigest())
+
+    def write(self, key: str, data: bytes) -> None:
+        """Store ``data`` under ``key``, replacing what was there, all or nothing."""
+        obstore.put(self._store, key, data)
+
+    def write_file(self, key: str, path: Path) -> None:
+        """Store a file's content under ``key``, all or nothing."""
+        obstore.put(self._store, key, path)
+
+    def read(self, key: str) -> bytes:
+        """The whole blob; ``NotFound`` if there is none."""
+        try:
+            return bytes(obstore.get(self._store, key).bytes())
+        except (FileNotFoundError, NotFoundError):
+            raise NotFound("blob-missing", f"The blob {key} is missing.") from None
+
+    def exists(self, key: str) -> bool:
+        """Whether something is stored under ``key``."""
+        try:
+            obstore.head(self._store, key)
+        except (FileNotFoundError, NotFoundError):
+            return False
+        return True
+
+    def open(self, key: str) -> BinaryIO:
+        """A seekable reader that fetches only what is read; ``NotFound`` if there is no such blob."""
+        try:
+            reader = obstore.open_reader(self._store, key)
+        except (FileNotFoundError, NotFoundError):
+            raise NotFound("blob-missing", f"The blob {key} is missing.") from None
+        return cast(BinaryIO, io.BufferedReader(_Raw(reader), READ_AHEAD))
+
+    def delete(self, key: str) -> None:
+        """Forget a blob; it need not exist."""
+        try:
+            obstore.delete(self._store, key)
+        except (FileNotFoundError, NotFoundError):
+            return
+
+    def local(self, key: str, cache: Path) -> Path:
+        """A path under which the blob can be memory-mapped: the blob itself, or a copy of it in ``cache``."""
+        if self._folder is not None:
+            path = self._folder / key
+            if not path.is_file():
+                raise NotFound("blob-missing", f"The blob {key} is missing.")
+            return path
+        copy = cache / key
+        if not copy.is_file():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            with self.open(key) as source, NamedTemporaryFile(dir=copy.parent, delete=False) as target:
+                shutil.copyfileobj(source, target, READ_AHEAD)
+            os.replace(target.name, copy)  # noqa: PTH105 - the atomic rename, by its own name
+        return copy
+
+
+class _Raw(io.RawIOBase):
+    """obstore's reader as the standard library knows readers."""
+
+    def __init__(self, reader: obstore.ReadableFile) -> None:
+        self._reader = reader
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._reader.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._reader.tell()
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self._reader.read(len(buffer))
+        buffer[: len(data)] = memoryview(data)
+        return len(data)

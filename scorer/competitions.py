@@ -1,0 +1,215 @@
+"""Competitions: setting one up, what it still lacks, and what phase it is in."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from sqlalchemy.orm import Session
+
+from scorer import catalogue
+from scorer.archive import ImageSpec
+from scorer.db import lookups
+from scorer.db.tables import Account, Competition, Publication, Track
+from scorer.errors import Conflict, Forbidden, NotFound
+from scorer.lifecycle import Phase, phase_at
+
+TrackKind = Literal["public", "private"]
+KINDS: tuple[TrackKind, TrackKind] = ("public", "private")
+Slug = Annotated[str, StringConstraints(pattern=re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$"), max_length=60)]
+
+
+class Prize(BaseModel):
+    """What a place wins."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    place: int = Field(ge=1)
+    amount: str = Field(examples=["$2,000"], max_length=100)
+
+
+class Medals(BaseModel):
+    """The last place of each medal."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    gold: int = Field(10, ge=0)
+    silver: int = Field(50, ge=0)
+    bronze: int = Field(100, ge=0)
+
+
+class TrackSpec(BaseModel):
+    """How one track measures. The extractor is always named, never a default of the environment."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    extractor: str = Field(examples=["inception_v3"])
+    epsilon: float = Field(1e-15, gt=0, lt=1e-3)
+
+
+class CompetitionSpec(BaseModel):
+    """What an organizer decides when creating a competition."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    slug: Slug = Field(examples=["generative-dogs"])
+    title: str = Field(min_length=1, max_length=200)
+    description: str = Field("", max_length=50_000, description="Markdown.")
+    rules: str = Field("", max_length=50_000, description="Markdown.")
+    image_count: int = Field(10_000, ge=2, le=100_000)
+    image_size: int = Field(
+        64, ge=8, le=1024, description="Images are squares of so many pixels, RGB, 8 bits."
+    )
+    opens_at: AwareDatetime | None = None
+    team_merge_deadline: AwareDatetime | None = None
+    closes_at: AwareDatetime | None = None
+    upload_grace_seconds: int = Field(
+        900,
+        ge=0,
+        le=86_400,
+        description="An upload begun before the close may finish within this time after it.",
+    )
+    review_days: int = Field(14, ge=0, le=365)
+    daily_limit: int | None = Field(5, ge=1, description="Entries a team and UTC day; null for no limit.")
+    pending_limit: int = Field(2, ge=1, description="Entries of a team in progress at once.")
+    rejected_limit: int = Field(
+        20, ge=1, description="Uploads of a team and UTC day that fail the deep check."
+    )
+    final_picks: int = Field(2, ge=1, le=10)
+    invitation_only: bool = False
+    prizes: list[Prize] = Field(default=[], max_length=100)
+    medals: Medals = Medals()
+    score_decimals: int = Field(
+        5, ge=1, le=10, description="Scores are rounded to this before they are ranked."
+    )
+    public: TrackSpec
+    private: TrackSpec
+
+    @model_validator(mode="after")
+    def _times_in_order(self) -> "CompetitionSpec":
+        if self.opens_at and self.closes_at and self.closes_at <= self.opens_at:
+            raise ValueError("closes_at must be after opens_at")
+        if self.team_merge_deadline and self.closes_at and self.team_merge_deadline > self.closes_at:
+            raise ValueError("team_merge_deadline must not be after closes_at")
+        return self
+
+
+@dataclass(frozen=True)
+class State:
+    """A competition as it stands: its phase, its tracks, and what an organizer has still to do."""
+
+    competition: Competition
+    phase: Phase
+    published: bool
+    tracks: dict[str, Track]
+    missing: tuple[str, ...]
+
+    @property
+    def image_spec(self) -> ImageSpec:
+        """What an entry must hold."""
+        return ImageSpec(count=self.competition.image_count, size=self.competition.image_size)
+
+
+def create(session: Session, spec: CompetitionSpec, *, author: Account, now: datetime) -> Competition:
+    """Make a competition with its two tracks; ``Conflict`` if the slug is taken, ``Invalid`` for an unknown
+    extractor."""
+    extractors = {kind: catalogue.find(getattr(spec, kind).extractor) for kind in KINDS}
+    if lookups.competition_by_slug(session, spec.slug) is not None:
+        raise Conflict("slug-taken", f"There is a competition {spec.slug!r} already.")
+    values = spec.model_dump(exclude={"public", "private"})
+    competition = Competition(**values, created_by=author.id, created_at=now)
+    session.add(competition)
+    session.flush()
+    for kind, extractor in extractors.items():
+        session.add(
+            Track(
+                competition_id=competition.id,
+                kind=kind,
+                extractor=extractor.identity,
+                signed=not extractor.non_negative,
+                epsilon=getattr(spec, kind).epsilon,
+            )
+        )
+    session.flush()
+    return competition
+
+
+def state_of(session: Session, slug: str, now: datetime) -> State:
+    """A competition as it stands at ``now``; ``NotFound`` if there is none."""
+    competition = lookups.competition_by_slug(session, slug)
+    if competition is None:
+        raise NotFound("no-competition", f"There is no competition {slug!r}.")
+    return _state(session, competition, now)
+
+
+def all_states(session: Session, now: datetime) -> list[State]:
+    """Every competition as it stands, newest first."""
+    return [_state(session, competition, now) for competition in lookups.all_competitions(session)]
+
+
+def _state(session: Session, competition: Competition, now: datetime) -> State:
+    published = lookups.is_published(session, competition.id)
+    phase = phase_at(now, opens_at=competition.opens_at, closes_at=competition.closes_at, published=published)
+    tracks = lookups.tracks_of(session, competition.id)
+    return State(competition, phase, published, tracks, tuple(_missing(session, competition, tracks)))
+
+
+def _missing(session: Session, competition: Competition, tracks: dict[str, Track]) -> list[str]:
+    missing = []
+    if competition.opens_at is None:
+        missing.append("opens_at is not set")
+    if "train" not in lookups.references_of(session, competition.id):
+        missing.append("no training images are attached")
+    for kind in KINDS:
+        preparation = tracks[kind].preparation
+        if preparation is None or preparation.finished_at is None:
+            missing.append(f"the references of the {kind} track are not prepared")
+        elif lookups.newest_threshold(session, tracks[kind].id) is None:
+            missing.append(f"the {kind} track has no threshold")
+    return missing
+
+
+def track_of(state: State, kind: str) -> Track:
+    """The public or the private track; ``NotFound`` for any other word."""
+    if kind not in state.tracks:
+        raise NotFound("no-track", f"There is no track {kind!r}; tracks are public and private.")
+    return state.tracks[kind]
+
+
+def may_see_private(state: State, account: Account | None) -> bool:
+    """The private track is for organizers until the final board is published."""
+    return state.published or is_organizer(account)
+
+
+def is_organizer(account: Account | None) -> bool:
+    """Whether this person runs competitions."""
+    return account is not None and account.role in {"organizer", "admin"}
+
+
+def visible_track(state: State, kind: str, account: Account | None) -> Track:
+    """A track that this person may read scores of; ``Forbidden`` before publication."""
+    track = track_of(state, kind)
+    if kind == "private" and not may_see_private(state, account):
+        raise Forbidden("not-published", "The private board is shown when the organizers publish it.")
+    return track
+
+
+def publish(
+    session: Session, state: State, *, published: bool, reason: str, author: Account, now: datetime
+) -> Publication:
+    """Show the private board to everyone, or withdraw it; both are acts with a name and a reason."""
+    if published and state.phase in {Phase.DRAFT, Phase.OPEN}:
+        raise Conflict("not-closed", "The final board can be published once the competition has closed.")
+    if published == state.published:
+        raise Conflict("no-change", f"The final board is {'already' if published else 'not'} published.")
+    act = Publication(
+        competition_id=state.competition.id,
+        published=published,
+        reason=reason,
+        author_id=author.id,
+        created_at=now,
+    )
+    session.add(act)
+    session.flush()
+    return act

@@ -1,0 +1,137 @@
+"""The standings in SQL. ``scorer.ranking`` is the readable definition that this is tested against."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row, Select, func, literal_column, select
+from sqlalchemy.orm import Session
+
+from scorer.db.judging import judged, rounded
+from scorer.db.tables import Label, Measurement, Publication, Submission, Threshold, Track
+
+INFINITY = literal_column("'Infinity'::double precision")
+
+
+def ranked(track_id: int, *, decimals: int, tau: float | None = None) -> Select[Any]:
+    """Teams by their best entry: lower is better, ties go to the earlier entry. Copies (NaN) and entries without
+    a threshold (NULL) never rank: neither is below infinity."""
+    scores = judged(track_id=track_id, tau=tau).subquery("scores")
+    score = rounded(scores.c.mifid, decimals)
+    order = (score, scores.c.accepted_at, scores.c.ref)
+    best = (
+        select(scores, score.label("score"))
+        .distinct(scores.c.team_id)
+        .where(scores.c.mifid < INFINITY, ~scores.c.benchmark)
+        .order_by(scores.c.team_id, *order)
+        .subquery("best")
+    )
+    rank = func.row_number().over(order_by=(best.c.score, best.c.accepted_at, best.c.ref)).label("rank")
+    return select(best, rank)
+
+
+def standings(
+    session: Session, track_id: int, *, decimals: int, after: int = 0, limit: int | None = None
+) -> Sequence[Row[Any]]:
+    """A page of the board, with the number and the time of every team's entries."""
+    board = ranked(track_id, decimals=decimals).subquery("board")
+    entries = (
+        select(
+            func.count(Submission.ref).label("entries"),
+            func.max(Submission.accepted_at).label("last_entry_at"),
+        )
+        .where(Submission.team_id == board.c.team_id, Submission.status == "scored")
+        .lateral("entries")
+    )
+    query = (
+        select(board, entries.c.entries, entries.c.last_entry_at)
+        .select_from(board.join(entries, literal_column("true")))
+        .where(board.c.rank > after)
+        .order_by(board.c.rank)
+        .limit(limit)
+    )
+    return session.execute(query).all()
+
+
+def ranks(session: Session, track_id: int, *, decimals: int, tau: float | None = None) -> Sequence[Row[Any]]:
+    """Every ranked team with its rank, under the newest threshold or under ``tau``."""
+    return session.execute(ranked(track_id, decimals=decimals, tau=tau).order_by("rank")).all()
+
+
+def rank_of(session: Session, track_id: int, submission_ref: int, *, decimals: int) -> int | None:
+    """The rank that an entry holds for its team, if it is the team's best."""
+    board = ranked(track_id, decimals=decimals).subquery("board")
+    return session.scalar(select(board.c.rank).where(board.c.ref == submission_ref))
+
+
+def count_ranked(session: Session, track_id: int) -> int:
+    """How many teams have a rank."""
+    scores = judged(track_id=track_id).subquery("scores")
+    counted = select(func.count(scores.c.team_id.distinct())).where(
+        scores.c.mifid < INFINITY, ~scores.c.benchmark
+    )
+    return int(session.scalar(counted) or 0)
+
+
+def benchmarks(session: Session, track_id: int, *, decimals: int) -> Sequence[Row[Any]]:
+    """The organizers' reference lines, best entry each."""
+    scores = judged(track_id=track_id).subquery("scores")
+    score = rounded(scores.c.mifid, decimals)
+    best = (
+        select(scores, score.label("score"))
+        .distinct(scores.c.team_id)
+        .where(scores.c.benchmark, scores.c.mifid < INFINITY)
+        .order_by(scores.c.team_id, score, scores.c.ref)
+        .subquery("best")
+    )
+    return session.execute(select(best).order_by(best.c.score)).all()
+
+
+def copies(session: Session, track_id: int) -> Sequence[Row[Any]]:
+    """Teams that have nothing on the board but copies, each with its newest one."""
+    scores = judged(track_id=track_id).subquery("scores")
+    honest = select(scores.c.team_id).where(~scores.c.copy)
+    newest = (
+        select(scores, Submission.exact_copies, Submission.mirrored_copies)
+        .join(Submission, Submission.ref == scores.c.ref)
+        .distinct(scores.c.team_id)
+        .where(scores.c.copy, scores.c.team_id.not_in(honest))
+        .order_by(scores.c.team_id, scores.c.ref.desc())
+        .subquery("newest")
+    )
+    return session.execute(select(newest).order_by(newest.c.accepted_at)).all()
+
+
+def scores_of_track(session: Session, track_id: int, *, tau: float | None = None) -> Sequence[Row[Any]]:
+    """Every judged entry of a track that is no benchmark, in order of ref."""
+    scores = judged(track_id=track_id, tau=tau).subquery("scores")
+    return session.execute(select(scores).where(~scores.c.benchmark).order_by(scores.c.ref)).all()
+
+
+def score_of(session: Session, track_id: int, submission_ref: int) -> Row[Any] | None:
+    """One entry, judged."""
+    scores = judged(track_id=track_id).subquery("scores")
+    return session.execute(select(scores).where(scores.c.ref == submission_ref)).one_or_none()
+
+
+def version_of(session: Session, track: Track) -> tuple[Any, ...]:
+    """What a board depends on: equal versions, equal boards. History is counted, not asked for its newest id,
+    because a row may be committed after one with a higher id."""
+    competition_id = track.competition_id
+    row = session.execute(
+        select(
+            select(func.count(Measurement.id)).where(Measurement.track_id == track.id).scalar_subquery(),
+            select(func.count(Threshold.id)).where(Threshold.track_id == track.id).scalar_subquery(),
+            select(func.count(Publication.id))
+            .where(Publication.competition_id == competition_id)
+            .scalar_subquery(),
+            select(func.count(Label.id))
+            .join(Submission, Submission.ref == Label.submission_ref)
+            .where(Submission.competition_id == competition_id)
+            .scalar_subquery(),
+            select(func.count()).where(Submission.competition_id == competition_id).scalar_subquery(),
+            select(func.max(Submission.finished_at))
+            .where(Submission.competition_id == competition_id)
+            .scalar_subquery(),
+        )
+    ).one()
+    return tuple(row)

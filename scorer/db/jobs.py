@@ -1,0 +1,108 @@
+"""The queue's truth, in SQL: who is next, who holds what, what is stuck."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import CursorResult, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import Job
+
+ORDER = (Job.priority, Job.turn, Job.id)
+"""The one order of waiting work: what is claimed and what is shown as queue position."""
+
+
+def claim_next(
+    session: Session, queue: str, *, holder: str, worker: str, now: datetime, lease_until: datetime
+) -> Job | None:
+    """Take the fairest due job of a queue for ``holder``; None when nothing is due."""
+    due = (
+        select(Job.id)
+        .where(Job.queue == queue, Job.state == "waiting", Job.due_at <= now)
+        .order_by(*ORDER)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+        .scalar_subquery()
+    )
+    return session.scalars(
+        update(Job)
+        .where(Job.id == due)
+        .values(
+            state="running",
+            holder=holder,
+            worker=worker,
+            lease_until=lease_until,
+            attempts=Job.attempts + 1,
+            started_at=now,
+            stage=None,
+            fraction=None,
+        )
+        .returning(Job)
+    ).one_or_none()
+
+
+def update_held(session: Session, job_id: int, holder: str, **values: object) -> bool:
+    """Change a job only while ``holder`` still holds it; False means the lease went to somebody else."""
+    result = session.execute(
+        update(Job).where(Job.id == job_id, Job.holder == holder, Job.state == "running").values(**values)
+    )
+    return isinstance(result, CursorResult) and result.rowcount == 1
+
+
+def lock_held(session: Session, job_id: int, holder: str) -> Job | None:
+    """The job, locked for this transaction, if ``holder`` still holds it."""
+    held = select(Job).where(Job.id == job_id, Job.holder == holder, Job.state == "running")
+    return session.scalars(held.with_for_update(of=Job)).one_or_none()
+
+
+def lock_expired(session: Session, now: datetime) -> Sequence[Job]:
+    """Running jobs whose worker has not been heard of within the lease, locked for this transaction."""
+    return session.scalars(
+        select(Job)
+        .where(Job.state == "running", Job.lease_until < now)
+        .with_for_update(skip_locked=True, of=Job)
+    ).all()
+
+
+def count_due(session: Session, now: datetime) -> dict[str, int]:
+    """How many jobs wait and are due, by queue."""
+    counted = session.execute(
+        select(Job.queue, func.count()).where(Job.state == "waiting", Job.due_at <= now).group_by(Job.queue)
+    )
+    return {queue: count for queue, count in counted}  # noqa: C416 - rows are not pairs to a type checker
+
+
+def next_turn(session: Session, team_id: int | None) -> int:
+    """The turn of a team's next job: right after the team's own last one, and no earlier than the job that is
+    next now. So a team's tenth entry waits behind another team's first, and nobody is overtaken for ever.
+    """
+    unfinished = Job.state.in_(("waiting", "running"))
+    current = select(func.min(Job.turn)).where(Job.state == "waiting").scalar_subquery()
+    own = select(func.max(Job.turn) + 1).where(Job.team_id == team_id, unfinished).scalar_subquery()
+    turn = session.scalar(select(func.greatest(func.coalesce(current, 0), func.coalesce(own, 0))))
+    return int(turn or 0)
+
+
+def jobs_of(session: Session, submission_ref: int) -> Sequence[Job]:
+    """All jobs of a submission, oldest first."""
+    return session.scalars(select(Job).where(Job.submission_ref == submission_ref).order_by(Job.id)).all()
+
+
+def job_of_preparation(session: Session, preparation_id: int) -> Job | None:
+    """The newest job of a preparation."""
+    return session.scalars(
+        select(Job).where(Job.preparation_id == preparation_id).order_by(Job.id.desc()).limit(1)
+    ).one_or_none()
+
+
+def position_of(session: Session, job: Job) -> int:
+    """How many jobs of the same queue are claimed before this waiting one, plus one."""
+    earlier = or_(
+        Job.priority < job.priority,
+        (Job.priority == job.priority) & (Job.turn < job.turn),
+        (Job.priority == job.priority) & (Job.turn == job.turn) & (Job.id < job.id),
+    )
+    ahead = session.scalar(
+        select(func.count()).where(Job.queue == job.queue, Job.state == "waiting").where(earlier)
+    )
+    return int(ahead or 0) + 1

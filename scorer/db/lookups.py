@@ -1,0 +1,226 @@
+"""Finding things: every plain SELECT of the nouns."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import CursorResult, func, select, update
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import (
+    Account,
+    Competition,
+    CompetitionReference,
+    Label,
+    Measurement,
+    Membership,
+    Preparation,
+    Publication,
+    ReferenceSet,
+    Submission,
+    Team,
+    Threshold,
+    Token,
+    Track,
+)
+from scorer.lifecycle import PENDING, UNCHARGED, Status, Usage, utc_day
+
+
+def account_by_handle(session: Session, handle: str) -> Account | None:
+    """An account, whatever the letter case."""
+    return session.scalars(select(Account).where(func.lower(Account.handle) == handle.lower())).one_or_none()
+
+
+def any_admin(session: Session) -> bool:
+    """Whether anybody can administer this service."""
+    return session.scalar(select(Account.id).where(Account.role == "admin").limit(1)) is not None
+
+
+def token_by_digest(session: Session, digest: bytes) -> Token | None:
+    """A token that has not been revoked."""
+    return session.scalars(
+        select(Token).where(Token.digest == digest, Token.revoked_at.is_(None))
+    ).one_or_none()
+
+
+def competition_by_slug(session: Session, slug: str) -> Competition | None:
+    """A competition."""
+    return session.scalars(select(Competition).where(Competition.slug == slug)).one_or_none()
+
+
+def all_competitions(session: Session) -> Sequence[Competition]:
+    """Every competition, newest first."""
+    return session.scalars(
+        select(Competition).order_by(Competition.created_at.desc(), Competition.id.desc())
+    ).all()
+
+
+def is_published(session: Session, competition_id: int) -> bool:
+    """Whether the newest act of publication shows the private board."""
+    newest = select(Publication.published).where(Publication.competition_id == competition_id)
+    return bool(session.scalar(newest.order_by(Publication.id.desc()).limit(1)))
+
+
+def tracks_of(session: Session, competition_id: int) -> dict[str, Track]:
+    """The tracks of a competition by kind."""
+    tracks = session.scalars(select(Track).where(Track.competition_id == competition_id))
+    return {track.kind: track for track in tracks}
+
+
+def references_of(session: Session, competition_id: int) -> dict[str, CompetitionReference]:
+    """The attached reference sets of a competition by role."""
+    attached = session.scalars(
+        select(CompetitionReference).where(CompetitionReference.competition_id == competition_id)
+    )
+    return {reference.role: reference for reference in attached}
+
+
+def reference_set_by_sha256(session: Session, sha256: str) -> ReferenceSet | None:
+    """A reference set by the address of its bytes."""
+    return session.scalars(select(ReferenceSet).where(ReferenceSet.sha256 == sha256)).one_or_none()
+
+
+def reference_sets(session: Session, ids: Sequence[int]) -> list[ReferenceSet]:
+    """Reference sets in the order of ``ids``."""
+    found = {row.id: row for row in session.scalars(select(ReferenceSet).where(ReferenceSet.id.in_(ids)))}
+    return [found[each] for each in ids]
+
+
+def preparation_by_key(session: Session, key: str) -> Preparation | None:
+    """A preparation by the address of its inputs."""
+    return session.scalars(select(Preparation).where(Preparation.key == key)).one_or_none()
+
+
+def tracks_with(session: Session, preparation_id: int) -> Sequence[Track]:
+    """The tracks that are measured against a preparation."""
+    return session.scalars(select(Track).where(Track.preparation_id == preparation_id)).all()
+
+
+def newest_threshold(session: Session, track_id: int) -> Threshold | None:
+    """The threshold that a track is ranked with."""
+    return session.scalars(
+        select(Threshold).where(Threshold.track_id == track_id).order_by(Threshold.id.desc()).limit(1)
+    ).one_or_none()
+
+
+def thresholds_of(session: Session, track_id: int) -> Sequence[Threshold]:
+    """The history of a track's tau, newest first."""
+    return session.scalars(
+        select(Threshold).where(Threshold.track_id == track_id).order_by(Threshold.id.desc())
+    ).all()
+
+
+def team_of(session: Session, competition_id: int, account_id: int) -> Team | None:
+    """The team of a person in a competition."""
+    return session.scalars(
+        select(Team)
+        .join(Membership, Membership.team_id == Team.id)
+        .where(Membership.competition_id == competition_id, Membership.account_id == account_id)
+    ).one_or_none()
+
+
+def team_by_name(session: Session, competition_id: int, name: str) -> Team | None:
+    """A team of a competition by its name."""
+    return session.scalars(
+        select(Team).where(Team.competition_id == competition_id, Team.name == name)
+    ).one_or_none()
+
+
+def lock_account(session: Session, account_id: int) -> None:
+    """Let one transaction at a time decide which team a person is in."""
+    session.execute(select(Account.id).where(Account.id == account_id).with_for_update()).one()
+
+
+def lock_team(session: Session, team_id: int) -> None:
+    """Let one transaction at a time decide about a team's limits."""
+    session.execute(select(Team.id).where(Team.id == team_id).with_for_update()).one()
+
+
+def lock_competition(session: Session, competition_id: int, *, share: bool) -> None:
+    """Hold a competition's set-up still (``share``) or change it alone."""
+    session.execute(
+        select(Competition.id).where(Competition.id == competition_id).with_for_update(read=share)
+    ).one()
+
+
+def usage_of(session: Session, team_id: int, now: datetime) -> Usage:
+    """What a team has used of its limits in the UTC day of ``now``."""
+    start, end = utc_day(now)
+    today = (Submission.accepted_at >= start) & (Submission.accepted_at < end)
+    row = session.execute(
+        select(
+            func.count().filter(today & Submission.status.not_in(UNCHARGED)),
+            func.count().filter(Submission.status.in_(PENDING)),
+            func.count().filter(today & (Submission.status == Status.REJECTED)),
+        ).where(Submission.team_id == team_id)
+    ).one()
+    return Usage(charged=row[0], pending=row[1], rejected=row[2])
+
+
+def submission_by_id(session: Session, submission_id: str) -> Submission | None:
+    """A submission by its public id."""
+    return session.scalars(select(Submission).where(Submission.id == submission_id)).one_or_none()
+
+
+def submission_by_idempotency_key(
+    session: Session, competition_id: int, account_id: int, key: str
+) -> Submission | None:
+    """The submission that an earlier request with the same key has made."""
+    return session.scalars(
+        select(Submission).where(
+            Submission.competition_id == competition_id,
+            Submission.account_id == account_id,
+            Submission.idempotency_key == key,
+        )
+    ).one_or_none()
+
+
+def submissions_of(
+    session: Session, competition_id: int, *, team_id: int | None, before: int | None, limit: int
+) -> Sequence[Submission]:
+    """Submissions of a competition (of one team, if given), newest first, older than ref ``before``."""
+    query = select(Submission).where(Submission.competition_id == competition_id)
+    if team_id is not None:
+        query = query.where(Submission.team_id == team_id)
+    if before is not None:
+        query = query.where(Submission.ref < before)
+    return session.scalars(query.order_by(Submission.ref.desc()).limit(limit)).all()
+
+
+def has_submissions(session: Session, competition_id: int) -> bool:
+    """Whether a competition has taken its first entry."""
+    return (
+        session.scalar(select(Submission.ref).where(Submission.competition_id == competition_id).limit(1))
+        is not None
+    )
+
+
+def move_submission(session: Session, ref: int, *, from_: Status, to: Status, **values: object) -> bool:
+    """The guarded step of a submission's state; False if it was not in ``from_``."""
+    result = session.execute(
+        update(Submission)
+        .where(Submission.ref == ref, Submission.status == from_)
+        .values(status=to, **values)
+    )
+    return isinstance(result, CursorResult) and result.rowcount == 1
+
+
+def newest_measurement(session: Session, submission_ref: int, track_id: int) -> Measurement | None:
+    """The measurement of a submission on a track that counts."""
+    return session.scalars(
+        select(Measurement)
+        .where(Measurement.submission_ref == submission_ref, Measurement.track_id == track_id)
+        .order_by(Measurement.id.desc())
+        .limit(1)
+    ).one_or_none()
+
+
+def decided_labels(session: Session, competition_id: int) -> dict[int, str]:
+    """The decided label of every labelled submission of a competition, by ref."""
+    newest = (
+        select(Label.submission_ref, Label.label)
+        .distinct(Label.submission_ref)
+        .join(Submission, Submission.ref == Label.submission_ref)
+        .where(Submission.competition_id == competition_id)
+        .order_by(Label.submission_ref, Label.id.desc())
+    )
+    return {row.submission_ref: row.label for row in session.execute(newest)}

@@ -1,0 +1,71 @@
+"""What is known of one submission: how far it is, and what was measured, judged with the newest threshold."""
+
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from scorer.competitions import is_organizer
+from scorer.db import board, jobs, lookups
+from scorer.db.tables import Account, Job, Measurement, Submission
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where the work on a submission is. ``fraction`` (0 to 1) is of the current stage."""
+
+    stage: str | None
+    fraction: float | None
+    queue_position: int | None
+    private_state: str | None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A measurement with its judgement."""
+
+    track: str
+    measurement: Measurement
+    tau: float | None
+    penalised: bool | None
+    copy: bool
+    mifid: float | None
+    rank: int | None
+    """The rank of the team on this track where this entry is the team's best one, else None."""
+
+
+def progress_of(session: Session, submission: Submission) -> Progress:
+    """How far a submission is, from its jobs."""
+    own = jobs.jobs_of(session, submission.ref)
+    shown = [job for job in own if job.priority == 0]
+    running = next((job for job in shown if job.state == "running"), None)
+    waiting = next((job for job in shown if job.state == "waiting"), None)
+    private = [job for job in own if job.priority > 0]
+    return Progress(
+        stage=running.stage if running else None,
+        fraction=running.fraction if running else None,
+        queue_position=_position(session, waiting),
+        private_state=private[-1].state if private else None,
+    )
+
+
+def _position(session: Session, job: Job | None) -> int | None:
+    return None if job is None else jobs.position_of(session, job)
+
+
+def measurements_of(session: Session, submission: Submission, account: Account) -> list[Judged]:
+    """The measurements that this person may see: public ones, and private ones once published (always, for
+    organizers)."""
+    private = is_organizer(account) or lookups.is_published(session, submission.competition_id)
+    found = []
+    for kind, track in sorted(lookups.tracks_of(session, submission.competition_id).items(), reverse=True):
+        measurement = lookups.newest_measurement(session, submission.ref, track.id)
+        if measurement is None or (kind == "private" and not private):
+            continue
+        row = board.score_of(session, track.id, submission.ref)
+        if row is None:
+            continue
+        rank = board.rank_of(
+            session, track.id, submission.ref, decimals=submission.competition.score_decimals
+        )
+        found.append(Judged(kind, measurement, row.tau, row.penalised, row.copy, row.mifid, rank))
+    return found

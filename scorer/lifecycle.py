@@ -1,0 +1,110 @@
+"""The states of a submission, the phases of a competition, and the arithmetic of limits. Pure."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from scorer.errors import Conflict
+
+
+class Status(StrEnum):
+    """Where a submission is, as everyone may see it; ``scored`` speaks of the public track only."""
+
+    RECEIVED = "received"
+    CHECKING = "checking"
+    QUEUED = "queued"
+    SCORING = "scoring"
+    SCORED = "scored"
+    REJECTED = "rejected"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+ALLOWED: dict[Status, frozenset[Status]] = {
+    # Backward steps are leases that ran out: the worker is gone and the work waits again.
+    Status.RECEIVED: frozenset({Status.CHECKING, Status.CANCELLED, Status.FAILED}),
+    Status.CHECKING: frozenset({Status.QUEUED, Status.REJECTED, Status.FAILED, Status.RECEIVED}),
+    Status.QUEUED: frozenset({Status.SCORING, Status.CANCELLED, Status.FAILED}),
+    Status.SCORING: frozenset({Status.SCORED, Status.FAILED, Status.QUEUED}),
+    Status.SCORED: frozenset(),
+    Status.REJECTED: frozenset(),
+    Status.FAILED: frozenset(),
+    Status.CANCELLED: frozenset(),
+}
+
+PENDING = frozenset({Status.RECEIVED, Status.CHECKING, Status.QUEUED, Status.SCORING})
+UNCHARGED = frozenset({Status.REJECTED, Status.FAILED, Status.CANCELLED})
+"""Ends that give the day's slot back: a bad zip has a small cap of its own, our faults cost nothing."""
+
+
+def advance(current: Status, to: Status) -> Status:
+    """Return ``to`` if the step is allowed, else raise ``Conflict``."""
+    if to not in ALLOWED[current]:
+        raise Conflict("wrong-state", f"A submission that is {current} cannot become {to}.")
+    return to
+
+
+class Phase(StrEnum):
+    """What a competition is doing; derived from time and the act of publication, never stored."""
+
+    DRAFT = "draft"
+    OPEN = "open"
+    REVIEW = "review"
+    FINAL = "final"
+
+
+def phase_at(
+    now: datetime, *, opens_at: datetime | None, closes_at: datetime | None, published: bool
+) -> Phase:
+    """The phase at ``now``; a competition without a start has not left the drawer."""
+    if published:
+        return Phase.FINAL
+    if opens_at is None or now < opens_at:
+        return Phase.DRAFT
+    if closes_at is None or now < closes_at:
+        return Phase.OPEN
+    return Phase.REVIEW
+
+
+def utc_day(now: datetime) -> tuple[datetime, datetime]:
+    """The first moment of the UTC day of ``now``, and of the next one: what "daily" means everywhere."""
+    start = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return start, start + timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a team may do: entries a UTC day (None: any number), entries in progress at once, and rejected
+    uploads a UTC day."""
+
+    daily: int | None
+    pending: int
+    rejected: int
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a team has done this UTC day (``charged``, ``rejected``) and has in progress (``pending``)."""
+
+    charged: int
+    pending: int
+    rejected: int
+
+
+class Refusal(StrEnum):
+    """Which limit stands in the way."""
+
+    DAILY = "daily-limit"
+    PENDING = "pending-limit"
+    REJECTED = "rejected-limit"
+
+
+def refusal_of(limits: Limits, usage: Usage) -> Refusal | None:
+    """The limit that refuses one more entry, or None if there is room."""
+    if usage.rejected >= limits.rejected:
+        return Refusal.REJECTED
+    if limits.daily is not None and usage.charged >= limits.daily:
+        return Refusal.DAILY
+    if usage.pending >= limits.pending:
+        return Refusal.PENDING
+    return None

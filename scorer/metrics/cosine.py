@@ -1,0 +1,180 @@
+"""Nearest rows by cosine: found in fast, rough products, decided in exact ones.
+
+Two rows of float32 products can't be told apart when they differ by less than the products' rounding.
+So the products only make a shortlist, namely every pair that their worst-case error can't rule out, and
+float64 arithmetic, the same for a pair wherever it stands, decides. The answer is then that of exact
+comparison, whatever the blocking, the number of threads or the device.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.metrics.features import Features, Vector, degenerate, require_matrix
+
+Indices = NDArray[np.int64]
+
+# Sizes that are measured, not derived: a tile of products (32 MB in float32) is large enough for the
+# matrix product to run at full speed, and a segment short enough that little is looked at twice.
+TILE_ROWS = 2000
+TILE_COLUMNS = 4096
+_SEGMENT = 512
+_CHUNK = 512  # rows widened to float64 at a time
+
+# Lengths whose inverse and whose products stay far from overflow and underflow in either precision.
+_SHORTEST, _LONGEST = 1e-30, 1e30
+
+
+@dataclass(frozen=True, eq=False)
+class NormalisedFeatures:
+    """Features (n, d), float32 or float64, with the squared length of every row, (n,) float64.
+
+    The rows are kept as they came, possibly memory-mapped, and divided by their lengths a block at a
+    time: exact comparison must start from the features themselves, not from rounded unit vectors.
+    """
+
+    features: Features
+    squares: Vector
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def take(self, rows: Indices) -> "NormalisedFeatures":
+        """The chosen rows, copied."""
+        return NormalisedFeatures(self.features[rows], self.squares[rows])
+
+    def unit(self, start: int, stop: int, precision: type[np.floating[Any]]) -> Features:
+        """Rows start..stop divided by their lengths, in the given precision."""
+        inverse = (1.0 / np.sqrt(self.squares[start:stop, None])).astype(precision)
+        return self.features[start:stop].astype(precision, copy=False) * inverse
+
+
+def normalise(features: Features, whose: str = "reference") -> NormalisedFeatures:
+    """Measure the length of every row of features (n, d), float32 or float64, once and for all.
+
+    ``whose`` names them in messages. Raises :class:`Invalid`: ``bad-features``, ``too-few-images``, and
+    ``degenerate-features`` with all row indices in ``extra["rows"]`` where a row is zero or not finite
+    and so points nowhere.
+    """
+    require_matrix(features, whose)
+    squares = np.empty(len(features))
+    with np.errstate(over="ignore"):  # an infinite length is told below, by name
+        for start in range(0, len(features), _CHUNK):
+            block = features[start : start + _CHUNK].astype(np.float64)
+            squares[start : start + _CHUNK] = np.square(block).sum(axis=1)
+    usable = (squares > _SHORTEST**2) & (squares < _LONGEST**2)  # false for nan
+    if not usable.all():
+        raise degenerate(np.flatnonzero(~usable), whose, "zero or not finite")
+    return NormalisedFeatures(features, squares)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Generated rows against reference rows by 1 - |cos|, or by 1 - cos where ``signed``."""
+
+    generated: NormalisedFeatures
+    reference: NormalisedFeatures
+    signed: bool
+
+    def shortlist(
+        self, precision: type[np.floating[Any]], crowd: int, done: Callable[[float], None]
+    ) -> tuple[Indices, Indices, Indices]:
+        """Every pair that may be a generated row's nearest, by products in ``precision``.
+
+        Returns (rows, columns, crowded): the pairs, and the rows left out because more than ``crowd``
+        columns of one tile compete for them. ``done`` hears the finished share in (0, 1].
+        """
+        window = 2.0 * error_bound(self.generated.features.shape[1], precision)
+        contenders = _Contenders(len(self.generated), window, crowd, precision)
+        left = self.generated.unit(0, len(self.generated), precision)
+        non_negative = bool(left.min() >= 0.0)
+        buffer = np.empty(TILE_ROWS * TILE_COLUMNS, precision)
+        for column in range(0, len(self.reference), TILE_COLUMNS):
+            right = self.reference.unit(column, column + TILE_COLUMNS, precision)
+            fold = not self.signed and not (non_negative and bool(right.min() >= 0.0))
+            for row in range(0, len(left), TILE_ROWS):
+                tile = _products(left[row : row + TILE_ROWS], right, buffer, fold=fold)
+                contenders.look(tile, row, column)
+                done((column + len(right) * min(1.0, (row + TILE_ROWS) / len(left))) / len(self.reference))
+        return contenders.settle()
+
+    def distances(self, rows: Indices, columns: Indices) -> Vector:
+        """The distance of generated row rows[i] and reference row columns[i], float64, >= 0.
+
+        A product and a pairwise sum, so that a pair gives the same bits whatever stands around it, and
+        a row against itself, or a multiple by a power of two, gives exactly 0.
+        """
+        own, other = self.generated, self.reference
+        distances = np.empty(len(rows))
+        for start in range(0, len(rows), _CHUNK):
+            row, column = rows[start : start + _CHUNK], columns[start : start + _CHUNK]
+            terms = own.features[row].astype(np.float64)
+            terms *= other.features[column]
+            cosines = terms.sum(axis=1) / np.sqrt(own.squares[row] * other.squares[column])
+            distances[start : start + _CHUNK] = 1.0 - (cosines if self.signed else np.abs(cosines))
+        return np.maximum(distances, 0.0)
+
+
+def error_bound(dimension: int, precision: type[np.floating[Any]]) -> float:
+    """How far a product of two unit rows, computed in ``precision``, can be from their true cosine.
+
+    The dot product errs by at most k u / (1 - k u) with k = d in any order of summation (Higham,
+    Accuracy and Stability, section 3.1), u the unit roundoff; eight more roundings cover making both
+    rows unit, and the comparison itself.
+    """
+    roundings = (dimension + 8) * float(np.finfo(precision).eps) / 2.0
+    return roundings / (1.0 - roundings)
+
+
+def _products(left: Features, right: Features, buffer: Features, *, fold: bool) -> Features:
+    """Similarities of unit rows as a tile whose width is a whole number of segments.
+
+    ``fold`` takes absolute values; where all features are non-negative nothing is there to fold.
+    """
+    width = -(-len(right) // _SEGMENT) * _SEGMENT
+    tile = buffer[: len(left) * width].reshape(len(left), width)
+    products = tile[:, : len(right)]
+    np.matmul(left, right.T, out=products)
+    if fold:
+        np.abs(products, out=products)
+    tile[:, len(right) :] = -2.0  # below any cosine
+    return tile
+
+
+class _Contenders:
+    """The pairs that could still be a row's nearest, while tiles of similarities go by."""
+
+    def __init__(self, count: int, window: float, crowd: int, precision: type[np.floating[Any]]) -> None:
+        self._best = np.full(count, -2.0, precision)  # the highest so far; +inf for a crowded row
+        self._window = window
+        self._crowd = crowd
+        self._found: list[tuple[Indices, Indices, Features]] = []
+
+    def look(self, tile: Features, row: int, column: int) -> None:
+        """Take in the similarities of rows row.. and columns column.., segment by segment.
+
+        Only segments whose peak comes within the window of the row's best so far are looked at.
+        """
+        segments = tile.reshape(len(tile), -1, _SEGMENT)
+        peaks = segments.max(axis=2)
+        best = self._best[row : row + len(tile)]
+        np.maximum(best, peaks.max(axis=1), out=best)
+        floor = best - self._window
+        where, which = np.nonzero(peaks >= floor[:, None])
+        contending = segments[where, which]
+        mask = contending >= floor[where, None]
+        crowded = np.bincount(where, np.count_nonzero(mask, axis=1), len(tile)) > self._crowd
+        best[crowded] = np.inf
+        mask[crowded[where]] = False
+        pair, offset = np.nonzero(mask)
+        columns = column + which[pair] * _SEGMENT + offset
+        self._found.append((row + where[pair], columns, contending[pair, offset]))
+
+    def settle(self) -> tuple[Indices, Indices, Indices]:
+        """The pairs within the window of the final best, and the crowded rows."""
+        rows, columns, scores = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
+        kept = scores >= self._best[rows] - self._window
+        return rows[kept], columns[kept], np.flatnonzero(np.isinf(self._best))

@@ -1,0 +1,57 @@
+"""What every metric asks of a feature matrix before it computes anything."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.errors import Invalid
+
+Features = NDArray[np.floating[Any]]
+Vector = NDArray[np.float64]
+
+
+def require_matrix(features: Features, whose: str, *, least: int = 1) -> None:
+    """Refuse anything but a floating (n, d) matrix with n >= ``least`` and d >= 1.
+
+    ``whose`` names the matrix in the message ("generated", "reference"). Raises :class:`Invalid`:
+    ``bad-features`` for a wrong type, dtype or shape, ``too-few-images`` for too few rows.
+    """
+    if not isinstance(features, np.ndarray) or features.dtype.kind != "f":
+        kind = features.dtype if isinstance(features, np.ndarray) else type(features).__name__
+        raise Invalid("bad-features", f"The {whose} features must be an array of floats, not {kind}.")
+    if features.ndim != 2 or features.shape[1] == 0:
+        raise Invalid(
+            "bad-features",
+            f"The {whose} features must have one row per image and one column per feature,"
+            f" but their shape is {features.shape}.",
+        )
+    if len(features) < least:
+        raise Invalid(
+            "too-few-images",
+            f"The {whose} features have {len(features)} rows where at least {least} are needed.",
+        )
+
+
+def require_same_dimension(generated: int, reference: int) -> None:
+    """Refuse two feature spaces of different dimension (:class:`Invalid`, ``dimension-mismatch``)."""
+    if generated != reference:
+        raise Invalid(
+            "dimension-mismatch",
+            f"The generated features have {generated} dimensions and the reference has {reference}:"
+            " they come from different networks.",
+        )
+
+
+def degenerate(rows: NDArray[np.intp], whose: str, why: str) -> Invalid:
+    """The error that names the images whose features can't be used.
+
+    ``extra["rows"]`` holds every row index, ``faults`` one line for each.
+    """
+    first = ", ".join(str(row) for row in rows[:10]) + (", ..." if len(rows) > 10 else "")
+    return Invalid(
+        "degenerate-features",
+        f"The {whose} features of {len(rows)} image(s) are {why}: row {first}.",
+        faults=[f"row {row}" for row in rows],
+        rows=[int(row) for row in rows],
+    )

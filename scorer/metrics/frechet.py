@@ -1,0 +1,141 @@
+"""The Fréchet distance between two sets of features, taken as two normal distributions.
+
+    FID = |mu_g - mu_r|^2 + tr S_g + tr S_r - 2 tr (S_r S_g)^(1/2)        (Heusel et al. 2017, eq. 6)
+
+The matrix square root is never formed. With any factor S_r = L L^T, the eigenvalues of S_r S_g are
+those of the symmetric L^T S_g L, so the last trace is the sum of their roots. And with S_g = F F^T it
+is the nuclear norm (the sum of the singular values) of F^T L, because S_r S_g and (F^T L)(F^T L)^T
+have the same non-zero eigenvalues. The first form is the faster. The second is exact where a
+covariance is singular: there the first takes roots of rounding noise, and the root of 1e-16 is 1e-8.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from scorer.errors import Invalid
+from scorer.metrics.features import Features, Vector, degenerate, require_matrix, require_same_dimension
+
+# A pivot of the Cholesky factor that is smaller than this share of the largest variance means that the
+# covariance alone has lost digits that the data still have. Above it the eigenvalue form was within
+# 1e-10 of tr S_g + tr S_r on spectra of every shape tried; the bound asked for is 1e-9.
+_SMALLEST_PIVOT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Mean and covariance of one set of features, all float64.
+
+    ``mean`` (d,), ``covariance`` (d, d) unbiased (divided by n - 1), ``count`` n. ``factor`` (d, k) is
+    any F with F F^T = covariance, or None. k < d says that the set is rank-deficient; a square factor
+    is lower triangular.
+    """
+
+    mean: Vector
+    covariance: Vector
+    count: int
+    factor: Vector | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse parts whose shapes contradict each other (:class:`Invalid`, ``bad-statistics``)."""
+        d = self.mean.shape[0] if self.mean.ndim == 1 else 0
+        fits = self.covariance.shape == (d, d) and d > 0
+        if self.factor is not None:
+            fits = fits and self.factor.ndim == 2 and self.factor.shape[0] == d
+        if not fits:
+            shapes = (
+                self.mean.shape,
+                self.covariance.shape,
+                None if self.factor is None else self.factor.shape,
+            )
+            raise Invalid("bad-statistics", f"Mean, covariance and factor do not fit together: {shapes}.")
+
+
+def statistics_of(features: Features) -> Statistics:
+    """Mean, unbiased covariance and factor of features (n, d), float32 or float64, n >= 2.
+
+    The factor comes from the data wherever the covariance alone would have lost digits: for n <= d it
+    is the centred data (d, n) / sqrt(n - 1) itself, for a nearly singular covariance (many equal rows,
+    a feature that never fires) the transposed R of their QR decomposition, else the Cholesky factor.
+
+    Raises :class:`Invalid` (``bad-features``, ``too-few-images``, ``degenerate-features``).
+    """
+    require_matrix(features, "given", least=2)
+    finite = np.isfinite(features).all(axis=1)
+    if not finite.all():
+        raise degenerate(np.flatnonzero(~finite), "given", "not finite")
+    count, dimension = features.shape
+    mean = features.mean(axis=0, dtype=np.float64)
+    centred = features - mean
+    centred /= np.sqrt(count - 1)
+    if count <= dimension:
+        factor = np.ascontiguousarray(centred.T)
+        return Statistics(mean, factor @ factor.T, count, factor)
+    covariance = centred.T @ centred
+    triangle = _cholesky(covariance, _SMALLEST_PIVOT)
+    if triangle is None:
+        triangle = np.ascontiguousarray(np.linalg.qr(centred, mode="r").T)
+    return Statistics(mean, covariance, count, triangle)
+
+
+def with_factor(statistics: Statistics) -> Statistics:
+    """The same statistics with a factor, taken from the covariance if there is none yet.
+
+    For statistics that come without their features; what :func:`statistics_of` returns has one already.
+    """
+    return statistics if statistics.factor is not None else replace(statistics, factor=_factor_of(statistics))
+
+
+def frechet_distance(a: Statistics, b: Statistics) -> float:
+    """The squared Fréchet distance between two normal distributions: FID, >= 0, smaller is more alike.
+
+    ``a`` is the generated set and ``b`` the reference; the value is the same either way round. The
+    error is at most 1e-9 of tr S_g + tr S_r. Raises :class:`Invalid` (``dimension-mismatch``,
+    ``bad-statistics`` for numbers that are not finite).
+    """
+    require_same_dimension(len(a.mean), len(b.mean))
+    for statistics in (a, b):
+        if not (np.isfinite(statistics.mean).all() and np.isfinite(statistics.covariance).all()):
+            raise Invalid("bad-statistics", "The mean or the covariance holds numbers that are not finite.")
+    shift = a.mean - b.mean
+    spread = float(np.trace(a.covariance) + np.trace(b.covariance))
+    return max(0.0, float(shift @ shift) + spread - 2.0 * _trace_of_root(a, b))
+
+
+def _trace_of_root(a: Statistics, b: Statistics) -> float:
+    """tr (S_b S_a)^(1/2), by the form that is safe for these two."""
+    left, right = _factor_of(a), _factor_of(b)
+    if _is_regular(left, a.covariance) and _is_regular(right, b.covariance):
+        values = np.linalg.eigvalsh(right.T @ a.covariance @ right)
+        return float(np.sqrt(np.maximum(values, 0.0)).sum())
+    product = left.T @ right
+    return float(np.linalg.svd(product, compute_uv=False).sum()) if product.size else 0.0
+
+
+def _factor_of(statistics: Statistics) -> Vector:
+    """The factor kept with the statistics, else Cholesky, else V sqrt(w) without what is zero to rounding."""
+    if statistics.factor is not None:
+        return statistics.factor
+    noise = len(statistics.mean) * np.finfo(np.float64).eps
+    triangle = _cholesky(statistics.covariance, noise)
+    if triangle is not None:
+        return triangle
+    values, vectors = np.linalg.eigh(statistics.covariance)
+    kept = values > noise * values[-1]
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+
+
+def _cholesky(covariance: Vector, share: float) -> Vector | None:
+    """The Cholesky factor, or None if a pivot is no larger than this share of the largest variance."""
+    try:
+        triangle = np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        return None
+    return triangle if _is_regular(triangle, covariance, share) else None
+
+
+def _is_regular(factor: Vector, covariance: Vector, share: float = _SMALLEST_PIVOT) -> bool:
+    """Whether a covariance is safely positive definite, told from the diagonal of its triangular factor."""
+    if factor.shape[0] != factor.shape[1]:
+        return False
+    return bool(np.square(factor.diagonal()).min() > share * covariance.diagonal().max())

@@ -1,0 +1,125 @@
+"""How close generated images come to the training images.
+
+    s(S_g, S_t) = 1/|S_g| sum over g in S_g of min over t in S_t of (1 - |cos(g, t)|)
+
+(Bai et al. 2021, section 2.1). The direction matters: the mean runs over the *generated* images and the minimum over the reference. A
+generator that repeats half of the training set perfectly has s = 0 this way round, and not the other.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from scorer.errors import Invalid
+from scorer.metrics.cosine import Comparison, Indices, NormalisedFeatures, normalise
+from scorer.metrics.features import Features, Vector, require_same_dimension
+
+__all__ = [
+    "Nearest",
+    "NormalisedFeatures",
+    "Pair",
+    "closest",
+    "memorization_distance",
+    "nearest",
+    "normalise",
+]
+
+# A row with more competitors than this costs less to redo whole in float64 than pair by pair.
+_CROWD = 64
+_REDONE_AT_ONCE = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """For every generated image the nearest reference image.
+
+    ``distance`` (n,) float64 in [0, 2], ``index`` (n,) int64 into the reference rows.
+    """
+
+    distance: Vector
+    index: Indices
+
+    @property
+    def mean(self) -> float:
+        """The memorization distance s."""
+        return float(self.distance.mean())
+
+    @property
+    def standard_error(self) -> float | None:
+        """Of s over the choice of generated images: sd / sqrt(n); None for a single image."""
+        count = len(self.distance)
+        return float(self.distance.std(ddof=1) / np.sqrt(count)) if count > 1 else None
+
+
+class Pair(NamedTuple):
+    """A generated image, its nearest reference image, and how far apart they are."""
+
+    row: int
+    index: int
+    distance: float
+
+
+def nearest(
+    generated: Features | NormalisedFeatures,
+    reference: Features | NormalisedFeatures,
+    *,
+    signed: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> Nearest:
+    """The nearest reference row of every generated row by cosine distance, ties to the lowest index.
+
+    ``generated`` (n, d) and ``reference`` (m, d), float32 or float64, or the same already normalised (a
+    reference is normalised once and kept). ``signed`` takes 1 - cos in place of 1 - |cos|, for spaces
+    whose features can be negative. ``progress`` hears the finished share, rising to 1.0.
+
+    The result is that of comparing all n m pairs in float64, bit for bit the same whatever the batch or
+    the number of threads, while n x m numbers are never held. Raises :class:`Invalid`
+    (``degenerate-features`` naming the rows, ``bad-features``, ``dimension-mismatch``).
+    """
+    own = generated if isinstance(generated, NormalisedFeatures) else normalise(generated, "generated")
+    other = reference if isinstance(reference, NormalisedFeatures) else normalise(reference, "reference")
+    require_same_dimension(own.features.shape[1], other.features.shape[1])
+    report = progress or (lambda _share: None)
+
+    distance, index = np.full(len(own), np.inf), np.full(len(own), -1, np.int64)
+    comparison = Comparison(own, other, signed)
+    rows, columns, crowded = comparison.shortlist(np.float32, _CROWD, lambda share: report(0.9 * share))
+    decided, columns, distances = _lowest(rows, columns, comparison.distances(rows, columns))
+    distance[decided], index[decided] = distances, columns
+    for start in range(0, len(crowded), _REDONE_AT_ONCE):
+        some = crowded[start : start + _REDONE_AT_ONCE]
+        comparison = Comparison(own.take(some), other, signed)
+        rows, columns, _ = comparison.shortlist(np.float64, len(other), lambda _share: None)
+        decided, columns, distances = _lowest(rows, columns, comparison.distances(rows, columns))
+        distance[some[decided]], index[some[decided]] = distances, columns
+        report(0.9 + 0.1 * (start + len(some)) / len(crowded))
+    report(1.0)
+    return Nearest(distance, index)
+
+
+def memorization_distance(
+    generated: Features | NormalisedFeatures,
+    reference: Features | NormalisedFeatures,
+    *,
+    signed: bool = False,
+) -> float:
+    """The memorization distance s(S_g, S_t), generated to reference, in [0, 2]; see :func:`nearest`."""
+    return nearest(generated, reference, signed=signed).mean
+
+
+def closest(found: Nearest, k: int) -> tuple[Pair, ...]:
+    """The k generated images closest to the reference, nearest first, ties to the lowest row."""
+    if k < 0:
+        raise Invalid("bad-count", f"The number of closest pairs can't be negative: {k}.")
+    rows = np.argsort(found.distance, kind="stable")[:k]
+    return tuple(Pair(int(row), int(found.index[row]), float(found.distance[row])) for row in rows)
+
+
+def _lowest(rows: Indices, columns: Indices, distances: Vector) -> tuple[Indices, Indices, Vector]:
+    """Of pairs, each row's one with the smallest distance, then the lowest column."""
+    order = np.lexsort((columns, distances, rows))
+    decided, first = np.unique(rows[order], return_index=True)
+    best = order[first]
+    return decided, columns[best], distances[best]

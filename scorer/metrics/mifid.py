@@ -1,0 +1,74 @@
+"""The score: Fréchet distance, made worse for entries that stay too close to the training images.
+
+    MiFID = m_tau * FID,   m_tau = 1 / (s + epsilon) if s < tau else 1      (Bai et al. 2021, eqs. 1 and 3)
+
+The formula stands here and nowhere else. It is built from ``<``, ``<=``, ``|``, ``*``, ``+`` and ``/`` and
+takes its conditional, so it serves Python floats, numpy arrays and SQL expressions alike: SQL callers
+pass a ``where(condition, then, otherwise)`` made of ``CASE``. That is why values are typed ``Any``.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+EPSILON = 1e-15
+"""The 2019 competition's epsilon: it reproduces every released score, and the 1e-14 of some libraries does not."""
+
+COPY_DISTANCE = 1e-6
+"""Below this mean distance the images are the training images up to rounding, whatever the penalty says."""
+
+COPIED_SHARE = 0.5
+"""An entry of which more than this share equals training images pixel by pixel is a copy."""
+
+Where = Callable[[Any, Any, Any], Any]
+
+
+def is_copy(distance: Any, copied_share: Any = 0.0) -> Any:
+    """Whether the entry is a copy of the training set rather than a generated one.
+
+    ``distance``: memorization distance s >= 0. ``copied_share``: the share in [0, 1] of its images that
+    equal training images pixel by pixel, or mirrored. A copy gets no score: its FID is about 0 and its
+    penalty about 1e15, so the product would be an accident of rounding.
+    """
+    return (distance < COPY_DISTANCE) | (copied_share > COPIED_SHARE)
+
+
+def is_penalised(distance: Any, tau: Any) -> Any:
+    """Whether s < tau, strictly: an entry that sits exactly on the threshold goes free."""
+    return distance < tau
+
+
+def penalty(distance: Any, tau: Any, epsilon: Any = EPSILON, *, where: Where = np.where) -> Any:
+    """The factor m_tau >= 1 (for s < 1): 1 / (s + epsilon) below tau, else 1.
+
+    A distance or a tau that is nan gives nan: not to know is not to be free. ``epsilon`` must be
+    positive. Scalars give a Python float, arrays an array, SQL expressions an expression.
+    """
+    return _plain(
+        where(is_penalised(distance, tau), 1.0 / (distance + epsilon), where(tau <= distance, 1.0, np.nan))
+    )
+
+
+def mifid(
+    fid: Any,
+    distance: Any,
+    tau: Any,
+    epsilon: Any = EPSILON,
+    *,
+    copied_share: Any = 0.0,
+    where: Where = np.where,
+) -> Any:
+    """The memorization-informed Fréchet distance of Bai et al. 2021; smaller is better.
+
+    ``fid`` >= 0, ``distance`` s in [0, 2], ``tau`` the track's threshold on s. A copy
+    (:func:`is_copy`) has no score and gives nan, and so does anything that is nan. Scalars give a
+    Python float, arrays an array, SQL expressions an expression.
+    """
+    score = fid * penalty(distance, tau, epsilon, where=where)
+    return _plain(where(is_copy(distance, copied_share), np.nan, score))
+
+
+def _plain(value: Any) -> Any:
+    """A Python float for what numpy returned for scalars; anything else as it is."""
+    return float(value) if isinstance(value, np.ndarray | np.generic) and value.ndim == 0 else value

@@ -1,0 +1,88 @@
+"""Sending work: a message is a hint that there is work on a queue, sent after the commit that made the work.
+
+Only names are known here; the worker's code is never imported.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from celery import Celery
+from kombu.exceptions import OperationalError
+from sqlalchemy.orm import Session
+
+from scorer.db.session import Sessions
+from scorer.settings import Settings
+
+log = logging.getLogger(__name__)
+
+QUEUES = ("check", "score", "prepare")
+SWEEP_QUEUE = "check"
+WORK = "kennel.work"
+SWEEP = "kennel.sweep"
+VISIBILITY_SECONDS = 24 * 3600
+"""Longer than the longest job: the lease, not the broker, decides who works."""
+
+_PENDING = "kennel.messages"
+
+
+def broker(settings: Settings) -> Celery:
+    """The Celery application as both sides configure it; the worker adds its tasks."""
+    app = Celery("kennel", broker=settings.redis_url.get_secret_value(), set_as_current=False)
+    app.conf.update(
+        accept_content=["json"],
+        task_serializer="json",
+        task_ignore_result=True,
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        task_create_missing_queues=True,
+        worker_prefetch_multiplier=1,
+        worker_enable_remote_control=True,
+        worker_hijack_root_logger=False,
+        worker_cancel_long_running_tasks_on_connection_loss=True,
+        broker_connection_retry_on_startup=True,
+        broker_transport_options={
+            "visibility_timeout": VISIBILITY_SECONDS,
+            "socket_connect_timeout": 5,
+            "retry_on_timeout": True,
+        },
+        enable_utc=True,
+        beat_schedule={
+            "sweep": {
+                "task": SWEEP,
+                "schedule": float(settings.sweep_seconds),
+                "options": {"queue": SWEEP_QUEUE, "expires": settings.sweep_seconds},
+            }
+        },
+    )
+    return app
+
+
+@contextmanager
+def transaction(sessions: Sessions, app: Celery) -> Iterator[Session]:
+    """One transaction of an edge: commits at the end, then sends what it announced. A rollback forgets both."""
+    with sessions.begin() as session:
+        yield session
+    messages: Counter[str] = session.info.pop(_PENDING, Counter())
+    announce(app, messages)
+
+
+def send_after_commit(session: Session, queue: str, *, count: int = 1) -> None:
+    """Once this transaction has committed, say ``count`` times that ``queue`` has work."""
+    session.info.setdefault(_PENDING, Counter())[queue] += count
+
+
+def announce(app: Celery, messages: Counter[str]) -> None:
+    """Say that there is work. A message that cannot be sent costs nothing but time: the sweep says it again."""
+    try:
+        for queue in messages.elements():
+            app.send_task(WORK, args=[queue], queue=queue, ignore_result=True, retry=False)
+    except OperationalError as error:
+        log.warning("the broker did not take a message; the sweep will repeat it: %s", error)
+
+
+def waiting_messages(app: Celery) -> Mapping[str, int]:
+    """How many messages lie on each queue, not counting those a worker has taken."""
+    with app.connection_for_read() as connection, connection.channel() as channel:
+        return {queue: int(channel._size(queue)) for queue in QUEUES}  # noqa: SLF001 - kombu's only name for LLEN

@@ -1,0 +1,157 @@
+"""Reference images: attaching them to a competition, and preparing them for its tracks."""
+
+import hashlib
+import json
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy.orm import Session
+
+from scorer import catalogue, work
+from scorer.archive import BOTTLENECK
+from scorer.blobs import Received
+from scorer.competitions import State, track_of
+from scorer.db import lookups
+from scorer.db.jobs import job_of_preparation
+from scorer.db.tables import Account, CompetitionReference, Job, Preparation, ReferenceSet, Threshold, Track
+from scorer.errors import Conflict
+from scorer.metrics.margin import choose_tau
+
+Role = Literal["train", "held_out", "private_extra"]
+REFERENCE_ROLES: dict[str, tuple[Role, ...]] = {"public": ("train",), "private": ("train", "private_extra")}
+"""Whose images make up a track's reference. Held-out images are in none: they are the fresh sample."""
+
+
+def attach(
+    session: Session, state: State, role: Role, received: Received, *, author: Account, now: datetime
+) -> ReferenceSet:
+    """Let an uploaded zip play ``role`` in the competition; the same bytes are the same set everywhere.
+
+    ``Conflict`` once the first entry was taken: entries must be measured against one reference.
+    """
+    lookups.lock_competition(session, state.competition.id, share=False)
+    if lookups.has_submissions(session, state.competition.id):
+        raise Conflict(
+            "references-fixed", "The references are fixed: the competition has taken entries already."
+        )
+    reference_set = lookups.reference_set_by_sha256(session, received.sha256)
+    if reference_set is None:
+        reference_set = ReferenceSet(
+            sha256=received.sha256,
+            bytes=received.bytes,
+            blob_key=received.key,
+            created_by=author.id,
+            created_at=now,
+        )
+        session.add(reference_set)
+        session.flush()
+    session.merge(
+        CompetitionReference(
+            competition_id=state.competition.id,
+            role=role,
+            reference_set_id=reference_set.id,
+            attached_by=author.id,
+            attached_at=now,
+        )
+    )
+    for kind, roles in REFERENCE_ROLES.items():
+        if role in roles or role == "held_out":
+            state.tracks[kind].preparation_id = None
+    session.flush()
+    return reference_set
+
+
+def prepare(session: Session, state: State, kind: str, *, now: datetime) -> Preparation:
+    """Have a track's references prepared by a worker, or use what was prepared before from equal inputs."""
+    lookups.lock_competition(session, state.competition.id, share=False)
+    track = track_of(state, kind)
+    attached = lookups.references_of(session, state.competition.id)
+    if "train" not in attached:
+        raise Conflict("no-references", "Attach training images first.")
+    sets = [attached[role].reference_set for role in REFERENCE_ROLES[kind] if role in attached]
+    held_out = attached["held_out"].reference_set if "held_out" in attached else None
+    key = _key(state, track, [each.sha256 for each in sets], held_out.sha256 if held_out else None)
+    preparation = lookups.preparation_by_key(session, key)
+    if preparation is None:
+        preparation = Preparation(
+            key=key,
+            extractor=track.extractor,
+            image_size=state.competition.image_size,
+            signed=track.signed,
+            reference_set_ids=[each.id for each in sets],
+            held_out_set_id=held_out.id if held_out else None,
+            created_at=now,
+        )
+        session.add(preparation)
+        session.flush()
+    track.preparation = preparation
+    _start(session, preparation, track, now=now)
+    session.flush()
+    return preparation
+
+
+def _start(session: Session, preparation: Preparation, track: Track, *, now: datetime) -> None:
+    if preparation.finished_at is not None:
+        set_first_threshold(session, track, preparation, now=now)
+        return
+    job = job_of_preparation(session, preparation.id)
+    if job is None or job.state == "failed":
+        work.add_job(session, "prepare", preparation_id=preparation.id, now=now)
+
+
+def _key(state: State, track: Track, sets: list[str], held_out: str | None) -> str:
+    inputs = {
+        "bottleneck": BOTTLENECK,
+        "extractor": track.extractor,
+        "weights_sha256": catalogue.find(track.extractor).weights_sha256,
+        "image_size": state.competition.image_size,
+        "signed": track.signed,
+        "reference_sets": sets,
+        "held_out": held_out,
+    }
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
+
+
+def record(
+    session: Session,
+    claim: work.Claim,
+    *,
+    count: int,
+    dimension: int,
+    heldout_distance: float | None,
+    provenance: dict[str, Any],
+    now: datetime,
+) -> bool:
+    """Keep what a worker has prepared; False when the job was no longer that worker's."""
+    if not work.finish(session, claim, now):
+        return False
+    preparation = session.get_one(Preparation, claim.preparation_id)
+    preparation.count, preparation.dimension = count, dimension
+    preparation.heldout_distance, preparation.provenance = heldout_distance, provenance
+    preparation.finished_at = now
+    for track in lookups.tracks_with(session, preparation.id):
+        set_first_threshold(session, track, preparation, now=now)
+    return True
+
+
+def set_first_threshold(session: Session, track: Track, preparation: Preparation, *, now: datetime) -> None:
+    """A track starts with tau = s(held-out) / 2; without held-out images an organizer has to choose."""
+    if preparation.heldout_distance is None or lookups.newest_threshold(session, track.id) is not None:
+        return
+    choice = choose_tau([], method="heldout", heldout_distance=preparation.heldout_distance)
+    session.add(
+        Threshold(
+            track_id=track.id,
+            tau=choice.tau,
+            method="heldout",
+            choice={"heldout_distance": preparation.heldout_distance},
+            reason="Half the memorization distance of the held-out photographs, before anything was labelled.",
+            author_id=None,
+            created_at=now,
+        )
+    )
+
+
+def job_for(session: Session, track: Track) -> Job | None:
+    """The job that prepares this track's references, if there was one."""
+    return None if track.preparation_id is None else job_of_preparation(session, track.preparation_id)

@@ -1,0 +1,77 @@
+"""Typed settings: read once from the environment, passed in, never looked up inside a rule."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+from platformdirs import user_cache_path
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from scorer.errors import Unavailable
+
+
+def _psycopg2(url: object) -> object:
+    """``postgresql://`` means psycopg 3 to SQLAlchemy 2.1; Kennel speaks psycopg2."""
+    if isinstance(url, str):
+        for scheme in ("postgresql://", "postgres://"):
+            if url.startswith(scheme):
+                return "postgresql+psycopg2://" + url.removeprefix(scheme)
+    return url
+
+
+DatabaseUrl = Annotated[SecretStr, BeforeValidator(_psycopg2)]
+
+
+class Settings(BaseSettings):
+    """What the operator decides. Every field is an environment variable ``KENNEL_<NAME>``, except the three
+    addresses that every host already names: ``DATABASE_URL``, ``REDIS_URL`` and ``BLOB_URL``.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="KENNEL_", frozen=True, extra="ignore", populate_by_name=True
+    )
+
+    database_url: DatabaseUrl = Field(validation_alias="DATABASE_URL")
+    """PostgreSQL, as the role the service runs as: it may not change tables or rewrite history."""
+    database_owner_url: DatabaseUrl | None = Field(default=None, validation_alias="DATABASE_OWNER_URL")
+    """PostgreSQL, as the role that owns the tables; only migrations use it. Default: ``DATABASE_URL``."""
+    redis_url: SecretStr = Field(validation_alias="REDIS_URL")
+    blob_url: str = Field(validation_alias="BLOB_URL")
+    """``file:///folder`` or ``s3://bucket/prefix``."""
+
+    scratch: Path = Field(default_factory=lambda: user_cache_path("kennel") / "scratch")
+    """Where a worker keeps decoded images and local copies of reference features; may be lost at any time."""
+    weights_dir: Path | None = None
+    """Where the operator puts ``inception_v3`` and ``nasnetalarge`` weights."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    mode: Literal["auto", "compiled", "eager"] = "auto"
+    """How networks run on a CPU; ``auto`` compiles where a C compiler works. What ran is in the provenance."""
+
+    max_upload_bytes: int = 2 * 1024**3
+    lease_seconds: int = 30
+    """A worker that has not been heard of for so long has lost its work."""
+    sweep_seconds: int = 15
+    max_attempts: int = 3
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    @property
+    def migration_url(self) -> str:
+        """The address with which tables are made."""
+        return (self.database_owner_url or self.database_url).get_secret_value()
+
+
+def read_settings(overrides: Mapping[str, str] = MappingProxyType({})) -> Settings:
+    """Read the settings from the environment, variables in ``overrides`` first; ``Unavailable`` names what is missing
+    or wrong."""
+    names = {
+        name: field.validation_alias or f"KENNEL_{name.upper()}"
+        for name, field in Settings.model_fields.items()
+    }
+    given = {name: overrides[str(variable)] for name, variable in names.items() if str(variable) in overrides}
+    try:
+        return Settings.model_validate(given)
+    except ValidationError as error:
+        wrong = "; ".join(f"{fault['loc'][0]}: {fault['msg'].lower()}" for fault in error.errors())
+        raise Unavailable("settings", f"The settings are not complete: {wrong}.") from None

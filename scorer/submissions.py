@@ -1,0 +1,260 @@
+"""Submissions, from the door to the score: ``admit``, ``accept``, ``pass_check``, ``reject``, ``record``."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from scorer import teams, work
+from scorer.archive import Copies
+from scorer.blobs import Received
+from scorer.competitions import State, is_organizer, state_of
+from scorer.db import jobs, lookups
+from scorer.db.tables import Account, Measurement, Submission, Team
+from scorer.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge, TooMany
+from scorer.lifecycle import Limits, Phase, Refusal, Status, refusal_of, utc_day
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a person hands in beside the zip."""
+
+    file_name: str
+    note: str = ""
+    idempotency_key: str | None = None
+    benchmark: str | None = None
+    """Organizers only: the name of the reference line that this entry draws on the board."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a worker has measured of a submission on a track (METRICS: Fréchet distance, memorization distance)."""
+
+    scorer_version: str
+    fid: float
+    memorization_distance: float
+    distance_se: float
+    closest_pairs: list[dict[str, Any]]
+    histogram: dict[str, Any]
+    artifact_key: str
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+def admit(
+    session: Session,
+    slug: str,
+    entry: Entry,
+    account: Account,
+    *,
+    declared_bytes: int | None,
+    max_bytes: int,
+    now: datetime,
+) -> State:
+    """Refuse at the door, before a byte is read, what cannot be accepted anyway."""
+    state = state_of(session, slug, now)
+    _require_ready(state)
+    _require_open(state, account, now=now, grace=timedelta(0))
+    if entry.benchmark is not None and not is_organizer(account):
+        raise Forbidden("wrong-role", "Only organizers add benchmark entries.")
+    limit = upload_limit(state, max_bytes)
+    if declared_bytes is not None and declared_bytes > limit:
+        raise TooLarge(
+            "too-large",
+            f"The zip has {declared_bytes:,} bytes; at most {limit:,} are allowed here.",
+            limit=limit,
+        )
+    team = lookups.team_of(session, state.competition.id, account.id)
+    if team is not None and entry.benchmark is None and not _repeated(session, state, entry, account):
+        _require_room(session, state, team, now)
+    return state
+
+
+def upload_limit(state: State, max_bytes: int) -> int:
+    """The most bytes that an entry may have: what its images can need, and no more than the operator allows."""
+    return min(max_bytes, state.image_spec.upload_bytes)
+
+
+def accept(
+    session: Session,
+    slug: str,
+    entry: Entry,
+    account: Account,
+    received: Received,
+    *,
+    id: str,
+    now: datetime,  # noqa: A002
+) -> Submission:
+    """Take an uploaded, listed zip in: window, limits, row, check job. ``now`` is when the last byte arrived.
+
+    A repeated ``idempotency_key`` answers with the submission that the first request made.
+    """
+    state = state_of(session, slug, now)
+    lookups.lock_competition(session, state.competition.id, share=True)
+    team = _entering_team(session, state, entry, account, now)
+    earlier = _repeated(session, state, entry, account)
+    if earlier is not None:
+        return earlier
+    _require_ready(state)
+    _require_open(state, account, now=now, grace=timedelta(seconds=state.competition.upload_grace_seconds))
+    if not team.benchmark:
+        _require_room(session, state, team, now)
+    submission = Submission(
+        id=id,
+        competition_id=state.competition.id,
+        team=team,
+        account=account,
+        competition=state.competition,
+        file_name=entry.file_name,
+        bytes=received.bytes,
+        sha256=received.sha256,
+        note=entry.note,
+        blob_key=received.key,
+        idempotency_key=entry.idempotency_key,
+        status=Status.RECEIVED,
+        accepted_at=now,
+    )
+    session.add(submission)
+    session.flush()
+    work.add_job(session, "check", submission=submission, now=now)
+    return submission
+
+
+def _entering_team(session: Session, state: State, entry: Entry, account: Account, now: datetime) -> Team:
+    if entry.benchmark is not None:
+        return teams.benchmark_team(session, state.competition.id, entry.benchmark, now=now)
+    return teams.team_for(session, state.competition.id, account, now=now)
+
+
+def _repeated(session: Session, state: State, entry: Entry, account: Account) -> Submission | None:
+    if entry.idempotency_key is None:
+        return None
+    return lookups.submission_by_idempotency_key(
+        session, state.competition.id, account.id, entry.idempotency_key
+    )
+
+
+def _require_ready(state: State) -> None:
+    if state.missing:
+        raise Conflict(
+            "not-ready", "The organizers are still setting this competition up; please come back later."
+        )
+
+
+def _require_open(state: State, account: Account, *, now: datetime, grace: timedelta) -> None:
+    if is_organizer(account) and state.phase is not Phase.DRAFT:
+        return
+    closes_at = state.competition.closes_at
+    in_grace = state.phase is Phase.REVIEW and closes_at is not None and now < closes_at + grace
+    if state.phase is Phase.OPEN or in_grace:
+        return
+    if state.phase is Phase.DRAFT:
+        opens_at = state.competition.opens_at
+        raise Conflict("not-open", f"The competition opens at {opens_at:%Y-%m-%d %H:%M} UTC.")
+    raise Conflict("closed", f"The competition closed at {closes_at:%Y-%m-%d %H:%M} UTC.")
+
+
+def _require_room(session: Session, state: State, team: Team, now: datetime) -> None:
+    competition = state.competition
+    limits = Limits(competition.daily_limit, competition.pending_limit, competition.rejected_limit)
+    refusal = refusal_of(limits, lookups.usage_of(session, team.id, now))
+    if refusal is None:
+        return
+    tomorrow = utc_day(now)[1]
+    says = {
+        Refusal.DAILY: f"Your team has used its {limits.daily} entries of this UTC day",
+        Refusal.REJECTED: f"Your team has had {limits.rejected} uploads rejected in this UTC day",
+        Refusal.PENDING: f"Your team has {limits.pending} entries in progress, as many as are allowed at once",
+    }[refusal]
+    if refusal is Refusal.PENDING:
+        raise TooMany(refusal, f"{says}; wait until one is scored.")
+    seconds = int((tomorrow - now).total_seconds()) + 1
+    raise TooMany(
+        refusal, f"{says}; the next one is possible at {tomorrow:%Y-%m-%d %H:%M} UTC.", retry_after=seconds
+    )
+
+
+def pass_check(
+    session: Session, claim: work.Claim, copies: Copies, *, pixels_sha256: str, now: datetime
+) -> bool:
+    """The images are what they should be: queue the entry for both tracks, public before private."""
+    if not work.finish(session, claim, now):
+        return False
+    submission = session.get_one(Submission, claim.submission_ref)
+    submission.exact_copies, submission.mirrored_copies = copies.exact, copies.mirrored
+    submission.copied_share, submission.pixels_sha256 = copies.share, pixels_sha256
+    session.flush()
+    lookups.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED)
+    for kind, track in lookups.tracks_of(session, submission.competition_id).items():
+        work.add_job(
+            session, "score", submission=submission, track_id=track.id, private=kind == "private", now=now
+        )
+    return True
+
+
+def reject(session: Session, claim: work.Claim, error: Invalid, *, now: datetime) -> bool:
+    """The images are not what they should be: say which, and give the day's slot back."""
+    if claim.submission_ref is None or not work.finish(session, claim, now):
+        return False
+    return lookups.move_submission(
+        session,
+        claim.submission_ref,
+        from_=Status.CHECKING,
+        to=Status.REJECTED,
+        reason=error.message,
+        faults=list(error.faults[:10]),
+        finished_at=now,
+    )
+
+
+def record(session: Session, claim: work.Claim, measured: Measured, *, now: datetime) -> bool:
+    """Keep a measurement, once; False when the job was no longer that worker's and its result is dropped."""
+    if claim.submission_ref is None or not work.finish(session, claim, now):
+        return False
+    session.add(
+        Measurement(
+            job_id=claim.job_id,
+            submission_ref=claim.submission_ref,
+            track_id=claim.track_id,
+            created_at=now,
+            **vars(measured),
+        )
+    )
+    if claim.public:
+        lookups.move_submission(
+            session, claim.submission_ref, from_=Status.SCORING, to=Status.SCORED, finished_at=now
+        )
+    return True
+
+
+def is_finished(session: Session, claim: work.Claim) -> bool:
+    """Whether no work on the claimed submission is left."""
+    return not any(
+        job.state in {"waiting", "running"} for job in jobs.jobs_of(session, claim.submission_ref or 0)
+    )
+
+
+def find(session: Session, submission_id: str, account: Account) -> Submission:
+    """A submission that this person may see: their team's, or any for organizers. ``NotFound`` otherwise, so that
+    ids tell nothing."""
+    submission = lookups.submission_by_id(session, submission_id)
+    if submission is not None:
+        team = lookups.team_of(session, submission.competition_id, account.id)
+        if is_organizer(account) or (team is not None and team.id == submission.team_id):
+            return submission
+    raise NotFound("no-submission", f"There is no submission {submission_id!r}, or it is not yours.")
+
+
+def list_own(
+    session: Session, state: State, account: Account, *, before: int | None, limit: int
+) -> list[Submission]:
+    """A page of the person's team's submissions (of everybody's, for organizers), newest first."""
+    team_id = None
+    if not is_organizer(account):
+        team = lookups.team_of(session, state.competition.id, account.id)
+        if team is None:
+            return []
+        team_id = team.id
+    return list(
+        lookups.submissions_of(session, state.competition.id, team_id=team_id, before=before, limit=limit)
+    )

@@ -1,0 +1,191 @@
+"""Claiming work and keeping it: leases, heartbeats, capped attempts, and the sweep for whatever is stuck."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from scorer.db import jobs, lookups
+from scorer.db.tables import Job, Submission
+from scorer.lifecycle import Status
+from scorer.queue import send_after_commit
+
+OUR_FAULT = "Kennel could not finish this entry. It is our fault, not yours: the entry is not counted."
+
+STARTS: dict[str, tuple[Status, Status]] = {
+    # queue -> the submission's step when its job starts; only the public track's job moves what everyone sees
+    "check": (Status.RECEIVED, Status.CHECKING),
+    "score": (Status.QUEUED, Status.SCORING),
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A job held by this worker until its lease runs out. ``holder`` is the random name of this attempt."""
+
+    job_id: int
+    holder: str
+    queue: str
+    attempt: int
+    submission_ref: int | None
+    track_id: int | None
+    preparation_id: int | None
+    public: bool
+    """Whether its progress is what everyone sees of the submission: not so for the private track."""
+
+
+def add_job(
+    session: Session,
+    queue: str,
+    *,
+    now: datetime,
+    submission: Submission | None = None,
+    track_id: int | None = None,
+    preparation_id: int | None = None,
+    private: bool = False,
+) -> Job:
+    """Put a job on a queue and announce it after the commit. Public work goes before private work."""
+    team_id = submission.team_id if submission is not None else None
+    job = Job(
+        queue=queue,
+        submission_ref=submission.ref if submission is not None else None,
+        track_id=track_id,
+        preparation_id=preparation_id,
+        team_id=team_id,
+        state="waiting",
+        priority=int(private),
+        turn=jobs.next_turn(session, team_id),
+        due_at=now,
+        attempts=0,
+        created_at=now,
+    )
+    session.add(job)
+    send_after_commit(session, queue)
+    return job
+
+
+def claim(
+    session: Session, queue: str, *, holder: str, worker: str, now: datetime, lease: timedelta
+) -> Claim | None:
+    """Take the fairest due job of a queue, or None. ``holder`` is this attempt's random name."""
+    job = jobs.claim_next(session, queue, holder=holder, worker=worker, now=now, lease_until=now + lease)
+    if job is None:
+        return None
+    if _moves_submission(job):
+        waiting, working = STARTS[queue]
+        lookups.move_submission(session, job.submission_ref or 0, from_=waiting, to=working)
+    return Claim(
+        job_id=job.id,
+        holder=holder,
+        queue=queue,
+        attempt=job.attempts,
+        submission_ref=job.submission_ref,
+        track_id=job.track_id,
+        preparation_id=job.preparation_id,
+        public=job.priority == 0,
+    )
+
+
+def _moves_submission(job: Job) -> bool:
+    return job.submission_ref is not None and job.priority == 0
+
+
+def beat(
+    session: Session,
+    claim: Claim,
+    *,
+    stage: str | None,
+    fraction: float | None,
+    now: datetime,
+    lease: timedelta,
+) -> bool:
+    """Extend the lease and say how far the work is; False when the job is no longer ours."""
+    return jobs.update_held(
+        session, claim.job_id, claim.holder, lease_until=now + lease, stage=stage, fraction=fraction
+    )
+
+
+def finish(session: Session, claim: Claim, now: datetime) -> bool:
+    """Close the job; False when it is no longer ours, and then nothing of its result may be kept."""
+    return jobs.update_held(
+        session,
+        claim.job_id,
+        claim.holder,
+        state="done",
+        holder=None,
+        lease_until=None,
+        stage=None,
+        fraction=None,
+        finished_at=now,
+    )
+
+
+def give_back(session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int) -> None:
+    """After a fault of ours: let the job wait and be tried again, or end it at the cap. Nothing if it is not ours."""
+    job = jobs.lock_held(session, claim.job_id, claim.holder)
+    if job is not None:
+        _release(session, job, error=error, now=now, max_attempts=max_attempts)
+
+
+def _release(session: Session, job: Job, *, error: str, now: datetime, max_attempts: int) -> None:
+    if job.attempts < max_attempts:
+        _retry(session, job, error=error, now=now)
+    else:
+        _fail(session, job, error=error, now=now)
+
+
+def _retry(session: Session, job: Job, *, error: str, now: datetime) -> None:
+    """Let the job wait again, longer after every attempt; the sweep announces it when it is due."""
+    job.state, job.holder, job.lease_until = "waiting", None, None
+    job.stage = job.fraction = None
+    job.error = error
+    job.due_at = now + timedelta(seconds=5 * (4 ** (job.attempts - 1) - 1) / 3)
+    if _moves_submission(job):
+        waiting, working = STARTS[job.queue]
+        lookups.move_submission(session, job.submission_ref or 0, from_=working, to=waiting)
+
+
+def _fail(session: Session, job: Job, *, error: str, now: datetime) -> None:
+    """End the job for good. The submission fails with it unless only its private track is concerned."""
+    job.state, job.holder, job.lease_until = "failed", None, None
+    job.error, job.finished_at = error, now
+    if _moves_submission(job):
+        _, working = STARTS[job.queue]
+        lookups.move_submission(
+            session,
+            job.submission_ref or 0,
+            from_=working,
+            to=Status.FAILED,
+            reason=OUR_FAULT,
+            finished_at=now,
+        )
+        for other in jobs.jobs_of(session, job.submission_ref or 0):
+            if other.state == "waiting":
+                other.state, other.finished_at = "cancelled", now
+
+
+def sweep(
+    session: Session, *, now: datetime, max_attempts: int, announced: Mapping[str, int]
+) -> dict[str, int]:
+    """Free jobs whose worker has vanished, and announce due work that has no message (``announced`` by queue).
+
+    Returns what it did, for the log. Safe to run at any time, by anyone, twice at once.
+    """
+    expired = jobs.lock_expired(session, now)
+    for job in expired:
+        _release(
+            session,
+            job,
+            error="The worker vanished in the middle of the work.",
+            now=now,
+            max_attempts=max_attempts,
+        )
+    session.flush()
+    done = {"expired": len(expired)}
+    for queue, due in jobs.count_due(session, now).items():
+        missing = due - announced.get(queue, 0)
+        if missing > 0:
+            send_after_commit(session, queue, count=missing)
+            done[f"announced_{queue}"] = missing
+    return done

@@ -1,0 +1,322 @@
+"""The process tree: order, log, crashes, and that nothing is ever left behind. Children are small shells."""
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from deploy.standalone.log import Log
+from deploy.standalone.part import Child, Restarts
+from deploy.standalone.processes import Supervisor
+from scorer.errors import Unavailable
+
+REPOSITORY = Path(__file__).parents[2]
+# Prints what it receives, ends at SIGTERM, and loops in short sleeps so that traps run soon.
+POLITE = 'trap "echo down; exit 0" TERM; trap "echo interrupted" INT; echo up; while :; do sleep 0.02; done'
+DEAF = 'trap "" TERM QUIT; echo up; while :; do sleep 0.02; done'
+
+
+def shell(name: str, script: str, log: io.StringIO | None = None, **options: object) -> Child:
+    """A child that runs ``script``; with ``log``, ready once it said 'up' there."""
+    ready: Callable[[], bool] | None = None
+    if log is not None:
+        pattern = re.compile(rf"^{name} +\| up$", re.MULTILINE)
+        ready = lambda: pattern.search(log.getvalue()) is not None  # noqa: E731
+    return Child(name, ["/bin/sh", "-c", script], ready=ready, **options)  # type: ignore[arg-type]
+
+
+def lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def soon(condition: Callable[[], object], seconds: float = 8.0) -> bool:
+    """Whether ``condition`` comes true within ``seconds``."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+# --- order and log
+
+
+def test_parts_start_in_order_and_stop_in_reverse() -> None:
+    out = io.StringIO()
+    with Supervisor(Log(out)) as supervisor:
+        for name in ("first", "second", "third"):
+            supervisor.start(shell(name, POLITE, out))
+    assert [line.replace(" ", "") for line in out.getvalue().splitlines()] == [
+        "first|up",
+        "second|up",
+        "third|up",
+        "third|down",
+        "second|down",
+        "first|down",
+    ]
+
+
+def test_lines_stay_whole_and_aligned_when_parts_talk_at_once() -> None:
+    out = io.StringIO()
+    count = 2000
+    talk = f"i=0; while [ $i -lt {count} ]; do echo word $i of $0; i=$((i+1)); done; echo up; sleep 60"
+    with Supervisor(Log(out)) as supervisor:
+        for name in ("api", "worker"):
+            supervisor.start(Child(name, ["/bin/sh", "-c", talk, name]))
+        assert soon(lambda: out.getvalue().count("| up") == 2)
+    for name in ("api", "worker"):
+        mine = [line for line in out.getvalue().splitlines() if line.startswith(name)]
+        assert mine[:count] == [f"{name:<10} | word {i} of {name}" for i in range(count)]
+
+
+def test_standard_error_is_logged_and_a_last_line_needs_no_newline() -> None:
+    out = io.StringIO()
+    with Supervisor(Log(out)) as supervisor:
+        supervisor.start(Child("part", ["/bin/sh", "-c", "echo wrong >&2; printf unfinished"], restart=True))
+        assert soon(lambda: "unfinished" in out.getvalue())
+    assert out.getvalue().splitlines()[:2] == ["part       | wrong", "part       | unfinished"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colours_only_on_a_terminal_and_never_from_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    terminal, file = Terminal(), io.StringIO()
+    for out in (terminal, file):
+        Log(out).line("api", "a \x1b[2Jname\r\tand more")
+    assert file.getvalue() == "api        | a \\x1b[2Jname\\x0d\tand more\n"
+    assert terminal.getvalue() == "\x1b[36mapi        |\x1b[0m a \\x1b[2Jname\\x0d\tand more\n"
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = Terminal()
+    Log(plain).line("api", "text")
+    assert plain.getvalue() == "api        | text\n"
+
+
+def test_a_reader_that_went_away_does_not_stop_the_parts(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    mark = tmp_path / "mark"
+    with os.fdopen(write, "w") as out, Supervisor(Log(out)) as supervisor:
+        script = f"i=0; while [ $i -lt 3000 ]; do echo {'x' * 100}; i=$((i+1)); done; touch {mark}; sleep 60"
+        supervisor.start(Child("part", ["/bin/sh", "-c", script]))
+        assert soon(mark.exists)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), write)  # what is buffered must go somewhere at the close
+
+
+# --- a start that fails
+
+
+def test_a_part_that_ends_before_it_is_ready_is_told_with_its_last_line() -> None:
+    child = Child("api", ["/bin/sh", "-c", "echo cannot import x; exit 3"], ready=lambda: False, restart=True)
+    with (
+        Supervisor(Log(None)) as supervisor,
+        pytest.raises(Unavailable, match=r"^api ended with status 3 before .*last line: cannot import x$"),
+    ):
+        supervisor.start(child)
+
+
+def test_a_program_that_is_not_there_is_one_sentence() -> None:
+    with (
+        Supervisor(Log(None)) as supervisor,
+        pytest.raises(Unavailable, match="cannot execute /no/such: No such file"),
+    ):
+        supervisor.start(Child("api", ["/no/such"], ready=lambda: False))
+
+
+def test_a_part_that_is_never_ready_is_given_up_and_ended() -> None:
+    out = io.StringIO()
+    with Supervisor(Log(out)) as supervisor:
+        with pytest.raises(Unavailable, match=r"^api was not ready in 0.2 s"):
+            supervisor.start(Child("api", ["/bin/sh", "-c", POLITE], ready=lambda: False, ready_timeout=0.2))
+    assert "down" in out.getvalue()
+
+
+# --- crashes
+
+
+def test_a_part_that_crashes_is_started_again(tmp_path: Path) -> None:
+    out, count = io.StringIO(), tmp_path / "count"
+    script = f"echo >> {count}; [ $(wc -l < {count}) -gt 2 ] || exit 3; echo up; exec sleep 60"
+    with Supervisor(Log(out), first_delay=0.01) as supervisor:
+        supervisor.start(shell("worker", script, restart=True))
+        assert soon(lambda: "| up" in out.getvalue())
+        assert supervisor.failure is None
+    assert out.getvalue().count("kennel     | worker ended with status 3; starting it again") == 2
+
+
+def test_a_part_that_keeps_crashing_ends_everything() -> None:
+    out = io.StringIO()
+    with Supervisor(Log(out), first_delay=0.001) as supervisor:
+        status = supervisor.run([shell("api", POLITE, out), shell("worker", "exit 3", restart=True)])
+    assert status == 1
+    sentence = "worker ended with status 3, for the 6th time within 60 s: giving up."
+    assert supervisor.failure == sentence
+    assert out.getvalue().count("starting it again") == 5
+    assert out.getvalue().splitlines()[-2:] == [f"kennel     | {sentence}", "api        | down"]
+
+
+def test_a_crash_of_what_cannot_be_missed_ends_everything() -> None:
+    out = io.StringIO()
+    with Supervisor(Log(out)) as supervisor:
+        status = supervisor.run([shell("api", POLITE, out), shell("postgres", "kill -9 $$")])
+    assert status == 1
+    assert supervisor.failure == "postgres was ended by SIGKILL, and Kennel cannot go on without it."
+    assert out.getvalue().endswith("api        | down\n")
+
+
+def test_processes_that_a_crashed_part_started_end_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    with Supervisor(Log(None)) as supervisor:
+        supervisor.run([shell("worker", f"sleep 60 & echo $! > {file}; exit 1")])
+    assert not lives(int(file.read_text()))
+
+
+def test_restarts_double_their_delay_and_are_allowed_again_after_the_window() -> None:
+    restarts = Restarts(first=0.5, limit=3, window=60.0)
+    assert [restarts.delay(now) for now in (0.0, 1.0, 2.0, 3.0)] == [0.5, 1.0, 2.0, None]
+    assert restarts.delay(60.5) == 2.0  # the crash at 0 no longer counts
+    assert restarts.delay(200.0) == 0.5
+
+
+# --- stopping
+
+
+def test_a_part_deaf_to_its_stop_signal_is_forced() -> None:
+    out = io.StringIO()
+    with Supervisor(Log(out)) as supervisor:
+        supervisor.start(shell("worker", DEAF.replace(" QUIT", ""), out, stop_timeout=0.1))
+    assert "kennel     | worker did not stop within 0.1 s and was forced to." in out.getvalue()
+
+
+def test_each_part_has_a_session_of_its_own_and_stop_may_be_called_anywhere(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    with Supervisor(Log(None)) as supervisor:
+        supervisor.start(shell("api", f"echo $$ > {file}; {POLITE}"))
+        assert soon(lambda: file.exists() and file.read_text())
+        pid = int(file.read_text())
+        assert (os.getsid(pid), os.getpgid(pid)) == (pid, pid)
+        other = threading.Thread(target=supervisor.stop)
+        other.start()
+        assert supervisor.run() == 0
+        other.join()
+        assert not lives(pid)
+
+
+# --- the runner as a process of its own, as `kennel up` is
+
+RUNNER = """
+import sys
+from deploy.standalone.log import Log
+from deploy.standalone.part import Child
+from deploy.standalone.processes import Supervisor
+names, scripts, timeout = sys.argv[1].split(","), sys.argv[3:], float(sys.argv[2])
+with Supervisor(Log(sys.stdout), signals=True) as supervisor:
+    sys.exit(supervisor.run(
+        Child(name, ["/bin/sh", "-c", script], stop_timeout=timeout) for name, script in zip(names, scripts)
+    ))
+"""
+
+
+class Runner:
+    """The runner in a process group of its own; ``lines`` is what it printed so far."""
+
+    def __init__(self, *scripts: str, timeout: float = 10.0) -> None:
+        names = ",".join(["one", "two", "three"][: len(scripts)])
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", RUNNER, names, str(timeout), *scripts],
+            stdout=subprocess.PIPE,
+            cwd=REPOSITORY,
+            text=True,
+            start_new_session=True,
+        )
+        self.lines: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        wanted = len(scripts)
+        assert soon(lambda: sum(line.endswith("| up") for line in self.lines) == wanted), self.lines
+        self.tree = psutil.Process(self.process.pid).children(recursive=True)
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as pipe:
+            self.lines += ()
+            for line in pipe:
+                self.lines.append(line.rstrip("\n"))
+
+    def end(self) -> int:
+        status = self.process.wait(timeout=20)
+        self._reader.join(timeout=5)
+        return status
+
+    def left(self) -> list[str]:
+        """Command lines of what still lives of the tree that was there at the start."""
+        return [repr(process) for process in self.tree if lives(process.pid)]
+
+
+WITH_FAMILY = "(trap '' TERM INT HUP; sleep 300 & wait) & " + POLITE
+
+
+def test_sigterm_ends_the_whole_tree_with_status_0() -> None:
+    runner = Runner(WITH_FAMILY, POLITE)
+    runner.process.terminate()
+    assert runner.end() == 0
+    assert runner.left() == []
+    assert [line for line in runner.lines if "down" in line] == ["two        | down", "one        | down"]
+
+
+def test_ctrl_c_reaches_the_runner_alone_which_stops_in_order() -> None:
+    runner = Runner(POLITE, POLITE)
+    os.killpg(runner.process.pid, signal.SIGINT)  # what a terminal does
+    assert runner.end() == 0
+    assert runner.left() == []
+    assert runner.lines[-3:] == [
+        "kennel     | stopping (once more to kill).",
+        "two        | down",
+        "one        | down",
+    ]
+    assert not any("interrupted" in line for line in runner.lines)
+
+
+def test_a_second_ctrl_c_kills() -> None:
+    runner = Runner(POLITE, DEAF, timeout=300.0)
+    runner.process.send_signal(signal.SIGINT)
+    assert soon(lambda: "stopping" in runner.lines[-1])
+    runner.process.send_signal(signal.SIGTERM)  # not a Ctrl-C: the parts keep their time
+    time.sleep(0.4)
+    assert runner.process.poll() is None
+    runner.process.send_signal(signal.SIGINT)
+    assert runner.end() == 0
+    assert runner.left() == []
+
+
+def test_a_killed_runner_leaves_nothing_behind() -> None:
+    runner = Runner(WITH_FAMILY, POLITE)
+    assert len(runner.tree) >= 5  # guard, two parts, and the first one's family
+    runner.process.kill()
+    assert runner.end() == -signal.SIGKILL
+    assert soon(lambda: runner.left() == []), runner.left()
+
+
+def test_a_killed_runner_whose_guard_was_killed_too_leaves_no_part_behind() -> None:
+    runner = Runner("echo up; exec sleep 300")
+    guard = next(process for process in runner.tree if "guard.py" in " ".join(process.cmdline()))
+    guard.kill()
+    runner.process.kill()
+    runner.end()
+    assert soon(lambda: runner.left() == []), runner.left()

@@ -1,0 +1,94 @@
+"""From images and a prepared reference to numbers. No database, no queue: the CLI measures the same way."""
+
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of
+from scorer.metrics.memorization import Nearest, NormalisedReference, nearest
+
+Progress = Callable[[str, float], None]
+SCORER_VERSION = "1"
+"""Raised whenever the same zip would measure differently: then a rescore adds rows beside the old ones."""
+HISTOGRAM_BINS = 60
+
+
+class FeatureExtractor(Protocol):
+    """What measuring needs of an extractor."""
+
+    provenance: dict[str, Any]
+
+    def features(
+        self, images: NDArray[Any], *, progress: Callable[[float], None] | None = None
+    ) -> NDArray[np.float32]:
+        """(n, h, w, 3) images in 0..255 to (n, d) features."""
+        ...
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A prepared reference: statistics with factor, and normalised features (m, d) float32."""
+
+    statistics: Statistics
+    normalised: NormalisedReference
+    signed: bool
+
+
+@dataclass
+class Numbers:
+    """What was measured of one set of images against one reference."""
+
+    fid: float
+    nearest: Nearest
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def memorization_distance(self) -> float:
+        """s: the mean of the per-image distances."""
+        return float(self.nearest.distance.mean())
+
+    @property
+    def distance_se(self) -> float:
+        """The standard error of s: sd / sqrt(n), unbiased sd."""
+        distance = self.nearest.distance
+        return float(distance.std(ddof=1) / np.sqrt(len(distance)))
+
+    def histogram(self) -> dict[str, Any]:
+        """Counts of the per-image distances in equal bins from 0."""
+        top = max(float(self.nearest.distance.max()), 1e-3)
+        counts, edges = np.histogram(self.nearest.distance, bins=HISTOGRAM_BINS, range=(0.0, top))
+        return {"counts": counts.tolist(), "low": float(edges[0]), "high": float(edges[-1])}
+
+
+def measure(
+    images: NDArray[Any], extractor: FeatureExtractor, reference: Reference, progress: Progress
+) -> Numbers:
+    """Features, nearest neighbours, Fréchet distance. ``Invalid`` if an image has degenerate features."""
+    seconds: dict[str, float] = {}
+    with _timed(seconds, "features"):
+        features = extractor.features(images, progress=lambda fraction: progress("features", fraction))
+    with _timed(seconds, "neighbours"):
+        found = nearest(
+            features,
+            reference.normalised,
+            signed=reference.signed,
+            progress=lambda fraction: progress("neighbours", fraction),
+        )
+    progress("frechet", 0.0)
+    with _timed(seconds, "frechet"):
+        fid = frechet_distance(statistics_of(features), reference.statistics)
+    progress("frechet", 1.0)
+    return Numbers(fid, found, seconds)
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    seconds[stage] = round(time.perf_counter() - start, 3)

@@ -1,0 +1,194 @@
+"""The work itself: claim, look at images, measure, record. No transaction is held while anything is computed."""
+
+import hashlib
+import io
+import logging
+import secrets
+import traceback
+from typing import Any
+
+import numpy as np
+
+from scorer import references as reference_rows
+from scorer import submissions, work
+from scorer.archive import ImageSpec, PixelHashes, copies
+from scorer.db import lookups
+from scorer.db.tables import Preparation, Submission, Track
+from scorer.errors import Invalid, Unavailable
+from scorer.metrics.memorization import closest
+from scorer.queue import transaction
+from worker import pixels
+from worker.bench import Bench
+from worker.heartbeat import Heartbeat, LeaseLost
+from worker.measuring import SCORER_VERSION, Numbers, measure
+from worker.references import SetAddress, load_prepared, names_of, pixel_hashes_of, prepare
+
+log = logging.getLogger(__name__)
+CLOSEST_PAIRS = 20
+
+
+def run_next(bench: Bench, queue: str) -> bool:
+    """Do the fairest due job of a queue; False when there was none."""
+    with transaction(bench.sessions, bench.broker) as session:
+        claim = work.claim(
+            session, queue, holder=secrets.token_hex(8), worker=bench.name, now=bench.now(), lease=bench.lease
+        )
+    if claim is None:
+        return False
+    log.info("job %s (%s, attempt %s) starts", claim.job_id, queue, claim.attempt)
+    try:
+        with Heartbeat(bench, claim) as heartbeat:
+            STEPS[queue](bench, claim, heartbeat)
+    except LeaseLost:
+        log.warning("job %s was taken over by another worker; its result is dropped", claim.job_id)
+    except Exception as error:
+        log.exception("job %s failed", claim.job_id)
+        _give_back(bench, claim, error)
+    else:
+        log.info("job %s is done", claim.job_id)
+    return True
+
+
+def _give_back(bench: Bench, claim: work.Claim, error: Exception) -> None:
+    # What cannot be cured by trying again ends at once.
+    hopeless = isinstance(error, Invalid | Unavailable)
+    attempts = claim.attempt if hopeless else bench.settings.max_attempts
+    with transaction(bench.sessions, bench.broker) as session:
+        work.give_back(
+            session,
+            claim,
+            error="".join(traceback.format_exception_only(error)).strip(),
+            now=bench.now(),
+            max_attempts=attempts,
+        )
+
+
+def check(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
+    """The deep check: decode every image, compare pixels with the training images, queue both tracks or reject."""
+    with transaction(bench.sessions, bench.broker) as session:
+        submission = session.get_one(Submission, claim.submission_ref)
+        training = lookups.references_of(session, submission.competition_id)["train"].reference_set
+    spec = _spec(submission)
+    path = pixels.path_of(bench.scratch, submission.id)
+    try:
+        _, hashes = pixels.decode(bench.blobs, submission.blob_key, spec, path, heartbeat)
+    except Invalid as error:
+        with transaction(bench.sessions, bench.broker) as session:
+            submissions.reject(session, claim, error, now=bench.now())
+        return
+    exact, mirrored = pixel_hashes_of(bench, SetAddress(training.sha256, training.blob_key, spec.size))
+    found = copies(hashes, exact, mirrored)
+    with transaction(bench.sessions, bench.broker) as session:
+        submissions.pass_check(session, claim, found, pixels_sha256=_content_of(hashes), now=bench.now())
+
+
+def _content_of(hashes: PixelHashes) -> str:
+    """The same for the same images under other names or in another order."""
+    return hashlib.sha256(b"".join(sorted(row.tobytes() for row in hashes))).hexdigest()
+
+
+def _spec(submission: Submission) -> ImageSpec:
+    return ImageSpec(count=submission.competition.image_count, size=submission.competition.image_size)
+
+
+def score(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
+    """Measure a submission on a track and record it."""
+    with transaction(bench.sessions, bench.broker) as session:
+        submission = session.get_one(Submission, claim.submission_ref)
+        track = session.get_one(Track, claim.track_id)
+        preparation = session.get_one(Preparation, track.preparation_id)
+        sets = lookups.reference_sets(session, preparation.reference_set_ids)
+    extractor = bench.extractor(track.extractor)
+    _require_same_network(extractor.provenance, preparation)
+    heartbeat("decoding", 0.0)
+    images = pixels.images_of(
+        bench.scratch, submission.id, bench.blobs, submission.blob_key, _spec(submission), heartbeat
+    )
+    reference = load_prepared(bench, preparation.key, signed=track.signed)
+    numbers = measure(images, extractor, reference, heartbeat)
+    addresses = [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in sets]
+    measured = submissions.Measured(
+        scorer_version=SCORER_VERSION,
+        fid=numbers.fid,
+        memorization_distance=numbers.memorization_distance,
+        distance_se=numbers.distance_se,
+        closest_pairs=_closest_pairs(bench, numbers, addresses),
+        histogram=numbers.histogram(),
+        artifact_key=_keep_distances(bench, submission, claim, numbers),
+        provenance=extractor.provenance
+        | {
+            "reference": preparation.key,
+            "reference_images": preparation.count,
+            "seconds": numbers.seconds,
+            "worker": bench.name,
+        },
+    )
+    with transaction(bench.sessions, bench.broker) as session:
+        if submissions.record(session, claim, measured, now=bench.now()):
+            last = submissions.is_finished(session, claim)
+        else:
+            raise LeaseLost(f"job {claim.job_id}")
+    if last:
+        pixels.path_of(bench.scratch, submission.id).unlink(missing_ok=True)
+
+
+def _require_same_network(provenance: dict[str, Any], preparation: Preparation) -> None:
+    """Two sets of weights are two spaces, whatever the name."""
+    expected = (preparation.provenance or {}).get("weights_sha256")
+    if provenance.get("weights_sha256") != expected:
+        raise Unavailable(
+            "other-weights",
+            f"The weights of {preparation.extractor} here are not those that the references were prepared with.",
+        )
+
+
+def _closest_pairs(bench: Bench, numbers: Numbers, sets: list[SetAddress]) -> list[dict[str, Any]]:
+    """The images nearest to the reference, each with the reference image that it is near to."""
+    names = [f"{address.sha256[:8]}/{name}" for address in sets for name in names_of(bench, address)]
+    return [
+        {
+            "image": int(pair.row),
+            "reference": int(pair.index),
+            "reference_name": names[pair.index],
+            "distance": float(pair.distance),
+        }
+        for pair in closest(numbers.nearest, CLOSEST_PAIRS)
+    ]
+
+
+def _keep_distances(bench: Bench, submission: Submission, claim: work.Claim, numbers: Numbers) -> str:
+    key = f"measurements/{submission.id}/{claim.track_id}-{claim.job_id}.npz"
+    buffer = io.BytesIO()
+    np.savez(buffer, distance=numbers.nearest.distance, index=numbers.nearest.index)
+    bench.blobs.write(key, buffer.getvalue())
+    return key
+
+
+def prepare_references(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
+    """Prepare a track's references, and set its first threshold."""
+    with transaction(bench.sessions, bench.broker) as session:
+        preparation = session.get_one(Preparation, claim.preparation_id)
+        rows = lookups.reference_sets(session, preparation.reference_set_ids)
+        fresh = (
+            []
+            if preparation.held_out_set_id is None
+            else lookups.reference_sets(session, [preparation.held_out_set_id])
+        )
+    sets, held_out = (
+        [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in group]
+        for group in (rows, fresh)
+    )
+    prepared = prepare(
+        bench,
+        preparation.key,
+        preparation.extractor,
+        sets,
+        held_out[0] if held_out else None,
+        signed=preparation.signed,
+        progress=heartbeat,
+    )
+    with transaction(bench.sessions, bench.broker) as session:
+        reference_rows.record(session, claim, **vars(prepared), now=bench.now())
+
+
+STEPS = {"check": check, "score": score, "prepare": prepare_references}

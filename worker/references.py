@@ -1,0 +1,153 @@
+"""Reference sets in the blob store: images, features per extractor, and a track's prepared statistics.
+
+Everything is addressed by what it was made from, so equal work is done once, and reading is memory-mapped.
+"""
+
+import hashlib
+import io
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.archive import BOTTLENECK, PixelHashes, read_references
+from scorer.errors import NotFound
+from scorer.extractors import fingerprint
+from scorer.metrics.frechet import Statistics, statistics_of, with_factor
+from scorer.metrics.memorization import NormalisedReference, memorization_distance, normalise
+from worker.bench import Bench, options_of
+from worker.measuring import Progress, Reference
+
+FORMAT = "1"
+"""Of the files below; raised when they change."""
+
+
+@dataclass(frozen=True)
+class SetAddress:
+    """A reference set at the competition's image size."""
+
+    sha256: str
+    blob_key: str
+    size: int
+
+    @property
+    def folder(self) -> str:
+        """Where what is made of it is stored."""
+        bottleneck = hashlib.sha256(f"{BOTTLENECK}|{FORMAT}".encode()).hexdigest()[:12]
+        return f"reference-images/{self.sha256}/{self.size}-{bottleneck}"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a preparation found."""
+
+    count: int
+    dimension: int
+    heldout_distance: float | None
+    provenance: dict[str, Any]
+
+
+def write_array(bench: Bench, key: str, array: NDArray[Any]) -> None:
+    """Store an array as a .npy blob."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    bench.blobs.write(key, buffer.getvalue())
+
+
+def read_array(bench: Bench, key: str) -> NDArray[Any]:
+    """Map an array that was stored as a .npy blob."""
+    array: NDArray[Any] = np.load(
+        bench.blobs.local(key, bench.scratch / "blobs"), mmap_mode="r", allow_pickle=False
+    )
+    return array
+
+
+def decode_set(bench: Bench, address: SetAddress, progress: Progress) -> None:
+    """Bring a set's images through the bottleneck, once: ``images``, ``hashes``, ``mirrored``, ``names``."""
+    if bench.blobs.exists(f"{address.folder}/names.json"):
+        return
+    with bench.blobs.open(address.blob_key) as file:
+        decoded = read_references(file, address.size, lambda done, of: progress("decoding", done / of))
+    write_array(bench, f"{address.folder}/images.npy", decoded.images)
+    write_array(bench, f"{address.folder}/hashes.npy", decoded.hashes)
+    write_array(bench, f"{address.folder}/mirrored.npy", decoded.mirrored_hashes)
+    # Last, because it says that the others are there.
+    bench.blobs.write(f"{address.folder}/names.json", json.dumps(decoded.names).encode())
+
+
+def names_of(bench: Bench, address: SetAddress) -> list[str]:
+    """The image names of a set in canonical order."""
+    names: list[str] = json.loads(bench.blobs.read(f"{address.folder}/names.json"))
+    return names
+
+
+def pixel_hashes_of(bench: Bench, address: SetAddress) -> tuple[PixelHashes, PixelHashes]:
+    """The hashes of a set's images and of their mirror images."""
+    return read_array(bench, f"{address.folder}/hashes.npy"), read_array(
+        bench, f"{address.folder}/mirrored.npy"
+    )
+
+
+def features_of(bench: Bench, address: SetAddress, identity: str, progress: Progress) -> NDArray[np.float32]:
+    """A set's features in an extractor's space, (n, d) float32, computed once."""
+    decode_set(bench, address, progress)
+    key = f"{address.folder}/features-{fingerprint(identity, options_of(bench.settings))[:16]}.npy"
+    if not bench.blobs.exists(key):
+        images = read_array(bench, f"{address.folder}/images.npy")
+        extractor = bench.extractor(identity)
+        write_array(
+            bench, key, extractor.features(images, progress=lambda fraction: progress("features", fraction))
+        )
+    return read_array(bench, key)
+
+
+def prepare(
+    bench: Bench,
+    key: str,
+    identity: str,
+    sets: list[SetAddress],
+    held_out: SetAddress | None,
+    *,
+    signed: bool,
+    progress: Progress,
+) -> Prepared:
+    """Compute and store a track's reference: normalised features, and statistics with their factor."""
+    features = np.concatenate([features_of(bench, address, identity, progress) for address in sets])
+    progress("statistics", 0.0)
+    statistics = with_factor(statistics_of(features))
+    normalised = normalise(features)
+    for name, array in _parts(statistics, normalised).items():
+        write_array(bench, f"preparations/{key}/{name}.npy", array)
+    progress("held-out", 0.0)
+    heldout_distance = None
+    if held_out is not None:
+        fresh = features_of(bench, held_out, identity, progress)
+        heldout_distance = memorization_distance(fresh, normalised, signed=signed)
+    provenance = bench.extractor(identity).provenance | {"bottleneck": BOTTLENECK, "format": FORMAT}
+    return Prepared(*features.shape, heldout_distance, provenance)
+
+
+def _parts(statistics: Statistics, normalised: NormalisedReference) -> dict[str, NDArray[Any]]:
+    if statistics.factor is None:
+        raise ValueError("a reference's statistics need their factor")
+    return {
+        "mean": statistics.mean,
+        "covariance": statistics.covariance,
+        "count": np.array(statistics.count),
+        "factor": statistics.factor,
+        "normalised": normalised.features,
+    }
+
+
+def load_prepared(bench: Bench, key: str, *, signed: bool) -> Reference:
+    """Map a prepared reference; ``NotFound`` if its blobs are gone."""
+    if not bench.blobs.exists(f"preparations/{key}/normalised.npy"):
+        raise NotFound("reference-missing", f"The prepared reference {key[:12]} is not in the blob store.")
+    part = {name: read_array(bench, f"preparations/{key}/{name}.npy") for name in PARTS}
+    statistics = Statistics(part["mean"], part["covariance"], int(part["count"]), part["factor"])
+    return Reference(statistics, NormalisedReference(part["normalised"]), signed)
+
+
+PARTS = ("mean", "covariance", "count", "factor", "normalised")

@@ -1,0 +1,27 @@
+"""Tasks: thin. A message is a hint that there is work; which work it is, the rows say."""
+
+from functools import cache
+
+from scorer.queue import SWEEP, WORK
+from worker.app import app, settings
+from worker.bench import Bench
+from worker.pipeline import run_next
+from worker.sweeping import sweep_once
+
+
+@cache
+def bench() -> Bench:
+    """This process's connections and models, made on first use: never before the fork."""
+    return Bench.open(settings, app)
+
+
+@app.task(name=WORK)
+def work(queue: str) -> None:
+    """Do the fairest due piece of work of a queue."""
+    run_next(bench(), queue)
+
+
+@app.task(name=SWEEP)
+def sweep() -> None:
+    """Free what is stuck and announce what has no message."""
+    sweep_once(bench())
