@@ -1,7 +1,7 @@
 """What routes ask for: a transaction, the person, the blob store, the moment."""
 
-from contextlib import AbstractContextManager
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -52,9 +52,7 @@ def visitor(
 def current_user(account: Annotated[Account | None, Depends(visitor)]) -> Account:
     """Who asks; nobody may not."""
     if account is None:
-        raise Unauthenticated(
-            "no-token", "This needs an API token: send the header 'Authorization: Bearer TOKEN'."
-        )
+        raise Unauthenticated("no-token", "This needs an API token: send the header 'Authorization: Bearer TOKEN'.")
     return account
 
 

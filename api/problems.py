@@ -66,12 +66,8 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _validation(_: Request, error: RequestValidationError) -> JSONResponse:
-        faults = [
-            f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()
-        ]
-        return problem(
-            422, "bad-request", "The request is not as it should be.", faults=faults[:SHOWN_FAULTS]
-        )
+        faults = [f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()]
+        return problem(422, "bad-request", "The request is not as it should be.", faults=faults[:SHOWN_FAULTS])
 
     @app.exception_handler(HTTPException)
     async def _http(_: Request, error: HTTPException) -> JSONResponse:

@@ -8,8 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from scorer.accounts import HANDLE
 from scorer.competitions import TrackKind
 from scorer.lifecycle import Phase, Status
-from scorer.metrics.margin import Method
 from scorer.reviews import LabelName
+
+Method = Literal["margin", "heldout", "otsu", "accuracy", "paper", "manual"]
 
 
 class Request(BaseModel):
@@ -73,9 +74,7 @@ class CompetitionView(BaseModel):
     prizes: list[dict[str, Any]]
     medals: dict[str, int]
     tracks: list[TrackView]
-    missing: list[str] | None = Field(
-        None, description="What an organizer has still to do (organizers only)."
-    )
+    missing: list[str] | None = Field(None, description="What an organizer has still to do (organizers only).")
 
 
 class ReferenceView(BaseModel):
@@ -90,7 +89,7 @@ class MeasurementView(BaseModel):
     track: TrackKind
     fid: float
     memorization_distance: float
-    distance_se: float
+    distance_se: float | None
     tau: float | None
     penalised: bool | None
     copy_: bool = Field(serialization_alias="copy")
@@ -174,9 +173,7 @@ class BoardView(BaseModel):
 
 class NewThreshold(Request):
     method: Method = "margin"
-    alpha: float = Field(
-        0.0, ge=0, lt=1, description="`margin`: the share of legitimate entries it may penalise."
-    )
+    alpha: float = Field(0.0, ge=0, lt=1, description="`margin`: the share of legitimate entries it may penalise.")
     tau: float | None = Field(None, ge=0, le=2, description="`manual`: the value.")
     reason: str = Field("", max_length=2000, description="Why; required unless this is a preview.")
     preview: bool = Field(False, description="Say what would change and change nothing.")

@@ -25,8 +25,7 @@ def view_of(session: Session, submission: Submission, account: Account) -> Submi
         "queue_position": progress.queue_position,
         "private_state": progress.private_state if organizer else None,
         "measurements": [
-            _measurement(each, organizer=organizer)
-            for each in evidence.measurements_of(session, submission, account)
+            _measurement(each, organizer=organizer) for each in evidence.measurements_of(session, submission, account)
         ],
     }
     return SubmissionView(**fields)

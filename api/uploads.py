@@ -16,7 +16,7 @@ def declared_bytes(request: Request) -> int | None:
     if request.headers.get("content-type", "").split(";")[0].strip().lower() in FORMS:
         raise Invalid(
             "not-a-form",
-            "Send the zip itself as the body, not a form: curl -T entry.zip -X POST -H 'Content-Type: application/zip' URL",
+            "Send the zip itself as the body, not a form: curl -X POST -T entry.zip URL",
         )
     declared = request.headers.get("content-length", "")
     return int(declared) if declared.isdecimal() else None

@@ -43,9 +43,7 @@ def create_admin(handle: str) -> None:
 
 
 @app.command()
-def account(
-    handle: str, role: str = "participant", name: str = "", url: Url = HERE, token: Token = ""
-) -> None:
+def account(handle: str, role: str = "participant", name: str = "", url: Url = HERE, token: Token = "") -> None:
     """Make an account and print its first token."""
     with Client(url, token) as client:
         print(client.post("/accounts", {"handle": handle, "role": role, "name": name})["token"])

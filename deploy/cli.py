@@ -44,9 +44,7 @@ def demo(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
     data: Data = None,
-    leave: Annotated[
-        bool, typer.Option("--exit", help="Stop at the end instead of serving until Ctrl-C.")
-    ] = False,
+    leave: Annotated[bool, typer.Option("--exit", help="Stop at the end instead of serving until Ctrl-C.")] = False,
 ) -> None:
     """Run a whole competition on real photographs: entries by a dozen methods, both scores, the board, a re-tune."""
     from deploy.demo.run import demo as run  # noqa: PLC0415 - scikit-image is for the demo only
@@ -82,9 +80,7 @@ def score(
     extractor: Annotated[str, typer.Option(help="The feature space, for example inception_v3.")],
     tau: Annotated[float | None, typer.Option(min=0, help="Without it, there is no MiFID.")] = None,
     epsilon: Annotated[float, typer.Option(min=0)] = 1e-15,
-    weights: Annotated[
-        Path | None, typer.Option(help="Folder of weights for inception_v3 and nasnetalarge.")
-    ] = None,
+    weights: Annotated[Path | None, typer.Option(help="Folder of weights for inception_v3 and nasnetalarge.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Score a zip against a reference without a server."""

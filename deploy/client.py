@@ -32,6 +32,10 @@ class Client:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the connections go."""
         self._http.close()
 
     def call(self, method: str, path: str, **options: Any) -> Any:
@@ -58,9 +62,7 @@ class Client:
 
     def submit(self, slug: str, zip_file: BinaryIO, *, file_name: str, **params: str) -> Any:
         """Upload an entry; answers as soon as it was accepted."""
-        return self.upload(
-            "POST", f"/competitions/{slug}/submissions", zip_file, file_name=file_name, **params
-        )
+        return self.upload("POST", f"/competitions/{slug}/submissions", zip_file, file_name=file_name, **params)
 
     def attach_references(self, slug: str, role: str, zip_file: BinaryIO) -> Any:
         """Upload reference images."""

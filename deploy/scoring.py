@@ -45,19 +45,17 @@ def score_files(
     with _opened(reference) as file:
         training = read_references(file, size, lambda done, of: progress("decoding references", done / of))
     extractor = load(spec.identity, options=ExtractorOptions(weights_dir=weights, mode=default_mode()))
-    features = extractor.features(
-        training.images, progress=lambda fraction: progress("reference features", fraction)
-    )
+    features = extractor.features(training.images, progress=lambda fraction: progress("reference features", fraction))
     prepared = Reference(with_factor(statistics_of(features)), normalise(features), not spec.non_negative)
     numbers = measure(images, extractor, prepared, progress)
     share = copies(hashes, training.hashes, training.mirrored_hashes).share
-    distance = numbers.memorization_distance
+    distance = numbers.nearest.mean
     copy = bool(is_copy(distance, share))
     judged = None if tau is None or copy else mifid(numbers.fid, distance, tau, epsilon, copied_share=share)
     return {
         "fid": numbers.fid,
         "memorization_distance": distance,
-        "distance_se": numbers.distance_se,
+        "distance_se": numbers.nearest.standard_error,
         "tau": tau,
         "mifid": judged,
         "penalised": None if tau is None else bool(is_penalised(distance, tau)),

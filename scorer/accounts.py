@@ -21,7 +21,7 @@ def create_account(session: Session, *, handle: str, name: str, role: str, now: 
     if not HANDLE.fullmatch(handle):
         raise Invalid(
             "bad-handle",
-            f"The handle {handle!r} needs 2 to 39 letters, digits, dots, dashes or underscores, a letter or digit first.",
+            f"The handle {handle!r} needs 2 to 39 letters, digits, dots, dashes or underscores, and no sign first.",
         )
     if role not in ROLES:
         raise Invalid("bad-role", f"There is no role {role!r}; roles are {', '.join(ROLES)}.")

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 from urllib.parse import unquote, urlsplit
 
 import obstore
@@ -16,6 +16,9 @@ from obstore.exceptions import NotFoundError
 from obstore.store import LocalStore, ObjectStore, from_url
 
 from scorer.errors import NotFound, TooLarge, Unavailable
+
+if TYPE_CHECKING:  # obstore names this type for type checkers only
+    from obstore import ReadableFile
 
 READ_AHEAD = 1 << 20
 """Bytes fetched at once from a blob that is read piecewise: a zip's directory in one or two requests."""
@@ -56,9 +59,7 @@ class Blobs:
             size += len(chunk)
             if size > limit:
                 # An unclosed writer leaves nothing: the upload is staged until close.
-                raise TooLarge(
-                    "too-large", f"The upload is larger than the allowed {limit:,} bytes.", limit=limit
-                )
+                raise TooLarge("too-large", f"The upload is larger than the allowed {limit:,} bytes.", limit=limit)
             digest.update(chunk)
             await writer.write(chunk)
         await writer.close()
@@ -121,7 +122,7 @@ class Blobs:
 class _Raw(io.RawIOBase):
     """obstore's reader as the standard library knows readers."""
 
-    def __init__(self, reader: obstore.ReadableFile) -> None:
+    def __init__(self, reader: "ReadableFile") -> None:
         self._reader = reader
 
     def readable(self) -> bool:

@@ -58,9 +58,7 @@ class CompetitionSpec(BaseModel):
     description: str = Field("", max_length=50_000, description="Markdown.")
     rules: str = Field("", max_length=50_000, description="Markdown.")
     image_count: int = Field(10_000, ge=2, le=100_000)
-    image_size: int = Field(
-        64, ge=8, le=1024, description="Images are squares of so many pixels, RGB, 8 bits."
-    )
+    image_size: int = Field(64, ge=8, le=1024, description="Images are squares of so many pixels, RGB, 8 bits.")
     opens_at: AwareDatetime | None = None
     team_merge_deadline: AwareDatetime | None = None
     closes_at: AwareDatetime | None = None
@@ -73,16 +71,12 @@ class CompetitionSpec(BaseModel):
     review_days: int = Field(14, ge=0, le=365)
     daily_limit: int | None = Field(5, ge=1, description="Entries a team and UTC day; null for no limit.")
     pending_limit: int = Field(2, ge=1, description="Entries of a team in progress at once.")
-    rejected_limit: int = Field(
-        20, ge=1, description="Uploads of a team and UTC day that fail the deep check."
-    )
+    rejected_limit: int = Field(20, ge=1, description="Uploads of a team and UTC day that fail the deep check.")
     final_picks: int = Field(2, ge=1, le=10)
     invitation_only: bool = False
     prizes: list[Prize] = Field(default=[], max_length=100)
     medals: Medals = Medals()
-    score_decimals: int = Field(
-        5, ge=1, le=10, description="Scores are rounded to this before they are ranked."
-    )
+    score_decimals: int = Field(5, ge=1, le=10, description="Scores are rounded to this before they are ranked.")
     public: TrackSpec
     private: TrackSpec
 

@@ -64,8 +64,6 @@ def measurements_of(session: Session, submission: Submission, account: Account) 
         row = board.score_of(session, track.id, submission.ref)
         if row is None:
             continue
-        rank = board.rank_of(
-            session, track.id, submission.ref, decimals=submission.competition.score_decimals
-        )
+        rank = board.rank_of(session, track.id, submission.ref, decimals=submission.competition.score_decimals)
         found.append(Judged(kind, measurement, row.tau, row.penalised, row.copy, row.mifid, rank))
     return found

@@ -53,9 +53,7 @@ class Phase(StrEnum):
     FINAL = "final"
 
 
-def phase_at(
-    now: datetime, *, opens_at: datetime | None, closes_at: datetime | None, published: bool
-) -> Phase:
+def phase_at(now: datetime, *, opens_at: datetime | None, closes_at: datetime | None, published: bool) -> Phase:
     """The phase at ``now``; a competition without a start has not left the drawer."""
     if published:
         return Phase.FINAL

@@ -4,7 +4,7 @@ A lower score is better. A team stands where its best entry stands. Scores are c
 shown, rounded to the competition's declared precision; equal ones go to the entry accepted first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from math import floor, isfinite
@@ -14,12 +14,12 @@ from math import floor, isfinite
 class Entry:
     """One scored submission as the board sees it.
 
-    ``team`` is None for a benchmark entry. ``score`` is None or nan where there is none. ``copy`` marks
-    an entry that repeats the training images and so has no score (:func:`scorer.metrics.mifid.is_copy`).
+    ``score`` is None or nan where there is none. ``copy`` marks an entry that repeats the training
+    images (:func:`scorer.metrics.mifid.is_copy`), ``benchmark`` one of the organizers' reference lines.
     """
 
     ref: int
-    team: int | None
+    team: Hashable
     score: float | None
     accepted_at: datetime
     copy: bool = False
@@ -28,7 +28,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Placing:
-    """One line of the board: ``score`` as rounded, ``rank`` from 1, or None for a benchmark entry."""
+    """One line of the board: ``score`` as rounded, ``rank`` from 1, or None for a benchmark."""
 
     rank: int | None
     score: float
@@ -37,37 +37,45 @@ class Placing:
 
 @dataclass(frozen=True)
 class Standings:
-    """The board from the best line down, and apart from it the copies in the order they came."""
+    """The board from the best line down, and apart from it the teams that have handed in only copies.
+
+    ``copies`` holds the newest entry of each such team, in the order of acceptance.
+    """
 
     placings: tuple[Placing, ...]
     copies: tuple[Entry, ...]
 
 
 def standings(entries: Iterable[Entry], precision: int) -> Standings:
-    """Rank entries by score, one line a team, at ``precision`` decimal places.
+    """Order entries by score, one line a team, at ``precision`` decimal places.
 
-    Every benchmark entry keeps its own line, placed among the others without a rank. Entries without
-    a finite score are on no line: what is missing must never come first.
+    Benchmarks are placed among the teams but take no rank. A team without a finite score is on no
+    line: what is missing must never come first.
     """
     given = tuple(entries)
-    copies = sorted(
-        (entry for entry in given if entry.copy), key=lambda entry: (entry.accepted_at, entry.ref)
-    )
     scored = [
         Placing(None, rounded(entry.score, precision), entry)
         for entry in given
         if not entry.copy and entry.score is not None and isfinite(entry.score)
     ]
     scored.sort(key=lambda line: (line.score, line.entry.accepted_at, line.entry.ref))
-    placings: list[Placing] = []
-    seen: set[int | None] = set()
+    best: dict[Hashable, Placing] = {}
     for line in scored:
-        if line.entry.benchmark:
-            placings.append(line)
-        elif line.entry.team not in seen:
-            seen.add(line.entry.team)
-            placings.append(Placing(len(seen), line.score, line.entry))
-    return Standings(tuple(placings), tuple(copies))
+        best.setdefault(line.entry.team, line)
+    placings: list[Placing] = []
+    rank = 0
+    for line in best.values():
+        rank += not line.entry.benchmark
+        placings.append(Placing(None if line.entry.benchmark else rank, line.score, line.entry))
+    return Standings(tuple(placings), _copies_apart(given))
+
+
+def _copies_apart(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """The newest entry of every team all of whose entries are copies."""
+    others = {entry.team for entry in entries if not entry.copy}
+    by_ref = sorted(entries, key=lambda entry: entry.ref)
+    newest = {entry.team: entry for entry in by_ref if entry.team not in others}
+    return tuple(sorted(newest.values(), key=lambda entry: (entry.accepted_at, entry.ref)))
 
 
 def rounded(score: float, precision: int) -> float:

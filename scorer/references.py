@@ -31,9 +31,7 @@ def attach(
     """
     lookups.lock_competition(session, state.competition.id, share=False)
     if lookups.has_submissions(session, state.competition.id):
-        raise Conflict(
-            "references-fixed", "The references are fixed: the competition has taken entries already."
-        )
+        raise Conflict("references-fixed", "The references are fixed: the competition has taken entries already.")
     reference_set = lookups.reference_set_by_sha256(session, received.sha256)
     if reference_set is None:
         reference_set = ReferenceSet(

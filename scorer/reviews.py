@@ -26,14 +26,10 @@ def decide(
     """Record an organizer's decided label; a later one replaces it, and both stay in the history."""
     submission = lookups.submission_by_id(session, submission_id)
     if submission is None or submission.competition_id != state.competition.id:
-        raise NotFound(
-            "no-submission", f"There is no submission {submission_id!r} in {state.competition.slug}."
-        )
+        raise NotFound("no-submission", f"There is no submission {submission_id!r} in {state.competition.slug}.")
     if submission.team.benchmark:
         raise Conflict("benchmark", "A benchmark entry is never labelled.")
-    decided = Label(
-        submission_ref=submission.ref, label=label, note=note, author_id=author.id, created_at=now
-    )
+    decided = Label(submission_ref=submission.ref, label=label, note=note, author_id=author.id, created_at=now)
     session.add(decided)
     session.flush()
     return decided

@@ -29,9 +29,7 @@ class Settings(BaseSettings):
     addresses that every host already names: ``DATABASE_URL``, ``REDIS_URL`` and ``BLOB_URL``.
     """
 
-    model_config = SettingsConfigDict(
-        env_prefix="KENNEL_", frozen=True, extra="ignore", populate_by_name=True
-    )
+    model_config = SettingsConfigDict(env_prefix="KENNEL_", frozen=True, extra="ignore", populate_by_name=True)
 
     database_url: DatabaseUrl = Field(validation_alias="DATABASE_URL")
     """PostgreSQL, as the role the service runs as: it may not change tables or rewrite history."""
@@ -65,10 +63,7 @@ class Settings(BaseSettings):
 def read_settings(overrides: Mapping[str, str] = MappingProxyType({})) -> Settings:
     """Read the settings from the environment, variables in ``overrides`` first; ``Unavailable`` names what is missing
     or wrong."""
-    names = {
-        name: field.validation_alias or f"KENNEL_{name.upper()}"
-        for name, field in Settings.model_fields.items()
-    }
+    names = {name: field.validation_alias or f"KENNEL_{name.upper()}" for name, field in Settings.model_fields.items()}
     given = {name: overrides[str(variable)] for name, variable in names.items() if str(variable) in overrides}
     try:
         return Settings.model_validate(given)

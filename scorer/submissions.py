@@ -34,7 +34,7 @@ class Measured:
     scorer_version: str
     fid: float
     memorization_distance: float
-    distance_se: float
+    distance_se: float | None
     closest_pairs: list[dict[str, Any]]
     histogram: dict[str, Any]
     artifact_key: str
@@ -82,8 +82,8 @@ def accept(
     account: Account,
     received: Received,
     *,
-    id: str,
-    now: datetime,  # noqa: A002
+    public_id: str,
+    now: datetime,
 ) -> Submission:
     """Take an uploaded, listed zip in: window, limits, row, check job. ``now`` is when the last byte arrived.
 
@@ -100,7 +100,7 @@ def accept(
     if not team.benchmark:
         _require_room(session, state, team, now)
     submission = Submission(
-        id=id,
+        id=public_id,
         competition_id=state.competition.id,
         team=team,
         account=account,
@@ -129,16 +129,12 @@ def _entering_team(session: Session, state: State, entry: Entry, account: Accoun
 def _repeated(session: Session, state: State, entry: Entry, account: Account) -> Submission | None:
     if entry.idempotency_key is None:
         return None
-    return lookups.submission_by_idempotency_key(
-        session, state.competition.id, account.id, entry.idempotency_key
-    )
+    return lookups.submission_by_idempotency_key(session, state.competition.id, account.id, entry.idempotency_key)
 
 
 def _require_ready(state: State) -> None:
     if state.missing:
-        raise Conflict(
-            "not-ready", "The organizers are still setting this competition up; please come back later."
-        )
+        raise Conflict("not-ready", "The organizers are still setting this competition up; please come back later.")
 
 
 def _require_open(state: State, account: Account, *, now: datetime, grace: timedelta) -> None:
@@ -169,14 +165,10 @@ def _require_room(session: Session, state: State, team: Team, now: datetime) -> 
     if refusal is Refusal.PENDING:
         raise TooMany(refusal, f"{says}; wait until one is scored.")
     seconds = int((tomorrow - now).total_seconds()) + 1
-    raise TooMany(
-        refusal, f"{says}; the next one is possible at {tomorrow:%Y-%m-%d %H:%M} UTC.", retry_after=seconds
-    )
+    raise TooMany(refusal, f"{says}; the next one is possible at {tomorrow:%Y-%m-%d %H:%M} UTC.", retry_after=seconds)
 
 
-def pass_check(
-    session: Session, claim: work.Claim, copies: Copies, *, pixels_sha256: str, now: datetime
-) -> bool:
+def pass_check(session: Session, claim: work.Claim, copies: Copies, *, pixels_sha256: str, now: datetime) -> bool:
     """The images are what they should be: queue the entry for both tracks, public before private."""
     if not work.finish(session, claim, now):
         return False
@@ -186,9 +178,7 @@ def pass_check(
     session.flush()
     lookups.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED)
     for kind, track in lookups.tracks_of(session, submission.competition_id).items():
-        work.add_job(
-            session, "score", submission=submission, track_id=track.id, private=kind == "private", now=now
-        )
+        work.add_job(session, "score", submission=submission, track_id=track.id, private=kind == "private", now=now)
     return True
 
 
@@ -221,17 +211,13 @@ def record(session: Session, claim: work.Claim, measured: Measured, *, now: date
         )
     )
     if claim.public:
-        lookups.move_submission(
-            session, claim.submission_ref, from_=Status.SCORING, to=Status.SCORED, finished_at=now
-        )
+        lookups.move_submission(session, claim.submission_ref, from_=Status.SCORING, to=Status.SCORED, finished_at=now)
     return True
 
 
 def is_finished(session: Session, claim: work.Claim) -> bool:
     """Whether no work on the claimed submission is left."""
-    return not any(
-        job.state in {"waiting", "running"} for job in jobs.jobs_of(session, claim.submission_ref or 0)
-    )
+    return not any(job.state in {"waiting", "running"} for job in jobs.jobs_of(session, claim.submission_ref or 0))
 
 
 def find(session: Session, submission_id: str, account: Account) -> Submission:
@@ -245,9 +231,7 @@ def find(session: Session, submission_id: str, account: Account) -> Submission:
     raise NotFound("no-submission", f"There is no submission {submission_id!r}, or it is not yours.")
 
 
-def list_own(
-    session: Session, state: State, account: Account, *, before: int | None, limit: int
-) -> list[Submission]:
+def list_own(session: Session, state: State, account: Account, *, before: int | None, limit: int) -> list[Submission]:
     """A page of the person's team's submissions (of everybody's, for organizers), newest first."""
     team_id = None
     if not is_organizer(account):
@@ -255,6 +239,4 @@ def list_own(
         if team is None:
             return []
         team_id = team.id
-    return list(
-        lookups.submissions_of(session, state.competition.id, team_id=team_id, before=before, limit=limit)
-    )
+    return list(lookups.submissions_of(session, state.competition.id, team_id=team_id, before=before, limit=limit))

@@ -15,9 +15,7 @@ def team_for(session: Session, competition_id: int, account: Account, *, now: da
     team = lookups.team_of(session, competition_id, account.id)
     if team is None:
         team = _add_team(session, competition_id, _free_name(session, competition_id, account), now=now)
-        session.add(
-            Membership(competition_id=competition_id, team_id=team.id, account_id=account.id, created_at=now)
-        )
+        session.add(Membership(competition_id=competition_id, team_id=team.id, account_id=account.id, created_at=now))
     lookups.lock_team(session, team.id)
     return team
 
@@ -32,9 +30,7 @@ def benchmark_team(session: Session, competition_id: int, name: str, *, now: dat
     return team
 
 
-def _add_team(
-    session: Session, competition_id: int, name: str, *, now: datetime, benchmark: bool = False
-) -> Team:
+def _add_team(session: Session, competition_id: int, name: str, *, now: datetime, benchmark: bool = False) -> Team:
     team = Team(competition_id=competition_id, name=name, benchmark=benchmark, created_at=now)
     session.add(team)
     session.flush()

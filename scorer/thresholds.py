@@ -131,7 +131,7 @@ def _compare(
         choice=choice,
         penalised=changes([row for row in changed if then[row.ref]]),
         freed=changes([row for row in changed if not then[row.ref]]),
-        borderline=changes([rows[index] for index in choice.borderline]),
+        borderline=changes([rows[index] for index in choice.borderline or ()]),
         moves=[
             Move(team, before.get(team), after.get(team))
             for team in sorted(before.keys() | after.keys(), key=lambda team: after.get(team, math.inf))
@@ -143,9 +143,7 @@ def _compare(
 def described(choice: Choice) -> dict[str, Any]:
     """A choice as JSON: infinite ends of the interval become null."""
     return {
-        name: _finite(value)
-        for name, value in asdict(choice).items()
-        if name not in {"tau", "method", "borderline"}
+        name: _finite(value) for name, value in asdict(choice).items() if name not in {"tau", "method", "borderline"}
     }
 
 

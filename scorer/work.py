@@ -65,9 +65,7 @@ def add_job(
     return job
 
 
-def claim(
-    session: Session, queue: str, *, holder: str, worker: str, now: datetime, lease: timedelta
-) -> Claim | None:
+def claim(session: Session, queue: str, *, holder: str, worker: str, now: datetime, lease: timedelta) -> Claim | None:
     """Take the fairest due job of a queue, or None. ``holder`` is this attempt's random name."""
     job = jobs.claim_next(session, queue, holder=holder, worker=worker, now=now, lease_until=now + lease)
     if job is None:
@@ -122,7 +120,8 @@ def finish(session: Session, claim: Claim, now: datetime) -> bool:
 
 
 def give_back(session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int) -> None:
-    """After a fault of ours: let the job wait and be tried again, or end it at the cap. Nothing if it is not ours."""
+    """After a fault of ours: let the job wait and be tried again, or end it at the cap. Nothing if the job is no
+    longer this claim's."""
     job = jobs.lock_held(session, claim.job_id, claim.holder)
     if job is not None:
         _release(session, job, error=error, now=now, max_attempts=max_attempts)
@@ -165,9 +164,7 @@ def _fail(session: Session, job: Job, *, error: str, now: datetime) -> None:
                 other.state, other.finished_at = "cancelled", now
 
 
-def sweep(
-    session: Session, *, now: datetime, max_attempts: int, announced: Mapping[str, int]
-) -> dict[str, int]:
+def sweep(session: Session, *, now: datetime, max_attempts: int, announced: Mapping[str, int]) -> dict[str, int]:
     """Free jobs whose worker has vanished, and announce due work that has no message (``announced`` by queue).
 
     Returns what it did, for the log. Safe to run at any time, by anyone, twice at once.

@@ -1,9 +1,8 @@
 """From images and a prepared reference to numbers. No database, no queue: the CLI measures the same way."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of
-from scorer.metrics.memorization import Nearest, NormalisedReference, nearest
+from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest
 
 Progress = Callable[[str, float], None]
 SCORER_VERSION = "1"
@@ -24,9 +23,7 @@ class FeatureExtractor(Protocol):
 
     provenance: dict[str, Any]
 
-    def features(
-        self, images: NDArray[Any], *, progress: Callable[[float], None] | None = None
-    ) -> NDArray[np.float32]:
+    def features(self, images: NDArray[Any], *, progress: Callable[[float], None] | None = None) -> NDArray[np.float32]:
         """(n, h, w, 3) images in 0..255 to (n, d) features."""
         ...
 
@@ -36,7 +33,7 @@ class Reference:
     """A prepared reference: statistics with factor, and normalised features (m, d) float32."""
 
     statistics: Statistics
-    normalised: NormalisedReference
+    normalised: NormalisedFeatures
     signed: bool
 
 
@@ -48,17 +45,6 @@ class Numbers:
     nearest: Nearest
     seconds: dict[str, float] = field(default_factory=dict)
 
-    @property
-    def memorization_distance(self) -> float:
-        """s: the mean of the per-image distances."""
-        return float(self.nearest.distance.mean())
-
-    @property
-    def distance_se(self) -> float:
-        """The standard error of s: sd / sqrt(n), unbiased sd."""
-        distance = self.nearest.distance
-        return float(distance.std(ddof=1) / np.sqrt(len(distance)))
-
     def histogram(self) -> dict[str, Any]:
         """Counts of the per-image distances in equal bins from 0."""
         top = max(float(self.nearest.distance.max()), 1e-3)
@@ -66,9 +52,7 @@ class Numbers:
         return {"counts": counts.tolist(), "low": float(edges[0]), "high": float(edges[-1])}
 
 
-def measure(
-    images: NDArray[Any], extractor: FeatureExtractor, reference: Reference, progress: Progress
-) -> Numbers:
+def measure(images: NDArray[Any], extractor: FeatureExtractor, reference: Reference, progress: Progress) -> Numbers:
     """Features, nearest neighbours, Fréchet distance. ``Invalid`` if an image has degenerate features."""
     seconds: dict[str, float] = {}
     with _timed(seconds, "features"):

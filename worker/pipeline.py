@@ -110,8 +110,8 @@ def score(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
     measured = submissions.Measured(
         scorer_version=SCORER_VERSION,
         fid=numbers.fid,
-        memorization_distance=numbers.memorization_distance,
-        distance_se=numbers.distance_se,
+        memorization_distance=numbers.nearest.mean,
+        distance_se=numbers.nearest.standard_error,
         closest_pairs=_closest_pairs(bench, numbers, addresses),
         histogram=numbers.histogram(),
         artifact_key=_keep_distances(bench, submission, claim, numbers),
@@ -147,10 +147,10 @@ def _closest_pairs(bench: Bench, numbers: Numbers, sets: list[SetAddress]) -> li
     names = [f"{address.sha256[:8]}/{name}" for address in sets for name in names_of(bench, address)]
     return [
         {
-            "image": int(pair.row),
-            "reference": int(pair.index),
-            "reference_name": names[pair.index],
-            "distance": float(pair.distance),
+            "image": pair.generated,
+            "reference": pair.reference,
+            "reference_name": names[pair.reference],
+            "distance": pair.distance,
         }
         for pair in closest(numbers.nearest, CLOSEST_PAIRS)
     ]
@@ -175,8 +175,7 @@ def prepare_references(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) ->
             else lookups.reference_sets(session, [preparation.held_out_set_id])
         )
     sets, held_out = (
-        [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in group]
-        for group in (rows, fresh)
+        [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in group] for group in (rows, fresh)
     )
     prepared = prepare(
         bench,

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.archive import BOTTLENECK, PixelHashes, read_references
-from scorer.errors import NotFound
 from scorer.extractors import fingerprint
 from scorer.metrics.frechet import Statistics, statistics_of, with_factor
-from scorer.metrics.memorization import NormalisedReference, memorization_distance, normalise
+from scorer.metrics.memorization import NormalisedFeatures, memorization_distance, normalise
 from worker.bench import Bench, options_of
 from worker.measuring import Progress, Reference
 
@@ -58,9 +57,7 @@ def write_array(bench: Bench, key: str, array: NDArray[Any]) -> None:
 
 def read_array(bench: Bench, key: str) -> NDArray[Any]:
     """Map an array that was stored as a .npy blob."""
-    array: NDArray[Any] = np.load(
-        bench.blobs.local(key, bench.scratch / "blobs"), mmap_mode="r", allow_pickle=False
-    )
+    array: NDArray[Any] = np.load(bench.blobs.local(key, bench.scratch / "blobs"), mmap_mode="r", allow_pickle=False)
     return array
 
 
@@ -85,9 +82,7 @@ def names_of(bench: Bench, address: SetAddress) -> list[str]:
 
 def pixel_hashes_of(bench: Bench, address: SetAddress) -> tuple[PixelHashes, PixelHashes]:
     """The hashes of a set's images and of their mirror images."""
-    return read_array(bench, f"{address.folder}/hashes.npy"), read_array(
-        bench, f"{address.folder}/mirrored.npy"
-    )
+    return read_array(bench, f"{address.folder}/hashes.npy"), read_array(bench, f"{address.folder}/mirrored.npy")
 
 
 def features_of(bench: Bench, address: SetAddress, identity: str, progress: Progress) -> NDArray[np.float32]:
@@ -97,9 +92,7 @@ def features_of(bench: Bench, address: SetAddress, identity: str, progress: Prog
     if not bench.blobs.exists(key):
         images = read_array(bench, f"{address.folder}/images.npy")
         extractor = bench.extractor(identity)
-        write_array(
-            bench, key, extractor.features(images, progress=lambda fraction: progress("features", fraction))
-        )
+        write_array(bench, key, extractor.features(images, progress=lambda fraction: progress("features", fraction)))
     return read_array(bench, key)
 
 
@@ -116,8 +109,7 @@ def prepare(
     """Compute and store a track's reference: normalised features, and statistics with their factor."""
     features = np.concatenate([features_of(bench, address, identity, progress) for address in sets])
     progress("statistics", 0.0)
-    statistics = with_factor(statistics_of(features))
-    normalised = normalise(features)
+    statistics, normalised = with_factor(statistics_of(features)), normalise(features)
     for name, array in _parts(statistics, normalised).items():
         write_array(bench, f"preparations/{key}/{name}.npy", array)
     progress("held-out", 0.0)
@@ -126,28 +118,28 @@ def prepare(
         fresh = features_of(bench, held_out, identity, progress)
         heldout_distance = memorization_distance(fresh, normalised, signed=signed)
     provenance = bench.extractor(identity).provenance | {"bottleneck": BOTTLENECK, "format": FORMAT}
-    return Prepared(*features.shape, heldout_distance, provenance)
+    count, dimension = features.shape
+    return Prepared(count, dimension, heldout_distance, provenance)
 
 
-def _parts(statistics: Statistics, normalised: NormalisedReference) -> dict[str, NDArray[Any]]:
+def _parts(statistics: Statistics, normalised: NormalisedFeatures) -> dict[str, NDArray[Any]]:
     if statistics.factor is None:
         raise ValueError("a reference's statistics need their factor")
     return {
         "mean": statistics.mean,
         "covariance": statistics.covariance,
-        "count": np.array(statistics.count),
         "factor": statistics.factor,
-        "normalised": normalised.features,
+        "features": normalised.features,
+        "squares": normalised.squares,
     }
 
 
 def load_prepared(bench: Bench, key: str, *, signed: bool) -> Reference:
     """Map a prepared reference; ``NotFound`` if its blobs are gone."""
-    if not bench.blobs.exists(f"preparations/{key}/normalised.npy"):
-        raise NotFound("reference-missing", f"The prepared reference {key[:12]} is not in the blob store.")
-    part = {name: read_array(bench, f"preparations/{key}/{name}.npy") for name in PARTS}
-    statistics = Statistics(part["mean"], part["covariance"], int(part["count"]), part["factor"])
-    return Reference(statistics, NormalisedReference(part["normalised"]), signed)
 
+    def part(name: str) -> NDArray[Any]:
+        return read_array(bench, f"preparations/{key}/{name}.npy")
 
-PARTS = ("mean", "covariance", "count", "factor", "normalised")
+    normalised = NormalisedFeatures(part("features"), part("squares"))
+    statistics = Statistics(part("mean"), part("covariance"), len(normalised), part("factor"))
+    return Reference(statistics, normalised, signed)

@@ -17,9 +17,7 @@ def sweep_once(bench: Bench) -> dict[str, int]:
     """One round; says in the log what it did, if anything."""
     announced = waiting_messages(bench.broker)
     with transaction(bench.sessions, bench.broker) as session:
-        done = work.sweep(
-            session, now=bench.now(), max_attempts=bench.settings.max_attempts, announced=announced
-        )
+        done = work.sweep(session, now=bench.now(), max_attempts=bench.settings.max_attempts, announced=announced)
     if any(done.values()):
         log.info("sweep: %s", done)
     _remove_old_pixels(bench)

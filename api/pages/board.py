@@ -1,10 +1,11 @@
 """What the leaderboard page shows of a board: its lines in order, its pages, its medals. Pure."""
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from scorer.leaderboard import Benchmark, Board, Copy, Place
+from scorer.ranking import medal
 
 PAGE = 100
 SHOWN_COPIES = 100
@@ -53,13 +54,16 @@ def _folded(text: str) -> str:
 
 
 def leaf_of(board: Board, *, after: int = 0, size: int = PAGE) -> Leaf:
-    """The page of ``size`` places that begins after rank ``after``. ``board`` holds one place more, if there is one:
-    it tells whether there is a next page, and which benchmarks belong there. Copies are on the first page."""
+    """The page of ``size`` places that begins after rank ``after``.
+
+    ``board`` holds one place more, if there is one: it tells whether there is a next page, and which benchmarks
+    belong there. Copies are on the first page.
+    """
     shown, beyond = board.places[:size], board.places[size : size + 1]
     benchmarks = [each for each in board.benchmarks if _is_here(each, shown, beyond, after)]
-    medal = _medals(board.state.competition.medals)
+    last_of = board.state.competition.medals
     lines = [
-        *(Line(place, place, medal(place.rank)) for place in shown),
+        *(Line(place, place, medal(place.rank, **last_of)) for place in shown),
         *(Line(each, None, None) for each in benchmarks),
     ]
     copies = board.copies if after == 0 else []
@@ -79,8 +83,3 @@ def _is_here(benchmark: Benchmark, shown: Sequence[Place], beyond: Sequence[Plac
     earlier = after > 0 and (not shown or benchmark.score < shown[0].score)
     later = bool(beyond) and benchmark.score >= beyond[0].score
     return not earlier and not later
-
-
-def _medals(places: Mapping[str, int]) -> Callable[[int], str | None]:
-    """From a rank to its medal; ``places`` holds the last rank of each."""
-    return lambda rank: next((medal for medal in MEDALS if rank <= places.get(medal, 0)), None)

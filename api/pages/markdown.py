@@ -1,7 +1,8 @@
 """An organizer's Markdown as HTML that is safe by construction.
 
-Raw HTML is escaped, an image is shown as its alternative text (a page asks no other host for anything), and
-addresses other than http, https, mailto and relative ones are left as text: only the parser's own tags can appear.
+Raw HTML is escaped, an image is shown as its alternative text (a page asks no other host for anything),
+and addresses other than http, https, mailto and relative ones are left as text: only the parser's own
+tags can appear.
 """
 
 from collections.abc import MutableMapping
@@ -12,9 +13,11 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-HEADINGS = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6", "h6": "h6"}
-"""A text sits under the page's own h1 and h2."""
+TOP = 3
+"""A text sits under the page's own h1 and h2, whichever level its author begins with."""
 SUMMARY_LENGTH = 200
+PARAGRAPH = 3
+"""A paragraph is three tokens: its opening, its words, its close."""
 _SCHEMES = ("http:", "https:", "mailto:")
 
 
@@ -26,30 +29,17 @@ def _is_link(url: str) -> bool:
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.validateLink = _is_link  # type: ignore[method-assign] # the library's own way to say which links
-    parser.add_render_rule("heading_open", _heading)
-    parser.add_render_rule("heading_close", _heading)
     parser.add_render_rule("link_open", _link)
     parser.add_render_rule("image", _image)
     return parser
 
 
-def _heading(
-    renderer: RendererHTML, tokens: list[Token], index: int, options: Any, env: MutableMapping[str, Any]
-) -> str:
-    tokens[index].tag = HEADINGS[tokens[index].tag]
-    return renderer.renderToken(tokens, index, options, env)
-
-
-def _link(
-    renderer: RendererHTML, tokens: list[Token], index: int, options: Any, env: MutableMapping[str, Any]
-) -> str:
+def _link(renderer: RendererHTML, tokens: list[Token], index: int, options: Any, env: MutableMapping[str, Any]) -> str:
     tokens[index].attrSet("rel", "nofollow noopener noreferrer")
     return renderer.renderToken(tokens, index, options, env)
 
 
-def _image(
-    renderer: RendererHTML, tokens: list[Token], index: int, options: Any, env: MutableMapping[str, Any]
-) -> str:
+def _image(renderer: RendererHTML, tokens: list[Token], index: int, options: Any, env: MutableMapping[str, Any]) -> str:
     return str(escape(tokens[index].content))
 
 
@@ -58,17 +48,32 @@ _PARSER = _parser()
 
 def html_of(text: str) -> Markup:
     """Markdown as safe HTML."""
-    return Markup(_PARSER.render(text))  # noqa: S704 - safe by construction, see above
+    return _rendered(_PARSER.parse(text))
 
 
 def summary_of(text: str) -> str:
     """The first paragraph as one line of plain text, shortened at a word; empty if there is none."""
     tokens = _PARSER.parse(text)
-    first = next((tokens[i + 1] for i, token in enumerate(tokens) if token.type == "paragraph_open"), None)
-    pieces = (" " if child.type in {"softbreak", "hardbreak"} else child.content for child in _children(first))
-    line = " ".join("".join(pieces).split())
+    line = next((_line(tokens[i + 1]) for i, token in enumerate(tokens) if token.type == "paragraph_open"), "")
     return line if len(line) <= SUMMARY_LENGTH else line[:SUMMARY_LENGTH].rsplit(" ", 1)[0] + " …"
 
 
-def _children(token: Token | None) -> list[Token]:
-    return token.children or [] if token else []
+def rest_of(text: str) -> Markup:
+    """The text as HTML without the paragraph that ``summary_of`` has told in full already."""
+    tokens = _PARSER.parse(text)
+    told = tokens and tokens[0].type == "paragraph_open" and len(_line(tokens[1])) <= SUMMARY_LENGTH
+    return _rendered(tokens[PARAGRAPH if told else 0 :])
+
+
+def _rendered(tokens: list[Token]) -> Markup:
+    headings = [token for token in tokens if token.type in {"heading_open", "heading_close"}]
+    shift = TOP - min((int(token.tag[1]) for token in headings), default=TOP)
+    for token in headings:
+        token.tag = f"h{min(6, int(token.tag[1]) + shift)}"
+    html = _PARSER.renderer.render(tokens, _PARSER.options, {})
+    return Markup(html)  # noqa: S704 - safe by construction, see above
+
+
+def _line(inline: Token) -> str:
+    breaks = {"softbreak", "hardbreak"}
+    return " ".join("".join(" " if each.type in breaks else each.content for each in inline.children or ()).split())

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from api.deps import DbSession, Now, Visitor
 from api.etags import etag_of, is_known
 from api.pages import rendering, words
-from api.pages.board import PAGE, leaf_of, searched
+from api.pages.board import MEDALS, PAGE, leaf_of, searched
 from scorer import competitions, leaderboard
 from scorer.competitions import State, TrackKind, is_organizer, may_see_private
 from scorer.db.tables import Account
@@ -38,7 +38,7 @@ def home(session: DbSession, account: Visitor, now: Now) -> Response:
 
 
 @router.api_route("/competitions/{slug}", methods=["GET", "HEAD"])
-def show(  # noqa: PLR0913 - each is a part of the request
+def show(
     slug: str,
     request: Request,
     session: DbSession,
@@ -69,6 +69,8 @@ def show(  # noqa: PLR0913 - each is a part of the request
         leaf=leaf_of(board, after=after),
         deadline=words.deadline(state, now),
         tabs=["public", "private"] if may_see_private(state, account) else [],
+        medals=[(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],
+        page_size=PAGE,
         search=search,
         after=after,
         now=now,
@@ -82,8 +84,8 @@ def _is_shown(state: State, account: Account | None) -> bool:
 def _depends_on(
     session: DbSession, state: State, track: TrackKind, account: Account | None, now: datetime
 ) -> tuple[object, ...]:
-    """All that a page is made of: the pages themselves, the board, the competition's own words and dates, and the
-    minute, since it says how long ago things were."""
+    """All that a page is made of: the pages themselves, the board, the competition's own words and dates,
+    and the minute, since it says how long ago things were."""
     columns = [getattr(state.competition, column.key) for column in type(state.competition).__table__.columns]
     version = leaderboard.version(session, state, track, account)
     return rendering.BUILD, version, track, columns, now.replace(second=0, microsecond=0)

@@ -68,7 +68,9 @@ def deadline(state: State, now: datetime) -> Deadline:
     """The date that matters in a competition's phase."""
     opens, closes = state.competition.opens_at, state.competition.closes_at
     if state.phase is Phase.DRAFT:
-        return Deadline(f"Opens {until(opens, now)}", opens) if opens and opens > now else Deadline("Not open yet", None)
+        return (
+            Deadline(f"Opens {until(opens, now)}", opens) if opens and opens > now else Deadline("Not open yet", None)
+        )
     if closes is None:
         return Deadline("No closing date", None)
     # A final board may be shown before its time only by an organizer's act, so the clock is asked again.

@@ -39,9 +39,7 @@ def create(body: CompetitionSpec, session: DbSession, author: Organizer, now: No
 def index(session: DbSession, account: Visitor, now: Now) -> list[CompetitionView]:
     """Every competition; drafts are shown to organizers."""
     states = competitions.all_states(session, now)
-    shown = [
-        state for state in states if state.phase is not Phase.DRAFT or competitions.is_organizer(account)
-    ]
+    shown = [state for state in states if state.phase is not Phase.DRAFT or competitions.is_organizer(account)]
     return [_view(session, state, account) for state in shown]
 
 
@@ -95,9 +93,7 @@ async def attach(
     """
     size, limit = declared_bytes(request), settings.max_upload_bytes
     if size is not None and size > limit:
-        raise TooLarge(
-            "too-large", f"The zip has {size:,} bytes; at most {limit:,} are allowed.", limit=limit
-        )
+        raise TooLarge("too-large", f"The zip has {size:,} bytes; at most {limit:,} are allowed.", limit=limit)
     received = await store.receive(f"references/{secrets.token_hex(16)}.zip", request.stream(), limit=limit)
 
     def take() -> ReferenceView:
@@ -122,9 +118,7 @@ def prepare(slug: str, kind: TrackKind, session: DbSession, author: Organizer, n
 
 
 @router.get("/{slug}/tracks/{kind}/preparation")
-def preparation(
-    slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now
-) -> PreparationView:
+def preparation(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> PreparationView:
     """How far the references of a track are prepared."""
     return _preparation(session, competitions.state_of(session, slug, now), kind)
 
@@ -145,9 +139,7 @@ def _preparation(session: Any, state: State, kind: str) -> PreparationView:
 
 
 @router.post("/{slug}/publication", status_code=201)
-def publish(
-    slug: str, body: NewPublication, session: DbSession, author: Organizer, now: Now
-) -> PublicationView:
+def publish(slug: str, body: NewPublication, session: DbSession, author: Organizer, now: Now) -> PublicationView:
     """Show the private board to everyone, or withdraw it."""
     state = competitions.state_of(session, slug, now)
     act = competitions.publish(session, state, **body.model_dump(), author=author, now=now)

@@ -18,7 +18,7 @@ COLUMNS = ("rank", "team", "score", "fid", "memorization_distance", "penalised",
 
 
 @router.get("/competitions/{slug}/leaderboard", response_model=BoardView)
-def show(  # noqa: PLR0913 - each is a part of the request
+def show(
     slug: str,
     request: Request,
     session: DbSession,

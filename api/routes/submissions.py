@@ -14,7 +14,7 @@ from api.submission_views import view_of
 from api.uploads import declared_bytes, discarded_on_error
 from scorer import submissions
 from scorer.archive import list_images
-from scorer.competitions import state_of
+from scorer.competitions import State, state_of
 from scorer.db.tables import Submission
 from scorer.submissions import Entry
 
@@ -22,7 +22,7 @@ router = APIRouter(tags=["submissions"])
 
 
 @router.post("/competitions/{slug}/submissions", status_code=202)
-async def submit(  # noqa: PLR0913 - each is a part of the request
+async def submit(
     slug: str,
     request: Request,
     response: Response,
@@ -41,11 +41,9 @@ async def submit(  # noqa: PLR0913 - each is a part of the request
     entry = Entry(unquote(file_name), note, idempotency_key, benchmark)
     size, most, begun = declared_bytes(request), settings.max_upload_bytes, moment()
 
-    def admit() -> submissions.State:
+    def admit() -> State:
         with begin() as session:
-            return submissions.admit(
-                session, slug, entry, account, declared_bytes=size, max_bytes=most, now=begun
-            )
+            return submissions.admit(session, slug, entry, account, declared_bytes=size, max_bytes=most, now=begun)
 
     state = await run_in_threadpool(admit)
     new_id = secrets.token_urlsafe(9)
@@ -58,7 +56,7 @@ async def submit(  # noqa: PLR0913 - each is a part of the request
             with store.open(received.key) as file:
                 list_images(file, state.image_spec)
             with begin() as session:
-                kept = submissions.accept(session, slug, entry, account, received, id=new_id, now=complete)
+                kept = submissions.accept(session, slug, entry, account, received, public_id=new_id, now=complete)
                 view = view_of(session, kept, account)
         if kept.blob_key != received.key:
             store.delete(received.key)
@@ -79,9 +77,7 @@ def index(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> SubmissionPage:
     """Your team's submissions, newest first; everybody's, for organizers."""
-    found = submissions.list_own(
-        session, state_of(session, slug, now), account, before=before, limit=limit + 1
-    )
+    found = submissions.list_own(session, state_of(session, slug, now), account, before=before, limit=limit + 1)
     shown: list[Submission] = found[:limit]
     return SubmissionPage(
         submissions=[view_of(session, each, account) for each in shown],

@@ -45,9 +45,7 @@ def retune(
 
 
 @router.get("")
-def history(
-    slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now
-) -> list[ThresholdView]:
+def history(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> list[ThresholdView]:
     """Every tau of the track, newest first: who chose it, how and why. Organizers only."""
     rows = thresholds.history(session, state_of(session, slug, now), kind)
     return [ThresholdView.model_validate(row, from_attributes=True) for row in rows]

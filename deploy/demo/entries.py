@@ -9,10 +9,9 @@ Meehan et al. 2020, section 4: with all principal components a bandwidth of 0 is
 images, and a large one is an honest, underfitting model.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +74,9 @@ def gaussian(train, count, rng, *, rank):
 
 def mixture(train, count, rng, *, rank, components, reg=0.05):
     space = pixel_space(train, rank, rng)
-    m = GaussianMixture(min(components, len(space.codes) // 8), reg_covar=reg, max_iter=300, random_state=int(rng.integers(2**31)))
+    m = GaussianMixture(
+        min(components, len(space.codes) // 8), reg_covar=reg, max_iter=300, random_state=int(rng.integers(2**31))
+    )
     m.fit(space.codes)
     c, _ = m.sample(count)
     return decoded(space, rng.permutation(c.astype(np.float32)))
@@ -103,17 +104,19 @@ def noisy(train, count, rng, *, levels=8):
     return out
 
 
-def cropped(train, count, rng, *, smallest=0.8, largest=.95):
+def cropped(train, count, rng, *, smallest=0.8, largest=0.95):
     out = copies(train, count, rng)
     size = train.shape[1]
     for i in range(count):
         side = int(rng.integers(round(smallest * size), round(largest * size) + 1))
         l, t = rng.integers(0, size - side + 1, size=2)
-        out[i] = np.asarray(Image.fromarray(out[i]).resize((size, size), Image.Resampling.BICUBIC, box=(l, t, l + side, t + side)))
+        out[i] = np.asarray(
+            Image.fromarray(out[i]).resize((size, size), Image.Resampling.BICUBIC, box=(l, t, l + side, t + side))
+        )
     return out
 
 
-def blended(train, count, rng, least=.5, most=.7):
+def blended(train, count, rng, least=0.5, most=0.7):
     a, b = some_of(len(train), count, rng), some_of(len(train), count, rng)
     w = rng.uniform(least, most, size=(count, 1, 1, 1)).astype(np.float32)
     out = np.empty((count, *train.shape[1:]), np.uint8)
@@ -143,10 +146,23 @@ def half_copied(train, count, rng, *, rank=100):
 
 
 ENTRIES = {
- 'raw': copies, 'mirrored': mirrored, 'noisy': noisy, 'cropped': cropped, 'blended': blended, 'ae200': reconstructed, 'ae100': partial(reconstructed,rank=100), 'sup.1': one_hot,
- 'half': half_copied,
- 'g50': partial(gaussian,rank=50),'g200': partial(gaussian,rank=200),'gfull': partial(gaussian,rank=1500),
- 'mix': partial(mixture,rank=60,components=12),
- 'kde.05': partial(kernel_density,bandwidth=.05), 'kde.2': partial(kernel_density,bandwidth=.2), 'kde.5': partial(kernel_density,bandwidth=.5), 'kde1': partial(kernel_density,bandwidth=1.),
- 'kde1r200': partial(kernel_density,bandwidth=1.,rank=200), 'kde.5r200': partial(kernel_density,bandwidth=.5,rank=200),
+    "raw": copies,
+    "mirrored": mirrored,
+    "noisy": noisy,
+    "cropped": cropped,
+    "blended": blended,
+    "ae200": reconstructed,
+    "ae100": partial(reconstructed, rank=100),
+    "sup.1": one_hot,
+    "half": half_copied,
+    "g50": partial(gaussian, rank=50),
+    "g200": partial(gaussian, rank=200),
+    "gfull": partial(gaussian, rank=1500),
+    "mix": partial(mixture, rank=60, components=12),
+    "kde.05": partial(kernel_density, bandwidth=0.05),
+    "kde.2": partial(kernel_density, bandwidth=0.2),
+    "kde.5": partial(kernel_density, bandwidth=0.5),
+    "kde1": partial(kernel_density, bandwidth=1.0),
+    "kde1r200": partial(kernel_density, bandwidth=1.0, rank=200),
+    "kde.5r200": partial(kernel_density, bandwidth=0.5, rank=200),
 }

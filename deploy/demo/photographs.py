@@ -1,122 +1,201 @@
-"""Real photographs for the demo competition, cut into small tiles, without any download.
+"""Real photographs for the demo competition, without any download.
 
-The scikit-image and scikit-learn wheels carry a few photographs as files. They are cut into square tiles
-at several scales, and every tile remembers which rectangle of which photograph it shows. The three parts
-never share a pixel of a photograph, at any scale: a photograph is either wholly in one part, or is cut
-once, straight down, into a region for training and a strip for the held-out part.
+The scikit-image and scikit-learn wheels ship a few photographs as files. :func:`shipped_photographs` cuts
+them into square tiles at several scales. No two parts share a pixel of a photograph, at whatever scale: a
+photograph is wholly in one part, or it is cut once, straight down, into a region for training and a strip
+for the held-out part.
 
-Ten of the photographs are in colour and ten in grey (stored as three equal channels): the colour ones
-alone do not fill the parts without overlapping tiles. Drawings, logos and test patterns are left out, and
-so is the second eye of a stereo pair, which shows the same scene again.
+What the held-out part is made of decides how far "fresh photographs" are from the training set. Strips of
+the training photographs alone are too close (the next patch of gravel is nearly the same gravel); unseen
+photographs alone follow another distribution and get a large Fréchet distance. So it has both.
+
+Ten photographs are in colour, ten in grey (stored as three equal channels): the colour ones alone do not
+fill the parts without overlap. Drawings, logos and test patterns are left out, and so is the second eye of
+the stereo pair, which shows the same scene again.
+
+:func:`photographs_in` makes the same parts from any folder of photographs.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from hashlib import sha256
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 
-from scorer.errors import Unavailable
-
-Box = tuple[int, int, int, int]
-Part = Literal["train", "held_out", "private_extra"]
+from deploy.demo.tiles import PARTS, Collection, Part, Photographs, Tile, opened, photographs_from, tiles_at
+from scorer.errors import Invalid, Unavailable
 
 SIZE = 64
-LEAST_CONTRAST = 8.0
 SCALES = tuple(2.0 ** (-step / 2) for step in range(5))
-LARGEST_SHARE = 0.15
+"""Each scale halves the area of the one before."""
+MOST_PER_PHOTOGRAPH: Mapping[Part, int] = {"train": 160, "held_out": 100, "private_extra": 110}
+"""However large a photograph is, it gives a part no more tiles than this (one retina could fill a third)."""
+FEWEST_PHOTOGRAPHS = 12
+"""In a folder: with fewer, the held-out part would be one or two photographs and say little about the rest."""
+SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
 
 
-@dataclass(frozen=True)
-class Tiles:
-    images: NDArray[np.uint8]
-    sources: tuple[str, ...]
-    rectangles: NDArray[np.float64]
+class Shipped(NamedTuple):
+    """A photograph in a wheel: its file, its part, and how many pixels at its right edge are held out instead."""
 
-    def __len__(self) -> int:
-        return len(self.sources)
-
-
-@dataclass(frozen=True)
-class Photographs:
-    train: Tiles
-    held_out: Tiles
-    private_extra: Tiles
-
-
-@dataclass(frozen=True)
-class Source:
-    package: str
     file: str
-    part: Part = "train"
-    strip: int = 0
+    part: Part
+    held_out_strip: int = 0
 
 
-SK='skimage/data'
-LE='sklearn/datasets/images'
-SOURCES=(
- Source(SK,'astronaut.png',strip=192),
- Source(SK,'chelsea.png','private_extra'),
- Source(SK,'coffee.png','private_extra'),
- Source(SK,'hubble_deep_field.jpg',strip=320),
- Source(SK,'ihc.png',strip=192),
- Source(SK,'motorcycle_left.png',strip=256),
- Source(SK,'retina.jpg',strip=512),
- Source(SK,'rocket.jpg',strip=192),
- Source(LE,'china.jpg',strip=192),
- Source(LE,'flower.jpg',strip=192),
- Source(SK,'brick.png',strip=192),
- Source(SK,'camera.png',strip=192),
- Source(SK,'coins.png','private_extra'),
- Source(SK,'grass.png',strip=192),
- Source(SK,'gravel.png',strip=192),
- Source(SK,'moon.png',strip=192),
- Source(SK,'cell.png'),
- Source(SK,'page.png'),
- Source(SK,'text.png','private_extra'),
- Source(SK,'clock_motion.png'),
+SHIPPED = (
+    Shipped("skimage/data/astronaut.png", "train", 128),
+    Shipped("skimage/data/brick.png", "train", 128),
+    Shipped("skimage/data/camera.png", "train", 128),
+    Shipped("skimage/data/cell.png", "train"),
+    Shipped("skimage/data/chelsea.png", "held_out"),
+    Shipped("skimage/data/clock_motion.png", "private_extra"),
+    Shipped("skimage/data/coffee.png", "held_out"),
+    Shipped("skimage/data/coins.png", "private_extra"),
+    Shipped("skimage/data/grass.png", "train", 128),
+    Shipped("skimage/data/gravel.png", "train", 128),
+    Shipped("skimage/data/hubble_deep_field.jpg", "train", 128),
+    Shipped("skimage/data/ihc.png", "train", 128),
+    Shipped("skimage/data/moon.png", "train", 128),
+    Shipped("skimage/data/motorcycle_left.png", "train", 192),
+    Shipped("skimage/data/page.png", "private_extra"),
+    Shipped("skimage/data/retina.jpg", "train", 384),
+    Shipped("skimage/data/rocket.jpg", "train", 128),
+    Shipped("skimage/data/text.png", "private_extra"),
+    Shipped("sklearn/datasets/images/china.jpg", "train", 128),
+    Shipped("sklearn/datasets/images/flower.jpg", "private_extra"),
 )
 
-def cut(photo, box, size=SIZE):
-    for scale in SCALES:
-        w,h=round((box[2]-box[0])*scale),round((box[3]-box[1])*scale)
-        nx,ny=w//size,h//size
-        if not nx or not ny: continue
-        a=np.asarray(photo.resize((w,h),Image.Resampling.LANCZOS,box=box))
-        ox,oy=(w-nx*size)//2,(h-ny*size)//2
-        for j in range(ny):
-            for i in range(nx):
-                l,t=ox+i*size,oy+j*size
-                im=a[t:t+size,l:l+size]
-                fx,fy=(box[2]-box[0])/w,(box[3]-box[1])/h
-                yield im,(box[0]+l*fx,box[1]+t*fy,box[0]+(l+size)*fx,box[1]+(t+size)*fy)
 
-def shipped_photographs(seed=0, sources=SOURCES, share=LARGEST_SHARE):
-    rng=np.random.default_rng(seed)
-    parts={'train':[], 'held_out':[], 'private_extra':[]}
-    for s in sources:
-        root=Path(find_spec(s.package.split('/')[0]).submodule_search_locations[0]).parent
-        p=Image.open(root/s.package/s.file).convert('RGB')
-        w,h=p.size
-        name=Path(s.file).stem
-        boxes=[(s.part,(0,0,w-s.strip,h))]+([('held_out',(w-s.strip,0,w,h))] if s.strip else [])
-        for part,box in boxes:
-            for im,r in cut(p,box):
-                if im.reshape(-1,3).astype(float).std(0).max()>=LEAST_CONTRAST:
-                    parts[part].append((im,name,r))
-    out={}
-    for part,ts in parts.items():
-        names=np.array([t[1] for t in ts]); cnt={n:int((names==n).sum()) for n in names}
-        # largest cap with cap <= share*total(cap)
-        cap={'train':160,'held_out':60,'private_extra':110}[part]
-        keep=[]
-        for n in cnt:
-            i=np.flatnonzero(names==n); keep+=list(i if len(i)<=cap else rng.choice(i,cap,replace=False))
-        keep=rng.permutation(keep)
-        out[part]=Tiles(np.stack([ts[i][0] for i in keep]),tuple(ts[i][1] for i in keep),np.array([ts[i][2] for i in keep]))
-    return Photographs(**out)
+def shipped_photographs(*, seed: int = 0, size: int = SIZE) -> Photographs:
+    """The photographs inside the installed wheels as the demo's three parts.
+
+    ``seed`` picks which tiles stay where a photograph has more than its share, and the order. Raises
+    :class:`Unavailable` where a wheel, or a photograph in it, is missing.
+    """
+    collection = Collection()
+    for shipped in SHIPPED:
+        photograph = opened(_path_in_wheel(shipped.file))
+        width, height = photograph.size
+        seam = width - shipped.held_out_strip
+        name = Path(shipped.file).stem
+        collection.add(shipped.part, tiles_at(SCALES, photograph, name, (0, 0, seam, height), size))
+        if shipped.held_out_strip:
+            strip = (seam, 0, width, height)
+            collection.add("held_out", tiles_at(SCALES, photograph, name, strip, size))
+    rng = np.random.default_rng(seed)
+    balanced = {part: _balanced(collection.tiles[part], MOST_PER_PHOTOGRAPH[part], rng) for part in PARTS}
+    return photographs_from(balanced, rng)
+
+
+def photographs_in(
+    folder: Path,
+    *,
+    size: int = SIZE,
+    seed: int = 0,
+    train: int = 1000,
+    held_out: int = 400,
+    private_extra: int = 200,
+) -> Photographs:
+    """The same parts, of the sizes asked for, from a folder of photographs (jpg, png, webp; subfolders too).
+
+    Every photograph is wholly in one part. First each gives its coarsest tiles (its short side scaled to
+    ``size``); while a part is not full, its photographs are cut again at the next finer scale, never
+    enlarged. Equal and mirrored tiles count once; a photograph saved twice at different sizes is not
+    recognised. Raises :class:`Invalid` for a folder with too few photographs, or one that can't be used.
+    """
+    wanted: dict[Part, int] = {"train": train, "held_out": held_out, "private_extra": private_extra}
+    rng = np.random.default_rng(seed)
+    paths = _paths_in(folder)
+    shares = _dealt([paths[i] for i in rng.permutation(len(paths))], wanted)
+    collection = Collection()
+    for part in PARTS:
+        _fill(collection, part, wanted[part], shares[part], folder, size)
+        if len(collection.tiles[part]) < wanted[part]:
+            raise Invalid(
+                "too-few-photographs",
+                f"The {len(paths)} photographs in {folder} give only {len(collection.tiles[part])} of the "
+                f"{wanted[part]} tiles wanted for the part {part}: add photographs, or larger ones.",
+            )
+    return photographs_from(collection.tiles, rng)
+
+
+def _paths_in(folder: Path) -> list[Path]:
+    """All photographs under the folder, sorted, or an error if they are too few."""
+    if not folder.is_dir():
+        raise Invalid("no-such-folder", f"{folder} is not a folder.")
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
+    if len(paths) < FEWEST_PHOTOGRAPHS:
+        raise Invalid(
+            "too-few-photographs",
+            f"{folder} holds {len(paths)} photographs (jpg, png or webp), and at least {FEWEST_PHOTOGRAPHS} "
+            "are needed so that no photograph is in two parts.",
+        )
+    return paths
+
+
+def _dealt(paths: Sequence[Path], wanted: Mapping[Part, int]) -> dict[Part, Sequence[Path]]:
+    """Whole photographs to the parts, in proportion to the tiles wanted of each, at least one to each."""
+    total = sum(wanted.values())
+    fresh = max(1, round(len(paths) * wanted["held_out"] / total))
+    extra = max(1, round(len(paths) * wanted["private_extra"] / total))
+    return {
+        "held_out": paths[:fresh],
+        "private_extra": paths[fresh : fresh + extra],
+        "train": paths[fresh + extra :],
+    }
+
+
+def _fill(collection: Collection, part: Part, most: int, paths: Sequence[Path], folder: Path, size: int) -> None:
+    """Cut the part's photographs, coarse to fine, until it has ``most`` tiles or they give no more.
+
+    A photograph is decoded again at each scale: where there are many of them one scale is enough, and all
+    of them decoded would not fit in memory.
+    """
+    for step in count():
+        finer = False
+        for path in paths:
+            if len(collection.tiles[part]) >= most:
+                return
+            photograph = opened(path)
+            width, height = photograph.size
+            if min(width, height) < size:
+                raise Invalid(
+                    "photograph-too-small",
+                    f"{path} is {width} x {height} pixels; at least {size} x {size} are needed.",
+                )
+            scale = size / min(width, height) * 2.0 ** (step / 2)
+            if scale <= 1:
+                finer = True
+                name = path.relative_to(folder).as_posix()
+                tiles = tiles_at([scale], photograph, name, (0, 0, width, height), size)
+                collection.add(part, tiles, most)
+        if not finer:
+            return
+
+
+def _balanced(tiles: Sequence[Tile], most: int, rng: np.random.Generator) -> list[Tile]:
+    """At most so many tiles of each photograph, drawn evenly where there are more."""
+    of_source: dict[str, list[Tile]] = {}
+    for tile in tiles:
+        of_source.setdefault(tile.source, []).append(tile)
+    kept: list[Tile] = []
+    for group in of_source.values():
+        chosen = range(len(group)) if len(group) <= most else rng.choice(len(group), most, replace=False)
+        kept += [group[i] for i in chosen]
+    return kept
+
+
+def _path_in_wheel(file: str) -> Path:
+    """Where an installed wheel keeps the file; the package is found, not imported."""
+    package = file.split("/", maxsplit=1)[0]
+    spec = find_spec(package)
+    root = Path(spec.origin).parent.parent if spec and spec.origin else None
+    if root is None or not (root / file).is_file():
+        raise Unavailable(
+            "photographs-missing",
+            f"The demo's photograph {file} is not installed: install Kennel with its `demo` extra.",
+        )
+    return root / file

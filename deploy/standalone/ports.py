@@ -1,5 +1,6 @@
 """TCP ports: a free one, or one clear sentence about a taken one."""
 
+import contextlib
 import socket
 from pathlib import Path
 
@@ -44,13 +45,17 @@ def holder_of(port: int) -> str | None:
     if not wanted:
         return None
     for process in Path("/proc").glob("[0-9]*"):
-        try:
-            links = {str(descriptor.readlink()) for descriptor in (process / "fd").iterdir()}
-            if links & wanted:
+        with contextlib.suppress(OSError):  # it ended meanwhile, or belongs to somebody else
+            if any(_link_of(descriptor) in wanted for descriptor in (process / "fd").iterdir()):
                 return f"{(process / 'comm').read_text().strip()} (process {process.name})"
-        except OSError:  # it ended meanwhile, or belongs to somebody else
-            continue
     return None
+
+
+def _link_of(descriptor: Path) -> str:
+    try:
+        return str(descriptor.readlink())
+    except FileNotFoundError:  # closed meanwhile
+        return ""
 
 
 def _listening_inodes(port: int) -> set[str]:

@@ -83,9 +83,7 @@ class Supervisor:
     the first restart of a crashed part.
     """
 
-    def __init__(
-        self, log: Log, *, signals: bool = False, hold: Sequence[int] = (), first_delay: float = 0.5
-    ) -> None:
+    def __init__(self, log: Log, *, signals: bool = False, hold: Sequence[int] = (), first_delay: float = 0.5) -> None:
         self.failure: str | None = None  # the sentence that says why all was ended, unless it was asked for
         self._log, self._signals, self._hold, self._first_delay = log, signals, hold, first_delay
         self._parts: list[Part] = []
@@ -141,9 +139,7 @@ class Supervisor:
         self._spawner.submit(self._spawn, part).result()
         running = part.running
         if running is None:
-            raise Unavailable(
-                "stopping", self.failure or f"{child.name} was not started: Kennel is stopping."
-            )
+            raise Unavailable("stopping", self.failure or f"{child.name} was not started: Kennel is stopping.")
         until = time.monotonic() + child.ready_timeout
         while not running.ended.is_set():
             if (child.ready is None or child.ready()) and part.settle("ready"):
@@ -239,6 +235,4 @@ class Supervisor:
             running = part.running
             if running is not None and not running.ended.is_set() and not running.stop():
                 seconds = part.child.stop_timeout
-                self._log.line(
-                    RUNNER, f"{part.child.name} did not stop within {seconds:g} s and was forced to."
-                )
+                self._log.line(RUNNER, f"{part.child.name} did not stop within {seconds:g} s and was forced to.")

@@ -7,16 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import httpx
 from sqlalchemy import make_url
 
 import migrations
 from deploy.standalone.data import DataFolder
-from deploy.standalone.ports import free_port, require_port
-from deploy.standalone.postgres import APP, Postgres
-from deploy.standalone.processes import Supervisor
 from deploy.standalone.part import Child
+from deploy.standalone.ports import free_port, require_port
+from deploy.standalone.postgres import Postgres
+from deploy.standalone.processes import Supervisor
 from deploy.standalone.redis import Redis
 from scorer import accounts
 from scorer.db import lookups
@@ -100,39 +101,19 @@ def service_children(environment: Mapping[str, str], data: Path, port: int) -> l
     url = f"http://{HOST}:{port}/api/v1/ready"
     python = (sys.executable, "-m")
     celery = (*python, "celery", "-A", "worker.app")
-    worker = ("worker", "--concurrency", "1", "--without-gossip", "--without-mingle", "-l", "info")
-    common = {"env": environment, "restart": True}
+    worker = (*celery, "worker", "--concurrency", "1", "--without-gossip", "--without-mingle", "-l", "info")
+    web = (*python, "uvicorn", "--factory", "api.main:create_app", "--host", HOST, "--port", str(port))
+    schedule = ("-s", str(data / "beat-schedule"), "--pidfile=")
+
+    def child(name: str, *argv: str, **how: Any) -> Child:
+        return Child(name, argv, env=environment, restart=True, **how)
+
     return [
-        Child(
-            "api",
-            (
-                *python,
-                "uvicorn",
-                "--factory",
-                "api.main:create_app",
-                "--host",
-                HOST,
-                "--port",
-                str(port),
-                "--http",
-                "httptools",
-                "--no-server-header",
-                "--timeout-graceful-shutdown",
-                "10",
-            ),
-            ready=lambda: _answers(url),
-            **common,
-        ),
-        Child("checker", (*celery, *worker, "-Q", "check", "-n", "checker@%h"), **common),
-        # A warm stop waits for the score in progress; the lease lets another worker go on with it instead.
-        Child(
-            "scorer", (*celery, *worker, "-Q", "score,prepare", "-n", "scorer@%h"), stop_timeout=5.0, **common
-        ),
-        Child(
-            "beat",
-            (*celery, "beat", "-l", "warning", "-s", str(data / "beat-schedule"), "--pidfile="),
-            **common,
-        ),
+        child("api", *web, "--http", "httptools", "--no-server-header", ready=lambda: _answers(url)),
+        child("checker", *worker, "-Q", "check", "-n", "checker@%h"),
+        # No waiting for a score that takes minutes: its lease runs out and it starts again.
+        child("scorer", *worker, "-Q", "score,prepare", "-n", "scorer@%h", stop_timeout=5.0),
+        child("beat", *celery, "beat", "-l", "warning", *schedule),
     ]
 
 

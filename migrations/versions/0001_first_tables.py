@@ -21,9 +21,7 @@ def upgrade() -> None:
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("role", sa.Text(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.CheckConstraint(
-            "role IN ('participant', 'reviewer', 'organizer', 'admin')", name=op.f("ck_accounts_role")
-        ),
+        sa.CheckConstraint("role IN ('participant', 'reviewer', 'organizer', 'admin')", name=op.f("ck_accounts_role")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_accounts")),
     )
     op.create_index("uq_accounts_handle", "accounts", [sa.literal_column("lower(handle)")], unique=True)
@@ -94,9 +92,7 @@ def upgrade() -> None:
         sa.CheckConstraint(
             "role IN ('train', 'held_out', 'private_extra')", name=op.f("ck_competition_references_role")
         ),
-        sa.ForeignKeyConstraint(
-            ["attached_by"], ["accounts.id"], name=op.f("fk_competition_references_attached_by")
-        ),
+        sa.ForeignKeyConstraint(["attached_by"], ["accounts.id"], name=op.f("fk_competition_references_attached_by")),
         sa.ForeignKeyConstraint(
             ["competition_id"], ["competitions.id"], name=op.f("fk_competition_references_competition_id")
         ),
@@ -137,9 +133,7 @@ def upgrade() -> None:
         sa.Column("author_id", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(["author_id"], ["accounts.id"], name=op.f("fk_publications_author_id")),
-        sa.ForeignKeyConstraint(
-            ["competition_id"], ["competitions.id"], name=op.f("fk_publications_competition_id")
-        ),
+        sa.ForeignKeyConstraint(["competition_id"], ["competitions.id"], name=op.f("fk_publications_competition_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_publications")),
         info={"append_only": True},
     )
@@ -151,9 +145,7 @@ def upgrade() -> None:
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("benchmark", sa.Boolean(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["competition_id"], ["competitions.id"], name=op.f("fk_teams_competition_id")
-        ),
+        sa.ForeignKeyConstraint(["competition_id"], ["competitions.id"], name=op.f("fk_teams_competition_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_teams")),
         sa.UniqueConstraint("competition_id", "name", name=op.f("uq_teams_competition_id_name")),
     )
@@ -166,14 +158,10 @@ def upgrade() -> None:
         sa.Column("account_id", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(["account_id"], ["accounts.id"], name=op.f("fk_memberships_account_id")),
-        sa.ForeignKeyConstraint(
-            ["competition_id"], ["competitions.id"], name=op.f("fk_memberships_competition_id")
-        ),
+        sa.ForeignKeyConstraint(["competition_id"], ["competitions.id"], name=op.f("fk_memberships_competition_id")),
         sa.ForeignKeyConstraint(["team_id"], ["teams.id"], name=op.f("fk_memberships_team_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_memberships")),
-        sa.UniqueConstraint(
-            "competition_id", "account_id", name=op.f("uq_memberships_competition_id_account_id")
-        ),
+        sa.UniqueConstraint("competition_id", "account_id", name=op.f("uq_memberships_competition_id_account_id")),
         info={"append_only": True},
     )
     op.create_index(op.f("ix_memberships_account_id"), "memberships", ["account_id"], unique=False)
@@ -205,9 +193,7 @@ def upgrade() -> None:
             name=op.f("ck_submissions_status"),
         ),
         sa.ForeignKeyConstraint(["account_id"], ["accounts.id"], name=op.f("fk_submissions_account_id")),
-        sa.ForeignKeyConstraint(
-            ["competition_id"], ["competitions.id"], name=op.f("fk_submissions_competition_id")
-        ),
+        sa.ForeignKeyConstraint(["competition_id"], ["competitions.id"], name=op.f("fk_submissions_competition_id")),
         sa.ForeignKeyConstraint(["team_id"], ["teams.id"], name=op.f("fk_submissions_team_id")),
         sa.PrimaryKeyConstraint("ref", name=op.f("pk_submissions")),
         sa.UniqueConstraint(
@@ -238,12 +224,8 @@ def upgrade() -> None:
         sa.Column("preparation_id", sa.BigInteger(), nullable=True),
         sa.CheckConstraint("kind IN ('public', 'private')", name=op.f("ck_tracks_kind")),
         sa.CheckConstraint("epsilon > 0", name=op.f("ck_tracks_epsilon")),
-        sa.ForeignKeyConstraint(
-            ["competition_id"], ["competitions.id"], name=op.f("fk_tracks_competition_id")
-        ),
-        sa.ForeignKeyConstraint(
-            ["preparation_id"], ["preparations.id"], name=op.f("fk_tracks_preparation_id")
-        ),
+        sa.ForeignKeyConstraint(["competition_id"], ["competitions.id"], name=op.f("fk_tracks_competition_id")),
+        sa.ForeignKeyConstraint(["preparation_id"], ["preparations.id"], name=op.f("fk_tracks_preparation_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tracks")),
         sa.UniqueConstraint("competition_id", "kind", name=op.f("uq_tracks_competition_id_kind")),
     )
@@ -308,15 +290,11 @@ def upgrade() -> None:
             "label IN ('legitimate', 'mgan', 'sup', 'ae', 'aug', 'other')", name=op.f("ck_labels_label")
         ),
         sa.ForeignKeyConstraint(["author_id"], ["accounts.id"], name=op.f("fk_labels_author_id")),
-        sa.ForeignKeyConstraint(
-            ["submission_ref"], ["submissions.ref"], name=op.f("fk_labels_submission_ref")
-        ),
+        sa.ForeignKeyConstraint(["submission_ref"], ["submissions.ref"], name=op.f("fk_labels_submission_ref")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_labels")),
         info={"append_only": True},
     )
-    op.create_index(
-        "ix_labels_newest", "labels", ["submission_ref", sa.literal_column("id DESC")], unique=False
-    )
+    op.create_index("ix_labels_newest", "labels", ["submission_ref", sa.literal_column("id DESC")], unique=False)
     op.create_table(
         "thresholds",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
@@ -333,9 +311,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_thresholds")),
         info={"append_only": True},
     )
-    op.create_index(
-        "ix_thresholds_newest", "thresholds", ["track_id", sa.literal_column("id DESC")], unique=False
-    )
+    op.create_index("ix_thresholds_newest", "thresholds", ["track_id", sa.literal_column("id DESC")], unique=False)
     op.create_table(
         "measurements",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
@@ -345,7 +321,7 @@ def upgrade() -> None:
         sa.Column("scorer_version", sa.Text(), nullable=False),
         sa.Column("fid", sa.Double(), nullable=False),
         sa.Column("memorization_distance", sa.Double(), nullable=False),
-        sa.Column("distance_se", sa.Double(), nullable=False),
+        sa.Column("distance_se", sa.Double(), nullable=True),
         sa.Column("closest_pairs", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.Column("histogram", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.Column("artifact_key", sa.Text(), nullable=False),
@@ -356,9 +332,7 @@ def upgrade() -> None:
             "memorization_distance >= 0 AND memorization_distance <= 2", name=op.f("ck_measurements_distance")
         ),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_measurements_job_id")),
-        sa.ForeignKeyConstraint(
-            ["submission_ref"], ["submissions.ref"], name=op.f("fk_measurements_submission_ref")
-        ),
+        sa.ForeignKeyConstraint(["submission_ref"], ["submissions.ref"], name=op.f("fk_measurements_submission_ref")),
         sa.ForeignKeyConstraint(["track_id"], ["tracks.id"], name=op.f("fk_measurements_track_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_measurements")),
         sa.UniqueConstraint("job_id", name=op.f("uq_measurements_job_id")),

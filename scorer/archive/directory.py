@@ -173,9 +173,7 @@ def _entries(data: bytes) -> Iterator[Member]:
         if disk not in (0, _MAX16):
             raise _split()
         raw = data[name_at:extra_at]
-        size, compressed, offset = _widened(
-            (size, compressed, offset), data[extra_at : extra_at + extra_bytes]
-        )
+        size, compressed, offset = _widened((size, compressed, offset), data[extra_at : extra_at + extra_bytes])
         yield Member(_decoded_name(raw, flags), raw, offset, 0, compressed, size, crc, method, flags)
 
 

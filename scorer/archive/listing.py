@@ -31,9 +31,7 @@ class ImageSpec:
     def __post_init__(self) -> None:
         """Raises ``ValueError`` unless both are positive."""
         if self.count < 1 or self.size < 1:
-            raise ValueError(
-                f"an image spec needs a positive count and size, not {self.count} and {self.size}"
-            )
+            raise ValueError(f"an image spec needs a positive count and size, not {self.count} and {self.size}")
 
     @property
     def pixel_bytes(self) -> int:
@@ -217,7 +215,5 @@ def refuse_bombs(members: Sequence[Member], *, member_bytes: int, total_bytes: i
         message = f"The images would unpack to {unpacked:,} bytes; {total_bytes:,} are the most allowed."
         raise Invalid("zip-bomb", message)
     if unpacked > MAX_RATIO * packed:
-        message = (
-            f"The zip would unpack to more than {MAX_RATIO} times its size; images hardly shrink in a zip."
-        )
+        message = f"The zip would unpack to more than {MAX_RATIO} times its size; images hardly shrink in a zip."
         raise Invalid("zip-bomb", message)

@@ -71,9 +71,7 @@ def unpacked(member: Member, record: bytes) -> bytes:
     return content
 
 
-def _outcome(
-    member: Member, index: int, record: bytes, work: Callable[[int, bytes], Result]
-) -> Result | MemberError:
+def _outcome(member: Member, index: int, record: bytes, work: Callable[[int, bytes], Result]) -> Result | MemberError:
     try:
         return work(index, unpacked(member, record))
     except MemberError as error:

@@ -73,7 +73,7 @@ def rounded(image: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.uint8]
 def _refuse_unfit(image: Image.Image, content: bytes) -> None:
     """Raise ``MemberError`` for what the header alone shows to be unfit."""
     if image.width * image.height > MAX_PIXELS:
-        raise MemberError(f"has {image.width * image.height:,} pixels, more than {MAX_PIXELS:,}")
+        raise MemberError(f"has more than {MAX_PIXELS:,} pixels")
     # A JPEG of several pictures is a photograph with previews, its first picture the photograph.
     if image.format not in {"JPEG", "MPO"} and getattr(image, "is_animated", False):
         raise MemberError("is animated")

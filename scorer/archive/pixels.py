@@ -49,9 +49,7 @@ def mirrored(images: Images) -> Images:
     return images[:, :, ::-1]
 
 
-def copies(
-    hashes: PixelHashes, reference_hashes: PixelHashes, mirrored_reference_hashes: PixelHashes
-) -> Copies:
+def copies(hashes: PixelHashes, reference_hashes: PixelHashes, mirrored_reference_hashes: PixelHashes) -> Copies:
     """How many images (n hashes) equal one of m reference images, or its mirror image (METRICS A3).
 
     All three are (·, 16) uint8 of ``pixel_hashes``. Ties go to the lowest reference index.

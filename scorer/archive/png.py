@@ -59,9 +59,7 @@ def decoded(png: bytes, size: int) -> NDArray[np.uint8]:
     """
     header, data = _critical(png, size)
     _refuse_wrong_length(b"".join(data), size, interlaced=header[12] == 1)
-    bare = b"".join(
-        [_SIGNATURE, _chunk(b"IHDR", header), _chunk(b"IDAT", b"".join(data)), _chunk(b"IEND", b"")]
-    )
+    bare = b"".join([_SIGNATURE, _chunk(b"IHDR", header), _chunk(b"IDAT", b"".join(data)), _chunk(b"IEND", b"")])
     try:
         with Image.open(io.BytesIO(bare), formats=("PNG",)) as image:
             return np.asarray(image)

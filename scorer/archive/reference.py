@@ -59,9 +59,7 @@ def list_references(file: BinaryIO) -> Listing:
     members = listed(members_of(directory)) if directory.size <= DIRECTORY_BYTES else None
     if members is None or len(members) > MAX_COUNT:
         found = directory.count if members is None else len(members)
-        raise TooLarge(
-            "too-many-images", f"The zip lists {found:,} files; a reference set may have {MAX_COUNT:,}."
-        )
+        raise TooLarge("too-many-images", f"The zip lists {found:,} files; a reference set may have {MAX_COUNT:,}.")
     refuse_unreadable(members)
     faults = list(first_faults(members, (path_fault, _unknown_format, colliding())))
     if faults:

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, func, literal_column, select
+from sqlalchemy import ColumnElement, Row, Select, func, literal_column, select
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from scorer.db.judging import judged, rounded
 from scorer.db.tables import Label, Measurement, Publication, Submission, Threshold, Track
 
-INFINITY = literal_column("'Infinity'::double precision")
+INFINITY: ColumnElement[float] = literal_column("'Infinity'::double precision")
 
 
 def ranked(track_id: int, *, decimals: int, tau: float | None = None) -> Select[Any]:
@@ -20,7 +21,7 @@ def ranked(track_id: int, *, decimals: int, tau: float | None = None) -> Select[
     order = (score, scores.c.accepted_at, scores.c.ref)
     best = (
         select(scores, score.label("score"))
-        .distinct(scores.c.team_id)
+        .ext(distinct_on(scores.c.team_id))
         .where(scores.c.mifid < INFINITY, ~scores.c.benchmark)
         .order_by(scores.c.team_id, *order)
         .subquery("best")
@@ -66,9 +67,7 @@ def rank_of(session: Session, track_id: int, submission_ref: int, *, decimals: i
 def count_ranked(session: Session, track_id: int) -> int:
     """How many teams have a rank."""
     scores = judged(track_id=track_id).subquery("scores")
-    counted = select(func.count(scores.c.team_id.distinct())).where(
-        scores.c.mifid < INFINITY, ~scores.c.benchmark
-    )
+    counted = select(func.count(scores.c.team_id.distinct())).where(scores.c.mifid < INFINITY, ~scores.c.benchmark)
     return int(session.scalar(counted) or 0)
 
 
@@ -78,7 +77,7 @@ def benchmarks(session: Session, track_id: int, *, decimals: int) -> Sequence[Ro
     score = rounded(scores.c.mifid, decimals)
     best = (
         select(scores, score.label("score"))
-        .distinct(scores.c.team_id)
+        .ext(distinct_on(scores.c.team_id))
         .where(scores.c.benchmark, scores.c.mifid < INFINITY)
         .order_by(scores.c.team_id, score, scores.c.ref)
         .subquery("best")
@@ -93,7 +92,7 @@ def copies(session: Session, track_id: int) -> Sequence[Row[Any]]:
     newest = (
         select(scores, Submission.exact_copies, Submission.mirrored_copies)
         .join(Submission, Submission.ref == scores.c.ref)
-        .distinct(scores.c.team_id)
+        .ext(distinct_on(scores.c.team_id))
         .where(scores.c.copy, scores.c.team_id.not_in(honest))
         .order_by(scores.c.team_id, scores.c.ref.desc())
         .subquery("newest")
@@ -121,9 +120,7 @@ def version_of(session: Session, track: Track) -> tuple[Any, ...]:
         select(
             select(func.count(Measurement.id)).where(Measurement.track_id == track.id).scalar_subquery(),
             select(func.count(Threshold.id)).where(Threshold.track_id == track.id).scalar_subquery(),
-            select(func.count(Publication.id))
-            .where(Publication.competition_id == competition_id)
-            .scalar_subquery(),
+            select(func.count(Publication.id)).where(Publication.competition_id == competition_id).scalar_subquery(),
             select(func.count(Label.id))
             .join(Submission, Submission.ref == Label.submission_ref)
             .where(Submission.competition_id == competition_id)

@@ -41,10 +41,10 @@ def claim_next(
     ).one_or_none()
 
 
-def update_held(session: Session, job_id: int, holder: str, **values: object) -> bool:
-    """Change a job only while ``holder`` still holds it; False means the lease went to somebody else."""
+def update_held(session: Session, job_id: int, held_by: str, **values: object) -> bool:
+    """Change a job only while ``held_by`` still holds it; False means the lease went to somebody else."""
     result = session.execute(
-        update(Job).where(Job.id == job_id, Job.holder == holder, Job.state == "running").values(**values)
+        update(Job).where(Job.id == job_id, Job.holder == held_by, Job.state == "running").values(**values)
     )
     return isinstance(result, CursorResult) and result.rowcount == 1
 
@@ -58,9 +58,7 @@ def lock_held(session: Session, job_id: int, holder: str) -> Job | None:
 def lock_expired(session: Session, now: datetime) -> Sequence[Job]:
     """Running jobs whose worker has not been heard of within the lease, locked for this transaction."""
     return session.scalars(
-        select(Job)
-        .where(Job.state == "running", Job.lease_until < now)
-        .with_for_update(skip_locked=True, of=Job)
+        select(Job).where(Job.state == "running", Job.lease_until < now).with_for_update(skip_locked=True, of=Job)
     ).all()
 
 
@@ -102,7 +100,5 @@ def position_of(session: Session, job: Job) -> int:
         (Job.priority == job.priority) & (Job.turn < job.turn),
         (Job.priority == job.priority) & (Job.turn == job.turn) & (Job.id < job.id),
     )
-    ahead = session.scalar(
-        select(func.count()).where(Job.queue == job.queue, Job.state == "waiting").where(earlier)
-    )
+    ahead = session.scalar(select(func.count()).where(Job.queue == job.queue, Job.state == "waiting").where(earlier))
     return int(ahead or 0) + 1

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, case, func, literal, literal_column, select
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from scorer.db.tables import Competition, Measurement, Submission, Team, Threshold, Track
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
@@ -26,7 +27,7 @@ def _sql(value: Any) -> Any:
     return NAN if isinstance(value, float) and math.isnan(value) else value
 
 
-def rounded(score: Any, decimals: int) -> ColumnElement[float]:
+def rounded(score: Any, decimals: int) -> ColumnElement[Any]:
     """``scorer.ranking``'s rounding, bit for bit: both are IEEE double arithmetic."""
     scale = 10.0**decimals
     return func.floor(score * literal(scale) + literal(0.5)) / literal(scale)
@@ -59,9 +60,7 @@ def judged(*, track_id: int | None = None, tau: float | None = None) -> Select[A
         entry.tau,
         is_copy(distance, copied).label("copy"),
         is_penalised(distance, entry.tau).label("penalised"),
-        mifid(entry.fid, distance, entry.tau, entry.epsilon, copied_share=copied, where=sql_where).label(
-            "mifid"
-        ),
+        mifid(entry.fid, distance, entry.tau, entry.epsilon, copied_share=copied, where=sql_where).label("mifid"),
         entry.measurement_id,
         entry.measured_at,
     )
@@ -79,7 +78,7 @@ def _measured(track_id: int | None, tau: float | None) -> Select[Any]:
             Measurement.distance_se,
             Measurement.created_at,
         )
-        .distinct(Measurement.track_id, Measurement.submission_ref)
+        .ext(distinct_on(Measurement.track_id, Measurement.submission_ref))
         .order_by(Measurement.track_id, Measurement.submission_ref, Measurement.id.desc())
     )
     if track_id is not None:
@@ -88,7 +87,7 @@ def _measured(track_id: int | None, tau: float | None) -> Select[Any]:
     measured = newest_rows.c
     chosen = (
         select(Threshold.track_id, Threshold.tau)
-        .distinct(Threshold.track_id)
+        .ext(distinct_on(Threshold.track_id))
         .order_by(Threshold.track_id, Threshold.id.desc())
         .subquery("chosen")
     )
@@ -125,5 +124,8 @@ def _measured(track_id: int | None, tau: float | None) -> Select[Any]:
 
 def scores_view() -> str:
     """The statement that makes the view ``scores`` from the one formula; migrations execute it."""
-    query = judged().compile(dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True})
+    query = judged().compile(
+        dialect=postgresql.dialect(),  # type: ignore[no-untyped-call]
+        compile_kwargs={"literal_binds": True},
+    )
     return f"CREATE OR REPLACE VIEW scores AS {query}"

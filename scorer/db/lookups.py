@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import CursorResult, func, select, update
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from scorer.db.tables import (
@@ -37,9 +38,7 @@ def any_admin(session: Session) -> bool:
 
 def token_by_digest(session: Session, digest: bytes) -> Token | None:
     """A token that has not been revoked."""
-    return session.scalars(
-        select(Token).where(Token.digest == digest, Token.revoked_at.is_(None))
-    ).one_or_none()
+    return session.scalars(select(Token).where(Token.digest == digest, Token.revoked_at.is_(None))).one_or_none()
 
 
 def competition_by_slug(session: Session, slug: str) -> Competition | None:
@@ -49,9 +48,7 @@ def competition_by_slug(session: Session, slug: str) -> Competition | None:
 
 def all_competitions(session: Session) -> Sequence[Competition]:
     """Every competition, newest first."""
-    return session.scalars(
-        select(Competition).order_by(Competition.created_at.desc(), Competition.id.desc())
-    ).all()
+    return session.scalars(select(Competition).order_by(Competition.created_at.desc(), Competition.id.desc())).all()
 
 
 def is_published(session: Session, competition_id: int) -> bool:
@@ -104,9 +101,7 @@ def newest_threshold(session: Session, track_id: int) -> Threshold | None:
 
 def thresholds_of(session: Session, track_id: int) -> Sequence[Threshold]:
     """The history of a track's tau, newest first."""
-    return session.scalars(
-        select(Threshold).where(Threshold.track_id == track_id).order_by(Threshold.id.desc())
-    ).all()
+    return session.scalars(select(Threshold).where(Threshold.track_id == track_id).order_by(Threshold.id.desc())).all()
 
 
 def team_of(session: Session, competition_id: int, account_id: int) -> Team | None:
@@ -120,9 +115,7 @@ def team_of(session: Session, competition_id: int, account_id: int) -> Team | No
 
 def team_by_name(session: Session, competition_id: int, name: str) -> Team | None:
     """A team of a competition by its name."""
-    return session.scalars(
-        select(Team).where(Team.competition_id == competition_id, Team.name == name)
-    ).one_or_none()
+    return session.scalars(select(Team).where(Team.competition_id == competition_id, Team.name == name)).one_or_none()
 
 
 def lock_account(session: Session, account_id: int) -> None:
@@ -137,9 +130,7 @@ def lock_team(session: Session, team_id: int) -> None:
 
 def lock_competition(session: Session, competition_id: int, *, share: bool) -> None:
     """Hold a competition's set-up still (``share``) or change it alone."""
-    session.execute(
-        select(Competition.id).where(Competition.id == competition_id).with_for_update(read=share)
-    ).one()
+    session.execute(select(Competition.id).where(Competition.id == competition_id).with_for_update(read=share)).one()
 
 
 def usage_of(session: Session, team_id: int, now: datetime) -> Usage:
@@ -189,17 +180,14 @@ def submissions_of(
 def has_submissions(session: Session, competition_id: int) -> bool:
     """Whether a competition has taken its first entry."""
     return (
-        session.scalar(select(Submission.ref).where(Submission.competition_id == competition_id).limit(1))
-        is not None
+        session.scalar(select(Submission.ref).where(Submission.competition_id == competition_id).limit(1)) is not None
     )
 
 
 def move_submission(session: Session, ref: int, *, from_: Status, to: Status, **values: object) -> bool:
     """The guarded step of a submission's state; False if it was not in ``from_``."""
     result = session.execute(
-        update(Submission)
-        .where(Submission.ref == ref, Submission.status == from_)
-        .values(status=to, **values)
+        update(Submission).where(Submission.ref == ref, Submission.status == from_).values(status=to, **values)
     )
     return isinstance(result, CursorResult) and result.rowcount == 1
 
@@ -218,7 +206,7 @@ def decided_labels(session: Session, competition_id: int) -> dict[int, str]:
     """The decided label of every labelled submission of a competition, by ref."""
     newest = (
         select(Label.submission_ref, Label.label)
-        .distinct(Label.submission_ref)
+        .ext(distinct_on(Label.submission_ref))
         .join(Submission, Submission.ref == Label.submission_ref)
         .where(Submission.competition_id == competition_id)
         .order_by(Label.submission_ref, Label.id.desc())

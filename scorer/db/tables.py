@@ -300,9 +300,7 @@ class Job(Table):
         CheckConstraint("queue IN ('check', 'score', 'prepare')", name="queue"),
         CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
         CheckConstraint("(state = 'running') = (holder IS NOT NULL)", name="held"),
-        Index(
-            "ix_jobs_waiting", "queue", "priority", "turn", "id", postgresql_where=text("state = 'waiting'")
-        ),
+        Index("ix_jobs_waiting", "queue", "priority", "turn", "id", postgresql_where=text("state = 'waiting'")),
         Index("ix_jobs_running", "lease_until", postgresql_where=text("state = 'running'")),
     )
 
@@ -352,7 +350,7 @@ class Measurement(Table):
     scorer_version: Mapped[str]
     fid: Mapped[float]
     memorization_distance: Mapped[float]
-    distance_se: Mapped[float]
+    distance_se: Mapped[float | None]
     """Standard error of the memorization distance: sd of the per-image distances / sqrt(n)."""
     closest_pairs: Mapped[list[dict[str, Any]]]
     histogram: Mapped[dict[str, Any]]

@@ -27,8 +27,7 @@ class Statistics:
     """Mean and covariance of one set of features, all float64.
 
     ``mean`` (d,), ``covariance`` (d, d) unbiased (divided by n - 1), ``count`` n. ``factor`` (d, k) is
-    any F with F F^T = covariance, or None. k < d says that the set is rank-deficient; a square factor
-    is lower triangular.
+    any F with F F^T = covariance, or None.
     """
 
     mean: Vector
@@ -54,9 +53,9 @@ class Statistics:
 def statistics_of(features: Features) -> Statistics:
     """Mean, unbiased covariance and factor of features (n, d), float32 or float64, n >= 2.
 
-    The factor comes from the data wherever the covariance alone would have lost digits: for n <= d it
-    is the centred data (d, n) / sqrt(n - 1) itself, for a nearly singular covariance (many equal rows,
-    a feature that never fires) the transposed R of their QR decomposition, else the Cholesky factor.
+    The factor comes from the data wherever the covariance alone would have lost digits: for n < d it
+    is the centred data (d, n) / sqrt(n - 1) itself, for a nearly singular covariance (n = d, many equal
+    rows, a feature that never fires) the transposed R of their QR decomposition, else Cholesky's.
 
     Raises :class:`Invalid` (``bad-features``, ``too-few-images``, ``degenerate-features``).
     """
@@ -68,13 +67,13 @@ def statistics_of(features: Features) -> Statistics:
     mean = features.mean(axis=0, dtype=np.float64)
     centred = features - mean
     centred /= np.sqrt(count - 1)
-    if count <= dimension:
+    if count < dimension:
         factor = np.ascontiguousarray(centred.T)
         return Statistics(mean, factor @ factor.T, count, factor)
     covariance = centred.T @ centred
     triangle = _cholesky(covariance, _SMALLEST_PIVOT)
     if triangle is None:
-        triangle = np.ascontiguousarray(np.linalg.qr(centred, mode="r").T)
+        triangle = np.ascontiguousarray(np.asarray(np.linalg.qr(centred, mode="r"), np.float64).T)
     return Statistics(mean, covariance, count, triangle)
 
 
@@ -128,14 +127,17 @@ def _factor_of(statistics: Statistics) -> Vector:
 def _cholesky(covariance: Vector, share: float) -> Vector | None:
     """The Cholesky factor, or None if a pivot is no larger than this share of the largest variance."""
     try:
-        triangle = np.linalg.cholesky(covariance)
+        triangle = np.asarray(np.linalg.cholesky(covariance), np.float64)
     except np.linalg.LinAlgError:
         return None
     return triangle if _is_regular(triangle, covariance, share) else None
 
 
 def _is_regular(factor: Vector, covariance: Vector, share: float = _SMALLEST_PIVOT) -> bool:
-    """Whether a covariance is safely positive definite, told from the diagonal of its triangular factor."""
-    if factor.shape[0] != factor.shape[1]:
+    """Whether a covariance is safely positive definite, told from the diagonal of its triangular factor.
+
+    Any other factor tells nothing about its smallest singular value and counts as irregular.
+    """
+    if factor.shape[0] != factor.shape[1] or np.triu(factor, 1).any():
         return False
     return bool(np.square(factor.diagonal()).min() > share * covariance.diagonal().max())

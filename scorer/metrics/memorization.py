@@ -2,8 +2,9 @@
 
     s(S_g, S_t) = 1/|S_g| sum over g in S_g of min over t in S_t of (1 - |cos(g, t)|)
 
-(Bai et al. 2021, section 2.1). The direction matters: the mean runs over the *generated* images and the minimum over the reference. A
-generator that repeats half of the training set perfectly has s = 0 this way round, and not the other.
+(Bai et al. 2021, section 2.1). The direction matters: the mean runs over the *generated* images and the
+minimum over the reference. A generator that repeats half of the training set perfectly has s = 0 this
+way round, and not the other.
 """
 
 from collections.abc import Callable
@@ -56,8 +57,8 @@ class Nearest:
 class Pair(NamedTuple):
     """A generated image, its nearest reference image, and how far apart they are."""
 
-    row: int
-    index: int
+    generated: int
+    reference: int
     distance: float
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 EPSILON = 1e-15
-"""The 2019 competition's epsilon: it reproduces every released score, and the 1e-14 of some libraries does not."""
+"""The 2019 competition's: it reproduces every released score, which the 1e-14 of some libraries does not."""
 
 COPY_DISTANCE = 1e-6
 """Below this mean distance the images are the training images up to rounding, whatever the penalty says."""
@@ -45,9 +45,7 @@ def penalty(distance: Any, tau: Any, epsilon: Any = EPSILON, *, where: Where = n
     A distance or a tau that is nan gives nan: not to know is not to be free. ``epsilon`` must be
     positive. Scalars give a Python float, arrays an array, SQL expressions an expression.
     """
-    return _plain(
-        where(is_penalised(distance, tau), 1.0 / (distance + epsilon), where(tau <= distance, 1.0, np.nan))
-    )
+    return _plain(where(is_penalised(distance, tau), 1.0 / (distance + epsilon), where(tau <= distance, 1.0, np.nan)))
 
 
 def mifid(

@@ -1,5 +1,6 @@
 """The process tree: order, log, crashes, and that nothing is ever left behind. Children are small shells."""
 
+import contextlib
 import io
 import os
 import re
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -141,9 +142,9 @@ def test_a_program_that_is_not_there_is_one_sentence() -> None:
 
 def test_a_part_that_is_never_ready_is_given_up_and_ended() -> None:
     out = io.StringIO()
-    with Supervisor(Log(out)) as supervisor:
-        with pytest.raises(Unavailable, match=r"^api was not ready in 0.2 s"):
-            supervisor.start(Child("api", ["/bin/sh", "-c", POLITE], ready=lambda: False, ready_timeout=0.2))
+    child = Child("api", ["/bin/sh", "-c", POLITE], ready=lambda: False, ready_timeout=0.2)
+    with Supervisor(Log(out)) as supervisor, pytest.raises(Unavailable, match=r"^api was not ready in 0.2 s"):
+        supervisor.start(child)
     assert "down" in out.getvalue()
 
 
@@ -255,7 +256,6 @@ class Runner:
     def _read(self) -> None:
         assert self.process.stdout is not None
         with self.process.stdout as pipe:
-            self.lines += ()
             for line in pipe:
                 self.lines.append(line.rstrip("\n"))
 
@@ -272,16 +272,33 @@ class Runner:
 WITH_FAMILY = "(trap '' TERM INT HUP; sleep 300 & wait) & " + POLITE
 
 
-def test_sigterm_ends_the_whole_tree_with_status_0() -> None:
-    runner = Runner(WITH_FAMILY, POLITE)
+@pytest.fixture
+def run() -> Iterator[Callable[..., Runner]]:
+    """Makes runners, and sees to it that a failing test leaves nothing of them."""
+    made: list[Runner] = []
+
+    def start(*scripts: str, timeout: float = 10.0) -> Runner:
+        made.append(Runner(*scripts, timeout=timeout))
+        return made[-1]
+
+    yield start
+    for runner in made:
+        runner.process.kill()
+        for process in runner.tree:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()  # psutil compares creation times, so never a stranger
+
+
+def test_sigterm_ends_the_whole_tree_with_status_0(run: Callable[..., Runner]) -> None:
+    runner = run(WITH_FAMILY, POLITE)
     runner.process.terminate()
     assert runner.end() == 0
     assert runner.left() == []
     assert [line for line in runner.lines if "down" in line] == ["two        | down", "one        | down"]
 
 
-def test_ctrl_c_reaches_the_runner_alone_which_stops_in_order() -> None:
-    runner = Runner(POLITE, POLITE)
+def test_ctrl_c_reaches_the_runner_alone_which_stops_in_order(run: Callable[..., Runner]) -> None:
+    runner = run(POLITE, POLITE)
     os.killpg(runner.process.pid, signal.SIGINT)  # what a terminal does
     assert runner.end() == 0
     assert runner.left() == []
@@ -293,8 +310,8 @@ def test_ctrl_c_reaches_the_runner_alone_which_stops_in_order() -> None:
     assert not any("interrupted" in line for line in runner.lines)
 
 
-def test_a_second_ctrl_c_kills() -> None:
-    runner = Runner(POLITE, DEAF, timeout=300.0)
+def test_a_second_ctrl_c_kills(run: Callable[..., Runner]) -> None:
+    runner = run(POLITE, DEAF, timeout=300.0)
     runner.process.send_signal(signal.SIGINT)
     assert soon(lambda: "stopping" in runner.lines[-1])
     runner.process.send_signal(signal.SIGTERM)  # not a Ctrl-C: the parts keep their time
@@ -305,16 +322,16 @@ def test_a_second_ctrl_c_kills() -> None:
     assert runner.left() == []
 
 
-def test_a_killed_runner_leaves_nothing_behind() -> None:
-    runner = Runner(WITH_FAMILY, POLITE)
+def test_a_killed_runner_leaves_nothing_behind(run: Callable[..., Runner]) -> None:
+    runner = run(WITH_FAMILY, POLITE)
     assert len(runner.tree) >= 5  # guard, two parts, and the first one's family
     runner.process.kill()
     assert runner.end() == -signal.SIGKILL
     assert soon(lambda: runner.left() == []), runner.left()
 
 
-def test_a_killed_runner_whose_guard_was_killed_too_leaves_no_part_behind() -> None:
-    runner = Runner("echo up; exec sleep 300")
+def test_a_killed_runner_whose_guard_was_killed_too_leaves_no_part_behind(run: Callable[..., Runner]) -> None:
+    runner = run("echo up; exec sleep 300")
     guard = next(process for process in runner.tree if "guard.py" in " ".join(process.cmdline()))
     guard.kill()
     runner.process.kill()

@@ -25,10 +25,8 @@ def accepted(*names: str) -> Listing:
 
 
 def test_a_listing_has_the_names_in_order_of_their_bytes_and_the_sizes() -> None:
-    listing = list_images(
-        zipped([(name, PNG) for name in ("b.png", "é.png", "B.PNG", "a10.png")]), ImageSpec(4, 8)
-    )
-    assert listing.names == ("B.PNG", "a10.png", "b.png", "é.png")
+    listing = list_images(zipped([(name, PNG) for name in ("b.png", "é.png", "C.PNG", "a10.png")]), ImageSpec(4, 8))
+    assert listing.names == ("C.PNG", "a10.png", "b.png", "é.png")
     assert listing.unpacked_bytes == 4 * len(PNG)
     assert 0 < listing.compressed_bytes < 4 * len(PNG) + 40
 
@@ -62,7 +60,7 @@ def test_folders_and_what_operating_systems_leave_behind_are_ignored() -> None:
         (b"", "empty"),
         (b"\x89PNG\r\n\x1a\n" * 100, "not a zip"),
         (zipped(pngs()).getvalue()[:-30], "cut short"),
-        (b"prefix" + zipped(pngs()).getvalue(), "damaged"),
+        (b"prefix" + zipped(pngs()).getvalue(), "not where its end says"),
         (zipped(pngs()).getvalue() + b"\r\n", "damaged"),
     ],
 )
@@ -140,7 +138,14 @@ def test_bytes_that_are_no_utf8_are_unreadable_where_utf8_is_promised() -> None:
     assert list_images(raw_zip([Entry("ä.png".encode(), PNG)]), ImageSpec(1, 8)).names == ("ä.png",)
 
 
-@pytest.mark.parametrize(("one", "other"), [("é.png", "e\u0301.png"), ("STRASSE.png", "straße.png")])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("é.png", "e\u0301.png"),
+        ("STRASSE.png", "straße.png"),
+        ("α\u0345\u0301.png", "\u1fb4.png"),
+    ],
+)
 def test_names_that_are_the_same_after_nfc_and_case_folding_collide(one: str, other: str) -> None:
     assert refused(zipped([(one, PNG), (other, PNG)])).slug == "wrong-names"
 
@@ -167,9 +172,7 @@ def test_one_member_larger_than_a_png_can_be_is_a_bomb() -> None:
 
 
 def test_a_member_that_is_huge_inside_the_zip_is_refused_too() -> None:
-    file = raw_zip(
-        [*(Entry(name.encode(), c) for name, c in pngs(2)), Entry(b"2.png", bytes(70_000), size=100)]
-    )
+    file = raw_zip([*(Entry(name.encode(), c) for name, c in pngs(2)), Entry(b"2.png", bytes(70_000), size=100)])
     assert refused(file).slug == "zip-bomb"
 
 
@@ -188,9 +191,7 @@ def test_a_ratio_that_no_images_have_is_a_bomb() -> None:
 
 
 def test_members_that_share_all_their_bytes_are_a_bomb() -> None:
-    error = refused(
-        raw_zip([Entry(b"0.png", PNG), Entry(b"1.png", PNG, offset=0), Entry(b"2.png", PNG, offset=0)])
-    )
+    error = refused(raw_zip([Entry(b"0.png", PNG), Entry(b"1.png", PNG, offset=0), Entry(b"2.png", PNG, offset=0)]))
     assert error.slug == "zip-bomb"
     assert "overlap" in error.message
 
@@ -213,9 +214,7 @@ def test_zip64_is_read_in_entries_and_in_the_end_record() -> None:
     with zipfile.ZipFile(file) as oracle:
         assert oracle.namelist() == ["0.png", "1.png", "2.png"]
     listing = list_images(file, SPEC)
-    assert [(m.offset, m.size) for m in listing.members] == [
-        (m.header_offset, m.file_size) for m in oracle.infolist()
-    ]
+    assert [(m.offset, m.size) for m in listing.members] == [(m.header_offset, m.file_size) for m in oracle.infolist()]
 
 
 def test_zip64_as_the_standard_library_writes_it_is_read() -> None:
@@ -247,7 +246,7 @@ def test_one_part_of_a_multi_volume_zip_is_refused() -> None:
 
 
 class Counting(io.BytesIO):
-    """Counts its reads, and answers each in parts as a remote file may."""
+    """Counts its reads."""
 
     reads = 0
 

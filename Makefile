@@ -1,0 +1,57 @@
+# The vocabulary of the project. `make help` lists it; the comment behind a target is its help.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3.11
+PORT ?= 8000
+IMAGES ?= 400
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO_FLAGS = --images $(IMAGES) --port $(PORT) $(if $(ENTRIES),--entries $(ENTRIES)) $(if $(EXIT),--exit) $(if $(FROM),--images-from $(FROM))
+
+.PHONY: help setup demo up test check format bench migrate clean
+
+help: ## List what can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+setup: $(VENV)/installed ## Make .venv and install everything into it
+
+# pip's releases before 22.2 resolve extras slowly; the one that comes with Python 3.11 is new enough.
+$(VENV)/installed: pyproject.toml deploy/constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "Kennel needs Python 3.11: install it, or name it with PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt -e '.[api,worker,standalone,demo,test]'
+	@touch $@
+
+demo: setup ## Run the demo competition (EXIT=1 stops at the end; IMAGES=400 ENTRIES=n FROM=folder PORT=8000)
+	$(BIN)/kennel demo $(DEMO_FLAGS)
+
+up: setup ## Run the service on this machine until Ctrl-C (PORT=8000)
+	$(BIN)/kennel up --port $(PORT)
+
+test: setup ## Run the tests
+	$(BIN)/python -m pytest $(TESTS)
+
+check: setup ## Format, lint, strict types, import contracts, migration drift, compose and Dockerfile
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m deploy.drift
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	$(BIN)/hadolint deploy/Dockerfile
+
+format: setup ## Format and mend what the linter can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup ## Measure what is claimed about speed
+	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m benchmarks
+
+migrate: setup ## Bring the database at DATABASE_URL to the newest version
+	$(BIN)/kennel migrate
+
+clean: ## Remove .venv and caches (not the data)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

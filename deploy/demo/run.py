@@ -1,0 +1,207 @@
+"""``kennel demo``: a whole competition on real photographs, through the public API, in a few minutes."""
+
+import io
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from deploy.admin import prepare
+from deploy.client import Client
+from deploy.demo import report
+from deploy.demo.entries import ENTRIES, Entry
+from deploy.demo.photographs import Photographs, photographs, photographs_in
+from deploy.standalone import service
+from deploy.standalone.data import default_data_folder, open_data_folder
+from deploy.standalone.log import Log
+from deploy.standalone.processes import Supervisor
+from deploy.standalone.run import greet
+from scorer import accounts
+from scorer.archive import write_images
+from scorer.db import lookups
+from scorer.db.session import engine_of, sessions_of
+
+SEED = 2019
+PUBLIC, PRIVATE = "efficientnet_lite0", "efficientnet_lite2"
+BENCHMARK = "Held-out photographs"
+ENDED = {"scored", "rejected", "failed", "cancelled"}
+
+
+@dataclass
+class Handed:
+    """An entry that was handed in: what it is, and where the service has it."""
+
+    entry: Entry | None
+    """None: the benchmark."""
+    client: Client
+    submission_id: str
+
+
+def demo(
+    data_folder: Path | None, port: int, *, images: int, entries: int | None, folder: Path | None, leave: bool
+) -> int:
+    """Run the demo and serve until Ctrl-C (``leave``: stop at the end). 0 if every entry ended as expected."""
+    console = Console(highlight=False)
+    data_folder = data_folder or default_data_folder() / "demo"
+    with (
+        open_data_folder(data_folder) as data,
+        (data.path / "kennel.log").open("a") as log,
+        Supervisor(Log(log), signals=True, hold=[data.lock]) as supervisor,
+    ):
+        try:
+            console.print(f"Starting Kennel (its log: {data.path / 'kennel.log'}) ...")
+            running = service.start(supervisor, data, port=port)
+            greet(running, data.path)
+            fine = run(running, console, images=images, entries=entries, folder=folder)
+            if leave:
+                return 0 if fine else 1
+            console.print(f"\nThe board is at [bold]{running.url}[/]. Ctrl-C stops the service.")
+        except KeyboardInterrupt:
+            return 130
+        return supervisor.run()
+
+
+def run(running: service.Running, console: Console, *, images: int, entries: int | None, folder: Path | None) -> bool:
+    """The competition itself; whether every entry ended as expected."""
+    start = time.monotonic()
+    pictures = photographs(SEED) if folder is None else photographs_in(folder, seed=SEED)
+    with Client(running.url, organizer_token(running)) as organizer:
+        slug = create(organizer, images, own_folder=folder is not None)
+        console.print(f"Competition [bold]{slug}[/]: {report.photograph_line(pictures)}")
+        attach_and_prepare(organizer, slug, pictures, console)
+        handed = hand_in(running, organizer, slug, pictures, images, entries, console)
+        first = follow(handed, organizer, slug, console, start)
+        console.print(f"First score after {first:.0f} s, all entries after {time.monotonic() - start:.0f} s.")
+        fine = report.show(organizer, slug, handed, console)
+        for each in handed:
+            each.client.close()
+        return fine
+
+
+def organizer_token(running: service.Running) -> str:
+    """A token for the demo's organizer, straight from the database: the admin's own is shown only once."""
+    engine, secret, now = engine_of(running.settings), secrets.token_urlsafe(32), datetime.now(UTC)
+    with sessions_of(engine).begin() as session:
+        account = lookups.account_by_handle(session, service.ADMIN)
+        if account is None:
+            account = accounts.create_account(session, handle=service.ADMIN, name="", role="admin", now=now)
+        accounts.issue_token(session, account, secret, name="demo", now=now)
+    engine.dispose()
+    return secret
+
+
+def create(organizer: Client, images: int, *, own_folder: bool) -> str:
+    """Create the competition under the first free slug; earlier runs of the demo stay."""
+    taken = {each["slug"] for each in organizer.get("/competitions")}
+    slug = next(name for number in range(1, 10_000) if (name := _slug(number)) not in taken)
+    now = datetime.now(UTC)
+    title = "Photographs from a folder" if own_folder else "Sixty-four pixels of the world"
+    organizer.post(
+        "/competitions",
+        {
+            "slug": slug,
+            "title": title,
+            "description": (
+                "Generate 64x64 tiles of real photographs. Some entries here learn, some only copy: "
+                "the leaderboard is ranked by MiFID, the memorization-informed Fréchet distance."
+            ),
+            "image_count": images,
+            "image_size": 64,
+            "opens_at": now.isoformat(),
+            "closes_at": (now + timedelta(days=30)).isoformat(),
+            "public": {"extractor": PUBLIC},
+            "private": {"extractor": PRIVATE},
+        },
+    )
+    return slug
+
+
+def _slug(number: int) -> str:
+    return "photographs" if number == 1 else f"photographs-{number}"
+
+
+def zipped(images: np.ndarray[Any, Any]) -> io.BytesIO:
+    """A zip of PNGs."""
+    buffer = io.BytesIO()
+    write_images(images, buffer)
+    buffer.seek(0)
+    return buffer
+
+
+def attach_and_prepare(organizer: Client, slug: str, pictures: Photographs, console: Console) -> None:
+    """Upload the reference images by role, and have both tracks prepared."""
+    for role in ("train", "held_out", "private_extra"):
+        organizer.attach_references(slug, role, zipped(getattr(pictures, role).images))
+    with console.status("preparing the references"):
+        prepare(organizer, slug, say=lambda line: console.print(f"  {line}"), every=0.5)
+
+
+def hand_in(
+    running: service.Running,
+    organizer: Client,
+    slug: str,
+    pictures: Photographs,
+    images: int,
+    entries: int | None,
+    console: Console,
+) -> list[Handed]:
+    """Generate every entry and upload it with its own participant's token; the benchmark is the organizer's."""
+    handed = []
+    for number, entry in enumerate(ENTRIES[:entries]):
+        with console.status(f"{entry.team}: {entry.description}"):
+            made = entry.generate(pictures.train.images, images, np.random.default_rng([SEED, number]))
+            client = Client(running.url, participant_token(organizer, slug, entry))
+            answer = client.submit(slug, zipped(made), file_name=f"{entry.key}.zip", note=entry.description)
+        handed.append(Handed(entry, client, answer["id"]))
+    fresh = pictures.held_out.images
+    if len(fresh) >= images:
+        answer = organizer.submit(slug, zipped(fresh[:images]), file_name="held-out.zip", benchmark=BENCHMARK)
+        handed.append(Handed(None, organizer, answer["id"]))
+    else:
+        console.print(f"There are only {len(fresh)} held-out photographs: no benchmark entry of {images} images.")
+    console.print(f"{len(handed)} entries of {images} images are handed in.")
+    return handed
+
+
+def participant_token(organizer: Client, slug: str, entry: Entry) -> str:
+    """A new participant of this run of the demo."""
+    body = {"handle": f"{entry.key}-{slug}"[:39].strip("-."), "name": entry.team}
+    token: str = organizer.post("/accounts", body)["token"]
+    return token
+
+
+def follow(handed: Sequence[Handed], organizer: Client, slug: str, console: Console, start: float) -> float:
+    """Watch every entry until it has ended on both tracks; the seconds from ``start`` to the first score."""
+    first = None
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        public = progress.add_task("public scores", total=len(handed))
+        private = progress.add_task("private scores", total=len(handed))
+        while True:
+            seen = {
+                each["id"]: each
+                for each in organizer.get(f"/competitions/{slug}/submissions", limit=200)["submissions"]
+            }
+            found = [seen[each.submission_id] for each in handed]
+            ended = [each for each in found if each["status"] in ENDED]
+            settled = [each for each in found if each["private_state"] in {"done", "failed", "cancelled"}]
+            unscored = [each for each in ended if each["status"] != "scored" and each not in settled]
+            if first is None and any(each["status"] == "scored" for each in ended):
+                first = time.monotonic() - start
+            progress.update(public, completed=len(ended))
+            progress.update(private, completed=len(settled) + len(unscored))
+            if len(ended) == len(handed) == len(settled) + len(unscored):
+                return first or float("nan")
+            time.sleep(1.0)

@@ -1,0 +1,127 @@
+"""Small square images cut from photographs, each of which remembers where it was cut."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+from scorer.errors import Invalid
+
+Pixels = NDArray[np.uint8]
+Part = Literal["train", "held_out", "private_extra"]
+PARTS: tuple[Part, ...] = ("train", "held_out", "private_extra")
+
+LEAST_CONTRAST = 8.0
+"""Grey levels of 255: a tile is near-constant, and dropped, if no channel's standard deviation reaches this."""
+
+
+class Rectangle(NamedTuple):
+    """A piece of a photograph, in its own pixels; fractions where a scaled tile ends inside one."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+class Tile(NamedTuple):
+    """One image (size, size, 3) uint8, the photograph it is from, and where it was there."""
+
+    image: Pixels
+    source: str
+    rectangle: Rectangle
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """One part, in random order: images (n, size, size, 3) uint8, and source and rectangle of each."""
+
+    images: Pixels
+    sources: tuple[str, ...]
+    rectangles: tuple[Rectangle, ...]
+
+    def __len__(self) -> int:
+        """The number of tiles."""
+        return len(self.sources)
+
+
+@dataclass(frozen=True)
+class Photographs:
+    """The three roles of a reference set: to train on, fresh (never published), only in the private one."""
+
+    train: Tiles
+    held_out: Tiles
+    private_extra: Tiles
+
+
+@dataclass
+class Collection:
+    """The tiles of all parts as they come in; near-constant ones, and what was seen before, are left out."""
+
+    tiles: dict[Part, list[Tile]] = field(default_factory=lambda: {part: [] for part in PARTS})
+    seen: set[bytes] = field(default_factory=set)
+
+    def add(self, part: Part, tiles: Iterable[Tile], most: int | None = None) -> None:
+        """Take what is new, in any part and mirrored or not, until the part holds ``most`` tiles."""
+        for tile in tiles:
+            if most is not None and len(self.tiles[part]) >= most:
+                return
+            identity = identity_up_to_mirror(tile.image)
+            if identity not in self.seen and contrast(tile.image) >= LEAST_CONTRAST:
+                self.seen.add(identity)
+                self.tiles[part].append(tile)
+
+
+def tiles_at(
+    scales: Iterable[float], photograph: Image.Image, source: str, box: tuple[int, int, int, int], size: int
+) -> Iterator[Tile]:
+    """The centred grid of whole tiles in a box (left, top, right, bottom) of the photograph, at each scale.
+
+    Tiles of one scale never overlap. The box is cut out before it is scaled, so that no filter carries
+    pixels across its border.
+    """
+    left, top, right, bottom = box
+    for scale in scales:
+        width, height = round((right - left) * scale), round((bottom - top) * scale)
+        if min(width, height) < size:
+            continue
+        pixels = np.asarray(photograph.resize((width, height), Image.Resampling.LANCZOS, box=box))
+        across, down = (right - left) / width, (bottom - top) / height
+        for y in range(height % size // 2, height - size + 1, size):
+            for x in range(width % size // 2, width - size + 1, size):
+                ends = (left + x * across, top + y * down, left + (x + size) * across, top + (y + size) * down)
+                yield Tile(pixels[y : y + size, x : x + size].copy(), source, Rectangle(*ends))
+
+
+def photographs_from(tiles: Mapping[Part, Sequence[Tile]], rng: np.random.Generator) -> Photographs:
+    """The three parts, none of them empty, each in random order so that its first images stand for all of it."""
+    parts = {}
+    for part in PARTS:
+        shuffled = [tiles[part][i] for i in rng.permutation(len(tiles[part]))]
+        images, sources, rectangles = zip(*shuffled, strict=True)
+        parts[part] = Tiles(np.stack(images), sources, rectangles)
+    return Photographs(**parts)
+
+
+def opened(path: Path) -> Image.Image:
+    """The photograph as RGB, turned as its EXIF note says; :class:`Invalid` if it can't be read."""
+    try:
+        with Image.open(path) as image:
+            return ImageOps.exif_transpose(image).convert("RGB")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise Invalid("unreadable-photograph", f"{path} can't be read as a photograph.") from error
+
+
+def contrast(image: Pixels) -> float:
+    """The standard deviation, in grey levels, of the most varied channel."""
+    return float(image.reshape(-1, image.shape[-1]).std(axis=0, dtype=np.float64).max())
+
+
+def identity_up_to_mirror(image: Pixels) -> bytes:
+    """The same for an image and its mirror image, different for all others."""
+    return min(sha256(image.tobytes()).digest(), sha256(image[:, ::-1].tobytes()).digest())

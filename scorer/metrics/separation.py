@@ -1,0 +1,116 @@
+"""How well a threshold, or a whole feature space, tells memorising entries from legitimate ones.
+
+Distances are memorization distances s; memorising entries have the smaller ones. What does not exist
+(a comparison of two classes where one is empty, a spread of nothing) is None and never a number.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+
+from scorer.errors import Invalid
+from scorer.metrics.features import Vector
+
+Mask = NDArray[np.bool_]
+Labels = Sequence[bool | float | None] | NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Labelled entries against a threshold; *positive* means memorising, *predicted* means s < tau."""
+
+    true_positives: int
+    """memorising and caught"""
+    false_negatives: int
+    """memorising and missed"""
+    false_positives: int
+    """legitimate and wronged"""
+    true_negatives: int
+    """legitimate and cleared"""
+
+    @property
+    def errors(self) -> int:
+        """How many labelled entries the threshold gets wrong."""
+        return self.false_negatives + self.false_positives
+
+
+def distances_of(values: ArrayLike) -> Vector:
+    """Distances (n,) as float64; :class:`Invalid` (``bad-distances``) where not finite or below 0."""
+    distances = np.asarray(values, dtype=np.float64)
+    if distances.ndim != 1:
+        raise Invalid("bad-distances", f"Distances must be one list of numbers, not of shape {distances.shape}.")
+    wrong = np.flatnonzero(~(np.isfinite(distances) & (distances >= 0.0)))
+    if len(wrong):
+        raise Invalid(
+            "bad-distances",
+            f"{len(wrong)} distance(s) are negative or not finite, the first that of entry {wrong[0]}.",
+            rows=[int(row) for row in wrong],
+        )
+    return distances
+
+
+def classes_of(memorised: Labels, count: int) -> tuple[Mask, Mask]:
+    """(memorising, legitimate) masks (n,) from labels that are true, false, or None or nan for unlabelled.
+
+    Raises :class:`Invalid` (``bad-labels``) for another number of labels or another kind of label.
+    """
+    labels = np.array([np.nan if label is None else float(label) for label in memorised], dtype=np.float64)
+    if len(labels) != count:
+        raise Invalid("bad-labels", f"There are {len(labels)} labels for {count} distances.")
+    if not np.isin(labels[~np.isnan(labels)], (0.0, 1.0)).all():
+        raise Invalid("bad-labels", "A label must be true (memorising), false (legitimate) or nothing.")
+    return labels == 1.0, labels == 0.0
+
+
+def memorization_margin(distances: ArrayLike) -> float:
+    """d(M) = min over tau of the sum of (s - tau)^2, attained at the mean (Bai et al. 2021, section 2.2).
+
+    It is n times the variance: it grows with the number of entries and with the scale of the space and
+    does not look at labels, so compare networks by AUC and Cohen's d as well. Raises :class:`Invalid`
+    (``no-distances``) for an empty list.
+    """
+    values = distances_of(distances)
+    if not len(values):
+        raise Invalid("no-distances", "There are no entries, so there is no memorization margin.")
+    return float(np.square(values - values.mean()).sum())
+
+
+def relative_variance(distances: Vector) -> float | None:
+    """Squared coefficient of variation, var / mean^2: the spread d(M) without its scale and number.
+
+    None for fewer than two entries or where every distance is 0.
+    """
+    if len(distances) < 2 or not distances.any():
+        return None
+    return float(distances.var(ddof=1) / distances.mean() ** 2)
+
+
+def area_under_curve(memorising: Vector, legitimate: Vector) -> float | None:
+    """The probability that a memorising entry is closer than a legitimate one, ties half (ROC AUC)."""
+    if not len(memorising) or not len(legitimate):
+        return None
+    ranks = rankdata(np.concatenate((legitimate, memorising)))[: len(legitimate)]
+    wins = ranks.sum() - len(legitimate) * (len(legitimate) + 1) / 2
+    return float(wins / (len(memorising) * len(legitimate)))
+
+
+def cohens_d(memorising: Vector, legitimate: Vector) -> float | None:
+    """Difference of the class means over the root of the mean of the two class variances (n - 1).
+
+    The classes count alike, however many entries each has (Cohen 1988, eq. 2.3.2). None where a class
+    has fewer than two entries or neither varies.
+    """
+    if len(memorising) < 2 or len(legitimate) < 2:
+        return None
+    variance = (memorising.var(ddof=1) + legitimate.var(ddof=1)) / 2.0
+    return float((legitimate.mean() - memorising.mean()) / np.sqrt(variance)) if variance > 0.0 else None
+
+
+def confusion_of(memorising: Vector, legitimate: Vector, tau: float) -> Confusion:
+    """Count the labelled entries on either side of ``tau``."""
+    caught, wronged = int((memorising < tau).sum()), int((legitimate < tau).sum())
+    return Confusion(caught, len(memorising) - caught, wronged, len(legitimate) - wronged)

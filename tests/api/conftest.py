@@ -1,0 +1,94 @@
+"""The real application on a database, a Redis and a blob folder of its own."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from api.main import create_app
+from scorer import accounts
+from scorer.db.session import engine_of, sessions_of
+from scorer.queue import broker
+from scorer.settings import Settings
+from tests.factories import noise, spec, zipped
+from worker.bench import Bench
+from worker.pipeline import run_next
+
+API = "/api/v1"
+
+
+@dataclass
+class Service:
+    """A client, a worker's bench over the same parts, and everyone's tokens."""
+
+    http: TestClient
+    bench: Bench
+    tokens: dict[str, str]
+
+    def call(self, who: str | None, method: str, path: str, **options: Any) -> Any:
+        """A request by somebody (None: a visitor)."""
+        headers = dict(options.pop("headers", {}))
+        if who is not None:
+            headers["Authorization"] = f"Bearer {self.tokens[who]}"
+        return self.http.request(method, f"{API}{path}", headers=headers, **options)
+
+    def work(self) -> None:
+        """Do all work that is due, in the order in which one worker would."""
+        while any(run_next(self.bench, queue) for queue in ("prepare", "check", "score")):
+            pass
+
+    def submit(self, who: str, slug: str, content: bytes, **params: str) -> Any:
+        """Upload a zip."""
+        return self.call(who, "POST", f"/competitions/{slug}/submissions", content=content, params=params)
+
+    def competition(self, **changes: Any) -> str:
+        """An open competition with prepared references of 40 training, 12 held-out and 10 private-only images."""
+        body = spec(datetime.now(UTC), **changes).model_dump(mode="json")
+        slug: str = body["slug"]
+        assert self.call("organizer", "POST", "/competitions", json=body).status_code == 201
+        size = body["image_size"]
+        parts = {"train": noise(1, 40, size), "held_out": noise(2, 12, size), "private_extra": noise(3, 10, size)}
+        for role, images in parts.items():
+            answer = self.call("organizer", "PUT", f"/competitions/{slug}/references/{role}", content=zipped(images))
+            assert answer.status_code == 200, answer.text
+        for kind in ("public", "private"):
+            answer = self.call("organizer", "POST", f"/competitions/{slug}/tracks/{kind}/preparation")
+            assert answer.status_code == 202, answer.text
+        self.work()
+        return slug
+
+    def scored(self, who: str, slug: str, images: Any, **params: str) -> Any:
+        """An entry handed in and worked through; the submission as its owner sees it."""
+        answer = self.submit(who, slug, zipped(images), **params)
+        assert answer.status_code == 202, answer.text
+        self.work()
+        return self.call(who, "GET", f"/submissions/{answer.json()['id']}").json()
+
+
+@pytest.fixture
+def service(settings: Settings, tmp_path: Path) -> Iterator[Service]:
+    """The service, with an admin, an organizer, and the participants ada, bob and eve."""
+    engine = engine_of(settings)
+    sessions, now = sessions_of(engine), datetime.now(UTC) - timedelta(days=1)
+    tokens = {}
+    people = {
+        "admin": "admin",
+        "organizer": "organizer",
+        "ada": "participant",
+        "bob": "participant",
+        "eve": "participant",
+    }
+    with sessions.begin() as session:
+        for handle, role in people.items():
+            account = accounts.create_account(session, handle=handle, name=handle.title(), role=role, now=now)
+            tokens[handle] = f"secret-of-{handle}"
+            accounts.issue_token(session, account, tokens[handle], name="test", now=now)
+    app = broker(settings)
+    with TestClient(create_app(settings)) as http:
+        yield Service(http, Bench.open(settings, app), tokens)
+    app.close()
+    engine.dispose()

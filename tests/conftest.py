@@ -1,0 +1,73 @@
+"""Real PostgreSQL and Redis for every test that wants them; one start for the whole run."""
+
+import secrets
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, create_engine, make_url, text
+from sqlalchemy.orm import Session
+
+import migrations
+from deploy.standalone.ephemeral import Servers, ephemeral_servers
+from deploy.standalone.roles import APP
+from scorer.settings import Settings
+
+TEMPLATE = "template_kennel"
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    """PostgreSQL with every migration applied, and Redis."""
+    with ephemeral_servers() as running:
+        migrations.upgrade(running.postgres.owner_url, APP)
+        _as_admin(running, f"CREATE DATABASE {TEMPLATE} TEMPLATE kennel")
+        yield running
+
+
+def _as_admin(servers: Servers, statement: str) -> None:
+    engine = create_engine(servers.postgres.admin_url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(statement))
+    engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def engine(servers: Servers) -> Iterator[Engine]:
+    """The service's own role."""
+    engine = create_engine(servers.postgres.app_url, connect_args={"options": "-c timezone=utc"})
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def session(engine: Engine) -> Iterator[Session]:
+    """A transaction that is rolled back; a savepoint inside it behaves like a transaction of one's own."""
+    with engine.connect() as connection, connection.begin() as outer:
+        with Session(connection, join_transaction_mode="create_savepoint", expire_on_commit=False) as each:
+            yield each
+        outer.rollback()
+
+
+@pytest.fixture
+def settings(servers: Servers, tmp_path: Path) -> Iterator[Settings]:
+    """Settings of a service of one's own: a fresh database from the template, a Redis emptied, a blob folder."""
+    name = f"t_{secrets.token_hex(6)}"
+    _as_admin(servers, f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+    url = make_url(servers.postgres.app_url).set(database=name)
+    yield Settings(
+        database_url=url.render_as_string(hide_password=False),
+        redis_url=servers.redis.url,
+        blob_url=(tmp_path / "blobs").as_uri(),
+        scratch=tmp_path / "scratch",
+        lease_seconds=5,
+        sweep_seconds=1,
+    )
+    _as_admin(servers, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def now() -> datetime:
+    """A fixed moment."""
+    return datetime(2026, 3, 14, 12, 0, tzinfo=UTC)

@@ -1,0 +1,160 @@
+"""The score and the standings in SQL against their readable definitions."""
+
+import math
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.orm import Session
+
+from deploy.standalone.ephemeral import Servers
+from scorer import ranking
+from scorer.competitions import State
+from scorer.db import board
+from scorer.db.judging import scores_view
+from scorer.metrics.mifid import mifid
+from tests.factories import add_measurement, make_competition, make_scored, make_team, set_tau
+
+MOMENT = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
+TAU = 0.25
+
+
+@pytest.fixture
+def state(session: Session, now: datetime) -> State:
+    """A competition whose tracks have a threshold."""
+    made = make_competition(session, now)
+    for kind in ("public", "private"):
+        set_tau(session, made, kind, TAU, now)
+    return made
+
+
+def rows_of(session: Session, state: State, kind: str = "public") -> dict[str, float | None]:
+    """mifid by submission id, from the view that people with psql read."""
+    found = session.execute(
+        text("SELECT id, mifid FROM scores WHERE competition = :slug AND track = :kind"),
+        {"slug": state.competition.slug, "kind": kind},
+    )
+    return {row.id: row.mifid for row in found}
+
+
+@pytest.mark.parametrize("distance", [0.0, 5e-7, 1e-6, 0.1, TAU - 1e-15, TAU, TAU + 1e-15, 1.0])
+def test_sql_scores_are_the_formula_bit_for_bit(session: Session, state: State, now: datetime, distance: float) -> None:
+    entry = make_scored(session, state, make_team(session, state, now), fid=12.345, distance=distance, now=now)
+    expected = mifid(12.345, distance, TAU, state.tracks["public"].epsilon)
+    found = rows_of(session, state)[entry.id]
+    assert found is not None
+    assert found == expected or (math.isnan(found) and math.isnan(expected))
+
+
+def test_an_entry_of_mostly_copied_images_has_no_score(session: Session, state: State, now: datetime) -> None:
+    team = make_team(session, state, now)
+    half = make_scored(session, state, team, fid=10, distance=0.3, now=now, copied_share=0.5)
+    more = make_scored(session, state, team, fid=10, distance=0.3, now=now, copied_share=0.51)
+    found = rows_of(session, state)
+    assert found[half.id] == 10
+    assert math.isnan(found[more.id] or 0)
+
+
+def test_the_newest_measurement_and_the_newest_threshold_count(session: Session, state: State, now: datetime) -> None:
+    entry = make_scored(session, state, make_team(session, state, now), fid=10, distance=0.2, now=now)
+    assert rows_of(session, state)[entry.id] == mifid(10, 0.2, TAU)
+    add_measurement(session, state, entry, fid=11, distance=0.21, now=now)
+    assert rows_of(session, state)[entry.id] == mifid(11, 0.21, TAU)
+    set_tau(session, state, "public", 0.1, now)
+    assert rows_of(session, state)[entry.id] == 11
+
+
+def test_without_a_threshold_nothing_is_scored_and_nothing_ranks(session: Session, now: datetime) -> None:
+    bare = make_competition(session, now)
+    make_scored(session, bare, make_team(session, bare, now), fid=1, distance=0.5, now=now)
+    assert all(score is None or math.isnan(score) for score in rows_of(session, bare).values())
+    assert board.ranks(session, bare.tracks["public"].id, decimals=5) == []
+
+
+def test_a_benchmark_is_shown_unranked_and_never_penalised(session: Session, state: State, now: datetime) -> None:
+    honest, line = make_team(session, state, now), make_team(session, state, now)
+    line.benchmark = True
+    make_scored(session, state, honest, fid=20, distance=0.5, now=now)
+    make_scored(session, state, line, fid=3, distance=0.01, now=now)
+    ranked = board.ranks(session, state.tracks["public"].id, decimals=5)
+    assert [row.team for row in ranked] == [honest.name]
+    shown = board.benchmarks(session, state.tracks["public"].id, decimals=5)
+    assert [(row.team, row.score, row.penalised) for row in shown] == [(line.name, 3.0, False)]
+
+
+def test_copies_are_listed_apart_unless_the_team_has_an_honest_entry(
+    session: Session, state: State, now: datetime
+) -> None:
+    copier, both = make_team(session, state, now), make_team(session, state, now)
+    make_scored(session, state, copier, fid=0.1, distance=0.0, now=now)
+    make_scored(session, state, both, fid=0.1, distance=0.0, now=now)
+    make_scored(session, state, both, fid=30, distance=0.5, now=now)
+    track = state.tracks["public"].id
+    assert [row.team for row in board.copies(session, track)] == [copier.name]
+    assert [row.team for row in board.ranks(session, track, decimals=5)] == [both.name]
+
+
+def test_the_stored_view_is_the_view_in_code(servers: Servers) -> None:
+    """A migration made the view; if the formula changes, a new migration must make it anew."""
+    engine = create_engine(servers.postgres.owner_url)
+    with engine.connect() as connection:
+        stored = connection.scalar(text("SELECT pg_get_viewdef('scores'::regclass)"))
+        connection.execute(text(scores_view().replace("VIEW scores", "TEMPORARY VIEW fresh_scores")))
+        fresh = connection.scalar(text("SELECT pg_get_viewdef('fresh_scores'::regclass)"))
+    engine.dispose()
+    assert stored == fresh
+
+
+def test_history_cannot_be_rewritten_by_the_services_own_role(session: Session, state: State, now: datetime) -> None:
+    make_scored(session, state, make_team(session, state, now), fid=1, distance=0.5, now=now)
+    for statement in ("UPDATE measurements SET fid = 0", "DELETE FROM thresholds", "UPDATE labels SET label = 'ae'"):
+        with pytest.raises(ProgrammingError, match="permission denied"), session.begin_nested():
+            session.execute(text(statement))
+
+
+entries = st.lists(
+    st.tuples(
+        st.integers(0, 4),  # team
+        st.sampled_from([0.5, 1.0, 1.000004, 1.000006, 7.5, 100.0]),  # fid, with ties once rounded
+        st.sampled_from([0.0, 0.05, 0.2, TAU, 0.4]),  # distance: copies, penalised, on the edge, free
+        st.integers(0, 3),  # minute
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(entries)
+def test_the_board_is_the_readable_definition(session: Session, drawn: list[tuple[int, float, float, int]]) -> None:
+    with session.begin_nested() as savepoint:
+        made = make_competition(session, MOMENT)
+        set_tau(session, made, "public", TAU, MOMENT)
+        teams = [make_team(session, made, MOMENT) for _ in range(5)]
+        teams[4].benchmark = True
+        expected = []
+        for team, fid, distance, minute in drawn:
+            at = MOMENT + timedelta(minutes=minute)
+            made_entry = make_scored(session, made, teams[team], fid=fid, distance=distance, now=at)
+            benchmark = team == 4
+            score = mifid(fid, distance, 0.0 if benchmark else TAU)
+            expected.append(
+                ranking.Entry(
+                    ref=made_entry.ref,
+                    team=None if benchmark else teams[team].id,
+                    score=score,
+                    accepted_at=at,
+                    copy=math.isnan(score),
+                    benchmark=benchmark,
+                )
+            )
+        wanted = [
+            (line.rank, line.score, line.entry.ref)
+            for line in ranking.standings(expected, 5).placings
+            if line.rank is not None
+        ]
+        found = board.ranks(session, made.tracks["public"].id, decimals=5)
+        assert [(row.rank, row.score, row.ref) for row in found] == wanted
+        savepoint.rollback()

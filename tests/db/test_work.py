@@ -1,0 +1,165 @@
+"""The queue's rules: order, leases, attempts, the sweep."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy.orm import Session
+
+from scorer import submissions, work
+from scorer.archive import Copies
+from scorer.competitions import State
+from scorer.db import jobs
+from scorer.db.tables import Job, Submission, Team
+from scorer.submissions import Measured
+from tests.factories import make_competition, make_team
+
+LEASE = timedelta(seconds=30)
+MEASURED = Measured("1", 10.0, 0.5, 0.01, [], {}, "key", {})
+
+
+@pytest.fixture
+def state(session: Session, now: datetime) -> State:
+    return make_competition(session, now)
+
+
+def received(session: Session, state: State, team: Team, now: datetime, number: int) -> Submission:
+    """A submission waiting for its check, as ``accept`` leaves it."""
+    submission = Submission(
+        id=f"{team.id}-{number}",
+        competition_id=state.competition.id,
+        team_id=team.id,
+        account_id=state.competition.created_by,
+        file_name="a.zip",
+        bytes=1,
+        sha256="0" * 64,
+        note="",
+        blob_key="k",
+        status="received",
+        accepted_at=now,
+    )
+    session.add(submission)
+    session.flush()
+    work.add_job(session, "check", submission=submission, now=now)
+    session.flush()
+    return submission
+
+
+def queued(session: Session, state: State, team: Team, now: datetime, number: int) -> Submission:
+    """A submission that has passed its check."""
+    submission = received(session, state, team, now, number)
+    held = work.claim(session, "check", holder="h", worker="w", now=now, lease=LEASE)
+    assert held is not None
+    assert held.submission_ref == submission.ref
+    nothing = Copies(0, 0, 0.0, None, None)  # type: ignore[arg-type]
+    assert submissions.pass_check(session, held, nothing, pixels_sha256="0", now=now)
+    session.flush()
+    return submission
+
+
+def claim(session: Session, now: datetime, holder: str = "h", queue: str = "score") -> work.Claim | None:
+    """The next job."""
+    return work.claim(session, queue, holder=holder, worker="w", now=now, lease=LEASE)
+
+
+def status_of(session: Session, submission: Submission) -> str:
+    """What everyone sees."""
+    session.refresh(submission)
+    return submission.status
+
+
+def test_public_goes_before_private_and_no_team_waits_for_anothers_tenth(
+    session: Session, state: State, now: datetime
+) -> None:
+    busy, other = make_team(session, state, now), make_team(session, state, now)
+    first = [queued(session, state, busy, now, number) for number in range(3)]
+    late = queued(session, state, other, now, 0)
+    order = []
+    while (held := claim(session, now)) is not None:
+        order.append((held.submission_ref, held.public))
+    fair = [first[0].ref, late.ref, first[1].ref, first[2].ref]
+    assert order == [(ref, True) for ref in fair] + [(ref, False) for ref in fair]
+
+
+def test_what_is_shown_as_position_is_the_order_of_claims(session: Session, state: State, now: datetime) -> None:
+    teams = [make_team(session, state, now) for _ in range(3)]
+    for number in range(3):
+        for team in teams:
+            queued(session, state, team, now, number)
+    waiting = {job.id: job for each in session.query(Submission) for job in jobs.jobs_of(session, each.ref)}
+    shown = {
+        job.id: jobs.position_of(session, job)
+        for job in waiting.values()
+        if job.queue == "score" and job.state == "waiting"
+    }
+    claimed = []
+    while (held := claim(session, now)) is not None:
+        claimed.append(held.job_id)
+    assert claimed == sorted(shown, key=lambda job_id: shown[job_id])
+    assert sorted(shown.values()) == list(range(1, len(shown) + 1))
+
+
+def test_a_score_is_recorded_once_and_only_by_its_holder(session: Session, state: State, now: datetime) -> None:
+    submission = queued(session, state, make_team(session, state, now), now, 0)
+    first = claim(session, now, "first")
+    assert first is not None
+    assert status_of(session, submission) == "scoring"
+    later = now + LEASE + timedelta(seconds=1)
+    work.sweep(session, now=later, max_attempts=3, announced={})
+    assert status_of(session, submission) == "queued"
+    second = claim(session, later, "second")
+    assert second is not None
+    assert second.job_id == first.job_id
+    assert not submissions.record(session, first, MEASURED, now=later)
+    assert submissions.record(session, second, MEASURED, now=later)
+    assert not submissions.record(session, second, MEASURED, now=later)
+    assert status_of(session, submission) == "scored"
+
+
+def test_a_heartbeat_keeps_the_lease_and_tells_progress(session: Session, state: State, now: datetime) -> None:
+    queued(session, state, make_team(session, state, now), now, 0)
+    held = claim(session, now)
+    assert held is not None
+    later = now + LEASE - timedelta(seconds=1)
+    assert work.beat(session, held, stage="features", fraction=0.4, now=later, lease=LEASE)
+    work.sweep(session, now=now + LEASE + timedelta(seconds=1), max_attempts=3, announced={})
+    job = session.get_one(Job, held.job_id)
+    session.refresh(job)
+    assert (job.state, job.stage, job.fraction) == ("running", "features", 0.4)
+
+
+def test_a_poison_entry_ends_as_failed_and_costs_the_team_nothing(
+    session: Session, state: State, now: datetime
+) -> None:
+    submission = queued(session, state, make_team(session, state, now), now, 0)
+    moment = now
+    for _ in range(3):
+        moment += timedelta(minutes=10)
+        assert claim(session, moment) is not None
+        moment += LEASE + timedelta(seconds=1)
+        work.sweep(session, now=moment, max_attempts=3, announced={})
+    session.refresh(submission)
+    assert submission.status == "failed"
+    assert submission.reason == work.OUR_FAULT
+    assert claim(session, moment + timedelta(days=1)) is None, "the private track's job ended with it"
+
+
+def test_a_failing_private_track_leaves_the_public_score_alone(session: Session, state: State, now: datetime) -> None:
+    submission = queued(session, state, make_team(session, state, now), now, 0)
+    public = claim(session, now)
+    assert public is not None
+    assert submissions.record(session, public, MEASURED, now=now)
+    private = claim(session, now)
+    assert private is not None
+    assert not private.public
+    work.give_back(session, private, error="no", now=now, max_attempts=1)
+    assert status_of(session, submission) == "scored"
+    assert session.get_one(Job, private.job_id).state == "failed"
+
+
+def test_the_sweep_announces_exactly_what_has_no_message(session: Session, state: State, now: datetime) -> None:
+    team = make_team(session, state, now)
+    for number in range(3):
+        received(session, state, team, now, number)
+    done = work.sweep(session, now=now, max_attempts=3, announced={"check": 1})
+    assert done == {"expired": 0, "announced_check": 2}
+    assert work.sweep(session, now=now, max_attempts=3, announced={"check": 3}) == {"expired": 0}

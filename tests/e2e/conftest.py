@@ -1,0 +1,46 @@
+"""The whole service as real processes: web, broker, database, workers, beat."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+import shutil
+
+import pytest
+
+from deploy.client import Client
+from deploy.standalone import service
+from deploy.standalone.data import open_data_folder
+from deploy.standalone.log import Log
+from deploy.standalone.processes import Supervisor
+from scorer.settings import Settings
+
+
+@dataclass(frozen=True)
+class Live:
+    """A running service and its admin."""
+
+    url: str
+    admin: Client
+    log: Path
+    settings: Settings
+
+
+@pytest.fixture(scope="session")
+def live() -> Iterator[Live]:
+    """A service that lives as long as the test run."""
+    folder = Path(mkdtemp(prefix="kennel-e2e-"))
+    log_file = folder.with_suffix(".log")
+    try:
+        with (
+            log_file.open("w") as log,
+            open_data_folder(folder) as data,
+            Supervisor(Log(log), hold=[data.lock]) as supervisor,
+        ):
+            running = service.start(supervisor, data, durable=False)
+            assert running.new_admin_token is not None
+            with Client(running.url, running.new_admin_token) as admin:
+                yield Live(running.url, admin, log_file, running.settings)
+    finally:
+        shutil.rmtree(folder)
+        log_file.unlink()

@@ -1,0 +1,121 @@
+"""The main job through the running service, and what happens when its worker is killed."""
+
+import io
+import os
+import signal
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import psutil
+import pytest
+from sqlalchemy import text
+
+from deploy.admin import prepare
+from deploy.client import Client, Refused
+from scorer.db.session import engine_of
+from tests.e2e.conftest import Live
+from tests.factories import noise, spec, zipped
+
+PATIENCE = 90
+
+
+def until(found: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
+    """Wait until ``found`` answers something."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        if answer := found():
+            return answer
+        time.sleep(0.2)
+    raise AssertionError(f"waited {patience} s for {what}")
+
+
+def competition(live: Live, **changes: Any) -> str:
+    """A competition with prepared references."""
+    body = spec(datetime.now(UTC), **changes).model_dump(mode="json")
+    body["slug"] = f"e2e-{time.monotonic_ns()}"
+    live.admin.post("/competitions", body)
+    size = body["image_size"]
+    for role, seed in (("train", 1), ("held_out", 2), ("private_extra", 3)):
+        live.admin.attach_references(body["slug"], role, io.BytesIO(zipped(noise(seed, 40, size))))
+    prepare(live.admin, body["slug"], say=lambda _: None, every=0.2)
+    return str(body["slug"])
+
+
+def participant(live: Live, name: str) -> Client:
+    """Somebody who competes."""
+    handle = f"{name}-{time.monotonic_ns()}"
+    return Client(live.url, live.admin.post("/accounts", {"handle": handle, "name": handle})["token"])
+
+
+def submission(live: Live, entry: dict[str, Any]) -> Any:
+    """A submission as an organizer sees it."""
+    return live.admin.get(f"/submissions/{entry['id']}")
+
+
+def test_a_zip_goes_from_the_upload_to_both_boards(live: Live) -> None:
+    slug = competition(live)
+    with participant(live, "ada") as ada:
+        entry = ada.submit(slug, io.BytesIO(zipped(noise(10))), file_name="entry.zip")
+        assert entry["status"] in {"received", "checking"}
+        done = finished(live, entry)
+        assert [each["track"] for each in done["measurements"]] == ["public", "private"]
+        own = ada.get(f"/submissions/{entry['id']}")
+        assert [each["track"] for each in own["measurements"]] == ["public"]
+        assert [place["team"] for place in ada.get(f"/competitions/{slug}/leaderboard")["entries"]] == [entry["team"]]
+        with pytest.raises(Refused) as refused:
+            ada.get(f"/competitions/{slug}/leaderboard", track="private")
+        assert refused.value.status == 403
+
+
+def finished(live: Live, entry: dict[str, Any]) -> Any:
+    """The submission once both tracks are scored."""
+
+    def both() -> Any:
+        found = submission(live, entry)
+        return found if (found["status"], found["private_state"]) == ("scored", "done") else None
+
+    return until(both, "both scores")
+
+
+def measurement_rows(live: Live, ref: int) -> int:
+    """How many measurements the database holds of a submission."""
+    engine = engine_of(live.settings)
+    with engine.connect() as connection:
+        rows = connection.scalar(text("SELECT count(*) FROM measurements WHERE submission_ref = :ref"), {"ref": ref})
+    engine.dispose()
+    return int(rows or 0)
+
+
+def _scorers() -> list[psutil.Process]:
+    """The scoring worker's processes that belong to this test run, parents first."""
+    own = {process.pid for process in psutil.Process().children(recursive=True)}
+    found = [psutil.Process(pid) for pid in own]
+    return [each for each in found if any("score,prepare" in part for part in _command(each))]
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def test_a_killed_worker_yields_exactly_one_measurement_within_a_minute(live: Live) -> None:
+    """SIGKILL to parent and child in the middle of a score; the supervisor starts the worker again."""
+    slug = competition(live, image_count=1500)
+    with participant(live, "bob") as bob:
+        entry = bob.submit(slug, io.BytesIO(zipped(noise(11, 1500))), file_name="entry.zip")
+        until(lambda: submission(live, entry)["status"] == "scoring", "the score to begin")
+        victims = _scorers()
+        assert len(victims) >= 2, "a parent and its child"
+        for victim in victims:
+            os.kill(victim.pid, signal.SIGKILL)
+        killed = time.monotonic()
+        done = finished(live, entry)
+        took = time.monotonic() - killed
+        own_time = sum(sum(each["provenance"]["seconds"].values()) for each in done["measurements"])
+        assert measurement_rows(live, done["ref"]) == 2, "one a track"
+        assert took < 60 + own_time + 10
+    assert "starting it again" in live.log.read_text()

@@ -1,0 +1,163 @@
+"""Things for tests, made through the same functions as in the service wherever there is one."""
+
+import io
+import itertools
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from scorer import accounts, competitions, teams
+from scorer.archive import write_images
+from scorer.competitions import CompetitionSpec, State, TrackSpec
+from scorer.db.tables import Account, Job, Label, Measurement, Submission, Team, Threshold
+
+_count = itertools.count(1)
+
+
+def make_account(session: Session, now: datetime, role: str = "participant", handle: str | None = None) -> Account:
+    """A person."""
+    handle = handle or f"person-{next(_count)}"
+    return accounts.create_account(session, handle=handle, name="", role=role, now=now)
+
+
+def spec(now: datetime, **changes: Any) -> CompetitionSpec:
+    """A small open competition on the ``tiny`` extractor."""
+    fields: dict[str, Any] = {
+        "slug": f"competition-{next(_count)}",
+        "title": "A competition",
+        "image_count": 8,
+        "image_size": 16,
+        "opens_at": now - timedelta(days=10),
+        "closes_at": now + timedelta(days=10),
+        "daily_limit": None,
+        "pending_limit": 100,
+        "public": TrackSpec(extractor="tiny"),
+        "private": TrackSpec(extractor="tiny"),
+    }
+    return CompetitionSpec(**(fields | changes))
+
+
+def make_competition(session: Session, now: datetime, **changes: Any) -> State:
+    """A competition as it stands after its creation."""
+    author = make_account(session, now, "organizer")
+    wanted = spec(now, **changes)
+    competitions.create(session, wanted, author=author, now=now)
+    return competitions.state_of(session, wanted.slug, now)
+
+
+def make_team(session: Session, state: State, now: datetime) -> Team:
+    """A team of one."""
+    return teams.team_for(session, state.competition.id, make_account(session, now), now=now)
+
+
+def make_scored(
+    session: Session,
+    state: State,
+    team: Team,
+    *,
+    fid: float,
+    distance: float,
+    now: datetime,
+    kind: str = "public",
+    copied_share: float = 0.0,
+) -> Submission:
+    """A submission with a measurement on one track, as if a worker had made it."""
+    number = next(_count)
+    submission = Submission(
+        id=f"s{number}",
+        competition_id=state.competition.id,
+        team_id=team.id,
+        account_id=state.competition.created_by,
+        file_name="submission.zip",
+        bytes=1,
+        sha256=f"{number:064x}",
+        note="",
+        blob_key=f"submissions/{number}.zip",
+        status="scored",
+        accepted_at=now,
+        finished_at=now,
+        exact_copies=0,
+        mirrored_copies=0,
+        copied_share=copied_share,
+    )
+    session.add(submission)
+    session.flush()
+    add_measurement(session, state, submission, fid=fid, distance=distance, now=now, kind=kind)
+    return submission
+
+
+def add_measurement(
+    session: Session,
+    state: State,
+    submission: Submission,
+    *,
+    fid: float,
+    distance: float,
+    now: datetime,
+    kind: str = "public",
+) -> Measurement:
+    """One more measurement of a submission."""
+    track = state.tracks[kind]
+    job = Job(
+        queue="score",
+        submission_ref=submission.ref,
+        track_id=track.id,
+        team_id=submission.team_id,
+        state="done",
+        priority=int(kind == "private"),
+        turn=0,
+        due_at=now,
+        attempts=1,
+        created_at=now,
+        finished_at=now,
+    )
+    session.add(job)
+    session.flush()
+    measurement = Measurement(
+        job_id=job.id,
+        submission_ref=submission.ref,
+        track_id=track.id,
+        scorer_version="1",
+        fid=fid,
+        memorization_distance=distance,
+        distance_se=0.001,
+        closest_pairs=[],
+        histogram={},
+        artifact_key="",
+        provenance={},
+        created_at=now,
+    )
+    session.add(measurement)
+    session.flush()
+    return measurement
+
+
+def set_tau(session: Session, state: State, kind: str, tau: float, now: datetime) -> None:
+    """A threshold by hand."""
+    session.add(
+        Threshold(track_id=state.tracks[kind].id, tau=tau, method="manual", choice={}, reason="", created_at=now)
+    )
+    session.flush()
+
+
+def set_label(session: Session, submission: Submission, label: str, now: datetime) -> None:
+    """A decided label."""
+    session.add(
+        Label(submission_ref=submission.ref, label=label, note="", author_id=submission.account_id, created_at=now)
+    )
+    session.flush()
+
+
+def noise(seed: int, count: int = 8, size: int = 16) -> NDArray[np.uint8]:
+    """Images (count, size, size, 3) of uniform noise."""
+    return np.random.default_rng(seed).integers(0, 256, (count, size, size, 3), dtype=np.uint8)
+
+
+def zipped(images: NDArray[np.uint8]) -> bytes:
+    """A zip of PNGs."""
+    buffer = io.BytesIO()
+    write_images(images, buffer)
+    return buffer.getvalue()

@@ -1,0 +1,235 @@
+"""The data folder and ports: an operator's mistake is one clear sentence, and no permission is loosened."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.standalone.account import Account, account_for, barrier
+from deploy.standalone.data import default_data_folder, open_data_folder
+from deploy.standalone.part import launched
+from deploy.standalone.ports import free_port, require_port
+from deploy.standalone.wheels import Wheel
+from scorer.errors import Unavailable
+
+REPOSITORY = Path(__file__).parents[2]
+ROOT = os.geteuid() == 0
+as_root = pytest.mark.skipif(not ROOT, reason="needs root")
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that every account can reach, as the servers' must; pytest's own is closed to others."""
+    made = Path(tempfile.mkdtemp(prefix="kennel-test-"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+# --- the folder
+
+
+def test_a_new_folder_is_closed_to_others_except_for_the_servers_way_through(folder: Path) -> None:
+    with open_data_folder(folder / "deep" / "data") as data:
+        assert mode_of(data.path) == (0o711 if ROOT else 0o700)
+        data.secret("one")
+        assert mode_of(data.path / "secrets.json") == 0o600
+    assert mode_of(folder) == 0o755
+
+
+def test_secrets_are_random_and_stay(folder: Path) -> None:
+    with open_data_folder(folder / "data") as data:
+        assert not data.has_secret("one")
+        one, two = data.secret("one"), data.secret("two")
+        assert len({one, two, data.secret("one")}) == 2
+        assert re.fullmatch(r"[\w-]{43}", one)
+    with open_data_folder(folder / "data") as data:
+        assert (data.secret("one"), data.secret("two")) == (one, two)
+
+
+def test_secrets_that_cannot_be_read_are_not_made_anew(folder: Path) -> None:
+    with open_data_folder(folder / "data") as data:
+        (data.path / "secrets.json").write_text("{")
+        with pytest.raises(Unavailable, match=r"cannot read .*/secrets.json"):
+            data.secret("one")
+
+
+def test_one_kennel_per_folder(folder: Path) -> None:
+    expected = rf"^Another Kennel \(process {os.getpid()}\) is running on"
+    with open_data_folder(folder / "data"), pytest.raises(Unavailable, match=expected):
+        open_data_folder(folder / "data")
+    open_data_folder(folder / "data").close()
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(folder: Path) -> None:
+    (folder / "thesis.txt").write_text("mine")
+    with pytest.raises(Unavailable, match="was not made by Kennel"):
+        open_data_folder(folder)
+    assert mode_of(folder) == 0o755
+    assert [entry.name for entry in folder.iterdir()] == ["thesis.txt"]
+
+
+def test_a_file_in_the_place_of_the_folder(folder: Path) -> None:
+    (folder / "data").write_text("")
+    with pytest.raises(Unavailable, match=r"cannot write to the folder .*/data \(File exists\)"):
+        open_data_folder(folder / "data")
+
+
+OPEN_AS = """
+import os, sys
+from pathlib import Path
+from deploy.standalone.data import open_data_folder
+from scorer.errors import Unavailable
+uid = int(sys.argv[2])
+if os.geteuid() == 0:  # only now: the account may be unable to reach this interpreter
+    os.setgroups([]); os.setgid(uid); os.setuid(uid)
+try:
+    open_data_folder(Path(sys.argv[1]), patience=0.2)
+except Unavailable as error:
+    print(error.message)
+"""
+
+
+def opened_as_ordinary_user(path: Path) -> str:
+    """What ``open_data_folder(path)`` says to an ordinary user."""
+    command = [sys.executable, "-c", OPEN_AS, str(path), "65534" if ROOT else str(os.geteuid())]
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+
+
+def test_an_unwritable_folder_is_one_sentence(folder: Path) -> None:
+    folder.chmod(0o555)
+    for path in (folder, folder / "new"):
+        said = opened_as_ordinary_user(path)
+        assert said == (f"Kennel cannot write to the folder {path} (Permission denied): name another with --data.\n")
+
+
+@as_root
+def test_a_folder_that_the_servers_cannot_reach_is_named_and_not_opened_up(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    tmp_path.parent.parent.chmod(0o700)  # pytest makes it so; said here because the sentence names the first
+    path = closed / "data"
+    with pytest.raises(Unavailable) as caught:
+        open_data_folder(path)
+    first = barrier(path, account())
+    assert first is not None
+    assert first in path.parents
+    assert caught.value.slug == "data-folder-unreachable"
+    assert f"but {first} (mode 0700) keeps that account out of {path}" in caught.value.message
+    assert mode_of(closed) == mode_of(first) == 0o700
+
+
+def account() -> Account:
+    found = account_for(Path("/nonexistent"))
+    assert found is not None
+    return found
+
+
+@as_root
+def test_existing_data_keeps_its_account(folder: Path) -> None:
+    assert account().uid != 0
+    os.chown(folder, 12345, 12346)
+    assert account_for(folder) == Account("12345", 12345, 12346)
+
+
+@as_root
+def test_programs_that_the_account_cannot_reach_are_copied_once(folder: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    (site / "tree" / "bin").mkdir(parents=True, mode=0o700)
+    program = site / "tree" / "bin" / "hello"
+    program.write_text("#!/bin/sh\ncat $0.txt; id -u\n")
+    program.chmod(0o700)
+    (site / "tree" / "bin" / "hello.txt").write_text("hello\n")
+    (site / "tree" / "bin" / "hello.txt").chmod(0o600)
+    wheel = Wheel("server", "1.0", site, ("tree",))
+    assert wheel.home(folder / "runtime", None) == site
+    home = wheel.home(folder / "runtime", account())
+    assert home == folder / "runtime" / "server-1.0"
+    command = launched([home / "tree" / "bin" / "hello"], signal.SIGKILL, account())
+    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/").stdout
+    assert said == f"hello\n{account().uid}\n"
+    (home / "mark").write_text("")
+    assert (wheel.home(folder / "runtime", account()) / "mark").exists()
+    assert wheel.home(folder / "elsewhere", account()) != site
+    assert Wheel("copy", "1.0", home, ("tree",)).home(folder / "runtime", account()) == home
+
+
+def test_the_default_folder_is_where_the_servers_can_go() -> None:
+    default = default_data_folder()
+    assert default == Path("/var/lib/kennel") if ROOT else default.is_relative_to(Path.home())
+
+
+# --- what an earlier run left
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from deploy.standalone.data import open_data_folder
+from deploy.standalone.log import Log
+from deploy.standalone.part import Child
+from deploy.standalone.processes import Supervisor
+with open_data_folder(Path(sys.argv[1])) as data, Supervisor(Log(None), hold=[data.lock]) as supervisor:
+    script = "trap 'sleep 0.5; exit' TERM; while :; do sleep 0.01; done"
+    supervisor.start(Child("slow", ["/bin/sh", "-c", script]))
+    print("up", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_start_waits_for_the_parts_of_a_killed_one(folder: Path) -> None:
+    path = folder / "data"
+    command = [sys.executable, "-c", HOLDER, str(path)]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "up\n"
+        with pytest.raises(Unavailable, match=rf"process {holder.pid}"):
+            open_data_folder(path)
+        holder.kill()
+    with pytest.raises(Unavailable, match="Another Kennel"):
+        open_data_folder(path, patience=0.0)
+    open_data_folder(path).close()
+
+
+# --- ports
+
+
+def test_a_free_port_can_be_had() -> None:
+    require_port(free_port())
+
+
+def test_a_taken_port_is_one_sentence_with_the_process_that_has_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(Unavailable) as caught:
+            require_port(port)
+    assert re.fullmatch(
+        rf"Port {port} is taken by \S+ \(process {os.getpid()}\): stop that, or choose another port\.",
+        caught.value.message,
+    )
+    require_port(port)
+
+
+def test_an_address_that_is_not_ours_is_one_sentence() -> None:
+    with pytest.raises(Unavailable, match=r"cannot listen on port \d+ of 192.0.2.1"):
+        require_port(free_port(), "192.0.2.1")
+
+
+def test_secrets_file_holds_what_was_asked_for_and_nothing_else(folder: Path) -> None:
+    with open_data_folder(folder / "data") as data:
+        one = data.secret("one")
+        assert json.loads((data.path / "secrets.json").read_text()) == {"one": one}
+        assert sorted(entry.name for entry in data.path.iterdir()) == ["lock", "secrets.json"]

@@ -1,0 +1,389 @@
+"""The embedded PostgreSQL and Redis: safe by construction, and they go on however they stopped."""
+
+import contextlib
+import io
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import psycopg2
+import pytest
+import redis
+
+from deploy.standalone.account import Account, account_for, barrier
+from deploy.standalone.data import DataFolder, open_data_folder
+from deploy.standalone.ephemeral import Servers, ephemeral_servers
+from deploy.standalone.log import Log
+from deploy.standalone.part import Child
+from deploy.standalone.ports import free_port
+from deploy.standalone.postgres import Postgres
+from deploy.standalone.processes import Supervisor
+from deploy.standalone.redis import Redis
+from deploy.standalone.roles import APP, OWNER
+from scorer.errors import Unavailable
+
+REPOSITORY = Path(__file__).parents[2]
+ROOT = os.geteuid() == 0
+as_root = pytest.mark.skipif(not ROOT, reason="needs root")
+
+
+def ask(url: str, *statements: str) -> list[tuple[object, ...]]:
+    """Run the statements in one transaction; the rows of the last."""
+    with closing(psycopg2.connect(url.replace("+psycopg2", ""))) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+        connection.commit()
+        return cursor.fetchall() if cursor.description else []
+
+
+def working_in(folder: Path, name: str) -> list[psutil.Process]:
+    """The processes ``name`` whose working directory is ``folder``: a server and its own processes."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):  # ended meanwhile, or a stranger's
+            zombie = process.status() == psutil.STATUS_ZOMBIE
+            if process.name() == name and not zombie and process.cwd() == str(folder):
+                found.append(process)
+    return found
+
+
+def server_in(folder: Path, name: str) -> psutil.Process:
+    """The server itself: of those processes, the one that we started."""
+    return next(process for process in working_in(folder, name) if process.ppid() == os.getpid())
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    with ephemeral_servers() as running:
+        yield running
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """An empty folder that the servers' account can reach."""
+    made = Path(tempfile.mkdtemp(prefix="kennel-test-"))
+    made.chmod(0o711)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder that was started and stopped once; to be copied."""
+    made = Path(tempfile.mkdtemp(prefix="kennel-test-"))
+    with running_postgres(made) as (postgres, _):
+        ask(postgres.owner_url, "CREATE TABLE kept AS SELECT 1 AS x")
+    kept = tmp_path_factory.mktemp("stopped") / "data"
+    shutil.move(made, kept)
+    return kept
+
+
+@pytest.fixture
+def used(stopped: Path, folder: Path) -> Path:
+    """Such a folder, to go on with: ``kept`` is a table of the owner's."""
+    subprocess.run(["cp", "--archive", f"{stopped}/.", str(folder)], check=True)
+    return folder
+
+
+@contextmanager
+def running_postgres(folder: Path, log: Log | None = None) -> Iterator[tuple[Postgres, Supervisor]]:
+    with open_data_folder(folder) as data, Supervisor(log or Log(None), hold=[data.lock]) as supervisor:
+        postgres = Postgres(data, durable=False)
+        postgres.start(supervisor)
+        yield postgres, supervisor
+
+
+# --- safe by construction
+
+
+def test_the_service_can_work_with_rows_and_nothing_else(servers: Servers) -> None:
+    postgres = servers.postgres
+    ask(postgres.owner_url, "CREATE TABLE rows (x text)", f"GRANT SELECT, INSERT ON rows TO {APP}")
+    assert ask(postgres.app_url, "INSERT INTO rows VALUES ('é')", "SELECT upper(x) FROM rows") == [("É",)]
+    for forbidden in ("CREATE TABLE mine (x int)", "DROP TABLE rows", "SELECT pg_read_file('PG_VERSION')"):
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            ask(postgres.app_url, forbidden)
+    for url in (postgres.app_url, postgres.owner_url):
+        with closing(psycopg2.connect(url.replace("+psycopg2", ""))) as connection:
+            connection.autocommit = True
+            with connection.cursor() as cursor, pytest.raises(psycopg2.errors.InsufficientPrivilege):
+                cursor.execute("CREATE DATABASE another")
+    rights = "rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls"
+    query = f"SELECT rolname, {rights} FROM pg_roles WHERE rolname LIKE 'kennel%' ORDER BY 1"
+    assert ask(postgres.admin_url, query) == [("kennel_admin", True), (APP, False), (OWNER, False)]
+
+
+def test_the_database_is_the_owners_and_in_unicode_with_checksums(servers: Servers) -> None:
+    query = "SELECT pg_get_userbyid(datdba), pg_encoding_to_char(encoding) FROM pg_database WHERE datname = %s"
+    assert ask(servers.postgres.admin_url, query.replace("%s", "'kennel'")) == [(OWNER, "UTF8")]
+    assert ask(servers.postgres.admin_url, "SHOW data_checksums") == [("on",)]
+    assert ask(servers.postgres.admin_url, "SHOW timezone") == [("UTC",)]
+
+
+def test_nobody_comes_in_without_a_password_or_from_elsewhere(servers: Servers) -> None:
+    wrong = servers.postgres.url(APP).replace(servers.postgres.url(APP).split(":")[2].split("@")[0], "guess")
+    with pytest.raises(psycopg2.OperationalError, match="password authentication failed"):
+        ask(wrong)
+    with redis.Redis(port=servers.redis.port) as stranger, pytest.raises(redis.AuthenticationError):
+        stranger.ping()
+    for port in (servers.postgres.port, servers.redis.port):
+        with pytest.raises(ConnectionRefusedError):  # another address of this machine
+            socket.create_connection(("127.0.0.2", port), timeout=5)
+
+
+def test_passwords_are_on_no_command_line_and_servers_are_not_root(servers: Servers) -> None:
+    data = servers.postgres._data
+    secrets = [data.secret(name) for name in ("kennel_admin", OWNER, APP, "redis")]
+    for name in ("postgres", "redis"):
+        folder = data.path / name
+        process = server_in(folder, "redis-server" if name == "redis" else name)
+        command = " ".join(process.cmdline()) + str(process.environ() if name == "redis" else "")
+        assert not any(secret in command for secret in secrets)
+        assert process.uids().effective == folder.stat().st_uid
+        assert (process.uids().effective == 0) is False
+        assert folder.stat().st_mode & 0o077 == 0
+    assert (data.path / "redis.conf").stat().st_mode & 0o777 == 0o600
+    assert not (data.path / "postgres.password").exists()
+
+
+def test_a_clients_data_is_not_logged(used: Path) -> None:
+    out = io.StringIO()
+    with running_postgres(used, Log(out)) as (postgres, _):
+        ask(postgres.owner_url, "CREATE TABLE people (email text UNIQUE)")
+        with pytest.raises(psycopg2.errors.UniqueViolation):
+            ask(postgres.owner_url, "INSERT INTO people VALUES ('ada@example.org'), ('ada@example.org')")
+        with pytest.raises(psycopg2.errors.InvalidTextRepresentation):
+            ask(postgres.owner_url, "SELECT 'ada@example.org'::integer")
+    assert "ready to accept connections" in out.getvalue()
+    assert "example.org" not in out.getvalue()
+
+
+def test_redis_refuses_to_forget_and_answers_at_its_url(servers: Servers) -> None:
+    with redis.Redis.from_url(servers.redis.url) as client:
+        assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+
+
+# --- going on
+
+
+def test_a_second_start_goes_on_where_the_first_stopped(folder: Path) -> None:
+    urls = []
+    for first in (True, False):
+        with open_data_folder(folder) as data, Supervisor(Log(None), hold=[data.lock]) as supervisor:
+            queue, postgres = Redis(data), Postgres(data, durable=False)
+            queue.start(supervisor)
+            postgres.start(supervisor)
+            urls.append(postgres.url(APP).partition("@")[0])
+            with redis.Redis.from_url(queue.url) as client:
+                if first:
+                    client.rpush("queue", "message")
+                    ask(postgres.owner_url, "CREATE TABLE kept AS SELECT 1 AS x")
+                else:
+                    assert client.lrange("queue", 0, -1) == [b"message"]
+                    assert ask(postgres.owner_url, "SELECT x FROM kept") == [(1,)]
+    assert urls[0] == urls[1]
+
+
+RUN = """
+import os, sys, time
+from pathlib import Path
+from deploy.standalone.data import open_data_folder
+from deploy.standalone.log import Log
+from deploy.standalone.postgres import Postgres
+from deploy.standalone.processes import Supervisor
+from deploy.standalone.redis import Redis
+data = open_data_folder(Path(sys.argv[1]))
+with data, Supervisor(Log(None), signals=True, hold=[data.lock]) as supervisor:
+    postgres, queue = Postgres(data, durable=False), Redis(data)
+    postgres.start(supervisor)
+    queue.start(supervisor)
+    print(postgres.owner_url, flush=True)
+    sys.exit(supervisor.run())
+"""
+
+
+def test_a_start_after_the_runner_was_killed_goes_on(used: Path) -> None:
+    command = [sys.executable, "-c", RUN, str(used)]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as runner:
+        assert runner.stdout is not None
+        ask(runner.stdout.readline().strip(), "UPDATE kept SET x = 2")
+        runner.kill()
+    with running_postgres(used) as (postgres, _):
+        assert ask(postgres.owner_url, "SELECT x FROM kept") == [(2,)]
+
+
+def test_a_start_after_postgres_was_killed_goes_on_though_its_number_is_in_use(used: Path) -> None:
+    with running_postgres(used) as (postgres, supervisor):
+        careful = "SET LOCAL synchronous_commit = on"  # which the servers of tests are not
+        ask(postgres.owner_url, careful, "UPDATE kept SET x = 2")
+        server_in(used / "postgres", "postgres").kill()
+        assert supervisor.run() == 1
+        assert supervisor.failure == "postgres was ended by SIGKILL, and Kennel cannot go on without it."
+    lock_file = used / "postgres" / "postmaster.pid"
+    lines = lock_file.read_text().splitlines(keepends=True)
+    with Supervisor(Log(None)) as others:  # a process of the same account gets the number of the old server
+        number = used / "number"
+        number.touch()
+        number.chmod(0o666)
+        script = f"echo $$ > {number}; exec sleep 60"
+        user = account_for(used / "postgres")
+        others.start(Child("other", ["/bin/sh", "-c", script], user=user, ready=lambda: bool(number.read_text())))
+        lock_file.write_text("".join([number.read_text(), *lines[1:]]))
+        with running_postgres(used) as (postgres, _):
+            assert ask(postgres.owner_url, "SELECT x FROM kept") == [(2,)]
+
+
+def test_what_survived_of_an_earlier_postgres_is_ended(used: Path) -> None:
+    with (
+        open_data_folder(used) as data,
+        Supervisor(Log(None)) as earlier,
+        Supervisor(Log(None)) as later,
+    ):
+        survivor, postgres = Postgres(data, durable=False), Postgres(data, durable=False)
+        survivor.start(earlier)
+        with closing(psycopg2.connect(survivor.owner_url.replace("+psycopg2", ""))):
+            before = working_in(used / "postgres", "postgres")
+            postgres.start(later)
+        assert len(before) > 1
+        assert not any(process.is_running() for process in before)
+        assert ask(postgres.owner_url, "SELECT x FROM kept") == [(1,)]
+
+
+def test_a_first_start_that_was_cut_short_is_begun_again(folder: Path) -> None:
+    open_data_folder(folder).close()
+    (folder / "postgres.new").mkdir()
+    (folder / "postgres.new" / "PG_VERSION").write_text("18")
+    (folder / "postgres.password").write_text("old")
+    with running_postgres(folder) as (postgres, _):
+        assert ask(postgres.owner_url, "SELECT 1") == [(1,)]
+    assert not (folder / "postgres.new").exists()
+
+
+# --- one clear sentence
+
+
+@pytest.fixture
+def data(folder: Path) -> Iterator[DataFolder]:
+    with open_data_folder(folder) as opened:
+        (folder / "postgres").mkdir()
+        (folder / "postgres" / "PG_VERSION").write_text("18\n")
+        yield opened
+
+
+def test_data_of_another_major_version(data: DataFolder) -> None:
+    (data.path / "postgres" / "PG_VERSION").write_text("17\n")
+    with (
+        Supervisor(Log(None)) as supervisor,
+        pytest.raises(Unavailable, match=r"was written by PostgreSQL 17, and this Kennel brings PostgreSQL 18"),
+    ):
+        Postgres(data).start(supervisor)
+
+
+def test_a_database_without_its_secrets(data: DataFolder) -> None:
+    with (
+        Supervisor(Log(None)) as supervisor,
+        pytest.raises(Unavailable, match=r"secrets.json does not have the password of the database"),
+    ):
+        Postgres(data).start(supervisor)
+    assert not (data.path / "secrets.json").exists()
+
+
+def test_a_database_with_anothers_secrets(used: Path) -> None:
+    (used / "secrets.json").write_text('{"kennel_admin": "another"}')
+    with pytest.raises(Unavailable, match="not the one of this folder's database"), running_postgres(used):
+        pass
+
+
+def test_a_damaged_database_is_told_in_the_servers_own_words(used: Path) -> None:
+    (used / "postgres" / "global" / "pg_control").unlink()
+    expected = r"^postgres ended with status \d before it was ready"
+    with pytest.raises(Unavailable, match=expected) as caught, running_postgres(used):
+        pass
+    assert "pg_control" in "".join(caught.value.faults)
+
+
+@pytest.mark.parametrize("server", [Postgres, Redis])
+def test_a_given_port_is_used_and_a_taken_one_is_told(servers: Servers, folder: Path, server: type) -> None:
+    with open_data_folder(folder) as data, Supervisor(Log(None)) as supervisor:
+        with pytest.raises(Unavailable, match=rf"^Port {servers.redis.port} is taken by redis-server \(process"):
+            server(data, port=servers.redis.port, durable=False).start(supervisor)
+        wanted = free_port()
+        one = server(data, port=wanted, durable=False)
+        one.start(supervisor)
+        assert one.port == wanted
+
+
+# --- who runs it
+
+
+@as_root
+def test_a_virtual_environment_closed_to_others_is_no_obstacle(folder: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    with open_data_folder(folder) as data, Supervisor(Log(None)) as supervisor:
+        for server in (Redis(data, durable=False), Postgres(data, durable=False)):
+            closed = tmp_path / "site"
+            for tree in server._wheel.trees:
+                shutil.copytree(server._wheel.site / tree, closed / tree)
+            server._wheel = replace(server._wheel, site=closed)
+            server.start(supervisor)
+            copies = folder / "runtime" / f"{server._wheel.name}-{server._wheel.version}"
+            program = Path(server_process_of(supervisor).exe())
+            assert program.is_relative_to(copies)
+
+
+def server_process_of(supervisor: Supervisor) -> psutil.Process:
+    running = supervisor._parts[-1].running
+    assert running is not None
+    return psutil.Process(running.pid)
+
+
+BECOME = """
+import os, sys
+from deploy.standalone.ephemeral import ephemeral_servers
+with ephemeral_servers():  # imports all that is ever needed, while root can still reach this interpreter
+    pass
+uid, sys.executable = int(sys.argv[2]), sys.argv[3]
+os.setgroups([]); os.setgid(uid); os.setuid(uid)
+"""
+
+
+@as_root
+def test_everything_works_for_an_ordinary_user_too(folder: Path) -> None:
+    nobody = Account("nobody", 65534, 65534)
+    # What starts the parts needs no more than a Python, of any version; ours may be below /root.
+    candidates = (sys.executable, *map(str, Path("/usr/local/bin").glob("python3")), "/usr/bin/python3")
+    reachable = [path for path in candidates if Path(path).exists() and barrier(Path(path), nobody) is None]
+    if not reachable or barrier(REPOSITORY, nobody) is not None:
+        pytest.skip("an ordinary user of this machine can reach no Python, or not this repository")
+    os.chown(folder, nobody.uid, nobody.gid)
+    command = [sys.executable, "-c", BECOME + RUN, str(folder / "data"), str(nobody.uid), reachable[0]]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as runner:
+        assert runner.stdout is not None
+        url = runner.stdout.readline().strip()
+        assert ask(url, "SELECT 1") == [(1,)]
+        users = {process.uids().real for process in psutil.Process(runner.pid).children(recursive=True)}
+        runner.send_signal(signal.SIGINT)
+        assert runner.wait(timeout=20) == 0
+    assert users == {nobody.uid}
+    assert (folder / "data").stat().st_mode & 0o777 == 0o700
+
+
+def test_ephemeral_servers_are_quick_and_leave_nothing() -> None:
+    begun = time.monotonic()
+    with ephemeral_servers() as running:
+        took = time.monotonic() - begun
+        folder = running.postgres._data.path
+        assert ask(running.postgres.admin_url, "SELECT 1") == [(1,)]
+    assert took < 10.0  # about 0.7 s on an idle machine
+    assert not folder.exists()
+    assert working_in(folder / "postgres", "postgres") == []

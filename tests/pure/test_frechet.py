@@ -1,0 +1,335 @@
+"""The Fréchet distance against closed forms, independent computations and its own symmetries."""
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from scorer.errors import Invalid
+from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of, with_factor
+from tests.pure.oracles import frechet_by_eigenvalues, frechet_from_rows
+
+Matrix = NDArray[np.float64]
+
+
+def rows(seed: int, count: int, dimension: int, *, decay: float = 0.5) -> Matrix:
+    """Correlated features whose variances fall off as a power of the axis."""
+    random = np.random.default_rng(seed)
+    axes = np.linalg.qr(random.standard_normal((dimension, dimension)))[0]
+    scale = np.arange(1, dimension + 1.0) ** -decay
+    return np.asarray(random.standard_normal((count, dimension)) * scale @ axes + random.standard_normal(dimension))
+
+
+def positive_definite(random: np.random.Generator, eigenvalues: Matrix) -> Matrix:
+    axes = np.linalg.qr(random.standard_normal((len(eigenvalues), len(eigenvalues))))[0]
+    matrix = (axes * eigenvalues) @ axes.T
+    return np.asarray((matrix + matrix.T) / 2)
+
+
+def close(found: float, expected: float, *given: Statistics | Matrix) -> bool:
+    """Within the promised 1e-9 of tr S_g + tr S_r."""
+    spread = sum(
+        float(np.trace(part.covariance)) if isinstance(part, Statistics) else float(part.var(axis=0, ddof=1).sum())
+        for part in given
+    )
+    return abs(found - expected) <= 1e-9 * spread
+
+
+def fid(generated: NDArray[Any], reference: NDArray[Any]) -> float:
+    return frechet_distance(statistics_of(generated), statistics_of(reference))
+
+
+# Closed forms
+
+
+@pytest.mark.parametrize("decay", [0.0, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("dimension", [24, 200])
+def test_a_linear_map_has_a_closed_form(dimension: int, decay: float) -> None:
+    """X ~ (0, S), Y = T X with T positive definite: FID = tr (I - T) S (I - T), whatever the spectrum."""
+    random = np.random.default_rng(3)
+    covariance = positive_definite(random, np.arange(1, dimension + 1.0) ** -decay)
+    transform = positive_definite(random, random.uniform(0.5, 1.5, dimension))
+    mapped = transform @ covariance @ transform
+    zero, rest = np.zeros(dimension), np.eye(dimension) - transform
+    a, b = Statistics(zero, (mapped + mapped.T) / 2, 1000), Statistics(zero, covariance, 1000)
+    expected = float(np.trace(rest @ covariance @ rest))
+    assert close(frechet_distance(a, b), expected, a, b)
+    assert close(frechet_distance(b, with_factor(a)), expected, a, b)
+
+
+def test_scaling_has_a_closed_form() -> None:
+    features = rows(0, 300, 20)
+    centred = features - features.mean(axis=0)
+    expected = 0.25 * float(np.trace(statistics_of(centred).covariance))
+    assert fid(1.5 * centred, centred) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_shift_of_the_mean_counts_squared() -> None:
+    """Equal covariances in 2048 dimensions, every mean off by one: exactly 2048."""
+    identity = np.eye(2048)
+    a, b = Statistics(np.ones(2048), identity, 10_000), Statistics(np.zeros(2048), identity, 10_000)
+    assert frechet_distance(a, b) == 2048.0
+
+
+def test_commuting_covariances_have_a_closed_form() -> None:
+    random = np.random.default_rng(1)
+    own, other = random.uniform(0.1, 3.0, 50), random.uniform(0.1, 3.0, 50)
+    axes = np.linalg.qr(random.standard_normal((50, 50)))[0]
+    a = Statistics(np.zeros(50), (axes * own) @ axes.T, 100)
+    b = Statistics(np.zeros(50), (axes * other) @ axes.T, 100)
+    assert close(frechet_distance(a, b), float(np.square(np.sqrt(own) - np.sqrt(other)).sum()), a, b)
+
+
+def test_one_dimension() -> None:
+    generated, reference = np.array([[0.0], [2.0], [4.0]]), np.array([[1.0], [2.0], [3.0]])
+    assert fid(generated, reference) == pytest.approx((2.0 - 1.0) ** 2, rel=1e-14)
+
+
+def test_the_golden_value() -> None:
+    random = np.random.default_rng(0)
+    training = abs(random.standard_normal((300, 32)))
+    random.standard_normal((250, 32))
+    generated = abs(random.standard_normal((200, 32))) * 1.05
+    assert fid(generated, training) == pytest.approx(1.016547922333256, rel=1e-12)
+
+
+# Statistics
+
+
+def test_the_statistics_are_numpys() -> None:
+    features = rows(1, 500, 12)
+    found = statistics_of(features)
+    np.testing.assert_allclose(found.mean, features.mean(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(found.covariance, np.cov(features, rowvar=False), rtol=1e-12)
+    assert found.count == 500
+
+
+def test_float32_features_get_float64_statistics() -> None:
+    features = (rows(2, 4000, 8) + 1000.0).astype(np.float32)
+    found = statistics_of(features)
+    exact = statistics_of(features.astype(np.float64))
+    assert found.mean.dtype == found.covariance.dtype == np.dtype(np.float64)
+    np.testing.assert_array_equal(found.mean, exact.mean)
+    np.testing.assert_array_equal(found.covariance, exact.covariance)
+
+
+def test_statistics_leave_the_features_as_they_were() -> None:
+    features = rows(3, 50, 8)
+    kept = features.copy()
+    statistics_of(features)
+    np.testing.assert_array_equal(features, kept)
+
+
+@pytest.mark.parametrize("count", [2, 30, 31, 500])
+@pytest.mark.parametrize("kind", ["plain", "equal rows", "constant feature"])
+def test_the_factor_is_a_factor(count: int, kind: str) -> None:
+    features = rows(4, count, 30)
+    if kind == "equal rows":
+        features[: count // 2] = features[0]
+    if kind == "constant feature":
+        features[:, 7] = 3.0
+    found = statistics_of(features)
+    assert found.factor is not None
+    scale = np.abs(found.covariance).max()
+    np.testing.assert_allclose(found.factor @ found.factor.T, found.covariance, atol=1e-14 * scale)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 10, 30])
+def test_with_factor_finds_one_of_any_rank(rank: int) -> None:
+    random = np.random.default_rng(5)
+    covariance = positive_definite(random, np.where(np.arange(30) < rank, 1.0, 0.0))
+    found = with_factor(Statistics(np.zeros(30), covariance, 100))
+    assert found.factor is not None
+    assert found.factor.shape == (30, rank)
+    np.testing.assert_allclose(found.factor @ found.factor.T, covariance, atol=1e-13)
+    assert with_factor(found) is found
+
+
+# Rank-deficient sets
+
+
+@pytest.mark.parametrize(("own", "other"), [(20, 300), (300, 20), (20, 30), (2, 2), (60, 61), (61, 300), (64, 60)])
+def test_few_images(own: int, other: int) -> None:
+    generated, reference = rows(6, own, 60), rows(7, other, 60)
+    expected = frechet_from_rows(generated, reference)
+    assert close(fid(generated, reference), expected, generated, reference)
+    assert close(fid(reference, generated), expected, generated, reference)
+
+
+@pytest.mark.parametrize("which", ["generated", "reference", "both"])
+@pytest.mark.parametrize("noise", [0.0, 1e-13, 1e-10, 1e-7, 1e-4])
+def test_many_nearly_equal_rows(which: str, noise: float) -> None:
+    """Ten images over and over: the covariance alone no longer knows the small variances, the rows do."""
+    random = np.random.default_rng(8)
+
+    def collapsed(features: Matrix) -> Matrix:
+        return features[np.arange(len(features)) % 10] + noise * random.standard_normal(features.shape)
+
+    generated, reference = rows(9, 400, 50), rows(10, 500, 50)
+    if which != "reference":
+        generated = collapsed(generated)
+    if which != "generated":
+        reference = collapsed(reference)
+    expected = frechet_from_rows(generated, reference)
+    assert close(fid(generated, reference), expected, generated, reference)
+
+
+def test_one_image_over_and_over() -> None:
+    reference = rows(11, 300, 20)
+    generated = np.repeat(reference[:1], 200, axis=0)
+    shift = reference[0] - reference.mean(axis=0)
+    expected = float(shift @ shift) + float(np.trace(statistics_of(reference).covariance))
+    assert close(fid(generated, reference), expected, generated, reference)
+    assert fid(generated, generated) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_features_that_never_fire() -> None:
+    generated, reference = rows(12, 300, 40), rows(13, 300, 40)
+    generated[:, :5] = 0.0
+    reference[:, 3:9] = 0.0
+    expected = frechet_from_rows(generated, reference)
+    assert close(fid(generated, reference), expected, generated, reference)
+
+
+def test_any_factor_will_do() -> None:
+    """A square one that is not triangular hides how singular the covariance is."""
+    a, b = statistics_of(rows(23, 12, 12)), statistics_of(rows(24, 200, 12))
+    assert a.factor is not None
+    values, vectors = np.linalg.eigh(a.covariance)
+    hidden = Statistics(a.mean, a.covariance, 12, vectors * np.sqrt(np.maximum(values, 0.0)))
+    assert close(frechet_distance(hidden, b), frechet_distance(a, b), a, b)
+
+
+@pytest.mark.parametrize("rank", [1, 5, 39])
+def test_singular_covariances_without_their_features(rank: int) -> None:
+    random = np.random.default_rng(14)
+    factor, other = random.standard_normal((40, rank)), random.standard_normal((40, 40))
+    a = Statistics(np.zeros(40), factor @ factor.T, 100)
+    b = Statistics(np.zeros(40), other @ other.T, 100)
+    nuclear = float(np.linalg.svd(factor.T @ other, compute_uv=False).sum())
+    expected = float((factor**2).sum() + (other**2).sum()) - 2 * nuclear
+    assert close(frechet_distance(a, b), expected, a, b)
+    assert close(frechet_distance(b, a), expected, a, b)
+
+
+# Symmetries and other roads
+
+
+@given(seed=st.integers(0, 2**32 - 1), own=st.integers(2, 60), other=st.integers(2, 60), d=st.integers(1, 25))
+@settings(max_examples=60, deadline=None)
+def test_it_agrees_with_the_rows_alone_and_is_symmetric(seed: int, own: int, other: int, d: int) -> None:
+    generated, reference = rows(seed, own, d), rows(seed + 1, other, d)
+    found = fid(generated, reference)
+    assert found >= 0.0
+    assert close(found, frechet_from_rows(generated, reference), generated, reference)
+    assert close(found, fid(reference, generated), generated, reference)
+
+
+def test_it_agrees_with_the_eigenvalues_of_the_plain_product() -> None:
+    a, b = statistics_of(rows(15, 900, 80)), statistics_of(rows(16, 700, 80))
+    expected = frechet_by_eigenvalues(a.mean, a.covariance, b.mean, b.covariance)
+    assert frechet_distance(a, b) == pytest.approx(expected, rel=1e-10)
+
+
+@given(seed=st.integers(0, 2**32 - 1), own=st.sampled_from([5, 17, 80]))
+@settings(max_examples=30, deadline=None)
+def test_order_rotation_and_common_shift_do_not_matter(seed: int, own: int) -> None:
+    random = np.random.default_rng(seed)
+    generated, reference = rows(seed, own, 16), rows(seed + 1, 60, 16)
+    found = fid(generated, reference)
+    rotation = np.linalg.qr(random.standard_normal((16, 16)))[0]
+    shift = random.standard_normal(16) * 10
+    assert fid(random.permutation(generated), random.permutation(reference)) == pytest.approx(found, rel=1e-9)
+    assert fid(generated @ rotation, reference @ rotation) == pytest.approx(found, rel=1e-9)
+    assert fid(generated + shift, reference + shift) == pytest.approx(found, rel=1e-9)
+    assert fid(3.0 * generated, 3.0 * reference) == pytest.approx(9.0 * found, rel=1e-9)
+
+
+def test_shifting_one_side_moves_only_the_first_term() -> None:
+    generated, reference = rows(17, 200, 10), rows(18, 200, 10)
+    apart = generated.mean(axis=0) - reference.mean(axis=0)
+    shift = np.linspace(-1, 1, 10)
+    expected = fid(generated, reference) + float((2 * apart + shift) @ shift)
+    assert fid(generated + shift, reference) == pytest.approx(expected, rel=1e-10)
+
+
+def test_every_image_twice_only_changes_the_divisor() -> None:
+    """Twice the images: the same mean, and (2n - 2) / (2n - 1) of the covariance."""
+    generated, reference = rows(19, 100, 10), statistics_of(rows(20, 150, 10))
+    single = statistics_of(generated)
+    expected = Statistics(single.mean, single.covariance * (198 / 199), 200)
+    doubled = statistics_of(np.concatenate([generated, generated]))
+    assert frechet_distance(doubled, reference) == pytest.approx(frechet_distance(expected, reference), rel=1e-11)
+
+
+@pytest.mark.parametrize("count", [20, 500])
+def test_a_set_is_at_no_distance_from_itself(count: int) -> None:
+    statistics = statistics_of(rows(21, count, 100))
+    assert 0.0 <= frechet_distance(statistics, statistics) <= 1e-9 * float(np.trace(statistics.covariance))
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("features", "slug"),
+    [
+        (np.zeros(5), "bad-features"),
+        (np.zeros((2, 3, 4)), "bad-features"),
+        (np.zeros((5, 0)), "bad-features"),
+        (np.zeros((5, 3), np.uint8), "bad-features"),
+        (np.zeros((1, 3)), "too-few-images"),
+        (np.zeros((0, 3)), "too-few-images"),
+    ],
+)
+def test_what_is_no_feature_matrix_is_refused(features: NDArray[Any], slug: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        statistics_of(features)
+    assert refused.value.slug == slug
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_features_that_are_not_finite_are_named(wrong: float) -> None:
+    features = np.ones((6, 3), np.float32)
+    features[[2, 4], 1] = wrong
+    with pytest.raises(Invalid, match=r"row 2, 4\.") as refused:
+        statistics_of(features)
+    assert refused.value.slug == "degenerate-features"
+    assert refused.value.extra["rows"] == [2, 4]
+
+
+def test_spaces_of_different_dimension_are_refused() -> None:
+    with pytest.raises(Invalid, match="8 dimensions and the reference has 9") as refused:
+        fid(rows(0, 20, 8), rows(0, 20, 9))
+    assert refused.value.slug == "dimension-mismatch"
+
+
+def test_statistics_that_contradict_themselves_are_refused() -> None:
+    for parts in (
+        (np.zeros(3), np.eye(4)),
+        (np.zeros((3, 1)), np.eye(3)),
+        (np.zeros(3), np.eye(3), 5, np.eye(4)),
+    ):
+        with pytest.raises(Invalid) as refused:
+            Statistics(parts[0], parts[1], 5, *parts[3:])
+        assert refused.value.slug == "bad-statistics"
+    bad = np.eye(3)
+    bad[0, 1] = np.nan
+    with pytest.raises(Invalid) as refused:
+        frechet_distance(Statistics(np.zeros(3), bad, 5), Statistics(np.zeros(3), np.eye(3), 5))
+    assert refused.value.slug == "bad-statistics"
+
+
+def test_memory_stays_within_a_few_covariances_and_one_wide_copy() -> None:
+    """Scaled from 10,000 x 4032: there the bound is below 2 GB."""
+    features = rows(22, 1500, 600).astype(np.float32)
+    reference = statistics_of(features)
+    tracemalloc.start()
+    frechet_distance(statistics_of(features), reference)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak <= 8 * (1500 * 600 + 6 * 600 * 600)

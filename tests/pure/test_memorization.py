@@ -1,0 +1,311 @@
+"""Nearest neighbours by cosine: exact to the last bit of float64, however they were found."""
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from scorer.errors import Invalid
+from scorer.metrics.cosine import TILE_COLUMNS, TILE_ROWS, error_bound
+from scorer.metrics.memorization import Nearest, Pair, closest, memorization_distance, nearest, normalise
+from tests.pure.oracles import nearest_by_definition
+
+Matrix = NDArray[np.float64]
+
+
+def signed_features(seed: int, count: int, dimension: int) -> Matrix:
+    return np.random.default_rng(seed).standard_normal((count, dimension))
+
+
+def features(seed: int, count: int, dimension: int) -> Matrix:
+    """Non-negative, as after a ReLU and a global average."""
+    return np.asarray(np.abs(signed_features(seed, count, dimension)))
+
+
+def crowd(seed: int, count: int, dimension: int, spread: float) -> Matrix:
+    """Rows around one direction, closer together than float32 products can tell apart."""
+    middle = np.abs(np.random.default_rng(99).standard_normal(dimension)) + 0.5
+    return np.asarray(middle + spread * signed_features(seed, count, dimension))
+
+
+def assert_as_defined(generated: NDArray[Any], reference: NDArray[Any], *, signed: bool = False) -> Nearest:
+    found = nearest(generated, reference, signed=signed)
+    distance, index = nearest_by_definition(generated, reference, signed=signed)
+    np.testing.assert_array_equal(found.index, index)
+    np.testing.assert_allclose(found.distance, distance, rtol=0, atol=1e-14)
+    return found
+
+
+# The value
+
+
+def test_the_golden_value_and_its_direction() -> None:
+    random = np.random.default_rng(0)
+    training = abs(random.standard_normal((300, 32)))
+    random.standard_normal((250, 32))
+    generated = abs(random.standard_normal((200, 32))) * 1.05
+    assert memorization_distance(generated, training) == pytest.approx(0.1676459858457109, rel=1e-13)
+    assert memorization_distance(training, generated) == pytest.approx(0.17331461124324724, rel=1e-13)
+
+
+def test_half_of_the_training_set_is_a_copy_from_generated_to_reference_only() -> None:
+    training = features(1, 600, 32).astype(np.float32)
+    generated = training[np.random.default_rng(2).integers(0, 600, 300)]
+    assert memorization_distance(generated, training) == 0.0
+    assert memorization_distance(training, generated) > 0.05
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [1.0, 4.0, 2.0**-20])
+def test_copies_are_at_exactly_zero(precision: type[np.floating[Any]], scale: float) -> None:
+    training = signed_features(3, 200, 48).astype(precision)
+    found = nearest(training[::-1] * precision(scale), training)
+    np.testing.assert_array_equal(found.distance, 0.0)
+    np.testing.assert_array_equal(found.index, np.arange(200)[::-1])
+    assert found.mean == 0.0
+
+
+def test_the_mirrored_direction_counts_only_without_sign() -> None:
+    reference = np.array([[1.0, 0.0], [0.6, 0.8]])
+    generated = np.array([[-1.0, 0.0]])
+    unsigned, signed = nearest(generated, reference), nearest(generated, reference, signed=True)
+    assert (unsigned.index[0], unsigned.distance[0]) == (0, 0.0)
+    assert signed.index[0] == 1
+    assert signed.distance[0] == pytest.approx(1.6, rel=1e-15)
+
+
+def test_distances_reach_two_with_sign() -> None:
+    assert nearest(np.array([[3.0, 4.0]]), np.array([[-3.0, -4.0]]), signed=True).distance[0] == 2.0
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    own=st.integers(1, 40),
+    other=st.integers(1, 700),
+    dimension=st.integers(1, 40),
+    signed=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_it_is_the_definition(seed: int, own: int, other: int, dimension: int, signed: bool) -> None:
+    generated, reference = signed_features(seed, own, dimension), signed_features(seed + 1, other, dimension)
+    found = nearest(generated, reference, signed=signed)
+    distance, index = nearest_by_definition(generated, reference, signed=signed)
+    np.testing.assert_allclose(found.distance, distance, rtol=0, atol=1e-14)
+    if dimension > 1:  # in one dimension all are equally near, up to the last bit of a quotient
+        np.testing.assert_array_equal(found.index, index)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize(
+    ("own", "other"),
+    [(TILE_ROWS + 1, TILE_COLUMNS + 1), (TILE_ROWS, 2 * TILE_COLUMNS), (3, 2 * TILE_COLUMNS + 513)],
+)
+def test_tiles_meet_without_a_seam(own: int, other: int, signed: bool) -> None:
+    assert_as_defined(
+        signed_features(4, own, 6).astype(np.float32),
+        signed_features(5, other, 6).astype(np.float32),
+        signed=signed,
+    )
+
+
+def test_all_similarities_negative() -> None:
+    """The padding of a tile must not win where every cosine is below zero."""
+    assert_as_defined(features(6, 30, 5), -features(7, 70, 5), signed=True)
+
+
+# Exactness
+
+
+def test_the_error_bound_holds() -> None:
+    for dimension in (3, 64, 2048):
+        left, right = normalise(features(8, 50, dimension)), normalise(features(9, 400, dimension))
+        rough = left.unit(0, 50, np.float32) @ right.unit(0, 400, np.float32).T
+        exact = left.unit(0, 50, np.float64) @ right.unit(0, 400, np.float64).T
+        assert np.abs(rough - exact).max() < error_bound(dimension, np.float32)
+    assert error_bound(2048, np.float32) == pytest.approx(2048 * 2.0**-24, rel=0.01)
+
+
+@pytest.mark.parametrize("gap", [1e-12, 1e-10, 1e-8, 1e-7])
+def test_near_ties_within_float32_noise_are_decided_exactly(gap: float) -> None:
+    """Around every generated row a few reference rows, at angles that only float64 can order."""
+    random = np.random.default_rng(10)
+    dimension, rivals = 64, 12
+    generated = features(11, 40, dimension)
+    reference = np.empty((40, rivals, dimension))
+    winner = np.empty(40, np.int64)
+    for row, point in enumerate(generated):
+        unit = point / np.linalg.norm(point)
+        sideways = random.standard_normal((rivals, dimension))
+        sideways -= np.outer(sideways @ unit, unit)
+        sideways /= np.linalg.norm(sideways, axis=1, keepdims=True)
+        order = random.permutation(rivals)
+        cosines = 0.95 - gap * order
+        reference[row] = cosines[:, None] * unit + np.sqrt(1 - cosines**2)[:, None] * sideways
+        winner[row] = row * rivals + int(np.argmin(order))
+    found = nearest(generated, reference.reshape(-1, dimension))
+    np.testing.assert_array_equal(found.index, winner)
+    np.testing.assert_allclose(found.distance, 0.05, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("spread", [1e-3, 1e-4, 1e-5])
+@pytest.mark.parametrize("signed", [False, True])
+def test_rows_with_too_many_rivals_are_redone(spread: float, signed: bool) -> None:
+    """All products equal to within float32's rounding: what a network without training returns."""
+    generated, reference = crowd(12, 700, 24, spread), crowd(13, 900, 24, spread)
+    rough = normalise(generated).unit(0, 700, np.float32) @ normalise(reference).unit(0, 900, np.float32).T
+    assert rough.max() - rough.min() < 1e-4
+    found = assert_as_defined(generated, reference, signed=signed)
+    assert np.unique(found.index).size > 100
+
+
+def test_a_few_crowded_rows_among_others() -> None:
+    generated = np.concatenate([features(14, 50, 24), crowd(15, 50, 24, 1e-5)])
+    generated = generated[np.random.default_rng(16).permutation(100)]
+    reference = np.concatenate([features(17, 300, 24), crowd(18, 300, 24, 1e-5)])
+    assert_as_defined(generated, reference)
+
+
+@pytest.mark.parametrize("copies", [2, 50, 300])
+def test_ties_go_to_the_lowest_index(copies: int) -> None:
+    """The same reference row many times over, scaled by powers of two, far apart and out of order."""
+    random = np.random.default_rng(19)
+    base = features(20, 20, 16)
+    which = random.permutation(np.repeat(np.arange(20), copies))
+    reference = base[which] * 2.0 ** random.integers(-3, 4, len(which))[:, None]
+    found = nearest(base + 0.01 * features(21, 20, 16), reference)
+    first = np.array([np.flatnonzero(which == row)[0] for row in range(20)])
+    np.testing.assert_array_equal(found.index, first)
+
+
+def test_a_constant_reference() -> None:
+    found = nearest(features(22, 30, 8), np.ones((5000, 8), np.float32))
+    np.testing.assert_array_equal(found.index, 0)
+
+
+@pytest.mark.parametrize("dimension", [7, 130, 1000])
+def test_the_bits_do_not_depend_on_the_company(dimension: int) -> None:
+    """One by one, in another order, in part: every image keeps its distance and its neighbour."""
+    random = np.random.default_rng(23)
+    generated = features(24, 60, dimension).astype(np.float32)
+    reference = np.concatenate([features(25, 300, dimension), crowd(26, 100, dimension, 1e-5)]).astype(np.float32)
+    whole = nearest(generated, reference)
+    order = random.permutation(60)
+    shuffled = nearest(generated[order], reference)
+    np.testing.assert_array_equal(shuffled.distance, whole.distance[order])
+    np.testing.assert_array_equal(shuffled.index, whole.index[order])
+    for row in (0, 17, 59):
+        alone = nearest(generated[row : row + 1], reference)
+        assert (alone.distance[0], alone.index[0]) == (whole.distance[row], whole.index[row])
+    renamed = random.permutation(400)
+    moved = nearest(generated, reference[renamed])
+    np.testing.assert_array_equal(moved.distance, whole.distance)
+    np.testing.assert_array_equal(renamed[moved.index], whole.index)
+
+
+# Symmetries
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_rotation_scale_and_repetition_do_not_matter(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    generated, reference = signed_features(seed, 30, 12), signed_features(seed + 1, 50, 12)
+    s = memorization_distance(generated, reference)
+    rotation = np.linalg.qr(random.standard_normal((12, 12)))[0]
+    lengths = random.uniform(0.1, 10.0, (30, 1))
+    assert memorization_distance(generated @ rotation, reference @ rotation) == pytest.approx(s, rel=1e-11)
+    assert memorization_distance(generated * lengths, 7.0 * reference) == pytest.approx(s, rel=1e-11)
+    assert memorization_distance(-generated, reference) == s
+    twice = np.concatenate([generated, generated])
+    assert memorization_distance(twice, np.concatenate([reference, reference])) == pytest.approx(s, rel=1e-13)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_more_references_can_only_be_nearer(seed: int) -> None:
+    generated, reference = features(seed, 20, 10), features(seed + 1, 60, 10)
+    assert (nearest(generated, reference).distance <= nearest(generated, reference[:40]).distance).all()
+
+
+# What is kept, told and refused
+
+
+def test_a_stored_reference_gives_the_same_bits(tmp_path: Any) -> None:
+    generated, reference = features(27, 40, 16).astype(np.float32), features(28, 90, 16).astype(np.float32)
+    np.save(tmp_path / "features.npy", reference)
+    mapped = normalise(np.load(tmp_path / "features.npy", mmap_mode="r"))
+    found, expected = nearest(normalise(generated), mapped), nearest(generated, reference)
+    np.testing.assert_array_equal(found.distance, expected.distance)
+    np.testing.assert_array_equal(found.index, expected.index)
+    assert found.distance.dtype == np.dtype(np.float64)
+    assert found.index.dtype == np.dtype(np.int64)
+
+
+def test_mean_and_standard_error() -> None:
+    found = Nearest(np.array([0.1, 0.2, 0.6]), np.array([0, 1, 2]))
+    assert found.mean == pytest.approx(0.3)
+    assert found.standard_error == pytest.approx(np.sqrt(0.07 / 3))
+    assert Nearest(np.array([0.1]), np.array([0])).standard_error is None
+
+
+def test_the_closest_pairs() -> None:
+    found = Nearest(np.array([0.3, 0.1, 0.2, 0.1]), np.array([5, 6, 7, 8]))
+    assert closest(found, 3) == (Pair(1, 6, 0.1), Pair(3, 8, 0.1), Pair(2, 7, 0.2))
+    assert closest(found, 0) == ()
+    assert len(closest(found, 10)) == 4
+    with pytest.raises(Invalid):
+        closest(found, -1)
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-5])
+def test_progress_rises_to_one(spread: float) -> None:
+    told: list[float] = []
+    nearest(crowd(29, 1200, 8, spread), crowd(30, TILE_COLUMNS + 10, 8, spread), progress=told.append)
+    assert told == sorted(told)
+    assert 0.0 < told[0] < told[-1] == 1.0
+    assert len(told) >= 3
+
+
+@pytest.mark.parametrize("wrong", [0.0, np.nan, np.inf])
+def test_rows_that_point_nowhere_are_named(wrong: float) -> None:
+    good = features(31, 8, 5).astype(np.float32)
+    bad = good.copy()
+    bad[[3, 6]] = wrong
+    with pytest.raises(Invalid, match=r"generated features of 2 image\(s\).*row 3, 6\.") as refused:
+        nearest(bad, good)
+    assert refused.value.slug == "degenerate-features"
+    assert refused.value.extra["rows"] == [3, 6]
+    assert refused.value.faults == ("row 3", "row 6")
+    with pytest.raises(Invalid, match="reference features"):
+        nearest(good, bad)
+
+
+@pytest.mark.parametrize(
+    ("generated", "reference", "slug"),
+    [
+        (np.ones((3, 4)), np.ones((3, 5)), "dimension-mismatch"),
+        (np.ones(4), np.ones((3, 4)), "bad-features"),
+        (np.ones((3, 4), int), np.ones((3, 4)), "bad-features"),
+        (np.ones((0, 4)), np.ones((3, 4)), "too-few-images"),
+        (np.ones((3, 4)), np.ones((0, 4)), "too-few-images"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(generated: NDArray[Any], reference: NDArray[Any], slug: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        nearest(generated, reference)
+    assert refused.value.slug == slug
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-5])
+def test_the_whole_matrix_is_never_held(spread: float) -> None:
+    """Neither where neighbours stand out nor where all pairs are alike."""
+    generated, reference = crowd(32, 6000, 4, spread), crowd(33, 12_000, 4, spread)
+    tracemalloc.start()
+    nearest(generated.astype(np.float32), reference.astype(np.float32))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * 6000 * 12_000 / 2

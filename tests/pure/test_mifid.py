@@ -1,0 +1,141 @@
+"""The score, for floats, arrays and SQL by one formula."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Column, Float, MetaData, Table, case, create_engine, insert, literal_column, select
+
+from scorer.metrics.mifid import COPY_DISTANCE, is_copy, is_penalised, mifid, penalty
+from tests.pure.oracles import mifid_by_hand
+
+distances = st.floats(COPY_DISTANCE, 2.0)
+fids = st.floats(0.0, 1e6)
+
+
+@given(fid=fids, distance=distances, tau=st.floats(0.0, 2.0), epsilon=st.floats(1e-16, 1e-3))
+def test_it_is_the_papers_formula(fid: float, distance: float, tau: float, epsilon: float) -> None:
+    found = mifid(fid, distance, tau, epsilon)
+    assert type(found) is float
+    assert found == pytest.approx(mifid_by_hand(fid, distance, tau, epsilon), rel=1e-15, abs=0)
+
+
+def test_the_threshold_itself_is_free() -> None:
+    assert mifid(10.0, 0.25, 0.25) == 10.0
+    below = math.nextafter(0.25, 0.0)
+    assert mifid(10.0, below, 0.25) == pytest.approx(40.0)
+    assert (is_penalised(0.25, 0.25), is_penalised(below, 0.25)) == (False, True)
+
+
+@given(fid=fids, distance=st.floats(COPY_DISTANCE, 0.99), low=st.floats(0, 2), high=st.floats(0, 2))
+def test_a_higher_threshold_never_helps(fid: float, distance: float, low: float, high: float) -> None:
+    low, high = sorted((low, high))
+    assert mifid(fid, distance, low) <= mifid(fid, distance, high)
+
+
+@given(fid=fids, near=distances, far=distances)
+def test_below_the_threshold_closer_is_worse(fid: float, near: float, far: float) -> None:
+    near, far = sorted((near, far))
+    assert mifid(fid, far, 3.0) <= mifid(fid, near, 3.0)
+
+
+@pytest.mark.parametrize("distance", [0.0, -2e-17, 5.5e-9, 9.9e-7])
+def test_a_copy_has_no_score(distance: float) -> None:
+    assert is_copy(distance)
+    assert math.isnan(mifid(0.0, distance, 0.1))
+    assert math.isnan(mifid(31.0, distance, 0.0))
+
+
+@pytest.mark.parametrize(("share", "copied"), [(0.0, False), (0.5, False), (0.5001, True), (1.0, True)])
+def test_pixel_copies_count_from_more_than_half(share: float, copied: bool) -> None:
+    assert is_copy(0.3, share) is copied
+    assert math.isnan(mifid(20.0, 0.3, 0.1, copied_share=share)) is copied
+
+
+def test_the_limit_of_copies_is_open() -> None:
+    assert not is_copy(1e-6)
+    assert mifid(2.0, 1e-6, 0.1) == pytest.approx(2e6)
+
+
+@pytest.mark.parametrize(("fid", "distance", "tau"), [(math.nan, 0.3, 0.1), (5.0, math.nan, 0.1), (5.0, 0.3, math.nan)])
+def test_what_is_not_known_is_not_free(fid: float, distance: float, tau: float) -> None:
+    assert math.isnan(mifid(fid, distance, tau))
+    found = mifid(np.array([fid, 7.0]), np.array([distance, 0.3]), np.array([tau, 0.1]))
+    assert math.isnan(found[0])
+    assert found[1] == 7.0
+
+
+def test_arrays_give_what_their_elements_give() -> None:
+    fid = np.array([10.0, 20.0, 30.0, 40.0])
+    distance = np.array([0.05, 0.1, 0.0, 0.2])
+    share = np.array([0.0, 0.1, 0.2, 0.9])
+    found = mifid(fid, distance, 0.1, copied_share=share)
+    each = [mifid(f, s, 0.1, copied_share=part) for f, s, part in zip(fid, distance, share, strict=True)]
+    np.testing.assert_array_equal(found, each)
+    np.testing.assert_array_equal(found[:2], [10.0 / (0.05 + 1e-15), 20.0])
+    assert np.isnan(found[2:]).all()
+    assert isinstance(found, np.ndarray)
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32, np.asarray])
+def test_scalars_of_any_kind_give_python_floats(kind: Any) -> None:
+    assert type(mifid(kind(10.0), kind(0.5), kind(0.1))) is float
+    assert type(penalty(kind(0.5), kind(0.1))) is float
+
+
+def test_the_penalty() -> None:
+    assert penalty(0.05, 0.1) == pytest.approx(20.0, rel=1e-13)
+    assert penalty(0.05, 0.1, 0.05) == pytest.approx(10.0)
+    assert penalty(0.2, 0.1) == 1.0
+
+
+def test_sql_gives_the_same_bits() -> None:
+    """The same function over columns, run by a database: SQLite's doubles are IEEE's too, and it has no nan."""
+    rows = Table(
+        "rows",
+        MetaData(),
+        Column("fid", Float),
+        Column("distance", Float),
+        Column("tau", Float),
+        Column("share", Float),
+    )
+    none: Any = literal_column("NULL")
+
+    def where(condition: Any, then: Any, otherwise: Any) -> Any:
+        def value(given: Any) -> Any:
+            return none if isinstance(given, float) and math.isnan(given) else given
+
+        return case((condition, value(then)), else_=value(otherwise))
+
+    given_rows = [
+        (31.06345, 0.2, 0.1, 0.0),
+        (31.06345, 0.0957, 0.1, 0.0),
+        (31.06345, 0.1, 0.1, 0.5),
+        (0.5, 0.0, 0.1, 0.0),
+        (5.0, 0.3, 0.1, 0.7),
+    ]
+    names = ("fid", "distance", "tau", "share")
+    engine = create_engine("sqlite://")
+    with engine.begin() as connection:
+        rows.metadata.create_all(connection)
+        connection.execute(insert(rows), [dict(zip(names, row, strict=True)) for row in given_rows])
+        c = rows.c
+        query = select(
+            mifid(c.fid, c.distance, c.tau, 1e-15, copied_share=c.share, where=where),
+            is_copy(c.distance, c.share),
+            is_copy(c.distance),
+            is_penalised(c.distance, c.tau),
+            mifid(c.fid, c.distance, 0.1, where=where),
+        )
+        found = connection.execute(query).all()
+    engine.dispose()
+    for (fid, distance, tau, share), row in zip(given_rows, found, strict=True):
+        expected = mifid(fid, distance, tau, copied_share=share)
+        assert row[0] == (None if math.isnan(expected) else expected)
+        judged = is_copy(distance, share), is_copy(distance), is_penalised(distance, tau)
+        assert tuple(bool(value) for value in row[1:4]) == judged
+        alone = mifid(fid, distance, 0.1)
+        assert row[4] == (None if math.isnan(alone) else alone)

@@ -1,0 +1,216 @@
+"""Hand-made competitions and boards, and the pages over them without a database."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from unittest.mock import patch
+
+from fastapi import FastAPI
+
+from api import deps, problems
+from api.pages import routes
+from scorer import competitions, leaderboard
+from scorer.competitions import State
+from scorer.db.tables import Account, Competition, Threshold, Track
+from scorer.errors import NotFound
+from scorer.leaderboard import Benchmark, Board, Copy, Place
+from scorer.lifecycle import Phase
+
+NOW = datetime(2026, 11, 2, 14, 5, 30, tzinfo=UTC)
+SLUG = "textures"
+DESCRIPTION = """Make new photographs of *textures* that nobody has taken: better than noise, not a copy.
+
+## The images
+
+Crops of 64 x 64 pixels from 14 photographs. See [the data](https://example.org/data).
+"""
+RULES = "1. One account each.\n2. No image of the training set, and nothing that is nearly one.\n"
+
+# team, score, fid, memorization distance, penalised, entries, minutes since the last entry
+DEMO = (
+    ("Kernel density 0.40", 31.20418, 31.20418, 0.3811, False, 3, 12),
+    ("Kernel density 0.25", 33.90127, 33.90127, 0.3702, False, 2, 47),
+    ("Linear autoencoder 200", 35.11764, 35.11764, 0.3598, False, 5, 190),
+    ("PCA Gaussian 64", 41.77093, 41.77093, 0.3847, False, 1, 260),
+    ("Gaussian mixture 8 x 64", 43.05511, 43.05511, 0.3790, False, 4, 1500),
+    ("Kernel density 0.80", 48.99013, 48.99013, 0.3955, False, 2, 2200),
+    ("PCA Gaussian 16", 66.41288, 66.41288, 0.4021, False, 1, 3100),
+    ("Blend of neighbours", 71.55902, 15.74298, 0.2200, False, 2, 4000),
+    ("Noise of 8 grey levels", 93.27411, 16.78934, 0.1800, True, 12, 5100),
+    ("One-hot mapping", 118.40277, 14.91875, 0.1260, True, 1, 6100),
+    ("Crop and resize", 186.51943, 13.05636, 0.0700, True, 3, 9000),
+    ("Nudged", 412.00150, 12.36004, 0.0300, True, 1, 20000),
+)
+
+
+def competition(**values: object) -> Competition:
+    """A competition that is open until two weeks from ``NOW``."""
+    given = {
+        "id": 1,
+        "slug": SLUG,
+        "title": "Textures that nobody photographed",
+        "description": DESCRIPTION,
+        "rules": RULES,
+        "image_count": 10_000,
+        "image_size": 64,
+        "opens_at": NOW - timedelta(days=20),
+        "closes_at": datetime(2026, 11, 16, 23, 59, tzinfo=UTC),
+        "upload_grace_seconds": 900,
+        "daily_limit": 5,
+        "pending_limit": 2,
+        "medals": {"gold": 2, "silver": 4, "bronze": 7},
+        "score_decimals": 5,
+    }
+    return Competition(**{**given, **values})
+
+
+def state(*, phase: Phase = Phase.OPEN, **values: object) -> State:
+    """A competition's state; ``values`` are its columns."""
+    tracks = {
+        "public": Track(id=1, kind="public", extractor="efficientnet_lite0@1", epsilon=1e-15),
+        "private": Track(id=2, kind="private", extractor="nasnetalarge@1", epsilon=1e-15),
+    }
+    return State(competition(**values), phase, phase is Phase.FINAL, tracks, ())
+
+
+def place(
+    rank: int,
+    team: str,
+    score: float,
+    fid: float,
+    distance: float,
+    penalised: bool,
+    entries: int,
+    minutes: int,
+) -> Place:
+    """A ranked line."""
+    at = NOW - timedelta(minutes=minutes)
+    return Place(rank, rank, team, score, fid, distance, penalised, f"s{rank}", at, entries, at, None)
+
+
+def benchmark(score: float, team: str = "Held-out photographs") -> Benchmark:
+    """A reference line."""
+    return Benchmark(team, score, score, 0.1834, "b")
+
+
+def copy(
+    team: str,
+    reason: str = "100% of its images are training images, pixel by pixel (400 as they are, 0 mirrored).",
+) -> Copy:
+    """A team that is nothing but a copy."""
+    return Copy(team, reason, 0.0, "c", NOW - timedelta(hours=3), None)
+
+
+def demo_board() -> Board:
+    """The board of the demo: twelve teams, a benchmark, two copies."""
+    return board(
+        [place(rank, *row) for rank, row in enumerate(DEMO, 1)],
+        benchmarks=[benchmark(12.30417)],
+        copies=[
+            copy("Raw copies"),
+            copy(
+                "Mirrored copies",
+                "100% of its images are training images, pixel by pixel (0 as they are, 400 mirrored).",
+            ),
+        ],
+    )
+
+
+def long_board(teams: int) -> Board:
+    """A board of many teams with scores of every size and names of every kind."""
+    names = (
+        "Ada",
+        "wasserstein & sons",
+        "Ögmundur Þór",
+        "深度学习小组",
+        "فريق الرؤية",
+        "a_very_long_handle_without_any_space_in_it_42",
+    )
+    return board(
+        [
+            place(
+                rank,
+                f"{names[rank % 6]} {rank}",
+                20 + 1.07**rank,
+                20 + 1.03**rank,
+                0.2 + 0.001 * (rank % 190),
+                rank % 9 == 0,
+                1 + rank * 7 % 120,
+                rank * rank,
+            )
+            for rank in range(1, teams + 1)
+        ],
+        benchmarks=[benchmark(20.5), benchmark(25.123, "Baseline"), benchmark(1e6, "Noise")],
+    )
+
+
+def board(
+    places: list[Place],
+    *,
+    benchmarks: list[Benchmark] | None = None,
+    copies: list[Copy] | None = None,
+    of: State | None = None,
+    tau: float | None = 0.1905,
+) -> Board:
+    """A board of the public track."""
+    of = of or state()
+    threshold = None if tau is None else Threshold(track_id=1, tau=tau, method="margin")
+    return Board(of, of.tracks["public"], threshold, places, benchmarks or [], copies or [], len(places))
+
+
+@dataclass
+class Site:
+    """What the pages find where the database would be."""
+
+    board: Board = field(default_factory=demo_board)
+    states: list[State] | None = None
+    version: str = "v1"
+    now: datetime = NOW
+    account: Account | None = None
+
+    def _standings(
+        self,
+        _: object,
+        of: State,
+        kind: str,
+        account: Account | None,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+    ) -> Board:
+        track = competitions.visible_track(of, kind, account)
+        places = [place for place in self.board.places if place.rank > after][:limit]
+        return replace(self.board, state=of, track=track, places=places)
+
+    def _state_of(self, _: object, slug: str, _now: datetime) -> State:
+        for each in self._states():
+            if each.competition.slug == slug:
+                return each
+        raise NotFound("no-competition", f"There is no competition {slug!r}.")
+
+    def _version(self, _: object, of: State, kind: str, account: Account | None) -> str:
+        competitions.visible_track(of, kind, account)
+        return self.version
+
+    def _states(self) -> list[State]:
+        return [self.board.state] if self.states is None else self.states
+
+    @contextmanager
+    def app(self) -> Iterator[FastAPI]:
+        """The pages over this site."""
+        app = FastAPI()
+        routes.mount(app)
+        problems.add_handlers(app)
+        app.dependency_overrides = {
+            deps.session: lambda: None,
+            deps.visitor: lambda: self.account,
+            deps.now: lambda: self.now,
+        }
+        with (
+            patch.object(leaderboard, "standings", self._standings),
+            patch.object(leaderboard, "version", self._version),
+            patch.object(competitions, "state_of", self._state_of),
+            patch.object(competitions, "all_states", lambda *_: self._states()),
+        ):
+            yield app

@@ -1,0 +1,599 @@
+"""The pages over hand-made boards."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.requests import Request
+
+from api.pages import board as board_page
+from api.pages import rendering, words
+from api.pages.markdown import html_of, rest_of, summary_of
+from scorer.db.tables import Account
+from scorer.lifecycle import Phase
+from tests.web import samples
+from tests.web.document import Element, parsed
+from tests.web.samples import NOW, Site
+
+HERE = f"/competitions/{samples.SLUG}"
+ORGANIZER = Account(id=1, handle="olga", role="organizer")
+HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>\' {{ 7*7 }} \u202egnp.exe'
+Browse = Callable[[Site], TestClient]
+
+
+@pytest.fixture
+def browse() -> Iterator[Browse]:
+    """A client of the pages over a site."""
+    with ExitStack() as stack:
+        yield lambda site: TestClient(stack.enter_context(site.app()))
+
+
+def document(client: TestClient, address: str = HERE) -> Element:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    return parsed(answer.text)
+
+
+def rows(page: Element) -> list[Element]:
+    """The lines of the board, without its header."""
+    return page.one("table", class_="board").one("tbody").all("tr")
+
+
+# The competitions
+
+
+def test_the_front_page_tells_what_runs_until_when_and_how_many_take_part(browse: Browse) -> None:
+    page = document(browse(Site()), "/")
+    assert page.one("article").one("a").attributes["href"] == HERE
+    assert page.one("article").one("h2").text == "Textures that nobody photographed"
+    assert page.one(class_="phase").text == "Open"
+    assert [item.text for item in page.one(class_="facts").all("li")] == [
+        "Closes in 14 days · 16 Nov 2026, 23:59 UTC",
+        "12 teams on the board",
+    ]
+    assert page.one("time").attributes["datetime"] == "2026-11-16T23:59:00Z"
+
+
+def test_drafts_are_for_organizers(browse: Browse) -> None:
+    draft = samples.state(phase=Phase.DRAFT, title="Secret plans")
+    visitor = browse(Site(states=[draft]))
+    assert "Secret plans" not in visitor.get("/").text
+    assert visitor.get(HERE).status_code == 404
+    organizer = browse(Site(states=[draft], account=ORGANIZER))
+    assert document(organizer, "/").one("h2").text == "Secret plans"
+    assert document(organizer).one("h1").text == "Secret plans"
+
+
+def test_a_site_without_competitions_says_so(browse: Browse) -> None:
+    assert "No competition is open yet" in document(browse(Site(states=[])), "/").one("main").text
+
+
+# The board
+
+
+def test_the_board_shows_rank_team_numbers_and_times(browse: Browse) -> None:
+    table = document(browse(Site())).one("table")
+    assert [cell.text for cell in table.one("thead").all("th")] == [
+        "Rank", "Team", "Score MiFID", "FID", "Memorization distance", "Entries", "Last entry"
+    ]  # fmt: skip
+    first = rows(table)[1]
+    assert [cell.text for cell in first.all(role="cell")] == [
+        "1 Ggold place", "31.20418", "31.204", "0.3811", "3", "12 minutes ago"
+    ]  # fmt: skip
+    assert first.one("bdi").text == "Kernel density 0.40"
+    assert first.one("time").attributes == {
+        "datetime": "2026-11-02T13:53:30Z",
+        "title": "2 Nov 2026, 13:53:30 UTC",
+    }
+
+
+def test_scores_have_the_decimals_of_the_competition(browse: Browse) -> None:
+    state = samples.state(score_decimals=2)
+    board = samples.board([samples.place(1, "A", 1234567.5, 3.14159, 0.4, False, 1, 1)], of=state)
+    line = rows(document(browse(Site(board=board))))[0]
+    assert line.one(class_="score").text == "1,234,567.50"
+    assert line.one(class_="fid").text == "3.14"
+
+
+def test_the_table_can_be_read_aloud(browse: Browse) -> None:
+    page = document(browse(Site()))
+    table = page.one("table")
+    assert table.one("caption").text == "Public leaderboard, lowest score first, ranks 1 to 12 of 12"
+    assert {cell.attributes["scope"] for cell in table.one("thead").all("th")} == {"col"}
+    assert all(line.one("th").attributes["scope"] == "row" for line in rows(page))
+    assert {len([each for each in line.children if isinstance(each, Element)]) for line in table.all("tr")} == {7}
+
+
+def test_headings_go_down_one_level_at_a_time(browse: Browse) -> None:
+    page = document(browse(Site()))
+    levels = [int(each.tag[1]) for each in page if re.fullmatch("h[1-6]", each.tag)]
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert page.one("html").attributes["lang"] == "en"
+
+
+def test_every_reference_within_the_page_has_its_goal(browse: Browse) -> None:
+    page = document(browse(Site()))
+    ids = [each.attributes["id"] for each in page if "id" in each.attributes]
+    goals = [each.attributes["href"][1:] for each in page.all("a") if each.attributes["href"].startswith("#")]
+    goals += [each.attributes[name] for each in page for name in ("aria-labelledby", "for") if name in each.attributes]
+    assert len(ids) == len(set(ids))
+    assert set(goals) <= set(ids)
+
+
+def test_a_penalty_is_said_in_words_and_explained(browse: Browse) -> None:
+    page = document(browse(Site()))
+    marked = [line.one("bdi").text for line in rows(page) if line.all(class_="warn")]
+    assert marked == [row[0] for row in samples.DEMO if row[4]]
+    mark = rows(page)[-1].one("a", class_="warn")
+    assert mark.text == "penalised: what that means"
+    assert "below τ = 0.1905" in page.one(id=mark.attributes["href"][1:]).text
+
+
+def test_medals_are_letters_and_words_as_well_as_colours(browse: Browse) -> None:
+    page = document(browse(Site()))
+    medals = [[each.text for each in line.all(class_="medal")] for line in rows(page)]
+    assert medals == [
+        [], ["Ggold place"], ["Ggold place"], ["Ssilver place"], ["Ssilver place"],
+        ["Bbronze place"], ["Bbronze place"], ["Bbronze place"], [], [], [], [], []
+    ]  # fmt: skip
+    assert "silver places to rank 4" in page.one(class_="legend").text
+
+
+def test_copies_stand_apart_with_their_reason(browse: Browse) -> None:
+    page = document(browse(Site()))
+    assert "Raw copies" not in page.one("table").text
+    copies = [each.text for each in page.one("section", class_="copies").all("li")]
+    assert copies[0].startswith("Raw copies copy 100% of its images are training images, pixel by pixel")
+    assert len(copies) == 2
+    assert not document(browse(Site(board=replace(samples.demo_board(), copies=[])))).all(class_="copies")
+
+
+def test_an_empty_board_says_what_to_do(browse: Browse) -> None:
+    page = document(browse(Site(board=samples.board([]))))
+    assert not page.all("table")
+    assert "Nobody is on the board yet" in page.one(class_="empty").text
+
+
+def test_a_track_without_tau_says_that_nothing_is_ranked(browse: Browse) -> None:
+    page = document(browse(Site(board=samples.board([], tau=None))))
+    assert "not chosen yet, so nothing is ranked" in page.one(id="penalised").text
+
+
+def test_the_page_tells_the_limits(browse: Browse) -> None:
+    text = document(browse(Site())).one("main").text
+    assert "10,000 PNG images, RGB, 8 bits, 64 × 64 pixels" in text
+    assert "5 times in a UTC day, with at most 2 in progress" in text
+    assert "may finish within 15 minutes after it" in text
+    free = samples.board([], of=samples.state(daily_limit=None, closes_at=None))
+    text = document(browse(Site(board=free))).one("main").text
+    assert "as often as it likes, with" in text
+    assert "No closing date" in text
+    assert "begun before the close" not in text
+
+
+def test_the_board_is_there_for_programs_too(browse: Browse) -> None:
+    links = [each.attributes["href"] for each in document(browse(Site())).one("p", class_="data").all("a")]
+    assert links == [
+        "/api/v1/competitions/textures/leaderboard?track=public&format=csv",
+        "/api/v1/competitions/textures/leaderboard?track=public&format=json",
+    ]
+
+
+# Benchmarks
+
+
+def test_a_benchmark_stands_where_it_would_rank_without_a_rank(browse: Browse) -> None:
+    board = replace(samples.demo_board(), benchmarks=[samples.benchmark(42.0)])
+    lines = rows(document(browse(Site(board=board))))
+    assert [line.one("bdi").text for line in lines[3:6]] == [
+        "PCA Gaussian 64", "Held-out photographs", "Gaussian mixture 8 x 64"
+    ]  # fmt: skip
+    assert lines[4].one(class_="rank").text == "–unranked"
+    assert lines[4].one(class_="mark").text == "benchmark"
+    assert lines[5].one(class_="rank").text.startswith("5 ")
+
+
+@given(
+    scores=st.lists(st.integers(0, 40), max_size=30),
+    benchmarks=st.lists(st.integers(-1, 41), max_size=5),
+    size=st.integers(1, 7),
+)
+def test_over_all_pages_every_line_is_shown_once_and_in_order(
+    scores: list[int], benchmarks: list[int], size: int
+) -> None:
+    places = [samples.place(rank, f"t{rank}", s, s, 0.4, False, 1, 1) for rank, s in enumerate(sorted(scores), 1)]
+    whole = samples.board(places, benchmarks=[samples.benchmark(s, f"b{i}") for i, s in enumerate(benchmarks)])
+    lines, after = [], 0
+    while True:
+        page = replace(whole, places=[place for place in places if place.rank > after][: size + 1])
+        leaf = board_page.leaf_of(page, after=after, size=size)
+        lines += leaf.lines
+        if leaf.next is None:
+            break
+        assert leaf.next == after + size
+        after = leaf.next
+    assert [line.place for line in lines if line.place] == places
+    assert sorted(line.entry.team for line in lines if not line.place) == sorted(b.team for b in whole.benchmarks)
+    # A benchmark with a team's score stands below it.
+    keys = [(line.entry.score, line.place is None) for line in lines]
+    assert keys == sorted(keys)
+
+
+# Pages and search
+
+
+def test_a_hundred_places_are_a_page(browse: Browse) -> None:
+    client = browse(Site(board=samples.long_board(250)))
+    first = document(client)
+    assert [each.text for each in first.one("nav", class_="pages").all("a")] == ["Ranks 101 to 200"]
+    assert len([line for line in rows(first) if "benchmark" not in line.attributes.get("class", "")]) == 100
+    middle = document(client, first.one("a", rel="next").attributes["href"])
+    assert middle.one("caption").text.endswith("ranks 101 to 200 of 250")
+    assert [each.text for each in middle.one("nav", class_="pages").all("a")] == ["Ranks 1 to 100", "Ranks 201 to 250"]
+    last = document(client, middle.one("a", rel="next").attributes["href"])
+    assert last.one("caption").text.endswith("ranks 201 to 250 of 250")
+    assert not last.all("a", rel="next")
+    assert rows(last)[0].one(class_="rank").text == "201"
+    beyond = document(client, f"{HERE}?after=900")
+    assert "The board ends before rank 901" in beyond.one(class_="empty").text
+
+
+def test_copies_are_on_the_first_page_and_never_endless(browse: Browse) -> None:
+    board = replace(samples.long_board(150), copies=[samples.copy(f"c{i}") for i in range(130)])
+    client = browse(Site(board=board))
+    section = document(client).one(class_="copies")
+    assert len(section.all("li")) == 100
+    assert "And 30 more" in section.text
+    assert not document(client, f"{HERE}?after=100").all(class_="copies")
+
+
+def test_search_finds_teams_on_any_page_whatever_the_case(browse: Browse) -> None:
+    client = browse(Site(board=samples.long_board(250)))
+    page = document(client, f"{HERE}?search=%20ÖGMUNDUR+þór+24")
+    assert [line.one("bdi").text for line in rows(page)] == [
+        "Ögmundur Þór 242", "Ögmundur Þór 248"
+    ]  # fmt: skip
+    assert rows(page)[0].one(class_="rank").text == "242"
+    assert page.one("input", id="search").attributes["value"] == "ÖGMUNDUR þór 24"
+    assert "named like" in page.one("caption").text
+    everyone = page.one("form").one("a")
+    assert len(rows(document(client, everyone.attributes["href"]))) == 102
+
+
+def test_a_search_without_a_match_offers_everyone(browse: Browse) -> None:
+    page = document(browse(Site()), f"{HERE}?search=nobody")
+    assert page.one(class_="empty").text == "No team is named like “nobody”. Show everyone"
+    assert not page.all(class_="copies")
+
+
+def test_more_matches_than_a_page(browse: Browse) -> None:
+    client = browse(Site(board=samples.long_board(250)))
+    page = document(client, f"{HERE}?search=a")
+    following = page.one("a", rel="next").attributes["href"]
+    assert "search=a" in following
+    further = document(client, following)
+    assert int(rows(further)[0].one(class_="rank").text) > int(rows(page)[-1].one(class_="rank").text)
+    assert further.one("a", rel="prev").attributes["href"] == f"{HERE}?track=public&search=a&after=0"
+
+
+@pytest.mark.parametrize("query", ["after=-1", "after=x", "after=99999999999999999999", "track=secret"])
+def test_nonsense_in_the_address_is_refused(browse: Browse, query: str) -> None:
+    assert browse(Site()).get(f"{HERE}?{query}").status_code == 422
+
+
+# What nobody may see yet
+
+
+def test_before_publication_nothing_speaks_of_the_private_track(browse: Browse) -> None:
+    client = browse(Site())
+    answer = client.get(HERE)
+    assert "nasnetalarge" not in answer.text
+    assert "private" not in answer.text.lower()
+    assert not parsed(answer.text).all("nav", class_="tabs")
+    refused = client.get(f"{HERE}?track=private")
+    assert refused.status_code == 403
+    assert "nasnetalarge" not in refused.text
+
+
+def test_once_published_there_are_two_tabs(browse: Browse) -> None:
+    client = browse(Site(board=samples.board(list(samples.demo_board().places), of=samples.state(phase=Phase.FINAL))))
+    public = document(client)
+    assert [tab.text for tab in public.one("nav", class_="tabs").all("a")] == ["Public", "Private"]
+    assert public.one("a", aria_current="page").text == "Public"
+    private = document(client, public.one("nav", class_="tabs").all("a")[1].attributes["href"])
+    assert private.one("a", aria_current="page").text == "Private"
+    assert private.one("dl").one("code").text == "nasnetalarge@1"
+    assert private.one("input", name="track").attributes["value"] == "private"
+    assert not private.all(class_="notice")
+
+
+def test_an_organizer_is_told_that_the_private_board_is_not_public(browse: Browse) -> None:
+    page = document(browse(Site(account=ORGANIZER)), f"{HERE}?track=private")
+    assert page.one(class_="notice").text == "Only organizers see this board until it is published."
+
+
+# Hostile words
+
+
+def test_hostile_words_stay_words(browse: Browse) -> None:
+    state = samples.state(title=HOSTILE, description=HOSTILE + "\n\n" + HOSTILE, rules=HOSTILE)
+    board = samples.board(
+        [samples.place(1, HOSTILE, 1.0, 1.0, 0.1, True, 1, 1)],
+        benchmarks=[samples.benchmark(2.0, HOSTILE)],
+        copies=[samples.copy(HOSTILE, HOSTILE)],
+        of=state,
+    )
+    client = browse(Site(board=board))
+    searched = parsed(client.get(HERE, params={"search": HOSTILE[:40]}).text)
+    assert searched.one("input", id="search").attributes["value"] == HOSTILE[:40]
+    for page in (document(client, "/"), document(client), searched):
+        assert not page.all("script")
+        assert not page.all("img")
+        assert not [each for each in page if any(name.startswith("on") for name in each.attributes)]
+        assert "49" not in page.one("main").text
+    names = [each.text for each in document(client).all("bdi")]
+    # A name that writes backwards is kept to itself.
+    assert names == [HOSTILE] * 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "<b onclick=alert(1)>x</b>",
+        "[x](javascript:alert(1))",
+        "[x](JaVaScRiPt:alert(1))",
+        "[x](java&#10;script:alert(1))",
+        "[x](&#x6A;avascript:alert(1))",
+        "[x](\x01javascript:alert(1))",
+        "[x](data:text/html,hello)",
+        "[x](vbscript:msgbox)",
+        "<javascript:alert(1)>",
+        '[x](https://example.org/" onmouseover="alert(1))',
+        "![<img src=x onerror=alert(1)>](https://example.org/a.png)",
+        "![x](https://example.org/a.png)",
+        '[a]: javascript:alert(1) "t"\n\n[a]',
+        "<svg/onload=alert(1)>",
+    ],
+)
+def test_markdown_is_harmless(text: str) -> None:
+    page = parsed(html_of(text))
+    assert {each.tag for each in page} <= {"", "p", "a", "code", "pre"}
+    for each in page:
+        assert set(each.attributes) <= {"href", "rel", "title"}
+        assert each.attributes.get("href", "https:").lower().startswith("https:")
+
+
+def test_markdown_says_what_it_should() -> None:
+    page = parsed(html_of("# Big\n\n## Small\n\n*a* [b](https://example.org) [c](/rules) ![d](e.png)\n\n|x|\n|-|\n|1|\n"))
+    assert [each.tag for each in page if each.tag.startswith("h")] == ["h3", "h4"]
+    assert [each.attributes["href"] for each in page.all("a")] == ["https://example.org", "/rules"]
+    assert page.all("a")[0].attributes["rel"] == "nofollow noopener noreferrer"
+    assert page.one("p").text == "a b c d"
+    assert page.one("td").text == "1"
+
+
+def test_the_summary_is_the_first_paragraph_and_about_is_the_rest() -> None:
+    text = "Make *new*\nphotographs of [dogs](https://example.org).\n\n# More\n\nWords."
+    assert summary_of(text) == "Make new photographs of dogs."
+    assert parsed(rest_of(text)).text == "More Words."
+    assert parsed(rest_of("# Title\n\nWords.")).text == "Title Words."
+    long = "word " * 100
+    assert summary_of(long) == "word " * 39 + "word …"
+    assert parsed(rest_of(long)).text == long.strip()
+    assert summary_of("") == rest_of("") == ""
+
+
+# Headers and caching
+
+
+def test_every_answer_has_the_headers(browse: Browse) -> None:
+    client = browse(Site())
+    etag = client.get(HERE).headers["etag"]
+    for answer in (
+        client.get("/"),
+        client.get(HERE),
+        client.get(HERE, headers={"If-None-Match": etag}),
+        client.get(parsed(client.get("/").text).one("link", rel="stylesheet").attributes["href"]),
+        client.get("/static/nothing.css"),
+    ):
+        policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
+        assert policy == {
+            "default-src": "'none'",
+            "style-src": "'self'",
+            "img-src": "'self'",
+            "script-src": "'self'",
+            "base-uri": "'none'",
+            "form-action": "'self'",
+            "frame-ancestors": "'none'",
+        }
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "same-origin"
+
+
+def test_nothing_new_is_answered_with_304(browse: Browse) -> None:
+    site = Site()
+    client = browse(site)
+    first = client.get(HERE)
+    again = client.get(HERE, headers={"If-None-Match": f'"other", {first.headers["etag"]}'})
+    assert again.status_code == 304
+    assert again.content == b""
+    assert again.headers["etag"] == first.headers["etag"]
+    assert again.headers["cache-control"] == "private, no-cache"
+    assert again.headers["vary"] == "Authorization"
+
+
+def test_the_etag_changes_with_all_that_the_page_shows(browse: Browse, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site()
+    client = browse(site)
+
+    def etag(address: str = HERE) -> str:
+        return client.get(address).headers["etag"]
+
+    seen = [etag(), etag(f"{HERE}?after=100"), etag(f"{HERE}?search=a")]
+    site.version = "v2"
+    seen.append(etag())
+    site.now = NOW + timedelta(minutes=1)
+    seen.append(etag())
+    site.states = [samples.state(description="Other words.")]
+    seen.append(etag())
+    site.states = [samples.state(closes_at=NOW + timedelta(days=1))]
+    seen.append(etag())
+    monkeypatch.setattr(rendering, "BUILD", "next")
+    seen.append(etag())
+    assert len(set(seen)) == len(seen)
+    assert etag() == seen[-1]
+
+
+def test_a_page_can_be_asked_for_its_headers_alone(browse: Browse) -> None:
+    client = browse(Site())
+    answer = client.head(HERE)
+    assert answer.status_code == 200
+    assert answer.headers["etag"] == client.get(HERE).headers["etag"]
+
+
+def test_static_files_are_kept_for_ever_under_their_own_name(browse: Browse) -> None:
+    client = browse(Site())
+    page = document(client, "/")
+    for rel, kind in (("stylesheet", "text/css; charset=utf-8"), ("icon", "image/svg+xml")):
+        address = page.one("link", rel=rel).attributes["href"]
+        answer = client.get(address)
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == kind
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+        stale = client.get(address.split("?")[0] + "?v=old")
+        assert stale.headers["cache-control"] == "no-cache"
+        assert client.get(address, headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
+
+
+@pytest.mark.parametrize("name", ["nothing.css", "..%2frouting.py", "%2e%2e/routes.py", "layout.html", "KENNEL.CSS"])
+def test_nothing_else_is_served(browse: Browse, name: str) -> None:
+    assert browse(Site()).get(f"/static/{name}").status_code == 404
+
+
+def test_no_other_host_is_asked_and_nothing_is_inline(browse: Browse) -> None:
+    client = browse(Site(board=samples.board([], of=samples.state(description="", rules=""))))
+    for page in (document(client, "/"), document(client), parsed(rendering.error_page(404, "No.").body.decode())):
+        for each in page:
+            assert not {"style", "srcset", "ping"} & set(each.attributes)
+            for name in {"src", "href", "action"} & set(each.attributes):
+                assert re.match(r"[/#](?!/)", each.attributes[name])
+        assert not page.all("script")
+        assert not page.all("style")
+    for content in rendering.FILES.values():
+        text = content.decode().replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"//|url\(|@import|expression", text)
+
+
+# Errors
+
+
+def test_an_error_is_a_page_too() -> None:
+    answer = rendering.error_page(404, f"There is no competition {HOSTILE!r}.", headers={"Retry-After": "3"})
+    page = parsed(answer.body.decode())
+    assert answer.status_code == 404
+    assert answer.headers["retry-after"] == "3"
+    assert answer.headers["content-security-policy"] == rendering.CONTENT_SECURITY_POLICY
+    assert page.one("h1").text == "Not found"
+    assert page.one(class_="lead").text == f"There is no competition {HOSTILE!r}."
+    assert page.one("section").one("a").attributes["href"] == "/"
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "expected"),
+    [
+        ("/competitions/x", "text/html,application/xhtml+xml,*/*;q=0.8", True),
+        ("/competitions/x", "*/*", False),
+        ("/api/v1/competitions/x", "text/html", False),
+        ("/nowhere", "text/html", True),
+    ],
+)
+def test_pages_are_for_browsers_and_problems_for_programs(path: str, accept: str, expected: bool) -> None:
+    request = Request({"type": "http", "path": path, "headers": [(b"accept", accept.encode())], "query_string": b""})
+    assert rendering.wants_page(request) is expected
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (-5, "just now"), (59, "just now"), (60, "1 minute ago"), (3599, "59 minutes ago"), (3600, "1 hour ago"),
+        (2 * 86_400 - 1, "47 hours ago"), (2 * 86_400, "2 days ago"), (60 * 86_400, "60 days ago"),
+        (70 * 86_400, "2 months ago"),
+    ],
+)  # fmt: skip
+def test_how_long_ago(seconds: int, expected: str) -> None:
+    assert words.ago(NOW - timedelta(seconds=seconds), NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("phase", "opens", "closes", "expected"),
+    [
+        (Phase.DRAFT, None, None, "Not open yet"),
+        (Phase.DRAFT, 3, 9, "Opens in 3 days"),
+        (Phase.OPEN, -3, 9, "Closes in 9 days"),
+        (Phase.OPEN, -3, 1.5, "Closes in 36 hours"),
+        (Phase.OPEN, -3, None, "No closing date"),
+        (Phase.REVIEW, -30, -3, "Closed 3 days ago"),
+        (Phase.FINAL, -30, -0.5, "Closed 12 hours ago"),
+    ],
+)
+def test_the_date_that_matters(phase: Phase, opens: float | None, closes: float | None, expected: str) -> None:
+    opens_at, closes_at = (None if days is None else NOW + timedelta(days=days) for days in (opens, closes))
+    state = samples.state(phase=phase, opens_at=opens_at, closes_at=closes_at)
+    deadline = words.deadline(state, NOW)
+    assert deadline.words == expected
+    assert deadline.moment == (opens_at if phase is Phase.DRAFT else closes_at)
+
+
+def test_exact_times_are_utc_and_never_hide_their_seconds() -> None:
+    eastern = datetime.fromisoformat("2026-11-14T23:59:59-05:00")
+    assert words.exact(eastern) == "15 Nov 2026, 04:59:59 UTC"
+    assert words.machine(eastern) == "2026-11-15T04:59:59Z"
+    assert words.exact(datetime(2026, 1, 2, 3, 4, tzinfo=UTC)) == "2 Jan 2026, 03:04 UTC"
+
+
+# Colours
+
+
+def _luminance(colour: str) -> float:
+    digits = colour.lstrip("#")
+    digits = digits if len(digits) == 6 else "".join(each * 2 for each in digits)
+    channels = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(a: str, b: str) -> float:
+    """WCAG 2.2's contrast ratio of two colours."""
+    lighter, darker = sorted((_luminance(a), _luminance(b)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read(scheme: str) -> None:
+    css = rendering.FILES["kennel.css"].decode()
+    light, dark = [dict(re.findall(r"--([\w-]+): (#\w+);", part)) for part in css.split(":root {")[1:3]]
+    colours = light if scheme == "light" else light | dark
+    assert len(dark) == len(light)
+    for text, ground in [
+        *((text, ground) for text in ("text", "quiet", "accent", "warn") for ground in ("ground", "soft")),
+        ("on-accent", "accent"),
+        ("warn", "warn-ground"),
+    ]:
+        assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    assert contrast(colours["edge"], colours["ground"]) >= 3
+    for medal in ("gold", "silver", "bronze"):
+        ground, text = re.findall(rf"\.{medal} {{ background: (#\w+); color: (#\w+);", css)[0]
+        assert contrast(text, ground) >= 4.5
