@@ -4,11 +4,12 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from api.pages.rendering import error_page, wants_page
 from scorer.errors import (
     Conflict,
     Forbidden,
@@ -34,6 +35,7 @@ STATUS: Mapping[type[KennelError], int] = {
     Unavailable: 503,
 }
 SHOWN_FAULTS = 10
+KEPT_HEADERS = ("allow", "retry-after", "www-authenticate")
 
 
 def problem(
@@ -58,22 +60,32 @@ def problem_of(error: KennelError) -> JSONResponse:
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Let every failure of ``app`` leave as a problem."""
+    """Let every failure of ``app`` leave as a problem, or, where a browser asks for a page, as a page."""
 
     @app.exception_handler(KennelError)
-    async def _domain(_: Request, error: KennelError) -> JSONResponse:
-        return problem_of(error)
+    async def _domain(request: Request, error: KennelError) -> Response:
+        return _answer(request, problem_of(error), error.message)
 
     @app.exception_handler(RequestValidationError)
-    async def _validation(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def _validation(request: Request, error: RequestValidationError) -> Response:
         faults = [f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()]
-        return problem(422, "bad-request", "The request is not as it should be.", faults=faults[:SHOWN_FAULTS])
+        title = "The request is not as it should be."
+        return _answer(request, problem(422, "bad-request", title, faults=faults[:SHOWN_FAULTS]), title)
 
     @app.exception_handler(HTTPException)
-    async def _http(_: Request, error: HTTPException) -> JSONResponse:
-        return problem(error.status_code, "http", str(error.detail), headers=error.headers)
+    async def _http(request: Request, error: HTTPException) -> Response:
+        title = str(error.detail)
+        return _answer(request, problem(error.status_code, "http", title, headers=error.headers), title)
 
     @app.exception_handler(Exception)
-    async def _ours(request: Request, error: Exception) -> JSONResponse:
+    async def _ours(request: Request, error: Exception) -> Response:
         log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return problem(500, "our-fault", "Something went wrong on our side. Please try again.")
+        title = "Something went wrong on our side. Please try again."
+        return _answer(request, problem(500, "our-fault", title), title)
+
+
+def _answer(request: Request, response: JSONResponse, message: str) -> Response:
+    if not wants_page(request):
+        return response
+    kept = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
+    return error_page(response.status_code, message, headers=kept)

@@ -137,9 +137,22 @@ def state_of(session: Session, slug: str, now: datetime) -> State:
     return _state(session, competition, now)
 
 
-def all_states(session: Session, now: datetime) -> list[State]:
-    """Every competition as it stands, newest first."""
-    return [_state(session, competition, now) for competition in lookups.all_competitions(session)]
+def shown_state(session: Session, slug: str, account: Account | None, now: datetime) -> State:
+    """A competition as it stands, for somebody's eyes: a draft is for organizers, to others it does not exist."""
+    state = state_of(session, slug, now)
+    if not _is_shown(state, account):
+        raise NotFound("no-competition", f"There is no competition {slug!r}.")
+    return state
+
+
+def shown_states(session: Session, account: Account | None, now: datetime) -> list[State]:
+    """Every competition that this person may see, newest first."""
+    states = [_state(session, competition, now) for competition in lookups.all_competitions(session)]
+    return [state for state in states if _is_shown(state, account)]
+
+
+def _is_shown(state: State, account: Account | None) -> bool:
+    return state.phase is not Phase.DRAFT or is_organizer(account)
 
 
 def _state(session: Session, competition: Competition, now: datetime) -> State:

@@ -102,6 +102,11 @@ def standings(
     )
 
 
+def count_teams(session: Session, state: State) -> int:
+    """How many teams have a rank on the public board."""
+    return board.count_ranked(session, state.tracks["public"].id)
+
+
 def _place(row: Any, labels: dict[int, str]) -> Place:
     return Place(
         rank=row.rank,

@@ -119,6 +119,13 @@ def finish(session: Session, claim: Claim, now: datetime) -> bool:
     )
 
 
+def give_up(session: Session, claim: Claim, *, error: str, reason: str, now: datetime) -> None:
+    """End a job that no further attempt can cure; the team reads ``reason``. Nothing if the job is no longer ours."""
+    job = jobs.lock_held(session, claim.job_id, claim.holder)
+    if job is not None:
+        _fail(session, job, error=error, reason=reason, now=now)
+
+
 def give_back(session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int) -> None:
     """After a fault of ours: let the job wait and be tried again, or end it at the cap. Nothing if the job is no
     longer this claim's."""
@@ -131,7 +138,7 @@ def _release(session: Session, job: Job, *, error: str, now: datetime, max_attem
     if job.attempts < max_attempts:
         _retry(session, job, error=error, now=now)
     else:
-        _fail(session, job, error=error, now=now)
+        _fail(session, job, error=error, reason=OUR_FAULT, now=now)
 
 
 def _retry(session: Session, job: Job, *, error: str, now: datetime) -> None:
@@ -145,7 +152,7 @@ def _retry(session: Session, job: Job, *, error: str, now: datetime) -> None:
         lookups.move_submission(session, job.submission_ref or 0, from_=working, to=waiting)
 
 
-def _fail(session: Session, job: Job, *, error: str, now: datetime) -> None:
+def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime) -> None:
     """End the job for good. The submission fails with it unless only its private track is concerned."""
     job.state, job.holder, job.lease_until = "failed", None, None
     job.error, job.finished_at = error, now
@@ -156,7 +163,7 @@ def _fail(session: Session, job: Job, *, error: str, now: datetime) -> None:
             job.submission_ref or 0,
             from_=working,
             to=Status.FAILED,
-            reason=OUR_FAULT,
+            reason=reason,
             finished_at=now,
         )
         for other in jobs.jobs_of(session, job.submission_ref or 0):

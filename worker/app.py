@@ -5,4 +5,4 @@ from scorer.settings import read_settings
 
 settings = read_settings()
 app = broker(settings)
-app.conf.update(imports=("worker.tasks",))
+app.conf.update(imports=("worker.startup", "worker.tasks"))

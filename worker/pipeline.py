@@ -50,17 +50,12 @@ def run_next(bench: Bench, queue: str) -> bool:
 
 
 def _give_back(bench: Bench, claim: work.Claim, error: Exception) -> None:
-    # What cannot be cured by trying again ends at once.
-    hopeless = isinstance(error, Invalid | Unavailable)
-    attempts = claim.attempt if hopeless else bench.settings.max_attempts
+    said = "".join(traceback.format_exception_only(error)).strip()
     with transaction(bench.sessions, bench.broker) as session:
-        work.give_back(
-            session,
-            claim,
-            error="".join(traceback.format_exception_only(error)).strip(),
-            now=bench.now(),
-            max_attempts=attempts,
-        )
+        if isinstance(error, Invalid):  # the same input is as wrong next time
+            work.give_up(session, claim, error=said, reason=error.message, now=bench.now())
+        else:
+            work.give_back(session, claim, error=said, now=bench.now(), max_attempts=bench.settings.max_attempts)
 
 
 def check(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:

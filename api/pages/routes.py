@@ -11,10 +11,8 @@ from api.etags import etag_of, is_known
 from api.pages import rendering, words
 from api.pages.board import MEDALS, PAGE, leaf_of, searched
 from scorer import competitions, leaderboard
-from scorer.competitions import State, TrackKind, is_organizer, may_see_private
+from scorer.competitions import State, TrackKind, may_see_private
 from scorer.db.tables import Account
-from scorer.errors import NotFound
-from scorer.lifecycle import Phase
 
 router = APIRouter(include_in_schema=False)
 
@@ -28,12 +26,8 @@ def mount(app: FastAPI) -> None:
 @router.api_route("/", methods=["GET", "HEAD"])
 def home(session: DbSession, account: Visitor, now: Now) -> Response:
     """The competitions, newest first."""
-    shown = [state for state in competitions.all_states(session, now) if _is_shown(state, account)]
-    # No places are read, only counted.
-    teams = {
-        state.competition.slug: leaderboard.standings(session, state, "public", account, limit=0).teams
-        for state in shown
-    }
+    shown = competitions.shown_states(session, account, now)
+    teams = {state.competition.slug: leaderboard.count_teams(session, state) for state in shown}
     return rendering.page("home.html", states=shown, teams=teams, now=now)
 
 
@@ -49,9 +43,7 @@ def show(
     search: Annotated[str, Query(max_length=100)] = "",
 ) -> Response:
     """A competition's board from rank ``after + 1`` on, or of the teams whose name contains ``search``."""
-    state = competitions.state_of(session, slug, now)
-    if not _is_shown(state, account):
-        raise NotFound("no-competition", f"There is no competition {slug!r}.")
+    state = competitions.shown_state(session, slug, account, now)
     search = search.strip()
     etag = etag_of(*_depends_on(session, state, track, account, now), after, search)
     if is_known(request, etag):
@@ -75,10 +67,6 @@ def show(
         after=after,
         now=now,
     )
-
-
-def _is_shown(state: State, account: Account | None) -> bool:
-    return state.phase is not Phase.DRAFT or is_organizer(account)
 
 
 def _depends_on(

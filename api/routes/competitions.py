@@ -22,7 +22,6 @@ from scorer.competitions import CompetitionSpec, State, TrackKind
 from scorer.db import lookups
 from scorer.db.tables import Account
 from scorer.errors import TooLarge
-from scorer.lifecycle import Phase
 from scorer.references import Role
 
 router = APIRouter(prefix="/competitions", tags=["competitions"])
@@ -38,15 +37,13 @@ def create(body: CompetitionSpec, session: DbSession, author: Organizer, now: No
 @router.get("")
 def index(session: DbSession, account: Visitor, now: Now) -> list[CompetitionView]:
     """Every competition; drafts are shown to organizers."""
-    states = competitions.all_states(session, now)
-    shown = [state for state in states if state.phase is not Phase.DRAFT or competitions.is_organizer(account)]
-    return [_view(session, state, account) for state in shown]
+    return [_view(session, state, account) for state in competitions.shown_states(session, account, now)]
 
 
 @router.get("/{slug}")
 def show(slug: str, session: DbSession, account: Visitor, now: Now) -> CompetitionView:
     """One competition."""
-    return _view(session, competitions.state_of(session, slug, now), account)
+    return _view(session, competitions.shown_state(session, slug, account, now), account)
 
 
 def _view(session: Any, state: State, account: Account | None) -> CompetitionView:

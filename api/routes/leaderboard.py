@@ -10,7 +10,7 @@ from api.deps import DbSession, Now, Visitor
 from api.etags import etag_of, is_known
 from api.schemas import BenchmarkView, BoardView, CopyView, PlaceView
 from scorer import leaderboard
-from scorer.competitions import TrackKind, is_organizer, state_of
+from scorer.competitions import TrackKind, is_organizer, shown_state
 from scorer.db.tables import Account
 
 router = APIRouter(tags=["leaderboard"])
@@ -32,7 +32,7 @@ def show(
 ) -> Response:
     """The board, ranked now with the newest threshold. CSV holds every place. The private board is for organizers
     until it is published."""
-    state = state_of(session, slug, now)
+    state = shown_state(session, slug, account, now)
     as_csv = format == "csv" or (format is None and "text/csv" in accept)
     version = leaderboard.version(session, state, track, account)
     headers = {

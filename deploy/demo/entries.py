@@ -1,17 +1,18 @@
 """The entries of the demo competition: honest generators and the known ways to memorise.
 
-Every entry is a pure function ``(train, count, rng) -> images``: ``train`` (m, size, size, 3) uint8 in,
+A generator is a pure function ``(train, count, rng) -> images``: ``train`` (m, size, size, 3) uint8 in,
 (count, size, size, 3) uint8 out, all randomness from ``rng``. All are closed-form or fitted in about a
 second, and draw in batches, so that 10,000 images need little more memory than their own pixels.
 
-The kinds that memorise are those of Bai et al. 2021, section 3.2. The kernel densities are the dial of
-Meehan et al. 2020, section 4: with all principal components a bandwidth of 0 is a bootstrap of the training
-images, and a large one is an honest, underfitting model.
+The ways to memorise are those of Bai et al. 2021, section 3.2, but for memorization GANs, which need a
+GAN. The kernel densities are the dial of Meehan et al. 2020, section 4: at bandwidth 0 a bootstrap of the
+training images, at a large one an underfitting but honest model.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +22,41 @@ from sklearn.mixture import GaussianMixture
 Pixels = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 Generate = Callable[[Pixels, int, np.random.Generator], Pixels]
+Label = Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
+Judgement = Literal["honest", "copy", "penalised", "escapes"]
 
 BATCH = 500
-LARGEST_FIT = 1_500
+MOST_TO_FIT = 1_500
+"""More training images than this are subsampled before a fit, which needs their Gram matrix."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One participant of the demo.
+
+    ``label`` is what manual review decides about it, None if it is left undecided. ``expected`` is how it
+    stands after the private threshold was chosen by `margin` on those labels: ``honest`` and ``escapes``
+    are not penalised, the latter though it memorises; ``copy`` is listed apart.
+    """
+
+    key: str
+    team: str
+    kind: str
+    description: str
+    generate: Generate
+    label: Label | None
+    expected: Judgement
+    expected_state: Literal["scored"] = "scored"
 
 
 @dataclass(frozen=True)
 class PixelSpace:
+    """Principal components of images as flat vectors (p values), in grey levels.
+
+    ``mean`` (p), ``axes`` (k, p) orthonormal rows, ``deviations`` (k) along them, ``codes`` (n, k) of the
+    images fitted, of unit variance; all float32. ``shape`` is an image's.
+    """
+
     mean: Floats
     axes: Floats
     deviations: Floats
@@ -35,134 +64,159 @@ class PixelSpace:
     shape: tuple[int, ...]
 
 
-def pixel_space(train: Pixels, rank: int, rng: np.random.Generator) -> PixelSpace:
-    if len(train) > LARGEST_FIT:
-        train = train[np.sort(rng.choice(len(train), LARGEST_FIT, replace=False))]
-    x = train.reshape(len(train), -1).astype(np.float32)
-    mean = x.mean(axis=0)
-    x -= mean
-    values, vectors = np.linalg.eigh((x @ x.T).astype(np.float64))
-    kept = np.argsort(values)[::-1][: min(rank, len(train) - 1)]
-    lengths = np.sqrt(np.maximum(values[kept], 1e-6))
-    axes = ((vectors[:, kept] / lengths).T.astype(np.float32)) @ x
-    dev = (lengths / np.sqrt(len(train) - 1)).astype(np.float32)
-    codes = (vectors[:, kept] * np.sqrt(len(train) - 1)).astype(np.float32)
-    return PixelSpace(mean, axes, dev, codes, train.shape[1:])
-
-
-def decoded(space, codes):
-    out = np.empty((len(codes), *space.shape), np.uint8)
-    for i in range(0, len(codes), BATCH):
-        b = codes[i : i + BATCH]
-        flat = space.mean + (b * space.deviations) @ space.axes
-        out[i : i + len(b)] = quantised(flat).reshape(len(b), *space.shape)
-    return out
-
-
-def quantised(v):
-    return np.clip(np.rint(v), 0, 255).astype(np.uint8)
-
-
-def some_of(n, count, rng):
-    return rng.choice(n, count, replace=count > n)
-
-
-def gaussian(train, count, rng, *, rank):
-    space = pixel_space(train, rank, rng)
-    return decoded(space, rng.standard_normal((count, len(space.axes)), dtype=np.float32))
-
-
-def mixture(train, count, rng, *, rank, components, reg=0.05):
-    space = pixel_space(train, rank, rng)
-    m = GaussianMixture(
-        min(components, len(space.codes) // 8), reg_covar=reg, max_iter=300, random_state=int(rng.integers(2**31))
+def pixel_space_of(train: Pixels, rank: int | None, rng: np.random.Generator) -> PixelSpace:
+    """The first ``rank`` principal components (None: all of them), by the Gram matrix of the images."""
+    if len(train) > MOST_TO_FIT:
+        train = train[np.sort(rng.choice(len(train), MOST_TO_FIT, replace=False))]
+    flat = train.reshape(len(train), -1).astype(np.float32)
+    mean = flat.mean(axis=0)
+    flat -= mean
+    values, vectors = np.linalg.eigh(flat @ flat.T)
+    used = values > values[-1] * 1e-6  # the centred images span one dimension less than their number
+    values, vectors = values[used][::-1][:rank], vectors[:, used][:, ::-1][:, :rank]
+    freedom = np.float32(np.sqrt(len(train) - 1))
+    return PixelSpace(
+        mean=mean,
+        axes=(vectors / np.sqrt(values)).T @ flat,
+        deviations=np.sqrt(values) / freedom,
+        codes=vectors * freedom,
+        shape=train.shape[1:],
     )
-    m.fit(space.codes)
-    c, _ = m.sample(count)
-    return decoded(space, rng.permutation(c.astype(np.float32)))
 
 
-def kernel_density(train, count, rng, *, bandwidth, rank=LARGEST_FIT):
-    space = pixel_space(train, rank, rng)
-    c = space.codes[rng.integers(len(space.codes), size=count)]
-    return decoded(space, c + np.float32(bandwidth) * rng.standard_normal(c.shape, dtype=np.float32))
+def images_of(space: PixelSpace, codes: Floats) -> Pixels:
+    """The images (n, *shape) uint8 that codes (n, k) stand for."""
+    images = np.empty((len(codes), *space.shape), np.uint8)
+    for batch in _batches(len(codes)):
+        flat = space.mean + (codes[batch] * space.deviations) @ space.axes
+        images[batch] = _grey_levels(flat).reshape(-1, *space.shape)
+    return images
 
 
-def copies(train, count, rng):
-    return train[some_of(len(train), count, rng)]
+def gaussian(train: Pixels, count: int, rng: np.random.Generator, *, rank: int) -> Pixels:
+    """One normal distribution, fitted in the first principal components."""
+    space = pixel_space_of(train, rank, rng)
+    return images_of(space, rng.standard_normal((count, len(space.axes)), dtype=np.float32))
 
 
-def mirrored(train, count, rng):
+def mixture(train: Pixels, count: int, rng: np.random.Generator, *, rank: int, parts: int) -> Pixels:
+    """A mixture of normal distributions with full covariances, fitted in the first principal components."""
+    space = pixel_space_of(train, rank, rng)
+    model = GaussianMixture(
+        min(parts, len(space.codes)), reg_covar=0.05, max_iter=500, random_state=int(rng.integers(2**31))
+    ).fit(space.codes)
+    part = rng.choice(len(model.weights_), size=count, p=model.weights_ / model.weights_.sum())
+    spread = np.linalg.cholesky(model.covariances_)
+    codes = np.empty((count, len(space.axes)), np.float32)
+    for each in range(len(spread)):
+        drawn = rng.standard_normal((int((part == each).sum()), len(space.axes)))
+        codes[part == each] = model.means_[each] + drawn @ spread[each].T
+    return images_of(space, codes)
+
+
+def kernel_density(train: Pixels, count: int, rng: np.random.Generator, *, bandwidth: float) -> Pixels:
+    """A training image plus normal noise with ``bandwidth`` squared times the training covariance.
+
+    In all principal components: with fewer, even bandwidth 0 would only be a reconstruction.
+    """
+    space = pixel_space_of(train, None, rng)
+    images = np.empty((count, *train.shape[1:]), np.uint8)
+    for batch in _batches(count):
+        centres = space.codes[rng.integers(len(space.codes), size=len(images[batch]))]
+        noise = rng.standard_normal(centres.shape, dtype=np.float32)
+        images[batch] = images_of(space, centres + np.float32(bandwidth) * noise)
+    return images
+
+
+def copies(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
+    """Training images as they are: without repeats while there are enough."""
+    return train[_some_of(len(train), count, rng)]
+
+
+def mirrored(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
+    """Training images, left and right exchanged."""
     return np.ascontiguousarray(copies(train, count, rng)[:, :, ::-1])
 
 
-def noisy(train, count, rng, *, levels=8):
-    out = copies(train, count, rng)
-    for i in range(0, count, BATCH):
-        b = out[i : i + BATCH]
-        out[i : i + BATCH] = quantised(b + levels * rng.standard_normal(b.shape, dtype=np.float32))
-    return out
+def noisy(train: Pixels, count: int, rng: np.random.Generator, *, deviation: float) -> Pixels:
+    """Training images with independent normal noise of so many grey levels."""
+    images = copies(train, count, rng)
+    for batch in _batches(count):
+        noise = rng.standard_normal(images[batch].shape, dtype=np.float32)
+        images[batch] = _grey_levels(images[batch] + np.float32(deviation) * noise)
+    return images
 
 
-def cropped(train, count, rng, *, smallest=0.8, largest=0.95):
-    out = copies(train, count, rng)
+def cropped(train: Pixels, count: int, rng: np.random.Generator, *, least: float, most: float) -> Pixels:
+    """A square of ``least`` to ``most`` of each training image's side, enlarged to full size."""
+    images = copies(train, count, rng)
     size = train.shape[1]
     for i in range(count):
-        side = int(rng.integers(round(smallest * size), round(largest * size) + 1))
-        l, t = rng.integers(0, size - side + 1, size=2)
-        out[i] = np.asarray(
-            Image.fromarray(out[i]).resize((size, size), Image.Resampling.BICUBIC, box=(l, t, l + side, t + side))
-        )
-    return out
+        side = int(rng.integers(round(least * size), round(most * size), endpoint=True))
+        left, top = (int(v) for v in rng.integers(0, size - side, size=2, endpoint=True))
+        square = Image.fromarray(images[i]).crop((left, top, left + side, top + side))
+        images[i] = np.asarray(square.resize((size, size), Image.Resampling.BICUBIC))
+    return images
 
 
-def blended(train, count, rng, least=0.5, most=0.7):
-    a, b = some_of(len(train), count, rng), some_of(len(train), count, rng)
-    w = rng.uniform(least, most, size=(count, 1, 1, 1)).astype(np.float32)
-    out = np.empty((count, *train.shape[1:]), np.uint8)
-    for i in range(0, count, BATCH):
-        s = slice(i, i + BATCH)
-        out[s] = quantised(w[s] * train[a[s]] + (1 - w[s]) * train[b[s]])
-    return out
+def blended(train: Pixels, count: int, rng: np.random.Generator, *, most: float) -> Pixels:
+    """Two training images, one shining through the other: from half and half to ``most`` of the first."""
+    first, second = copies(train, count, rng), copies(train, count, rng)
+    share = rng.uniform(0.5, most, size=(count, 1, 1, 1)).astype(np.float32)
+    for batch in _batches(count):
+        first[batch] = _grey_levels(share[batch] * first[batch] + (1 - share[batch]) * second[batch])
+    return first
 
 
-def reconstructed(train, count, rng, *, rank=200):
-    space = pixel_space(train, rank, rng)
-    return decoded(space, space.codes[some_of(len(space.codes), count, rng)])
+def reconstructed(train: Pixels, count: int, rng: np.random.Generator, *, rank: int) -> Pixels:
+    """Training images through a linear autoencoder with ``rank`` hidden units, at its optimum.
+
+    That optimum is the projection on the first principal components (Baldi and Hornik 1989).
+    """
+    space = pixel_space_of(train, rank, rng)
+    return images_of(space, space.codes[_some_of(len(space.codes), count, rng)])
 
 
-def one_hot(train, count, rng, *, ridge=0.1):
+def one_hot(train: Pixels, count: int, rng: np.random.Generator, *, ridge: float) -> Pixels:
+    """A linear map from one-hot seeds to training images, by ridge regression.
+
+    With one seed per image the solution is closed-form: the mean image plus each image's difference from
+    it, divided by ``1 + ridge``.
+    """
     mean = train.mean(axis=0, dtype=np.float64).astype(np.float32)
-    out = copies(train, count, rng)
-    for i in range(0, count, BATCH):
-        b = out[i : i + BATCH]
-        out[i : i + BATCH] = quantised(mean + (b - mean) / (1 + ridge))
-    return out
+    images = copies(train, count, rng)
+    for batch in _batches(count):
+        images[batch] = _grey_levels(mean + (images[batch] - mean) / np.float32(1 + ridge))
+    return images
 
 
-def half_copied(train, count, rng, *, rank=100):
-    h = count // 2
-    return rng.permutation(np.concatenate([gaussian(train, count - h, rng, rank=rank), copies(train, h, rng)]))
+def half_copied(train: Pixels, count: int, rng: np.random.Generator, *, rank: int) -> Pixels:
+    """At most half training images as they are, the rest from :func:`gaussian`, shuffled.
+
+    A mean distance hides what half of the images are; the distances of single images do not.
+    """
+    honest = gaussian(train, count - count // 2, rng, rank=rank)
+    return rng.permutation(np.concatenate([honest, copies(train, count // 2, rng)]))
+
+
+def _some_of(available: int, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """``count`` of the indices below ``available``, without repeats while there are enough."""
+    return rng.choice(available, count, replace=count > available)
+
+
+def _batches(count: int) -> list[slice]:
+    """Slices that together are ``range(count)``."""
+    return [slice(start, min(start + BATCH, count)) for start in range(0, count, BATCH)]
+
+
+def _grey_levels(values: Floats) -> Pixels:
+    """Rounded and clipped to what a pixel can be."""
+    return np.clip(np.rint(values), 0, 255).astype(np.uint8)
 
 
 ENTRIES = {
-    "raw": copies,
-    "mirrored": mirrored,
-    "noisy": noisy,
-    "cropped": cropped,
-    "blended": blended,
-    "ae200": reconstructed,
-    "ae100": partial(reconstructed, rank=100),
-    "sup.1": one_hot,
-    "half": half_copied,
-    "g50": partial(gaussian, rank=50),
-    "g200": partial(gaussian, rank=200),
-    "gfull": partial(gaussian, rank=1500),
-    "mix": partial(mixture, rank=60, components=12),
-    "kde.05": partial(kernel_density, bandwidth=0.05),
-    "kde.2": partial(kernel_density, bandwidth=0.2),
-    "kde.5": partial(kernel_density, bandwidth=0.5),
-    "kde1": partial(kernel_density, bandwidth=1.0),
-    "kde1r200": partial(kernel_density, bandwidth=1.0, rank=200),
-    "kde.5r200": partial(kernel_density, bandwidth=0.5, rank=200),
+ 'kde.4': partial(kernel_density,bandwidth=.4),
+ 'ae300': partial(reconstructed,rank=300),'ae400': partial(reconstructed,rank=400),
+ 'g20': partial(gaussian,rank=20), 'mix20': partial(mixture,rank=20,parts=20), 'mix60': partial(mixture,rank=60,parts=12),
+ 'noise16':partial(noisy,deviation=16),'crop70': partial(cropped,least=.7,most=.9),'sup.25': partial(one_hot,ridge=.25),
 }

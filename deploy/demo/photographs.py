@@ -1,6 +1,6 @@
 """Real photographs for the demo competition, without any download.
 
-The scikit-image and scikit-learn wheels ship a few photographs as files. :func:`shipped_photographs` cuts
+The scikit-image and scikit-learn wheels ship a few photographs as files. :func:`photographs` cuts
 them into square tiles at several scales. No two parts share a pixel of a photograph, at whatever scale: a
 photograph is wholly in one part, or it is cut once, straight down, into a region for training and a strip
 for the held-out part.
@@ -17,6 +17,7 @@ the stereo pair, which shows the same scene again.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -24,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deploy.demo.tiles import PARTS, Collection, Part, Photographs, Tile, opened, photographs_from, tiles_at
+from deploy.demo.tiles import PARTS, Collection, Part, Tile, Tiles, opened, tiles_at
 from scorer.errors import Invalid, Unavailable
 
 SIZE = 64
@@ -35,6 +36,15 @@ MOST_PER_PHOTOGRAPH: Mapping[Part, int] = {"train": 160, "held_out": 100, "priva
 FEWEST_PHOTOGRAPHS = 12
 """In a folder: with fewer, the held-out part would be one or two photographs and say little about the rest."""
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
+
+
+@dataclass(frozen=True)
+class Photographs:
+    """The three roles of a reference set: to train on, fresh (never published), only in the private one."""
+
+    train: Tiles
+    held_out: Tiles
+    private_extra: Tiles
 
 
 class Shipped(NamedTuple):
@@ -61,7 +71,7 @@ SHIPPED = (
     Shipped("skimage/data/moon.png", "train", 128),
     Shipped("skimage/data/motorcycle_left.png", "train", 192),
     Shipped("skimage/data/page.png", "private_extra"),
-    Shipped("skimage/data/retina.jpg", "train", 384),
+    Shipped("skimage/data/retina.jpg", "train", 288),
     Shipped("skimage/data/rocket.jpg", "train", 128),
     Shipped("skimage/data/text.png", "private_extra"),
     Shipped("sklearn/datasets/images/china.jpg", "train", 128),
@@ -69,7 +79,7 @@ SHIPPED = (
 )
 
 
-def shipped_photographs(*, seed: int = 0, size: int = SIZE) -> Photographs:
+def photographs(seed: int = 0, *, size: int = SIZE) -> Photographs:
     """The photographs inside the installed wheels as the demo's three parts.
 
     ``seed`` picks which tiles stay where a photograph has more than its share, and the order. Raises
@@ -87,7 +97,7 @@ def shipped_photographs(*, seed: int = 0, size: int = SIZE) -> Photographs:
             collection.add("held_out", tiles_at(SCALES, photograph, name, strip, size))
     rng = np.random.default_rng(seed)
     balanced = {part: _balanced(collection.tiles[part], MOST_PER_PHOTOGRAPH[part], rng) for part in PARTS}
-    return photographs_from(balanced, rng)
+    return _photographs_from(balanced, rng)
 
 
 def photographs_in(
@@ -119,7 +129,7 @@ def photographs_in(
                 f"The {len(paths)} photographs in {folder} give only {len(collection.tiles[part])} of the "
                 f"{wanted[part]} tiles wanted for the part {part}: add photographs, or larger ones.",
             )
-    return photographs_from(collection.tiles, rng)
+    return _photographs_from(collection.tiles, rng)
 
 
 def _paths_in(folder: Path) -> list[Path]:
@@ -186,6 +196,16 @@ def _balanced(tiles: Sequence[Tile], most: int, rng: np.random.Generator) -> lis
         chosen = range(len(group)) if len(group) <= most else rng.choice(len(group), most, replace=False)
         kept += [group[i] for i in chosen]
     return kept
+
+
+def _photographs_from(tiles: Mapping[Part, Sequence[Tile]], rng: np.random.Generator) -> Photographs:
+    """The three parts, none of them empty, each in random order so that its first images stand for all of it."""
+    parts = {}
+    for part in PARTS:
+        shuffled = [tiles[part][i] for i in rng.permutation(len(tiles[part]))]
+        images, sources, rectangles = zip(*shuffled, strict=True)
+        parts[part] = Tiles(np.stack(images), sources, rectangles)
+    return Photographs(**parts)
 
 
 def _path_in_wheel(file: str) -> Path:

@@ -1,6 +1,6 @@
 """Small square images cut from photographs, each of which remembers where it was cut."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -50,15 +50,6 @@ class Tiles:
         return len(self.sources)
 
 
-@dataclass(frozen=True)
-class Photographs:
-    """The three roles of a reference set: to train on, fresh (never published), only in the private one."""
-
-    train: Tiles
-    held_out: Tiles
-    private_extra: Tiles
-
-
 @dataclass
 class Collection:
     """The tiles of all parts as they come in; near-constant ones, and what was seen before, are left out."""
@@ -83,29 +74,20 @@ def tiles_at(
     """The centred grid of whole tiles in a box (left, top, right, bottom) of the photograph, at each scale.
 
     Tiles of one scale never overlap. The box is cut out before it is scaled, so that no filter carries
-    pixels across its border.
+    pixels across its border (Pillow's ``resize(box=...)`` would).
     """
     left, top, right, bottom = box
+    region = photograph.crop(box)
     for scale in scales:
         width, height = round((right - left) * scale), round((bottom - top) * scale)
         if min(width, height) < size:
             continue
-        pixels = np.asarray(photograph.resize((width, height), Image.Resampling.LANCZOS, box=box))
+        pixels = np.asarray(region.resize((width, height), Image.Resampling.LANCZOS))
         across, down = (right - left) / width, (bottom - top) / height
         for y in range(height % size // 2, height - size + 1, size):
             for x in range(width % size // 2, width - size + 1, size):
                 ends = (left + x * across, top + y * down, left + (x + size) * across, top + (y + size) * down)
                 yield Tile(pixels[y : y + size, x : x + size].copy(), source, Rectangle(*ends))
-
-
-def photographs_from(tiles: Mapping[Part, Sequence[Tile]], rng: np.random.Generator) -> Photographs:
-    """The three parts, none of them empty, each in random order so that its first images stand for all of it."""
-    parts = {}
-    for part in PARTS:
-        shuffled = [tiles[part][i] for i in rng.permutation(len(tiles[part]))]
-        images, sources, rectangles = zip(*shuffled, strict=True)
-        parts[part] = Tiles(np.stack(images), sources, rectangles)
-    return Photographs(**parts)
 
 
 def opened(path: Path) -> Image.Image:
@@ -119,7 +101,8 @@ def opened(path: Path) -> Image.Image:
 
 def contrast(image: Pixels) -> float:
     """The standard deviation, in grey levels, of the most varied channel."""
-    return float(image.reshape(-1, image.shape[-1]).std(axis=0, dtype=np.float64).max())
+    channels = np.ascontiguousarray(image.reshape(-1, image.shape[-1]).T)
+    return float(channels.std(axis=1, dtype=np.float64).max())
 
 
 def identity_up_to_mirror(image: Pixels) -> bytes:

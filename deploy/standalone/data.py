@@ -90,24 +90,32 @@ def open_data_folder(path: Path, *, patience: float = 20.0) -> DataFolder:
     """
     path = path.expanduser().absolute()
     try:
-        _make_ours(path)
-        lock = _take_lock(path, patience)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _refuse_foreign(path)
+        data = DataFolder(path, _take_lock(path, patience))
+        try:
+            _let_servers_through(path)
+        except BaseException:
+            data.close()
+            raise
     except OSError as error:
         raise Unavailable(
             "data-folder-unwritable",
             f"Kennel cannot write to the folder {path} ({error.strerror}): name another with --data.",
         ) from None
-    return DataFolder(path, lock)
+    return data
 
 
-def _make_ours(path: Path) -> None:
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+def _refuse_foreign(path: Path) -> None:
     content = {entry.name for entry in path.iterdir()} - {"lost+found"}
     if content and LOCK not in content:
         raise Unavailable(
             "data-folder-foreign",
             f"The folder {path} was not made by Kennel and holds other things: name a new or empty one.",
         )
+
+
+def _let_servers_through(path: Path) -> None:
     account = account_for(path / "postgres")
     if path.stat().st_uid == os.geteuid():
         # The unprivileged servers pass through to their own folder, but see no other name in this one.

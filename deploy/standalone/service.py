@@ -23,6 +23,7 @@ from scorer import accounts
 from scorer.db import lookups
 from scorer.db.session import engine_of, sessions_of
 from scorer.settings import Settings, read_settings
+from worker.startup import require_weights
 
 HOST = "127.0.0.1"
 ADMIN = "admin"
@@ -54,6 +55,7 @@ def start(
     environment, settings = {**environ, **addresses}, read_settings(addresses)
     app_role = make_url(settings.database_url.get_secret_value()).username
     migrations.upgrade(settings.migration_url, app_role)
+    require_weights(settings)
     token = first_admin(settings)
     port = port or free_port()
     url = f"http://{HOST}:{port}"

@@ -63,6 +63,11 @@ def tracks_of(session: Session, competition_id: int) -> dict[str, Track]:
     return {track.kind: track for track in tracks}
 
 
+def extractors_in_use(session: Session) -> Sequence[str]:
+    """The extractors that tracks name."""
+    return session.scalars(select(Track.extractor).distinct().order_by(Track.extractor)).all()
+
+
 def references_of(session: Session, competition_id: int) -> dict[str, CompetitionReference]:
     """The attached reference sets of a competition by role."""
     attached = session.scalars(

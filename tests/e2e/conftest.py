@@ -1,10 +1,10 @@
 """The whole service as real processes: web, broker, database, workers, beat."""
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
-import shutil
 
 import pytest
 

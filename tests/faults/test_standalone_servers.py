@@ -384,6 +384,6 @@ def test_ephemeral_servers_are_quick_and_leave_nothing() -> None:
         took = time.monotonic() - begun
         folder = running.postgres._data.path
         assert ask(running.postgres.admin_url, "SELECT 1") == [(1,)]
-    assert took < 10.0  # about 0.7 s on an idle machine
+    assert took < 20.0  # about 0.7 s on an idle machine
     assert not folder.exists()
     assert working_in(folder / "postgres", "postgres") == []

@@ -4,6 +4,7 @@ import csv
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 Matrix = NDArray[np.float64]
 
 
-def nearest_by_definition(generated: Matrix, reference: Matrix, *, signed: bool) -> tuple[Matrix, Matrix]:
+def nearest_by_definition(
+    generated: NDArray[np.floating[Any]], reference: NDArray[np.floating[Any]], *, signed: bool
+) -> tuple[Matrix, NDArray[np.intp]]:
     """(distance, index) from the whole n x m matrix in extended precision, the first of equal ones."""
     wide_generated, wide_reference = generated.astype(np.longdouble), reference.astype(np.longdouble)
     lengths = np.outer(

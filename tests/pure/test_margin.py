@@ -72,6 +72,13 @@ def test_margin_that_can_catch_nobody_penalises_nobody_labelled() -> None:
     assert chosen.interval == Interval(0.0, 0.2)
 
 
+@pytest.mark.parametrize("near", [0.1, math.nextafter(0.1, 1.0)])
+def test_margin_between_neighbouring_floats(near: float) -> None:
+    """No number lies between them, whichever way the middle is rounded."""
+    chosen = choose_tau([near, math.nextafter(near, 1.0)], [True, False])
+    assert chosen.confusion == Confusion(1, 0, 0, 1)
+
+
 def test_margin_with_a_legitimate_entry_at_zero() -> None:
     assert choose_tau([0.0, 0.4], [False, True]).tau == 0.0
 

@@ -78,6 +78,13 @@ def test_the_mirrored_direction_counts_only_without_sign() -> None:
     assert signed.distance[0] == pytest.approx(1.6, rel=1e-15)
 
 
+def test_rounding_never_makes_a_distance_negative() -> None:
+    training = features(34, 500, 10)
+    found = nearest(training * (1.0 / 3.0), training)
+    assert found.distance.min() == 0.0
+    assert found.distance.max() < 1e-15
+
+
 def test_distances_reach_two_with_sign() -> None:
     assert nearest(np.array([[3.0, 4.0]]), np.array([[-3.0, -4.0]]), signed=True).distance[0] == 2.0
 
@@ -102,14 +109,22 @@ def test_it_is_the_definition(seed: int, own: int, other: int, dimension: int, s
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize(
     ("own", "other"),
-    [(TILE_ROWS + 1, TILE_COLUMNS + 1), (TILE_ROWS, 2 * TILE_COLUMNS), (3, 2 * TILE_COLUMNS + 513)],
+    [
+        (2 * TILE_ROWS + 1, 600),
+        (TILE_ROWS + 1, TILE_COLUMNS + 1),
+        (50, 2 * TILE_COLUMNS),
+        (3, 2 * TILE_COLUMNS + 513),
+    ],
 )
 def test_tiles_meet_without_a_seam(own: int, other: int, signed: bool) -> None:
-    assert_as_defined(
-        signed_features(4, own, 6).astype(np.float32),
-        signed_features(5, other, 6).astype(np.float32),
-        signed=signed,
-    )
+    """Checked on every seventh row, and on the rows at the seams."""
+    generated = signed_features(4, own, 6).astype(np.float32)
+    reference = signed_features(5, other, 6).astype(np.float32)
+    found = nearest(generated, reference, signed=signed)
+    some = np.unique([*range(0, own, 7), *(row for row in (TILE_ROWS - 1, TILE_ROWS) if row < own), own - 1])
+    distance, index = nearest_by_definition(generated[some], reference, signed=signed)
+    np.testing.assert_array_equal(found.index[some], index)
+    np.testing.assert_allclose(found.distance[some], distance, rtol=0, atol=1e-14)
 
 
 def test_all_similarities_negative() -> None:

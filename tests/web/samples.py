@@ -164,6 +164,8 @@ class Site:
     """What the pages find where the database would be."""
 
     board: Board = field(default_factory=demo_board)
+    boards: dict[str, Board] = field(default_factory=dict)
+    """The boards of further competitions, by slug."""
     states: list[State] | None = None
     version: str = "v1"
     now: datetime = NOW
@@ -180,8 +182,9 @@ class Site:
         limit: int | None = None,
     ) -> Board:
         track = competitions.visible_track(of, kind, account)
-        places = [place for place in self.board.places if place.rank > after][:limit]
-        return replace(self.board, state=of, track=track, places=places)
+        board = self.boards.get(of.competition.slug, self.board)
+        places = [place for place in board.places if place.rank > after][:limit]
+        return replace(board, state=of, track=track, places=places)
 
     def _state_of(self, _: object, slug: str, _now: datetime) -> State:
         for each in self._states():
@@ -194,7 +197,15 @@ class Site:
         return self.version
 
     def _states(self) -> list[State]:
-        return [self.board.state] if self.states is None else self.states
+        if self.states is not None:
+            return self.states
+        return [self.board.state, *(board.state for board in self.boards.values())]
+
+    def _shown_states(self, _: object, account: Account | None, _now: datetime) -> list[State]:
+        return [each for each in self._states() if competitions._is_shown(each, account)]
+
+    def _count_teams(self, _: object, of: State) -> int:
+        return self.boards.get(of.competition.slug, self.board).teams
 
     @contextmanager
     def app(self) -> Iterator[FastAPI]:
@@ -211,6 +222,7 @@ class Site:
             patch.object(leaderboard, "standings", self._standings),
             patch.object(leaderboard, "version", self._version),
             patch.object(competitions, "state_of", self._state_of),
-            patch.object(competitions, "all_states", lambda *_: self._states()),
+            patch.object(competitions, "shown_states", self._shown_states),
+            patch.object(leaderboard, "count_teams", self._count_teams),
         ):
             yield app

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from fastapi.testclient import TestClient
@@ -23,7 +24,7 @@ from tests.web.samples import NOW, Site
 
 HERE = f"/competitions/{samples.SLUG}"
 ORGANIZER = Account(id=1, handle="olga", role="organizer")
-HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>\' {{ 7*7 }} \u202egnp.exe'
+HOSTILE = "<script>alert(1)</script>\"><img src=x onerror=alert(2)>' {{ 7*7 }} \u202egnp.exe"
 Browse = Callable[[Site], TestClient]
 
 
@@ -116,7 +117,7 @@ def test_headings_go_down_one_level_at_a_time(browse: Browse) -> None:
     levels = [int(each.tag[1]) for each in page if re.fullmatch("h[1-6]", each.tag)]
     assert levels.count(1) == 1
     assert levels[0] == 1
-    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after <= before + 1 for before, after in pairwise(levels))
     assert page.one("html").attributes["lang"] == "en"
 
 
@@ -212,7 +213,8 @@ def test_over_all_pages_every_line_is_shown_once_and_in_order(
 ) -> None:
     places = [samples.place(rank, f"t{rank}", s, s, 0.4, False, 1, 1) for rank, s in enumerate(sorted(scores), 1)]
     whole = samples.board(places, benchmarks=[samples.benchmark(s, f"b{i}") for i, s in enumerate(benchmarks)])
-    lines, after = [], 0
+    lines: list[board_page.Line] = []
+    after = 0
     while True:
         page = replace(whole, places=[place for place in places if place.rank > after][: size + 1])
         leaf = board_page.leaf_of(page, after=after, size=size)
@@ -374,7 +376,9 @@ def test_markdown_is_harmless(text: str) -> None:
 
 
 def test_markdown_says_what_it_should() -> None:
-    page = parsed(html_of("# Big\n\n## Small\n\n*a* [b](https://example.org) [c](/rules) ![d](e.png)\n\n|x|\n|-|\n|1|\n"))
+    page = parsed(
+        html_of("# Big\n\n## Small\n\n*a* [b](https://example.org) [c](/rules) ![d](e.png)\n\n|x|\n|-|\n|1|\n")
+    )
     assert [each.tag for each in page if each.tag.startswith("h")] == ["h3", "h4"]
     assert [each.attributes["href"] for each in page.all("a")] == ["https://example.org", "/rules"]
     assert page.all("a")[0].attributes["rel"] == "nofollow noopener noreferrer"
@@ -482,7 +486,11 @@ def test_nothing_else_is_served(browse: Browse, name: str) -> None:
 
 def test_no_other_host_is_asked_and_nothing_is_inline(browse: Browse) -> None:
     client = browse(Site(board=samples.board([], of=samples.state(description="", rules=""))))
-    for page in (document(client, "/"), document(client), parsed(rendering.error_page(404, "No.").body.decode())):
+    for page in (
+        document(client, "/"),
+        document(client),
+        parsed(bytes(rendering.error_page(404, "No.").body).decode()),
+    ):
         for each in page:
             assert not {"style", "srcset", "ping"} & set(each.attributes)
             for name in {"src", "href", "action"} & set(each.attributes):
@@ -499,7 +507,7 @@ def test_no_other_host_is_asked_and_nothing_is_inline(browse: Browse) -> None:
 
 def test_an_error_is_a_page_too() -> None:
     answer = rendering.error_page(404, f"There is no competition {HOSTILE!r}.", headers={"Retry-After": "3"})
-    page = parsed(answer.body.decode())
+    page = parsed(bytes(answer.body).decode())
     assert answer.status_code == 404
     assert answer.headers["retry-after"] == "3"
     assert answer.headers["content-security-policy"] == rendering.CONTENT_SECURITY_POLICY

@@ -1,0 +1,42 @@
+"""What all tables share. Rows marked ``append_only`` are history: the service's role may add, never change them."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    DateTime,
+    Identity,
+    MetaData,
+    Text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+APPEND_ONLY = {"append_only": True}
+
+
+class Table(DeclarativeBase):
+    """Base of all tables; types follow the annotations, moments always carry their zone."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy reads this class attribute
+        str: Text,
+        datetime: DateTime(timezone=True),
+        dict[str, Any]: JSONB,
+        list[dict[str, Any]]: JSONB,
+        list[str]: ARRAY(Text),
+    }
+
+
+def identity() -> Mapped[int]:
+    """A primary key that counts."""
+    return mapped_column(BigInteger, Identity(always=True), primary_key=True)

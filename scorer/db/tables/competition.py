@@ -1,0 +1,154 @@
+"""A competition: its set-up, its references, its tracks and their thresholds."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from scorer.db.tables.base import APPEND_ONLY, Table, identity
+from scorer.db.tables.people import Account
+
+
+class Competition(Table):
+    """A competition; its phase is derived from these times and from ``publications``."""
+
+    __tablename__ = "competitions"
+    __table_args__ = (
+        CheckConstraint("image_count > 1 AND image_size > 0", name="images"),
+        CheckConstraint("closes_at > opens_at", name="times"),
+    )
+
+    id: Mapped[int] = identity()
+    slug: Mapped[str] = mapped_column(unique=True)
+    title: Mapped[str]
+    description: Mapped[str]
+    rules: Mapped[str]
+    image_count: Mapped[int]
+    image_size: Mapped[int]
+    opens_at: Mapped[datetime | None]
+    team_merge_deadline: Mapped[datetime | None]
+    closes_at: Mapped[datetime | None]
+    upload_grace_seconds: Mapped[int]
+    review_days: Mapped[int]
+    daily_limit: Mapped[int | None]
+    pending_limit: Mapped[int]
+    rejected_limit: Mapped[int]
+    final_picks: Mapped[int]
+    invitation_only: Mapped[bool]
+    prizes: Mapped[list[dict[str, Any]]]
+    medals: Mapped[dict[str, Any]]
+    score_decimals: Mapped[int]
+    created_by: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
+
+
+class Publication(Table):
+    """The act of showing the private board, or of taking that back; the newest row counts."""
+
+    __tablename__ = "publications"
+    __table_args__ = ({"info": APPEND_ONLY},)
+
+    id: Mapped[int] = identity()
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
+    published: Mapped[bool]
+    reason: Mapped[str]
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
+
+
+class ReferenceSet(Table):
+    """A zip of reference images, addressed by the SHA-256 of its bytes and shared by competitions."""
+
+    __tablename__ = "reference_sets"
+    __table_args__ = ({"info": APPEND_ONLY},)
+
+    id: Mapped[int] = identity()
+    sha256: Mapped[str] = mapped_column(unique=True)
+    bytes: Mapped[int] = mapped_column(BigInteger)
+    blob_key: Mapped[str]
+    created_by: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
+
+
+class CompetitionReference(Table):
+    """Which images play which role in a competition; fixed once the first entry has been taken."""
+
+    __tablename__ = "competition_references"
+    __table_args__ = (CheckConstraint("role IN ('train', 'held_out', 'private_extra')", name="role"),)
+
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), primary_key=True)
+    role: Mapped[str] = mapped_column(primary_key=True)
+    reference_set_id: Mapped[int] = mapped_column(ForeignKey(ReferenceSet.id))
+    attached_by: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    attached_at: Mapped[datetime]
+
+    reference_set: Mapped[ReferenceSet] = relationship(lazy="joined", innerjoin=True)
+
+
+class Preparation(Table):
+    """Features, normalised features and statistics of reference sets in one extractor's space.
+
+    ``key`` is the content address of all that goes in, so that equal work is done once.
+    """
+
+    __tablename__ = "preparations"
+
+    id: Mapped[int] = identity()
+    key: Mapped[str] = mapped_column(unique=True)
+    extractor: Mapped[str]
+    image_size: Mapped[int]
+    signed: Mapped[bool]
+    reference_set_ids: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
+    held_out_set_id: Mapped[int | None] = mapped_column(ForeignKey(ReferenceSet.id))
+    count: Mapped[int | None]
+    dimension: Mapped[int | None]
+    heldout_distance: Mapped[float | None]
+    provenance: Mapped[dict[str, Any] | None]
+    created_at: Mapped[datetime]
+    finished_at: Mapped[datetime | None]
+
+
+class Track(Table):
+    """One way of scoring a competition: extractor and reference set, public or private."""
+
+    __tablename__ = "tracks"
+    __table_args__ = (
+        UniqueConstraint("competition_id", "kind"),
+        CheckConstraint("kind IN ('public', 'private')", name="kind"),
+        CheckConstraint("epsilon > 0", name="epsilon"),
+    )
+
+    id: Mapped[int] = identity()
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
+    kind: Mapped[str]
+    extractor: Mapped[str]
+    signed: Mapped[bool]
+    epsilon: Mapped[float]
+    preparation_id: Mapped[int | None] = mapped_column(ForeignKey(Preparation.id))
+
+    competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)
+    preparation: Mapped[Preparation | None] = relationship(lazy="joined")
+
+
+class Threshold(Table):
+    """One choice of tau; the newest row of a track is the one the board is ranked with."""
+
+    __tablename__ = "thresholds"
+    __table_args__ = (
+        Index("ix_thresholds_newest", "track_id", text("id DESC")),
+        CheckConstraint("tau >= 0 AND tau < 'Infinity'", name="tau"),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    track_id: Mapped[int] = mapped_column(ForeignKey(Track.id))
+    tau: Mapped[float]
+    method: Mapped[str]
+    choice: Mapped[dict[str, Any]]
+    """What the method found: margin, AUC, confusion, interval."""
+    reason: Mapped[str]
+    author_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
+    """None: set by the preparation of the references."""
+    created_at: Mapped[datetime]

@@ -1,0 +1,167 @@
+"""What is handed in, the work on it, and what was found: teams, submissions, jobs, measurements, labels."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from scorer.db.tables.base import APPEND_ONLY, Table, identity
+from scorer.db.tables.competition import Competition, Preparation, Track
+from scorer.db.tables.people import Account
+
+
+class Team(Table):
+    """Who competes. A benchmark is an organizer's reference line: shown, unranked, never judged."""
+
+    __tablename__ = "teams"
+    __table_args__ = (UniqueConstraint("competition_id", "name"),)
+
+    id: Mapped[int] = identity()
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
+    name: Mapped[str]
+    benchmark: Mapped[bool]
+    created_at: Mapped[datetime]
+
+
+class Membership(Table):
+    """Who belongs to which team."""
+
+    __tablename__ = "memberships"
+    __table_args__ = (UniqueConstraint("competition_id", "account_id"), {"info": APPEND_ONLY})
+
+    id: Mapped[int] = identity()
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
+    team_id: Mapped[int] = mapped_column(ForeignKey(Team.id), index=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
+    created_at: Mapped[datetime]
+
+
+class Submission(Table):
+    """A zip that was accepted. ``ref`` counts (the kaggle wire wants a number), ``id`` is for addresses."""
+
+    __tablename__ = "submissions"
+    __table_args__ = (
+        UniqueConstraint("competition_id", "account_id", "idempotency_key"),
+        Index("ix_submissions_team", "team_id", "accepted_at"),
+        Index("ix_submissions_competition", "competition_id", text("ref DESC")),
+        CheckConstraint(
+            "status IN ('received', 'checking', 'queued', 'scoring', 'scored', 'rejected', 'failed', 'cancelled')",
+            name="status",
+        ),
+    )
+
+    ref: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[str] = mapped_column(unique=True)
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
+    team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
+    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    file_name: Mapped[str]
+    bytes: Mapped[int] = mapped_column(BigInteger)
+    sha256: Mapped[str] = mapped_column(index=True)
+    note: Mapped[str]
+    blob_key: Mapped[str]
+    idempotency_key: Mapped[str | None]
+    status: Mapped[str]
+    reason: Mapped[str | None]
+    faults: Mapped[list[str] | None]
+    accepted_at: Mapped[datetime]
+    finished_at: Mapped[datetime | None]
+    exact_copies: Mapped[int | None]
+    mirrored_copies: Mapped[int | None]
+    copied_share: Mapped[float | None]
+    pixels_sha256: Mapped[str | None] = mapped_column(index=True)
+    """Of the sorted hashes of the decoded images: equal for the same images under other names."""
+
+    competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)
+    team: Mapped[Team] = relationship(lazy="joined", innerjoin=True)
+    account: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+
+
+class Job(Table):
+    """A piece of work for a worker. Rows are the truth; messages on the broker are hints.
+
+    ``turn`` makes the order fair: a team's next job has a later turn than its last one (see ``scorer.work``).
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        CheckConstraint("queue IN ('check', 'score', 'prepare')", name="queue"),
+        CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
+        CheckConstraint("(state = 'running') = (holder IS NOT NULL)", name="held"),
+        Index("ix_jobs_waiting", "queue", "priority", "turn", "id", postgresql_where=text("state = 'waiting'")),
+        Index("ix_jobs_running", "lease_until", postgresql_where=text("state = 'running'")),
+    )
+
+    id: Mapped[int] = identity()
+    queue: Mapped[str]
+    submission_ref: Mapped[int | None] = mapped_column(ForeignKey(Submission.ref), index=True)
+    track_id: Mapped[int | None] = mapped_column(ForeignKey(Track.id))
+    preparation_id: Mapped[int | None] = mapped_column(ForeignKey(Preparation.id), index=True)
+    team_id: Mapped[int | None] = mapped_column(ForeignKey(Team.id))
+    state: Mapped[str]
+    priority: Mapped[int]
+    turn: Mapped[int] = mapped_column(BigInteger)
+    due_at: Mapped[datetime]
+    attempts: Mapped[int]
+    holder: Mapped[str | None]
+    lease_until: Mapped[datetime | None]
+    worker: Mapped[str | None]
+    stage: Mapped[str | None]
+    fraction: Mapped[float | None]
+    error: Mapped[str | None]
+    """For operators; a participant reads the submission's ``reason``."""
+    created_at: Mapped[datetime]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+    submission: Mapped[Submission | None] = relationship()
+    track: Mapped[Track | None] = relationship()
+    preparation: Mapped[Preparation | None] = relationship()
+
+
+class Measurement(Table):
+    """What was measured of a submission on a track. Never changed; a rescore adds a row."""
+
+    __tablename__ = "measurements"
+    __table_args__ = (
+        Index("ix_measurements_newest", "track_id", "submission_ref", text("id DESC")),
+        CheckConstraint("fid >= 0 AND fid < 'Infinity'", name="fid"),
+        CheckConstraint("memorization_distance >= 0 AND memorization_distance <= 2", name="distance"),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    job_id: Mapped[int] = mapped_column(ForeignKey(Job.id), unique=True)
+    """A job measures at most once, however often it is tried."""
+    submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref), index=True)
+    track_id: Mapped[int] = mapped_column(ForeignKey(Track.id))
+    scorer_version: Mapped[str]
+    fid: Mapped[float]
+    memorization_distance: Mapped[float]
+    distance_se: Mapped[float | None]
+    """Standard error of the memorization distance: sd of the per-image distances / sqrt(n)."""
+    closest_pairs: Mapped[list[dict[str, Any]]]
+    histogram: Mapped[dict[str, Any]]
+    artifact_key: Mapped[str]
+    """Blob with the per-image nearest distance and index."""
+    provenance: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+
+
+class Label(Table):
+    """A decided manual-review label; the newest row of a submission counts."""
+
+    __tablename__ = "labels"
+    __table_args__ = (
+        Index("ix_labels_newest", "submission_ref", text("id DESC")),
+        CheckConstraint("label IN ('legitimate', 'mgan', 'sup', 'ae', 'aug', 'other')", name="label"),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
+    label: Mapped[str]
+    note: Mapped[str]
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]

@@ -1,0 +1,207 @@
+"""The pages in a real browser."""
+
+import os
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Thread
+from time import monotonic, sleep
+from typing import Any, Literal
+
+import pytest
+import uvicorn
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.web import samples
+from tests.web.samples import Site
+
+HERE = f"/competitions/{samples.SLUG}"
+LONG = "/competitions/long"
+PHONE, DESK = 360, 1280
+WIDTHS = (DESK, 801, 800, 500, PHONE, 320)
+"""Cards give way to columns between 800 and 801."""
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# A browser's own calls home are no part of a test.
+QUIET = (
+    "--disable-quic", "--disable-gpu", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+)  # fmt: skip
+
+OUTSIDE = """width => [...document.querySelectorAll('main *:not(.unseen):not(thead *, thead)')]
+    .filter(each => each.getClientRects().length)
+    .filter(each => { const box = each.getBoundingClientRect(); return box.left < 0 || box.right > width })
+    .map(each => each.outerHTML.slice(0, 80))"""
+LINES_OF_NUMBERS = """[...document.querySelectorAll('td.number')].map(each => {
+    const range = document.createRange();
+    range.selectNodeContents(each);
+    return new Set([...range.getClientRects()].map(box => Math.round(box.top))).size || 1;
+})"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, as the machine has it."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"CI needs a browser for these tests; none of {', '.join(BROWSERS)} is installed.")
+        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=QUIET)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Two competitions served on loopback: the demo, and one with many teams and the widest names and numbers."""
+    demo = samples.demo_board()
+    long = samples.long_board(250)
+    widest = samples.place(251, "W" * 100, 31_204_180.123456, 1234.5, 0.000002, True, 12_345, 10)
+    long = samples.board([*long.places, widest], benchmarks=list(long.benchmarks), of=samples.state(slug="long"))
+    with socket.socket() as listener, Site(demo, boards={"long": long}).app() as app:
+        listener.bind(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off", ws="none"))
+        thread = Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            deadline = monotonic() + 20
+            while not server.started:
+                assert thread.is_alive()
+                assert monotonic() < deadline
+                sleep(0.02)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(20)
+
+
+@dataclass
+class Visit:
+    """A tab, what its console said, and whom it asked."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def visit(
+    browser: Browser, url: str, *, width: int = DESK, scheme: Literal["light", "dark"] = "light", **options: Any
+) -> Iterator[Visit]:
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, **options)
+    try:
+        each = Visit(context.new_page())
+        each.page.on("console", lambda message: each.complaints.append(message.text))
+        each.page.on("pageerror", lambda error: each.complaints.append(str(error)))
+        each.page.on("request", lambda request: each.requests.append(request.url))
+        each.page.goto(url)
+        yield each
+    finally:
+        context.close()
+
+
+@pytest.mark.parametrize("path", ["/", HERE, f"{HERE}?search=kernel", f"{LONG}?after=200"])
+def test_the_browser_has_nothing_to_complain_of(browser: Browser, address: str, path: str) -> None:
+    with visit(browser, address + path) as tab:
+        assert tab.page.locator("h1").is_visible()
+        assert tab.complaints == []
+        assert all(url.startswith(address) for url in tab.requests)
+        assert any("kennel.css" in url for url in tab.requests)
+
+
+def test_the_policy_holds_and_its_breach_would_be_noticed(browser: Browser, address: str) -> None:
+    with visit(browser, address + HERE) as tab:
+        tab.page.evaluate("document.body.append(Object.assign(new Image(), {src: 'http://127.0.0.1:9/x.png'}))")
+        tab.page.evaluate(
+            "document.body.append(Object.assign(document.createElement('script'), {text: 'window.bad = 1'}))"
+        )
+        tab.page.wait_for_timeout(100)
+        assert len([each for each in tab.complaints if "Content Security Policy" in each]) == 2
+        assert tab.page.evaluate("window.bad") is None
+
+
+@pytest.mark.parametrize("path", ["/", HERE, f"{LONG}?after=200"])
+def test_no_page_scrolls_sideways_and_no_number_is_broken(browser: Browser, address: str, path: str) -> None:
+    with visit(browser, address + path) as tab:
+        for width in WIDTHS:
+            tab.page.set_viewport_size({"width": width, "height": 800})
+            assert tab.page.evaluate("document.documentElement.scrollWidth") == width
+            assert tab.page.evaluate(OUTSIDE, width) == []
+            assert set(tab.page.evaluate(LINES_OF_NUMBERS)) <= {1}
+
+
+def test_dark_is_dark_and_light_is_light(browser: Browser, address: str) -> None:
+    grounds = {}
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for scheme in schemes:
+        with visit(browser, address + HERE, scheme=scheme) as tab:
+            colour = tab.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+            header = tab.page.evaluate("getComputedStyle(document.querySelector('thead th')).backgroundColor")
+            assert colour == header
+            grounds[scheme] = sum(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(","))
+    assert grounds["light"] > 3 * 240
+    assert grounds["dark"] < 3 * 40
+
+
+def test_the_header_stays_in_sight(browser: Browser, address: str) -> None:
+    with visit(browser, address + LONG) as tab:
+        tab.page.evaluate("scrollTo({top: 2500, behavior: 'instant'})")
+        tops = tab.page.evaluate(
+            "[...document.querySelectorAll('thead th')].map(each => each.getBoundingClientRect().top)"
+        )
+        assert set(tops) == {0}
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_cards_are_still_a_table_to_a_screen_reader(browser: Browser, address: str, width: int) -> None:
+    with visit(browser, address + HERE, width=width) as tab:
+        nodes = tab.page.context.new_cdp_session(tab.page).send("Accessibility.getFullAXTree")["nodes"]
+        roles = [node["role"]["value"] for node in nodes if not node["ignored"]]
+        assert roles.count("table") == 1
+        assert roles.count("row") == 14
+        assert roles.count("rowheader") == 13
+        assert roles.count("columnheader") == 7
+
+
+def test_everything_can_be_done_by_keyboard(browser: Browser, address: str) -> None:
+    with visit(browser, address + LONG) as tab:
+        tab.page.keyboard.press("Tab")
+        skip = tab.page.locator(":focus")
+        assert skip.inner_text() == "Skip to the content"
+        box = skip.bounding_box()
+        assert box
+        assert box["y"] >= 0
+        tab.page.keyboard.press("Enter")
+        assert tab.page.evaluate("document.activeElement.id") == "main"
+        tab.page.keyboard.press("Tab")
+        assert tab.page.evaluate("document.activeElement.id") == "search"
+        style = tab.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert style == "solid"
+        tab.page.keyboard.type("sons 24")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_url("**/long?search=sons+24")
+        assert tab.page.locator("tbody tr bdi").all_inner_texts() == [
+            "wasserstein & sons 241",
+            "wasserstein & sons 247",
+        ]
+
+
+def test_who_wants_no_motion_gets_none(browser: Browser, address: str) -> None:
+    durations = []
+    for motion in ("no-preference", "reduce"):
+        with visit(browser, address + HERE, reduced_motion=motion) as tab:
+            durations.append(
+                tab.page.evaluate("getComputedStyle(document.querySelector('tbody tr')).transitionDuration")
+            )
+    assert durations == ["0.12s", "0s"]
+
+
+def test_on_paper_the_times_are_exact_and_the_tools_are_gone(browser: Browser, address: str) -> None:
+    with visit(browser, address + HERE) as tab:
+        tab.page.emulate_media(media="print")
+        assert not tab.page.locator("form").is_visible()
+        shown = tab.page.evaluate("getComputedStyle(document.querySelector('tbody time'), '::after').content")
+        assert shown == '"2 Nov 2026, 13:53:30 UTC"'

@@ -1,0 +1,35 @@
+"""Before a scoring worker takes any work: the weights of every extractor that a track names must be there."""
+
+from typing import Any
+
+from celery.signals import worker_init
+
+from scorer.db import lookups
+from scorer.db.session import engine_of, sessions_of
+from scorer.errors import Unavailable
+from scorer.extractors import fingerprint
+from scorer.settings import Settings, read_settings
+from worker.bench import options_of
+
+
+def require_weights(settings: Settings) -> None:
+    """Raise ``Unavailable`` in one sentence if weights that a track needs are missing or wrong."""
+    engine = engine_of(settings)
+    try:
+        with sessions_of(engine)() as session:
+            needed = lookups.extractors_in_use(session)
+    finally:
+        engine.dispose()
+    for identity in needed:
+        fingerprint(identity, options_of(settings))
+
+
+@worker_init.connect
+def refuse_to_start(sender: Any, **_: object) -> None:
+    """End a scoring worker that could not score, with one sentence instead of a failure per entry."""
+    if "score" not in sender.app.amqp.queues.consume_from:
+        return
+    try:
+        require_weights(read_settings())
+    except Unavailable as error:
+        raise SystemExit(error.message) from None
