@@ -7,7 +7,7 @@ PORT ?= 8000
 IMAGES ?= 400
 VENV := .venv
 BIN := $(VENV)/bin
-DEMO_FLAGS = --images $(IMAGES) --port $(PORT) $(if $(ENTRIES),--entries $(ENTRIES)) $(if $(EXIT),--exit) $(if $(FROM),--images-from $(FROM))
+DEMO_FLAGS = --count $(IMAGES) --port $(PORT) $(if $(ENTRIES),--entries $(ENTRIES)) $(if $(EXIT),--exit) $(if $(FROM),--images $(FROM))
 
 .PHONY: help setup demo up test check format bench migrate clean
 

@@ -37,19 +37,20 @@ def up(
 
 @app.command()
 def demo(
-    images: Annotated[int, typer.Option(min=50, help="Images per entry.")] = 400,
-    entries: Annotated[int | None, typer.Option(min=1, help="Only the first so many entries.")] = None,
-    folder: Annotated[
-        Path | None, typer.Option("--images-from", help="Photographs to use instead of the built-in ones.")
+    images: Annotated[
+        Path | None, typer.Option(help="A folder of photographs to use instead of the built-in ones.")
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
+    count: Annotated[int, typer.Option(min=50, help="Images per entry; the real size is 10000.")] = 400,
+    entries: Annotated[int | None, typer.Option(min=1, help="Only the first so many entries.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
     data: Data = None,
     leave: Annotated[bool, typer.Option("--exit", help="Stop at the end instead of serving until Ctrl-C.")] = False,
 ) -> None:
     """Run a whole competition on real photographs: entries by a dozen methods, both scores, the board, a re-tune."""
-    from deploy.demo.run import demo as run  # noqa: PLC0415 - scikit-image is for the demo only
+    from deploy.demo.run import Plan  # noqa: PLC0415 - scikit-image is for the demo only
+    from deploy.demo.run import demo as run
 
-    raise typer.Exit(run(data, port, images=images, entries=entries, folder=folder, leave=leave))
+    raise typer.Exit(run(data, port, Plan(images, count, entries), leave=leave))
 
 
 @app.command()

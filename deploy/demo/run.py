@@ -14,10 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from deploy.admin import prepare
-from deploy.client import Client
+from deploy.client import Client, Refused
 from deploy.demo import report
 from deploy.demo.entries import ENTRIES, Entry
 from deploy.demo.photographs import Photographs, photographs, photographs_in
+from deploy.demo.report import Handed
 from deploy.standalone import service
 from deploy.standalone.data import default_data_folder, open_data_folder
 from deploy.standalone.log import Log
@@ -27,6 +28,7 @@ from scorer import accounts
 from scorer.archive import write_images
 from scorer.db import lookups
 from scorer.db.session import engine_of, sessions_of
+from scorer.errors import Unavailable
 
 SEED = 2019
 PUBLIC, PRIVATE = "efficientnet_lite0", "efficientnet_lite2"
@@ -34,19 +36,17 @@ BENCHMARK = "Held-out photographs"
 ENDED = {"scored", "rejected", "failed", "cancelled"}
 
 
-@dataclass
-class Handed:
-    """An entry that was handed in: what it is, and where the service has it."""
+@dataclass(frozen=True)
+class Plan:
+    """What to run: photographs from ``folder`` (None: the built-in ones), ``count`` images an entry, and only the
+    first so many ``entries`` (None: all)."""
 
-    entry: Entry | None
-    """None: the benchmark."""
-    client: Client
-    submission_id: str
+    folder: Path | None
+    count: int
+    entries: int | None
 
 
-def demo(
-    data_folder: Path | None, port: int, *, images: int, entries: int | None, folder: Path | None, leave: bool
-) -> int:
+def demo(data_folder: Path | None, port: int, plan: Plan, *, leave: bool) -> int:
     """Run the demo and serve until Ctrl-C (``leave``: stop at the end). 0 if every entry ended as expected."""
     console = Console(highlight=False)
     data_folder = data_folder or default_data_folder() / "demo"
@@ -59,30 +59,33 @@ def demo(
             console.print(f"Starting Kennel (its log: {data.path / 'kennel.log'}) ...")
             running = service.start(supervisor, data, port=port)
             greet(running, data.path)
-            fine = run(running, console, images=images, entries=entries, folder=folder)
-            if leave:
-                return 0 if fine else 1
-            console.print(f"\nThe board is at [bold]{running.url}[/]. Ctrl-C stops the service.")
+            fine = run(running, plan, console)
         except KeyboardInterrupt:
             return 130
+        except Refused as error:
+            # A part that the demo cannot go on without explains more than the request that failed for it.
+            raise Unavailable("demo", supervisor.failure or str(error)) from error
+        if leave:
+            return 0 if fine else 1
+        console.print(f"\nThe board is at [bold]{running.url}[/]. Ctrl-C stops the service.")
         return supervisor.run()
 
 
-def run(running: service.Running, console: Console, *, images: int, entries: int | None, folder: Path | None) -> bool:
+def run(running: service.Running, plan: Plan, console: Console) -> bool:
     """The competition itself; whether every entry ended as expected."""
     start = time.monotonic()
-    pictures = photographs(SEED) if folder is None else photographs_in(folder, seed=SEED)
+    pictures = photographs(SEED) if plan.folder is None else photographs_in(plan.folder, seed=SEED)
     with Client(running.url, organizer_token(running)) as organizer:
-        slug = create(organizer, images, own_folder=folder is not None)
+        slug = create(organizer, plan)
         console.print(f"Competition [bold]{slug}[/]: {report.photograph_line(pictures)}")
         attach_and_prepare(organizer, slug, pictures, console)
-        handed = hand_in(running, organizer, slug, pictures, images, entries, console)
+        handed = hand_in(running, organizer, slug, pictures, plan, console)
         first = follow(handed, organizer, slug, console, start)
         console.print(f"First score after {first:.0f} s, all entries after {time.monotonic() - start:.0f} s.")
         fine = report.show(organizer, slug, handed, console)
-        for each in handed:
-            each.client.close()
-        return fine
+    for each in handed:
+        each.client.close()
+    return fine
 
 
 def organizer_token(running: service.Running) -> str:
@@ -97,12 +100,12 @@ def organizer_token(running: service.Running) -> str:
     return secret
 
 
-def create(organizer: Client, images: int, *, own_folder: bool) -> str:
+def create(organizer: Client, plan: Plan) -> str:
     """Create the competition under the first free slug; earlier runs of the demo stay."""
     taken = {each["slug"] for each in organizer.get("/competitions")}
     slug = next(name for number in range(1, 10_000) if (name := _slug(number)) not in taken)
     now = datetime.now(UTC)
-    title = "Photographs from a folder" if own_folder else "Sixty-four pixels of the world"
+    title = "Photographs from a folder" if plan.folder else "Sixty-four pixels of the world"
     organizer.post(
         "/competitions",
         {
@@ -112,7 +115,7 @@ def create(organizer: Client, images: int, *, own_folder: bool) -> str:
                 "Generate 64x64 tiles of real photographs. Some entries here learn, some only copy: "
                 "the leaderboard is ranked by MiFID, the memorization-informed Fréchet distance."
             ),
-            "image_count": images,
+            "image_count": plan.count,
             "image_size": 64,
             "opens_at": now.isoformat(),
             "closes_at": (now + timedelta(days=30)).isoformat(),
@@ -144,29 +147,24 @@ def attach_and_prepare(organizer: Client, slug: str, pictures: Photographs, cons
 
 
 def hand_in(
-    running: service.Running,
-    organizer: Client,
-    slug: str,
-    pictures: Photographs,
-    images: int,
-    entries: int | None,
-    console: Console,
+    running: service.Running, organizer: Client, slug: str, pictures: Photographs, plan: Plan, console: Console
 ) -> list[Handed]:
     """Generate every entry and upload it with its own participant's token; the benchmark is the organizer's."""
     handed = []
-    for number, entry in enumerate(ENTRIES[:entries]):
+    for number, entry in enumerate(ENTRIES[: plan.entries]):
         with console.status(f"{entry.team}: {entry.description}"):
-            made = entry.generate(pictures.train.images, images, np.random.default_rng([SEED, number]))
+            made = entry.generate(pictures.train.images, plan.count, np.random.default_rng([SEED, number]))
             client = Client(running.url, participant_token(organizer, slug, entry))
             answer = client.submit(slug, zipped(made), file_name=f"{entry.key}.zip", note=entry.description)
         handed.append(Handed(entry, client, answer["id"]))
     fresh = pictures.held_out.images
-    if len(fresh) >= images:
-        answer = organizer.submit(slug, zipped(fresh[:images]), file_name="held-out.zip", benchmark=BENCHMARK)
+    if len(fresh) >= plan.count:
+        file = zipped(fresh[: plan.count])
+        answer = organizer.submit(slug, file, file_name="held-out.zip", benchmark=BENCHMARK)
         handed.append(Handed(None, organizer, answer["id"]))
     else:
-        console.print(f"There are only {len(fresh)} held-out photographs: no benchmark entry of {images} images.")
-    console.print(f"{len(handed)} entries of {images} images are handed in.")
+        console.print(f"Only {len(fresh)} photographs are held out: no benchmark entry of {plan.count} images.")
+    console.print(f"{len(handed)} entries of {plan.count} images are handed in.")
     return handed
 
 

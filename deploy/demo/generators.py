@@ -1,0 +1,192 @@
+"""Honest generators and the known ways to memorise, for the demo competition.
+
+A generator is a pure function ``(train, count, rng) -> images``: ``train`` (m, size, size, 3) uint8 in,
+(count, size, size, 3) uint8 out, all randomness from ``rng``. All are closed-form or fitted in about a
+second, and draw in batches, so that 10,000 images need little more memory than their own pixels.
+
+The ways to memorise are those of Bai et al. 2021, section 3.2, but for memorization GANs, which need a
+GAN. The kernel densities are the dial of Meehan et al. 2020, section 4: at bandwidth 0 a bootstrap of the
+training images, at a large one an underfitting but honest model.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from sklearn.mixture import GaussianMixture
+
+Pixels = NDArray[np.uint8]
+Floats = NDArray[np.float32]
+
+BATCH = 500
+MOST_TO_FIT = 1_500
+"""More training images than this are subsampled before a fit, which needs their Gram matrix."""
+
+
+@dataclass(frozen=True)
+class PixelSpace:
+    """Principal components of images as flat vectors (p values), in grey levels.
+
+    ``mean`` (p), ``axes`` (k, p) orthonormal rows, ``deviations`` (k) along them, ``codes`` (n, k) of the
+    images fitted, of unit variance; all float32. ``shape`` is an image's.
+    """
+
+    mean: Floats
+    axes: Floats
+    deviations: Floats
+    codes: Floats
+    shape: tuple[int, ...]
+
+
+def pixel_space_of(train: Pixels, rank: int | None, rng: np.random.Generator) -> PixelSpace:
+    """The first ``rank`` principal components (None: all of them), by the Gram matrix of the images."""
+    if len(train) > MOST_TO_FIT:
+        train = train[np.sort(rng.choice(len(train), MOST_TO_FIT, replace=False))]
+    flat = train.reshape(len(train), -1).astype(np.float32)
+    mean = flat.mean(axis=0)
+    flat -= mean
+    values, vectors = np.linalg.eigh(flat @ flat.T)
+    used = values > values[-1] * 1e-6  # the centred images span one dimension less than their number
+    values, vectors = values[used][::-1][:rank], vectors[:, used][:, ::-1][:, :rank]
+    freedom = np.float32(np.sqrt(len(train) - 1))
+    return PixelSpace(
+        mean=mean,
+        axes=(vectors / np.sqrt(values)).T @ flat,
+        deviations=np.sqrt(values) / freedom,
+        codes=vectors * freedom,
+        shape=train.shape[1:],
+    )
+
+
+def images_of(space: PixelSpace, codes: Floats) -> Pixels:
+    """The images (n, *shape) uint8 that codes (n, k) stand for."""
+    images = np.empty((len(codes), *space.shape), np.uint8)
+    for batch in _batches(len(codes)):
+        flat = space.mean + (codes[batch] * space.deviations) @ space.axes
+        images[batch] = _grey_levels(flat).reshape(-1, *space.shape)
+    return images
+
+
+def gaussian(train: Pixels, count: int, rng: np.random.Generator, *, rank: int) -> Pixels:
+    """One normal distribution, fitted in the first principal components."""
+    space = pixel_space_of(train, rank, rng)
+    return images_of(space, rng.standard_normal((count, len(space.axes)), dtype=np.float32))
+
+
+def mixture(train: Pixels, count: int, rng: np.random.Generator, *, rank: int, parts: int) -> Pixels:
+    """A mixture of normal distributions with full covariances, fitted in the first principal components."""
+    space = pixel_space_of(train, rank, rng)
+    model = GaussianMixture(
+        min(parts, len(space.codes)), reg_covar=0.05, max_iter=500, random_state=int(rng.integers(2**31))
+    ).fit(space.codes)
+    part = rng.choice(len(model.weights_), size=count, p=model.weights_ / model.weights_.sum())
+    spread = np.linalg.cholesky(model.covariances_)
+    codes = np.empty((count, len(space.axes)), np.float32)
+    for each in range(len(spread)):
+        drawn = rng.standard_normal((int((part == each).sum()), len(space.axes)))
+        codes[part == each] = model.means_[each] + drawn @ spread[each].T
+    return images_of(space, codes)
+
+
+def kernel_density(train: Pixels, count: int, rng: np.random.Generator, *, bandwidth: float) -> Pixels:
+    """A training image plus normal noise with ``bandwidth`` squared times the training covariance.
+
+    In all principal components: with fewer, even bandwidth 0 would only be a reconstruction.
+    """
+    space = pixel_space_of(train, None, rng)
+    images = np.empty((count, *train.shape[1:]), np.uint8)
+    for batch in _batches(count):
+        centres = space.codes[rng.integers(len(space.codes), size=len(images[batch]))]
+        noise = rng.standard_normal(centres.shape, dtype=np.float32)
+        images[batch] = images_of(space, centres + np.float32(bandwidth) * noise)
+    return images
+
+
+def copies(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
+    """Training images as they are: without repeats while there are enough."""
+    return train[_some_of(len(train), count, rng)]
+
+
+def mirrored(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
+    """Training images, left and right exchanged."""
+    return np.ascontiguousarray(copies(train, count, rng)[:, :, ::-1])
+
+
+def noisy(train: Pixels, count: int, rng: np.random.Generator, *, deviation: float) -> Pixels:
+    """Training images with independent normal noise of so many grey levels."""
+    images = copies(train, count, rng)
+    for batch in _batches(count):
+        noise = rng.standard_normal(images[batch].shape, dtype=np.float32)
+        images[batch] = _grey_levels(images[batch] + np.float32(deviation) * noise)
+    return images
+
+
+def cropped(train: Pixels, count: int, rng: np.random.Generator, *, least: float, most: float) -> Pixels:
+    """A square of ``least`` to ``most`` of each training image's side, enlarged to full size."""
+    images = copies(train, count, rng)
+    size = train.shape[1]
+    for i in range(count):
+        side = int(rng.integers(round(least * size), round(most * size), endpoint=True))
+        left, top = (int(v) for v in rng.integers(0, size - side, size=2, endpoint=True))
+        square = Image.fromarray(images[i]).crop((left, top, left + side, top + side))
+        images[i] = np.asarray(square.resize((size, size), Image.Resampling.BICUBIC))
+    return images
+
+
+def blended(train: Pixels, count: int, rng: np.random.Generator, *, most: float) -> Pixels:
+    """Two different training images, one shining through the other: half and half to ``most`` of the first."""
+    chosen = _some_of(len(train), count, rng)
+    first, second = train[chosen], train[(chosen + rng.integers(1, len(train), size=count)) % len(train)]
+    share = rng.uniform(0.5, most, size=(count, 1, 1, 1)).astype(np.float32)
+    for batch in _batches(count):
+        first[batch] = _grey_levels(share[batch] * first[batch] + (1 - share[batch]) * second[batch])
+    return first
+
+
+def reconstructed(train: Pixels, count: int, rng: np.random.Generator, *, rank: int) -> Pixels:
+    """Training images through a linear autoencoder with ``rank`` hidden units, at its optimum.
+
+    That optimum is the projection on the first principal components (Baldi and Hornik 1989).
+    """
+    space = pixel_space_of(train, rank, rng)
+    return images_of(space, space.codes[_some_of(len(space.codes), count, rng)])
+
+
+def one_hot(train: Pixels, count: int, rng: np.random.Generator, *, ridge: float) -> Pixels:
+    """A linear map from one-hot seeds to training images, by ridge regression.
+
+    With one seed per image the solution is closed-form: the mean image plus each image's difference from
+    it, divided by ``1 + ridge``.
+    """
+    mean = train.mean(axis=0, dtype=np.float64).astype(np.float32)
+    images = copies(train, count, rng)
+    for batch in _batches(count):
+        images[batch] = _grey_levels(mean + (images[batch] - mean) / np.float32(1 + ridge))
+    return images
+
+
+def half_copied(train: Pixels, count: int, rng: np.random.Generator, *, rank: int) -> Pixels:
+    """At most half training images as they are, the rest from :func:`gaussian`, shuffled.
+
+    A mean distance hides what half of the images are; the distances of single images do not.
+    """
+    honest = gaussian(train, count - count // 2, rng, rank=rank)
+    return rng.permutation(np.concatenate([honest, copies(train, count // 2, rng)]))
+
+
+def _some_of(available: int, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """``count`` of the indices below ``available``, without repeats while there are enough."""
+    return rng.choice(available, count, replace=count > available)
+
+
+def _batches(count: int) -> list[slice]:
+    """Slices that together are ``range(count)``."""
+    return [slice(start, min(start + BATCH, count)) for start in range(0, count, BATCH)]
+
+
+def _grey_levels(values: NDArray[np.floating[Any]]) -> Pixels:
+    """Rounded and clipped to what a pixel can be."""
+    levels: Pixels = np.clip(np.rint(values), 0, 255).astype(np.uint8)
+    return levels

@@ -1,0 +1,165 @@
+"""What the demo shows at the end: the board, the re-tune after labelling, who escaped, and what not to believe."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from deploy.client import Client
+from deploy.demo.entries import Entry
+from deploy.demo.photographs import Photographs
+
+REASON = "Demo: after labelling, the largest threshold that penalises no legitimate entry."
+
+
+@dataclass(frozen=True)
+class Handed:
+    """An entry that was handed in: what it is, and where the service has it."""
+
+    entry: Entry | None
+    """None: the benchmark."""
+    client: Client
+    submission_id: str
+
+
+def photograph_line(pictures: Photographs) -> str:
+    """How many real tiles play which role."""
+    parts = (
+        f"{len(getattr(pictures, role))} {role.replace('_', ' ')}" for role in ("train", "held_out", "private_extra")
+    )
+    sources = {*pictures.train.sources, *pictures.held_out.sources, *pictures.private_extra.sources}
+    return f"{', '.join(parts)} tiles of {len(sources)} photographs."
+
+
+def show(organizer: Client, slug: str, handed: Sequence[Handed], console: Console) -> bool:
+    """Print the whole ending; True if every entry ended as its table of expectations says."""
+    entries = {each.submission_id: each.entry for each in handed if each.entry is not None}
+    console.print()
+    for track in ("public", "private"):
+        console.print(board_table(_board(organizer, slug, track), entries, track))
+    for submission_id, entry in entries.items():
+        if entry.label is not None:
+            path = f"/competitions/{slug}/submissions/{submission_id}/label"
+            organizer.put(path, {"label": entry.label, "note": entry.description})
+    retuned = {track: _retune(organizer, slug, track) for track in ("public", "private")}
+    after = _board(organizer, slug, "private")
+    _tell_retuning(retuned["private"], console)
+    console.print(board_table(after, entries, "private", "after labelling and margin"))
+    _tell_limits(after, entries, console)
+    return _as_expected(organizer, slug, handed, after, console)
+
+
+def _board(organizer: Client, slug: str, track: str) -> Mapping[str, Any]:
+    board: Mapping[str, Any] = organizer.get(f"/competitions/{slug}/leaderboard", track=track)
+    return board
+
+
+def _retune(organizer: Client, slug: str, track: str) -> Mapping[str, Any]:
+    body = {"method": "margin", "reason": REASON}
+    done: Mapping[str, Any] = organizer.post(f"/competitions/{slug}/tracks/{track}/thresholds", body)
+    return done
+
+
+def board_table(board: Mapping[str, Any], entries: Mapping[str, Entry], track: str, when: str = "") -> Table:
+    """The board as a terminal table: ranked teams, benchmarks in their place, copies last."""
+    title = f"{track.capitalize()} leaderboard" + (f" {when}" if when else "") + f"   (tau = {board['tau']:.4f})"
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in ("rank", "score (MiFID)", "FID", "distance"):
+        table.add_column(column, justify="right")
+    for column in ("penalised", "team", "kind"):
+        table.add_column(column)
+    lines = [*board["entries"], *(line | {"rank": None} for line in board["benchmarks"])]
+    for line in sorted(lines, key=lambda line: (line["score"], line["rank"] or 0)):
+        entry = entries.get(line.get("submission_id") or "")
+        ranked = line["rank"] is not None
+        table.add_row(
+            str(line["rank"]) if ranked else "-",
+            f"{line['score']:.2f}",
+            f"{line['fid']:.2f}",
+            f"{line['memorization_distance']:.3f}",
+            ("yes" if line["penalised"] else "") if ranked else "",
+            line["team"],
+            entry.kind if entry else "benchmark",
+            style=None if ranked else "italic dim",
+        )
+    for copy in board["copies"]:
+        kind = entries[copy["submission_id"]].kind if copy["submission_id"] in entries else ""
+        table.add_row("copy", "", "", f"{copy['memorization_distance']:.3f}", "", copy["team"], kind, style="dim")
+    return table
+
+
+def _tell_retuning(done: Mapping[str, Any], console: Console) -> None:
+    confusion = done["choice"]["confusion"]
+    memorising = confusion["true_positives"] + confusion["false_negatives"]
+    console.print(
+        f"\nAfter labelling, [bold]margin[/] moves the private tau from {done['previous_tau']:.4f} to "
+        f"{done['tau']:.4f}: {confusion['true_positives']} of {memorising} memorising entries are below it, "
+        f"{confusion['false_positives']} legitimate ones. Nothing was measured again."
+    )
+    for word, changes in (("penalised now", done["penalised"]), ("free again", done["freed"])):
+        if changes:
+            console.print(f"  {word}: {', '.join(change['team'] for change in changes)}")
+    moves = [f"{move['team']} {move['before'] or '-'} -> {move['after'] or '-'}" for move in done["moves"]]
+    if moves:
+        console.print(f"  ranks that moved: {'; '.join(moves)}")
+
+
+def _tell_limits(board: Mapping[str, Any], entries: Mapping[str, Entry], console: Console) -> None:
+    escaped = [
+        line["team"]
+        for line in board["entries"]
+        if not line["penalised"] and (entry := entries.get(line["submission_id"])) and entry.expected == "escapes"
+    ]
+    if escaped:
+        console.print(
+            f"\nFor manual review: {', '.join(escaped)}. What they do is memorising, and the memorization distance "
+            "does not see it; catching that is the reviewers' part."
+        )
+    fresh = next(iter(board["benchmarks"]), None)
+    if fresh is None:
+        return
+    closer = [
+        line["team"] for line in board["entries"] if line["memorization_distance"] > fresh["memorization_distance"]
+    ]
+    console.print(
+        f"\nWhere so small a set of photographs misleads: fresh photographs themselves have a distance of "
+        f"{fresh['memorization_distance']:.3f}, smaller than that of {len(closer)} of {len(board['entries'])} ranked "
+        "entries, because tiles of few photographs resemble each other while blurred samples resemble none of them. "
+        "And with fewer images than features a FID is mostly bias: compare these numbers with each other, "
+        "never with the literature."
+    )
+
+
+def _as_expected(
+    organizer: Client, slug: str, handed: Sequence[Handed], board: Mapping[str, Any], console: Console
+) -> bool:
+    found = organizer.get(f"/competitions/{slug}/submissions", limit=200)["submissions"]
+    states = {each["id"]: each for each in found}
+    copies = {copy["submission_id"] for copy in board["copies"]}
+    penalised = {line["submission_id"] for line in board["entries"] if line["penalised"]}
+    ranked = {line["submission_id"] for line in board["entries"]}
+    fine = True
+    for each in handed:
+        state = states[each.submission_id]
+        wrong = _surprise(each, state, copies=copies, penalised=penalised, ranked=ranked)
+        if wrong:
+            console.print(f"[bold red]Not as expected:[/] {state['team']}: {wrong}")
+            fine = False
+    if fine:
+        console.print(f"\nAll {len(handed)} entries ended as expected.")
+    return fine
+
+
+def _surprise(
+    each: Handed, state: Mapping[str, Any], *, copies: set[str], penalised: set[str], ranked: set[str]
+) -> str | None:
+    if state["status"] != "scored" or state["private_state"] != "done":
+        return f"it is {state['status']} (private: {state['private_state']}). {state['reason'] or ''}"
+    if each.entry is None:
+        return None
+    expected, own = each.entry.expected, each.submission_id
+    stands = "copy" if own in copies else "penalised" if own in penalised else "free" if own in ranked else "nowhere"
+    wanted = {"honest": "free", "escapes": "free"}.get(expected, expected)
+    return None if stands == wanted else f"it is {stands} where {wanted} was expected"
