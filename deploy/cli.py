@@ -47,10 +47,9 @@ def demo(
     leave: Annotated[bool, typer.Option("--exit", help="Stop at the end instead of serving until Ctrl-C.")] = False,
 ) -> None:
     """Run a whole competition on real photographs: entries by a dozen methods, both scores, the board, a re-tune."""
-    from deploy.demo.run import Plan  # noqa: PLC0415 - scikit-image is for the demo only
-    from deploy.demo.run import demo as run
+    from deploy.demo import run  # noqa: PLC0415 - scikit-image is for the demo only
 
-    raise typer.Exit(run(data, port, Plan(images, count, entries), leave=leave))
+    raise typer.Exit(run.demo(data, port, run.Plan(images, count, entries), leave=leave))
 
 
 @app.command()

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 from sklearn.mixture import GaussianMixture
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 Pixels = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -76,17 +77,21 @@ def gaussian(train: Pixels, count: int, rng: np.random.Generator, *, rank: int) 
 
 
 def mixture(train: Pixels, count: int, rng: np.random.Generator, *, rank: int, parts: int) -> Pixels:
-    """A mixture of normal distributions with full covariances, fitted in the first principal components."""
+    """A mixture of normal distributions with full covariances, fitted in the first principal components.
+
+    Fitted in grey levels, not in codes of unit variance, where single odd images become parts of their own.
+    """
     space = pixel_space_of(train, rank, rng)
-    model = GaussianMixture(
-        min(parts, len(space.codes)), reg_covar=0.05, max_iter=500, random_state=int(rng.integers(2**31))
-    ).fit(space.codes)
-    part = rng.choice(len(model.weights_), size=count, p=model.weights_ / model.weights_.sum())
+    scale = space.deviations / space.deviations[-1]
+    model = GaussianMixture(parts, reg_covar=0.05, max_iter=500, random_state=int(rng.integers(2**31)))
+    with threadpool_limits(limits=1):  # its matrices are small: threads only wait for busy cores, 20 times longer
+        model.fit(space.codes * scale)
+    part = rng.choice(parts, size=count, p=model.weights_ / model.weights_.sum())
     spread = np.linalg.cholesky(model.covariances_)
-    codes = np.empty((count, len(space.axes)), np.float32)
-    for each in range(len(spread)):
-        drawn = rng.standard_normal((int((part == each).sum()), len(space.axes)))
-        codes[part == each] = model.means_[each] + drawn @ spread[each].T
+    codes = np.empty((count, len(scale)), np.float32)
+    for each in range(parts):
+        noise = rng.standard_normal((int((part == each).sum()), len(scale)))
+        codes[part == each] = (model.means_[each] + noise @ spread[each].T) / scale
     return images_of(space, codes)
 
 

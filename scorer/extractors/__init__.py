@@ -1,52 +1,89 @@
-"""From images to features. This module needs no torch: networks are loaded when an extractor is, in the process that
-uses it, so that a worker can fork before torch is touched.
+"""From images to features: name@version -> network, preprocessing, and weights that are what they should be.
+
+Importing this needs no torch and starts no thread: torch is imported when a network is loaded, in the process that
+uses it. So a worker may fork first, and ``tiny`` works where torch is not installed.
 """
 
 import hashlib
 import json
-from collections.abc import Callable
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from scorer import catalogue
+from scorer.catalogue import ExtractorSpec
+from scorer.errors import Unavailable
 from scorer.extractors import weights
-from scorer.extractors.options import ExtractorOptions, default_mode
+from scorer.extractors.batches import Features, Images, Progress
+from scorer.extractors.compiler import require_compiler
+from scorer.extractors.options import ExtractorOptions, Mode, default_mode
 from scorer.extractors.tiny import Tiny
 
-__all__ = ["Extractor", "ExtractorOptions", "default_mode", "fingerprint", "load"]
+__all__ = [
+    "Extractor",
+    "ExtractorOptions",
+    "Features",
+    "Images",
+    "Mode",
+    "Progress",
+    "default_mode",
+    "fingerprint",
+    "load",
+]
 
 
 class Extractor(Protocol):
     """A loaded feature space."""
 
+    spec: ExtractorSpec
     provenance: dict[str, Any]
-    """What its features depend on, as JSON: identity, weights, device, precision, mode, batch, threads, versions."""
+    """JSON: identity, weights_sha256, device, precision, mode, batch, threads, versions: enough to do it again."""
 
-    def features(self, images: NDArray[Any], *, progress: Callable[[float], None] | None = None) -> NDArray[np.float32]:
+    def features(self, images: Images, *, progress: Progress | None = None) -> Features:
         """Features (n, d) float32 of images (n, h, w, 3), uint8 or float32 in 0..255, possibly memory-mapped.
 
-        ``progress`` hears the finished share. Raises ``Invalid`` (``degenerate-features``) naming the images whose
-        features are not finite.
+        ``progress`` hears the finished share after each batch. Raises ``Invalid`` (``degenerate-features``) naming
+        the images whose features are zero or not finite.
         """
         ...
 
 
 def load(identity: str, *, options: ExtractorOptions) -> Extractor:
-    """Load an extractor. ``Unavailable`` in one sentence if its weights are missing or are not what they should be, or
-    if the mode that was asked for cannot run here."""
+    """Load the extractor ``name`` or ``name@version``, ready to run (compiled, if that is the mode).
+
+    Raises ``Invalid`` (``unknown-extractor``), and ``Unavailable`` in one sentence: ``missing-weights``,
+    ``wrong-weights`` (another SHA-256), ``unfit-weights`` (another network, or unreadable), ``unrecorded-weights``,
+    ``no-compiler``, ``no-gpu``, ``no-torch``.
+    """
     spec = catalogue.find(identity)
     if spec.timm_model is None:
-        return Tiny(spec)
-    # The one import inside a function: torch must not be touched before a worker has forked.
-    from scorer.extractors.networks import Network  # noqa: PLC0415
-
-    return Network(spec, weights.find(spec, options), options)
+        return Tiny(spec, options)
+    if options.chosen_mode == "compiled":
+        require_compiler()
+    checked = weights.read(spec, options)
+    try:
+        # The one import inside a function: torch is optional, heavy, and not to be touched before a worker forks.
+        from scorer.extractors.torch_models import TorchExtractor  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise Unavailable(
+            "no-torch", f"{spec.identity} needs PyTorch and timm, and there is no {error.name}: install kennel[worker]."
+        ) from error
+    return TorchExtractor(spec, checked, options)
 
 
 def fingerprint(identity: str, options: ExtractorOptions) -> str:
-    """The content address (hex) of everything computed with an extractor: its specification and its weights."""
+    """The content address (hex) of whatever is computed with an extractor: identity, weights, layer, preprocessing.
+
+    Device, mode and batch are not part of it: they move the last bits only (METRICS A9), and are in the provenance.
+    Builds no network; raises as :func:`load` does for weights that are missing or wrong.
+    """
     spec = catalogue.find(identity)
-    sha256 = weights.find(spec, options).sha256 if spec.timm_model is not None else None
-    return hashlib.sha256(json.dumps([repr(spec), sha256]).encode()).hexdigest()
+    parts = {
+        "extractor": spec.identity,
+        "weights_sha256": weights.sha256_of(spec, options) if spec.timm_model else spec.weights_sha256,
+        "network": spec.timm_model,
+        "layer": spec.layer,
+        "input_size": spec.input_size,
+        "resizing": spec.resizing,
+        "mean": spec.mean,
+        "std": spec.std,
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

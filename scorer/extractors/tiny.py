@@ -1,41 +1,86 @@
-"""``tiny``: a fixed random projection of the pixels, for tests. It needs no torch and no weights."""
+"""``tiny``: a fixed projection of the pixels, for tests. It needs no torch and no weights."""
 
-from collections.abc import Callable
+import hashlib
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scorer.catalogue import ExtractorSpec
+from scorer.extractors.batches import Features, Images, Progress, in_batches
+from scorer.extractors.options import ExtractorOptions
 
-SEED = 64
-BATCH = 256
+SEED = 2019
+PEDESTAL = 0.05
 
 
 class Tiny:
-    """A seeded Gaussian projection of the pixels in 0..1, averaged to 64 numbers a channel, then ReLU."""
+    """Features ``max(0, b + W x)`` and ``max(0, b - W x)`` of pixels x in -1..1.
 
-    def __init__(self, spec: ExtractorSpec) -> None:
-        self._dimension = spec.dimension
+    W is seeded, (d/2, 64 * 64 * 3). Since ``b + |W x| >= b > 0``, one of each pair is positive whatever the image: no
+    row can be zero.
+    """
+
+    def __init__(self, spec: ExtractorSpec, options: ExtractorOptions) -> None:
+        self.spec = spec
+        self._batch_size = options.batch_size
         self.provenance: dict[str, Any] = {
             "extractor": spec.identity,
-            "weights_sha256": None,
+            "weights_sha256": spec.weights_sha256,
             "device": "cpu",
-            "precision": "float32",
+            "precision": "float64",
             "mode": "numpy",
+            "batch_size": options.batch_size,
             "numpy": np.__version__,
         }
 
-    def features(self, images: NDArray[Any], *, progress: Callable[[float], None] | None = None) -> NDArray[np.float32]:
-        """Features (n, d) float32 of images (n, h, w, 3) in 0..255."""
-        pixels = images[0].size
-        rng = np.random.default_rng(SEED)
-        projection = rng.standard_normal((pixels, self._dimension), dtype=np.float32) / np.float32(np.sqrt(pixels))
-        # A pedestal keeps every row away from zero, also that of a black image.
-        features = np.empty((len(images), self._dimension), np.float32)
-        for start in range(0, len(images), BATCH):
-            batch = images[start : start + BATCH].reshape(-1, pixels).astype(np.float32) / np.float32(255)
-            features[start : start + BATCH] = np.maximum(batch @ projection, 0) + np.float32(0.01)
-            if progress is not None:
-                progress(min(1.0, (start + BATCH) / len(images)))
+    def features(self, images: Images, *, progress: Progress | None = None) -> Features:
+        """Features (n, d) float32 of images (n, h, w, 3); see :func:`scorer.extractors.batches.in_batches`."""
+        return in_batches(
+            images,
+            self._forward,
+            batch_size=self._batch_size,
+            dimension=self.spec.dimension,
+            progress=progress,
+        )
+
+    def _forward(self, batch: Images) -> Features:
+        # In float64, so that the last bit of a float32 feature does not depend on the order of summation.
+        pixels = (_resized(batch.astype(np.float64), self.spec.input_size) / 255 - self.spec.mean) / self.spec.std
+        projected = pixels.reshape(len(batch), -1) @ projection(self.spec).T
+        features: Features = np.maximum(np.hstack([PEDESTAL + projected, PEDESTAL - projected]), 0).astype(np.float32)
         return features
+
+
+@cache
+def projection(spec: ExtractorSpec) -> NDArray[np.float64]:
+    """W, (d/2, pixels): uniform, from the raw stream of PCG64, which numpy promises never to change."""
+    shape = (spec.dimension // 2, spec.input_size**2 * 3)
+    raw = np.random.PCG64(SEED).random_raw(shape[0] * shape[1])
+    uniform = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1
+    scaled: NDArray[np.float64] = uniform.reshape(shape) / np.sqrt(shape[1] / 3)
+    return scaled
+
+
+def projection_sha256(spec: ExtractorSpec) -> str:
+    """The SHA-256 (hex) of W's bytes, which the catalogue pins as it does a weight file's."""
+    return hashlib.sha256(projection(spec).astype("<f8").tobytes()).hexdigest()
+
+
+def _resized(batch: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """Antialiased bilinear resizing of (b, h, w, 3) to (b, size, size, 3): two small matrix products."""
+    if batch.shape[1:3] == (size, size):
+        return batch
+    rows, columns = _filter(batch.shape[1], size), _filter(batch.shape[2], size)
+    resized: NDArray[np.float64] = np.einsum("ih,bhwc,jw->bijc", rows, batch, columns, optimize=True)
+    return resized
+
+
+def _filter(before: int, after: int) -> NDArray[np.float64]:
+    """(after, before): each new pixel's weights, a triangle about its centre, widened where the image shrinks."""
+    scale = before / after
+    centres = (np.arange(after) + 0.5) * scale - 0.5
+    weights = np.maximum(0, 1 - np.abs(np.arange(before) - centres[:, None]) / max(scale, 1))
+    normalised: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return normalised

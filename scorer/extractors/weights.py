@@ -1,6 +1,7 @@
-"""Finding weights, and refusing any that are not exactly what they should be."""
+"""Finding a network's weights, and refusing any that are not exactly what they should be."""
 
 import hashlib
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -10,73 +11,123 @@ from scorer.catalogue import ExtractorSpec
 from scorer.errors import Unavailable
 from scorer.extractors.options import ExtractorOptions
 
-SUFFIXES = (".safetensors", ".pth", ".bin")
+SUFFIXES = (".safetensors", ".pth")
 
 
 @dataclass(frozen=True)
 class Weights:
-    """A weight file and the SHA-256 of its bytes (hex)."""
+    """A weight file's bytes, hashed after they were read: what is parsed is what was checked."""
 
     path: Path
+    content: bytes
     sha256: str
 
 
-def find(spec: ExtractorSpec, options: ExtractorOptions) -> Weights:
-    """The weights of an extractor, with their hash checked.
+def read(spec: ExtractorSpec, options: ExtractorOptions) -> Weights:
+    """The weights of an extractor.
 
-    Those that a package carries have a known hash. Of an operator's file it is the one that the operator gave, or the
-    one recorded beside the file (``inception_v3.sha256``) at its first use and required from then on.
+    Raises ``Unavailable``: ``missing-weights``, or ``wrong-weights`` where their SHA-256 is not the required one.
     """
-    path = _in_package(spec) if spec.weights_package else _of_operator(spec, options)
+    path = _path(spec, options)
+    content = path.read_bytes()
+    sha256 = hashlib.sha256(content).hexdigest()
+    _require(spec, options, path, sha256)
+    return Weights(path, content, sha256)
+
+
+def sha256_of(spec: ExtractorSpec, options: ExtractorOptions) -> str:
+    """The SHA-256 (hex) of an extractor's weights, checked as :func:`read` does, without holding them in memory."""
+    path = _path(spec, options)
     status = path.stat()
-    found = _sha256(path, status.st_mtime_ns, status.st_size)
-    expected = spec.weights_sha256 or options.weights_sha256.get(spec.name) or _recorded(path, found)
-    if found != expected:
+    sha256 = _hashed(path, status.st_size, status.st_mtime_ns)
+    _require(spec, options, path, sha256)
+    return sha256
+
+
+def record(spec: ExtractorSpec, options: ExtractorOptions, weights: Weights) -> None:
+    """Write the hash of weights that nobody gave a hash for beside them (``inception_v3.sha256``), so that it is
+    required from now on. Called once they have proved to fit their network; does nothing where a hash is required.
+
+    Raises ``Unavailable`` (``unrecorded-weights``) where the folder can't be written to.
+    """
+    if _required(spec, options, weights.path) is not None:
+        return
+    beside, line = _record_of(weights.path), f"{weights.sha256}  {weights.path.name}\n"
+    try:
+        draft = beside.with_name(f".{beside.name}.{os.getpid()}")
+        draft.write_text(line)
+        # A link fails where the record exists: of two workers that start together, the second compares.
+        try:
+            beside.hardlink_to(draft)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    except OSError as error:
+        raise Unavailable(
+            "unrecorded-weights",
+            f"The SHA-256 of {weights.path} cannot be recorded beside it ({error.strerror}): write the line "
+            f"{line.strip()!r} to {beside}.",
+        ) from error
+    _require(spec, options, weights.path, weights.sha256)
+
+
+def _path(spec: ExtractorSpec, options: ExtractorOptions) -> Path:
+    return _in_package(spec, spec.weights_package) if spec.weights_package else _in_folder(spec, options.weights_dir)
+
+
+def _in_package(spec: ExtractorSpec, package: str) -> Path:
+    found = find_spec(package)
+    path = Path(found.origin).parent / str(spec.weights_file) if found and found.origin else None
+    if path is None or not path.is_file():
+        raise Unavailable("missing-weights", f"The weights of {spec.name} are missing: install {spec.weights}.")
+    return path
+
+
+def _in_folder(spec: ExtractorSpec, folder: Path | None) -> Path:
+    names = [f"{spec.name}{suffix}" for suffix in SUFFIXES]
+    if folder is None:
+        raise Unavailable(
+            "missing-weights",
+            f"The weights of {spec.name} are missing: set KENNEL_WEIGHTS_DIR to a folder with {' or '.join(names)}.",
+        )
+    found = [folder / name for name in names if (folder / name).is_file()]
+    if not found:
+        raise Unavailable(
+            "missing-weights", f"The weights of {spec.name} are missing: {folder} has no {' or '.join(names)}."
+        )
+    if len(found) > 1:
+        raise Unavailable("missing-weights", f"{folder} has both {' and '.join(names)}: keep the one that is meant.")
+    return found[0]
+
+
+def _require(spec: ExtractorSpec, options: ExtractorOptions, path: Path, sha256: str) -> None:
+    required = _required(spec, options, path)
+    if required is not None and required != sha256:
         raise Unavailable(
             "wrong-weights",
-            f"The weights of {spec.name} in {path} have the SHA-256 {found}, not {expected}: this is another file.",
+            f"{path} is not the weight file of {spec.name} that is required: its SHA-256 is {sha256}, not {required}.",
         )
-    return Weights(path, found)
 
 
-def _in_package(spec: ExtractorSpec) -> Path:
-    package = find_spec(spec.weights_package or "")
-    if package is None or package.origin is None:
-        name = (spec.weights_package or "").replace("_", "-")
-        raise Unavailable("no-weights", f"The weights of {spec.name} are missing: install the package {name}.")
-    files = sorted(Path(package.origin).parent.rglob("*.pth"))
-    if len(files) != 1:
-        raise Unavailable("no-weights", f"The package {spec.weights_package} should carry one .pth file.")
-    return files[0]
+def _required(spec: ExtractorSpec, options: ExtractorOptions, path: Path) -> str | None:
+    """The hash that this file must have: the catalogue's, else the operator's, else the one of the first load."""
+    if spec.weights_sha256 is not None:
+        return spec.weights_sha256
+    if spec.name in options.weights_sha256:
+        return options.weights_sha256[spec.name].lower()
+    beside = _record_of(path)
+    if not beside.exists():
+        return None
+    # As `sha256sum` writes it: the hash, then the name of the file.
+    return next(iter(beside.read_text().split()), "").lower()
 
 
-def _of_operator(spec: ExtractorSpec, options: ExtractorOptions) -> Path:
-    if options.weights_dir is None:
-        raise Unavailable(
-            "no-weights", f"The weights of {spec.name} are missing: set KENNEL_WEIGHTS_DIR to the folder that has them."
-        )
-    for suffix in SUFFIXES:
-        path = options.weights_dir / f"{spec.name}{suffix}"
-        if path.is_file():
-            return path
-    names = " or ".join(f"{spec.name}{suffix}" for suffix in SUFFIXES)
-    raise Unavailable("no-weights", f"The weights of {spec.name} are missing: {options.weights_dir} has no {names}.")
-
-
-def _recorded(path: Path, found: str) -> str:
-    record = path.with_suffix(".sha256")
-    if not record.exists():
-        try:
-            record.write_text(found + "\n")
-        except OSError as error:
-            raise Unavailable(
-                "no-weights-hash",
-                f"The SHA-256 of {path} cannot be recorded beside it ({error.strerror}): write it to {record}.",
-            ) from None
-    return record.read_text().split()[0]
+def _record_of(path: Path) -> Path:
+    return path.with_suffix(".sha256")
 
 
 @lru_cache(maxsize=16)
-def _sha256(path: Path, modified_ns: int, size: int) -> str:  # noqa: ARG001 - a changed file is hashed again
+def _hashed(path: Path, size: int, modified_ns: int) -> str:  # noqa: ARG001 - a changed file is hashed again
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

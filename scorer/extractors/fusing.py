@@ -1,0 +1,89 @@
+"""Convolutions on CPUs that rectify as they write: torch.compile's fastest kernels, without its compiler.
+
+torch.compile with frozen weights gets most of its speed on CPUs from two steps that need no generated code: oneDNN's
+convolution with the activation as its last step (no second pass over the result), and weights laid out once as that
+kernel wants them. Both are operators of torch, which are called here directly; they carry an underscore, so
+torch's version is pinned, and a test compares each network with its plain form.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from scorer.extractors.folding import activated, put
+
+_Activation = tuple[str, list[float]]
+_onednn: Any = torch.ops.mkldnn
+
+
+def can_fuse() -> bool:
+    """Whether this torch has oneDNN, with the operators that are used here."""
+    available: Any = torch.backends.mkldnn
+    names = ("_convolution_pointwise", "_reorder_convolution_weight")
+    return bool(available.is_available()) and all(hasattr(_onednn, name) for name in names)
+
+
+def fuse(network: nn.Module) -> nn.Module:
+    """Replace, in place, every convolution (and the ReLU or ReLU6 that alone follows it) by a fused one.
+
+    The network must be in evaluation mode with its batch norms folded, and from now on run in float32 on the CPU on
+    batches of one shape.
+    """
+    activations = dict(activated(network))
+    convolutions = [(path, module) for path, module in network.named_modules() if isinstance(module, nn.Conv2d)]
+    for path, convolution in convolutions:
+        after = activations.get(path)
+        put(network, path, FusedConvolution(convolution, _operand(network, after)))
+        if after is not None:
+            put(network, after, nn.Identity())
+    return network
+
+
+def _operand(network: nn.Module, path: str | None) -> _Activation:
+    if path is None:
+        return "none", []
+    return ("hardtanh", [0.0, 6.0]) if isinstance(network.get_submodule(path), nn.ReLU6) else ("relu", [])
+
+
+class FusedConvolution(nn.Module):
+    """A convolution and its activation in one kernel: (b, c, h, w) to (b, c', h', w'), channels last."""
+
+    def __init__(self, convolution: nn.Conv2d, activation: _Activation) -> None:
+        super().__init__()
+        self._plain, self._activation = convolution, activation
+        # timm's kind for TensorFlow's 'same' padding, which depends on the size of what comes in.
+        self._same = type(convolution).__name__ == "Conv2dSame"
+        self._laid_out: Tensor | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Convolve and rectify."""
+        plain, (name, scalars) = self._plain, self._activation
+        x = x.contiguous(memory_format=torch.channels_last)
+        padding, surplus = self._padding(x)
+        stride, dilation, groups = list(plain.stride), list(plain.dilation), plain.groups
+        if self._laid_out is None:
+            self._laid_out = _onednn._reorder_convolution_weight(  # noqa: SLF001
+                plain.weight, padding, stride, dilation, groups, list(x.shape)
+            )
+        y: Tensor = _onednn._convolution_pointwise(  # noqa: SLF001
+            x, self._laid_out, plain.bias, padding, stride, dilation, groups, name, scalars, ""
+        )
+        return y[:, :, surplus[0] :, surplus[1] :]
+
+    def _padding(self, x: Tensor) -> tuple[list[int], list[int]]:
+        """Padding of both sides alike, and how many first rows and columns of the result to drop.
+
+        TensorFlow pads (l, r) with r = l or l + 1. In the second case, padding l + stride on both sides gives the same
+        outputs behind one surplus: a crop of the small result instead of a padded copy of the large input.
+        """
+        plain = self._plain
+        if not self._same:
+            return [int(each) for each in plain.padding], [0, 0]
+        padding, surplus = [], []
+        for size, kernel, stride in zip(x.shape[2:], plain.kernel_size, plain.stride, strict=True):
+            total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+            uneven = total % 2
+            padding.append(total // 2 + uneven * stride)
+            surplus.append(uneven)
+        return padding, surplus

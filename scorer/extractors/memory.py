@@ -1,0 +1,37 @@
+"""Freed memory kept for the next batch, which on CPUs is worth as much as a better kernel.
+
+A network's activations are tens of megabytes each. glibc asks the system for every one of them and gives it back at
+once, so each batch faults in, and the system clears, the same gigabytes again: two fifths of the time of
+EfficientNet-Lite0, measured on a virtual machine.
+"""
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# The parameters of glibc's mallopt (malloc.h).
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
+_NEVER = 2**31 - 1
+_MEBIBYTE = 2**20
+
+
+@contextmanager
+def kept_memory() -> Iterator[None]:
+    """Let the allocator keep what is freed meanwhile; afterwards give it all back to the system.
+
+    Does nothing where the C library is not glibc. Afterwards the thresholds are those that glibc itself arrives at in
+    a process that uses large blocks (32 MiB to map, twice that to trim).
+    """
+    library = ctypes.CDLL(None)
+    if not (hasattr(library, "mallopt") and hasattr(library, "malloc_trim")):
+        yield
+        return
+    library.mallopt(_MMAP_MAX, 0)
+    library.mallopt(_TRIM_THRESHOLD, _NEVER)
+    try:
+        yield
+    finally:
+        library.mallopt(_MMAP_MAX, 65536)
+        library.mallopt(_MMAP_THRESHOLD, 32 * _MEBIBYTE)
+        library.mallopt(_TRIM_THRESHOLD, 64 * _MEBIBYTE)
+        library.malloc_trim(0)

@@ -1,0 +1,56 @@
+"""The catalogue of extractors: names, identities, and that the web can read it without torch."""
+
+import subprocess
+import sys
+
+import pytest
+
+from scorer.catalogue import EXTRACTORS, find
+from scorer.errors import Invalid
+
+
+@pytest.mark.parametrize(
+    ("name", "dimension", "input_size"),
+    [
+        ("inception_v3", 2048, 299),
+        ("nasnetalarge", 4032, 331),
+        ("efficientnet_lite0", 1280, 224),
+        ("efficientnet_lite2", 1280, 260),
+        ("tiny", 32, 64),
+    ],
+)
+def test_an_extractor_is_found_by_name_and_by_identity(name: str, dimension: int, input_size: int) -> None:
+    spec = find(name)
+    assert (spec.dimension, spec.input_size) == (dimension, input_size)
+    assert spec.identity == f"{name}@1"
+    assert find(spec.identity) is spec is EXTRACTORS[name]
+
+
+@pytest.mark.parametrize("name", ["inception", "tiny@2", "tiny@", "@1", "", "TINY"])
+def test_an_unknown_extractor_is_told_which_exist(name: str) -> None:
+    with pytest.raises(Invalid) as error:
+        find(name)
+    assert error.value.slug == "unknown-extractor"
+    assert all(spec.identity in error.value.message for spec in EXTRACTORS.values())
+
+
+def test_only_an_operator_can_know_the_weights_of_production_networks() -> None:
+    unknown = {spec.name for spec in EXTRACTORS.values() if spec.weights_sha256 is None}
+    assert unknown == {"inception_v3", "nasnetalarge"}
+    assert all(len(spec.weights_sha256) == 64 for spec in EXTRACTORS.values() if spec.weights_sha256)
+
+
+def test_every_space_is_non_negative() -> None:
+    """All of them end in a ReLU, so |cos| and cos agree (METRICS A2)."""
+    assert all(spec.non_negative for spec in EXTRACTORS.values())
+
+
+def test_a_specification_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        find("tiny").dimension = 64  # type: ignore[misc]
+
+
+def test_importing_it_imports_no_heavy_library() -> None:
+    code = "import sys, scorer.catalogue; print(sorted({'torch', 'timm', 'numpy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,589 @@
+"""Extractors: right (real photographs are recognised), exact, the same every time, and strict about weights."""
+
+import hashlib
+import os
+import pickle
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import timm
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from safetensors.torch import save, save_file
+from skimage.data import cat, coffee
+from torch import Tensor, nn
+
+from scorer.catalogue import EXTRACTORS, find
+from scorer.errors import Invalid, KennelError, Unavailable
+from scorer.extractors import Extractor, ExtractorOptions, default_mode, fingerprint, load, weights
+from scorer.extractors.arithmetic import exact_arithmetic
+from scorer.extractors.batches import in_batches
+from scorer.extractors.compiler import compiler_fault
+from scorer.extractors.folding import fold
+from scorer.extractors.memory import kept_memory
+from scorer.extractors.networks import network
+from scorer.extractors.tiny import projection_sha256
+from scorer.extractors.torch_models import TorchExtractor, prepared
+from scorer.extractors.weights import Weights
+
+# One thread: other tests run beside these.
+CPU = ExtractorOptions(device="cpu", mode="eager", batch_size=4, threads=1)
+LITE = ("efficientnet_lite0", "efficientnet_lite2")
+INCEPTION = find("inception_v3")
+# The loader under test, on a network that is small enough to be spoilt in many ways.
+SMALL = replace(INCEPTION, timm_model="test_efficientnet.r160_in1k")
+EGYPTIAN_CAT, ESPRESSO = 285, 967
+PHOTOGRAPHS: dict[int, Callable[[], NDArray[np.uint8]]] = {EGYPTIAN_CAT: cat, ESPRESSO: coffee}
+
+
+def noise(count: int, size: int = 64, seed: int = 0) -> NDArray[np.uint8]:
+    return np.random.default_rng(seed).integers(0, 256, (count, size, size, 3), dtype=np.uint8)
+
+
+def relative(a: NDArray[Any], b: NDArray[Any]) -> float:
+    return float(np.linalg.norm(a.astype(np.float64) - b) / np.linalg.norm(b))
+
+
+def message_of(error: pytest.ExceptionInfo[KennelError]) -> str:
+    assert error.value.message.count("\n") == 0
+    return error.value.message
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def lite0() -> Extractor:
+    return load("efficientnet_lite0", options=CPU)
+
+
+# Right.
+
+
+@pytest.mark.parametrize("name", LITE)
+@pytest.mark.parametrize("label", [EGYPTIAN_CAT, ESPRESSO])
+def test_photographs_are_recognised(name: str, label: int, lite0: Extractor) -> None:
+    """The mapping of tensors, the normalisation, the layer and the head are right together, or this fails."""
+    extractor = lite0 if name == "efficientnet_lite0" else load(name, options=CPU)
+    assert isinstance(extractor, TorchExtractor)
+    image = PHOTOGRAPHS[label]()
+    matrix, biases = extractor.classifier
+    logits = (extractor.features(image[None]) @ matrix.T + biases)[0].astype(np.float64)
+    probabilities = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+    assert probabilities.argmax() == label
+    assert probabilities[label] > 0.6
+
+
+def test_features_are_those_of_the_plain_network(lite0: Extractor) -> None:
+    """Folded and fused as it is, the network gives what timm's own gives in float64."""
+    spec, images = lite0.spec, noise(3)
+    plain = network(spec, weights.read(spec, CPU)).double()
+    plain.reset_classifier(0)  # type: ignore[operator]
+    with torch.inference_mode():
+        expected = plain(prepared(torch.from_numpy(images), spec).double()).numpy()
+    found = lite0.features(images)
+    assert found.shape == (3, 1280)
+    assert found.dtype == np.float32
+    assert found.min() >= 0
+    assert relative(found, expected) < 1e-5
+
+
+def test_folding_changes_no_feature() -> None:
+    spec = find("efficientnet_lite0")
+    plain, folded = (network(spec, weights.read(spec, CPU)) for _ in range(2))
+    fold(folded)
+    assert any(isinstance(module, nn.BatchNorm2d) for module in plain.modules())
+    assert not any(isinstance(module, nn.BatchNorm2d) for module in folded.modules())
+    x = prepared(torch.from_numpy(noise(2)), spec)
+    with torch.inference_mode():
+        assert relative(folded(x).numpy(), plain(x).numpy()) < 1e-4
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in EXTRACTORS.values() if spec.timm_model])
+def test_preprocessing_agrees_with_the_model_as_published(name: str) -> None:
+    spec = find(name)
+    published = timm.get_pretrained_cfg(str(spec.timm_model))
+    assert published is not None
+    assert published.input_size == (3, spec.input_size, spec.input_size)
+    assert (published.mean, published.std) == (spec.mean, spec.std)
+
+
+def test_an_image_of_the_right_size_is_only_normalised() -> None:
+    images = noise(2, size=224)
+    expected = (images.transpose(0, 3, 1, 2).astype(np.float32) / 255 - 0.5) / 0.5
+    found = prepared(torch.from_numpy(images), find("efficientnet_lite0"))
+    np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=2e-7)
+    assert found.is_contiguous(memory_format=torch.channels_last)
+
+
+@pytest.mark.parametrize(("height", "width"), [(64, 64), (500, 300)])
+def test_resizing_is_pillows_in_float(height: int, width: int) -> None:
+    """Enlarged and shrunk, never rounded to grey levels, the whole image: an independent implementation agrees."""
+    image = np.random.default_rng(1).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    spec = find("efficientnet_lite2")
+    side = (spec.input_size, spec.input_size)
+    bilinear = Image.Resampling.BILINEAR
+    channels = [np.asarray(Image.fromarray(image[..., c].astype(np.float32)).resize(side, bilinear)) for c in range(3)]
+    expected = (np.stack(channels) / 255 - 0.5) / 0.5
+    np.testing.assert_allclose(prepared(torch.from_numpy(image[None]), spec)[0].numpy(), expected, rtol=0, atol=5e-5)
+
+
+def test_floats_and_bytes_give_the_same_features(lite0: Extractor) -> None:
+    images = noise(2)
+    assert np.array_equal(lite0.features(images), lite0.features(images.astype(np.float32)))
+
+
+# The same every time.
+
+
+def test_a_feature_does_not_depend_on_its_company(lite0: Extractor) -> None:
+    images = noise(10)
+    features = lite0.features(images)
+    order = np.random.default_rng(1).permutation(10)
+    assert np.array_equal(lite0.features(images[order]), features[order])
+    assert np.array_equal(lite0.features(images[5:6])[0], features[5])
+    assert np.array_equal(load("efficientnet_lite0", options=CPU).features(images), features)
+
+
+def test_batch_size_and_threads_move_the_last_bits_only(lite0: Extractor) -> None:
+    images = noise(4)
+    other = load("efficientnet_lite0", options=replace(CPU, batch_size=3, threads=2))
+    assert relative(other.features(images), lite0.features(images)) < 1e-6
+    assert (other.provenance["batch_size"], other.provenance["threads"]) == (3, 2)
+
+
+def test_arithmetic_is_exact_inside_and_as_before_outside() -> None:
+    def state() -> tuple[object, ...]:
+        backends: Any = torch.backends
+        return (
+            torch.get_num_threads(),
+            torch.are_deterministic_algorithms_enabled(),
+            torch.is_inference_mode_enabled(),
+            backends.cudnn.benchmark,
+            backends.cudnn.conv.fp32_precision,
+            backends.cuda.matmul.fp32_precision,
+            backends.mkldnn.conv.fp32_precision,
+        )
+
+    before = state()
+    with exact_arithmetic(2):
+        assert state() == (2, True, True, False, "ieee", "ieee", "ieee")
+    assert state() == before
+
+
+def test_provenance_says_what_ran(lite0: Extractor) -> None:
+    provenance = lite0.provenance
+    assert provenance["extractor"] == "efficientnet_lite0@1"
+    assert provenance["weights_sha256"] == find("efficientnet_lite0").weights_sha256
+    assert (provenance["device"], provenance["mode"], provenance["precision"]) == ("cpu", "eager", "float32")
+    assert provenance["torch"] == torch.__version__
+    assert provenance["threads"] >= 1
+    assert all(isinstance(value, str | int) for value in provenance.values())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(compiler_fault() is not None, reason=f"no C++ compiler: {compiler_fault()}")
+def test_compiled_and_eager_agree(lite0: Extractor, tmp_path: Path) -> None:
+    compiled = load("efficientnet_lite0", options=replace(CPU, mode="compiled", cache_dir=tmp_path))
+    images = noise(11)
+    features = compiled.features(images)
+    assert relative(features, lite0.features(images)) < 1e-5
+    assert np.array_equal(compiled.features(images[7:8])[0], features[7])
+    assert compiled.provenance["mode"] == "compiled"
+    assert any(tmp_path.iterdir())
+
+
+def test_compiling_without_a_compiler_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    compiler_fault.cache_clear()
+    try:
+        with pytest.raises(Unavailable, match="no-such-compiler") as error:
+            load("efficientnet_lite0", options=ExtractorOptions(mode="compiled"))
+        assert error.value.slug == "no-compiler"
+        message_of(error)
+    finally:
+        compiler_fault.cache_clear()
+
+
+def test_the_mode_does_not_depend_on_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ExtractorOptions().chosen_mode == default_mode() == "eager"
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert ExtractorOptions().chosen_mode == "eager"
+    assert ExtractorOptions(mode="compiled").chosen_mode == "compiled"
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_a_gpu_that_is_not_there_is_refused() -> None:
+    with pytest.raises(Unavailable) as error:
+        load("efficientnet_lite0", options=ExtractorOptions(device="cuda"))
+    assert error.value.slug == "no-gpu"
+
+
+# Images in, batch by batch.
+
+
+def test_images_are_read_one_batch_at_a_time_from_a_map(tmp_path: Path) -> None:
+    path = tmp_path / "images.npy"
+    np.save(path, noise(19))
+    mapped = np.load(path, mmap_mode="r")
+    seen: list[tuple[int, ...]] = []
+    shares: list[float] = []
+
+    def forward(batch: NDArray[Any]) -> NDArray[np.float32]:
+        seen.append(batch.shape)
+        return batch[:, :2, 0, 0].astype(np.float32) + 1
+
+    features = in_batches(mapped, forward, batch_size=8, dimension=2, progress=shares.append)
+    assert np.array_equal(features, mapped[:, :2, 0, 0].astype(np.float32) + 1)
+    assert seen == [(8, 64, 64, 3)] * 3
+    assert shares == [8 / 19, 16 / 19, 1.0]
+
+
+def test_a_map_gives_the_features_of_the_array(lite0: Extractor, tmp_path: Path) -> None:
+    images = noise(9)
+    np.save(tmp_path / "images.npy", images)
+    assert np.array_equal(
+        lite0.features(np.load(tmp_path / "images.npy", mmap_mode="r")),
+        lite0.features(images),
+    )
+
+
+def test_no_images_no_features(lite0: Extractor) -> None:
+    assert lite0.features(noise(0)).shape == (0, 1280)
+
+
+@pytest.mark.parametrize("name", ["tiny", "efficientnet_lite0"])
+def test_images_without_a_direction_are_named(name: str) -> None:
+    images = noise(10).astype(np.float32)
+    images[[3, 7], 5, 6] = np.nan
+    with pytest.raises(Invalid, match="image 3, 7") as error:
+        load(name, options=CPU).features(images)
+    assert error.value.slug == "degenerate-features"
+    assert error.value.extra["indices"] == [3, 7]
+
+
+def test_a_row_of_zeros_has_no_direction_either() -> None:
+    with pytest.raises(Invalid) as error:
+        in_batches(noise(3), lambda batch: np.zeros((len(batch), 4), np.float32), batch_size=2, dimension=4)
+    assert error.value.extra["indices"] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("images", [noise(1)[0], noise(1)[..., :1], noise(1).astype(np.int64)])
+def test_other_arrays_are_refused(images: NDArray[Any], lite0: Extractor) -> None:
+    with pytest.raises(Invalid) as error:
+        lite0.features(images)
+    assert error.value.slug == "wrong-images"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
+def test_freed_memory_is_kept_for_the_next_batch() -> None:
+    def faults() -> int:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(10):
+            np.ones(16_000_000, np.float32)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    outside = faults()
+    with kept_memory():
+        faults()
+        inside = faults()
+    assert inside < outside / 4
+    assert faults() > inside, "memory should be given back afterwards"
+
+
+# tiny.
+
+
+def test_tiny_is_pinned() -> None:
+    spec = find("tiny")
+    assert projection_sha256(spec) == spec.weights_sha256
+    features = load("tiny", options=CPU).features(noise(3))
+    assert features.shape == (3, 32)
+    assert features.dtype == np.float32
+    assert features.min() == 0
+    assert np.array_equal(load("tiny", options=CPU).features(noise(3)[::-1])[::-1], features)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 127.5, 255.0])
+def test_tiny_has_a_direction_for_a_flat_image(level: float) -> None:
+    features = load("tiny", options=CPU).features(np.full((1, 64, 64, 3), level, np.float32))
+    assert features.max() >= 0.05
+
+
+def test_tiny_resizes_as_the_networks_do() -> None:
+    photograph = PHOTOGRAPHS[EGYPTIAN_CAT]()[:256, :320]
+    channels = [
+        np.asarray(Image.fromarray(photograph[..., c].astype(np.float32)).resize((64, 64), Image.Resampling.BILINEAR))
+        for c in range(3)
+    ]
+    tiny = load("tiny", options=CPU)
+    assert relative(tiny.features(photograph[None]), tiny.features(np.stack(channels, axis=-1)[None])) < 1e-5
+
+
+def test_tiny_needs_no_torch() -> None:
+    code = (
+        "import sys, numpy; sys.modules['torch'] = None\n"
+        "from scorer.extractors import ExtractorOptions, fingerprint, load\n"
+        "options = ExtractorOptions()\n"
+        "print(load('tiny', options=options).features(numpy.ones((1, 64, 64, 3), 'uint8')).shape)\n"
+        "fingerprint('efficientnet_lite0', options)\n"
+        "try: load('efficientnet_lite0', options=options)\n"
+        "except Exception as error: print(error.slug)\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split("\n")[:2] == ["(1, 32)", "no-torch"]
+
+
+def test_importing_starts_no_torch() -> None:
+    """A worker forks after this import: torch's threads and CUDA must not exist yet."""
+    code = "import sys, scorer.extractors; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "False"
+
+
+# Weights.
+
+
+def seeded_state(timm_model: str) -> dict[str, Tensor]:
+    """Random weights under timm's names, scaled so that activations neither vanish nor explode."""
+    with torch.device("meta"):
+        shapes = timm.create_model(timm_model, pretrained=False).state_dict()
+    generator = torch.Generator().manual_seed(0)
+    state = {}
+    for name, like in shapes.items():
+        if like.ndim > 1:
+            state[name] = torch.randn(like.shape, generator=generator) * (2 / like[0].numel()) ** 0.5
+        elif not like.is_floating_point():
+            state[name] = torch.zeros(like.shape, dtype=like.dtype)
+        else:
+            spread = 0.1 * torch.randn(like.shape, generator=generator)
+            state[name] = spread if name.endswith(("bias", "mean")) else 1 + spread.abs()
+    return state
+
+
+@pytest.fixture(scope="module")
+def inception_state() -> dict[str, Tensor]:
+    return seeded_state("inception_v3.tf_in1k")
+
+
+@pytest.fixture(scope="module")
+def inception_folder(inception_state: dict[str, Tensor], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("weights")
+    save_file(inception_state, folder / "inception_v3.safetensors")
+    return folder
+
+
+def features_of_timm(timm_model: str, state: dict[str, Tensor], x: Tensor) -> tuple[Tensor, tuple[int, ...]]:
+    """The average over space of timm's last feature map, and that map's size."""
+    with torch.device("meta"):
+        plain: Any = timm.create_model(timm_model, pretrained=False)
+    plain.load_state_dict(state, strict=True, assign=True)
+    with torch.inference_mode():
+        final = plain.eval().forward_features(x)
+    return final.mean(dim=(2, 3)), tuple(final.shape[2:])
+
+
+def test_inception_from_a_local_file(inception_folder: Path, inception_state: dict[str, Tensor]) -> None:
+    extractor = load("inception_v3", options=replace(CPU, weights_dir=inception_folder, batch_size=2))
+    images = noise(3)
+    features = extractor.features(images)
+    x = (torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.5
+    x = nn.functional.interpolate(x, (299, 299), mode="bilinear", antialias=True)
+    expected, final = features_of_timm("inception_v3.tf_in1k", inception_state, x)
+    # 'Valid' padding in the stem takes 299 to 8; 'same' would end at 10.
+    assert final == (8, 8)
+    assert features.shape == (3, 2048)
+    assert features.min() >= 0
+    assert relative(features, expected.numpy()) < 1e-4
+    recorded = (inception_folder / "inception_v3.sha256").read_text()
+    assert recorded.split() == [extractor.provenance["weights_sha256"], "inception_v3.safetensors"]
+
+
+def test_nasnet_from_a_local_file(tmp_path: Path) -> None:
+    state = seeded_state("nasnetalarge.tf_in1k")
+    torch.save(state, tmp_path / "nasnetalarge.pth")
+    extractor = load("nasnetalarge", options=replace(CPU, weights_dir=tmp_path, batch_size=1))
+    features = extractor.features(noise(1))
+    x = (torch.from_numpy(noise(1)).permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.5
+    x = nn.functional.interpolate(x, (331, 331), mode="bilinear", antialias=True)
+    expected, final = features_of_timm("nasnetalarge.tf_in1k", state, x)
+    assert final == (11, 11)
+    assert features.shape == (1, 4032)
+    assert features.min() >= 0
+    assert relative(features, expected.numpy()) < 1e-4
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A weights folder with a small file, which finding and hashing take for weights."""
+    (tmp_path / "inception_v3.pth").write_bytes(b"not a network")
+    return tmp_path
+
+
+def test_the_hash_is_required_from_the_first_load_on(folder: Path) -> None:
+    options, path = ExtractorOptions(weights_dir=folder), folder / "inception_v3.pth"
+    weights.record(INCEPTION, options, weights.read(INCEPTION, options))
+    assert weights.read(INCEPTION, options).content == b"not a network"
+    path.write_bytes(b"another one")
+    with pytest.raises(Unavailable, match="SHA-256") as error:
+        weights.read(INCEPTION, options)
+    assert error.value.slug == "wrong-weights"
+    assert str(path) in message_of(error)
+    with pytest.raises(Unavailable):
+        fingerprint("inception_v3", options)
+
+
+def test_of_two_first_loads_the_second_must_agree(folder: Path) -> None:
+    options = ExtractorOptions(weights_dir=folder)
+    first = weights.read(INCEPTION, options)
+    weights.record(INCEPTION, options, Weights(first.path, b"", "0" * 64))
+    weights.record(INCEPTION, options, Weights(first.path, b"", "0" * 64))
+    with pytest.raises(Unavailable) as error:
+        weights.read(INCEPTION, options)
+    assert error.value.slug == "wrong-weights"
+
+
+def test_the_operators_hash_is_required_and_nothing_is_recorded(folder: Path) -> None:
+    right = hashlib.sha256(b"not a network").hexdigest()
+    options = ExtractorOptions(weights_dir=folder, weights_sha256={"inception_v3": right.upper()})
+    weights.record(INCEPTION, options, weights.read(INCEPTION, options))
+    assert [each.name for each in folder.iterdir()] == ["inception_v3.pth"]
+    with pytest.raises(Unavailable) as error:
+        weights.read(INCEPTION, ExtractorOptions(weights_dir=folder, weights_sha256={"inception_v3": "0" * 64}))
+    assert error.value.slug == "wrong-weights"
+
+
+def test_a_hash_that_cannot_be_recorded_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    options = ExtractorOptions(weights_dir=folder)
+    found = weights.read(INCEPTION, options)
+    monkeypatch.setattr(Path, "write_text", refuse)
+    with pytest.raises(Unavailable, match=found.sha256) as error:
+        weights.record(INCEPTION, options, found)
+    assert error.value.slug == "unrecorded-weights"
+
+
+def test_a_pinned_hash_has_no_exception() -> None:
+    spec = find("efficientnet_lite0")
+    options = ExtractorOptions(weights_sha256={"efficientnet_lite0": "0" * 64})
+    assert weights.read(spec, options).sha256 == spec.weights_sha256
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (None, "KENNEL_WEIGHTS_DIR"),
+        ([], "has no inception_v3.safetensors or inception_v3.pth"),
+        (["inception_v3.safetensors", "inception_v3.pth"], "has both"),
+    ],
+)
+def test_missing_weights_are_one_sentence(files: list[str] | None, expected: str, tmp_path: Path) -> None:
+    for name in files or []:
+        (tmp_path / name).touch()
+    options = ExtractorOptions(weights_dir=None if files is None else tmp_path)
+    with pytest.raises(Unavailable, match=expected) as error:
+        load("inception_v3", options=options)
+    assert error.value.slug == "missing-weights"
+    message_of(error)
+
+
+class Payload:
+    """What a hostile weight file would be."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, ("pwned",)
+
+
+@pytest.mark.parametrize("suffix", [".pth", ".safetensors"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"not a network", b"\xff" * 64, pickle.dumps(Payload())],
+    ids=["empty", "text", "bytes", "pickle"],
+)
+def test_a_file_that_holds_no_weights_is_refused_and_not_run(
+    suffix: str, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / f"inception_v3{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(Unavailable) as error:
+        load("inception_v3", options=ExtractorOptions(weights_dir=tmp_path, device="cpu"))
+    assert error.value.slug == "unfit-weights"
+    assert str(path) in message_of(error)
+    assert [each.name for each in tmp_path.iterdir()] == [path.name], "nothing was run and no hash recorded"
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"classifier.bias": None}, "classifier.bias is missing"),
+        ({"classifier.bias": torch.zeros(1008)}, r"classifier.bias has the shape \(1008,\) instead of \(1000,\)"),
+        ({"classifier.bias": torch.zeros(1000, dtype=torch.float16)}, "classifier.bias is torch.float16"),
+        ({"classifier.bias": torch.full((1000,), torch.inf)}, "classifier.bias has values that are not finite"),
+        ({"AuxLogits.fc.bias": torch.zeros(1000)}, "AuxLogits.fc.bias is not part of it"),
+    ],
+)
+def test_weights_of_another_network_are_refused(change: dict[str, Tensor | None], expected: str) -> None:
+    state = seeded_state(str(SMALL.timm_model)) | change
+    changed = {name: tensor for name, tensor in state.items() if tensor is not None}
+    with pytest.raises(Unavailable, match=expected) as error:
+        network(SMALL, Weights(Path("inception_v3.safetensors"), save(changed), ""))
+    assert error.value.slug == "unfit-weights"
+    message_of(error)
+
+
+def test_a_package_with_another_order_of_tensors_is_refused(tmp_path: Path) -> None:
+    """Scale and variance of a batch norm have the same shape: only their order tells them apart."""
+    spec = find("efficientnet_lite0")
+    path = weights.read(spec, CPU).path
+    state = dict(torch.load(path, weights_only=True))
+    first, second = "_bn0.weight", "_bn0.running_var"
+    swapped = {{first: second, second: first}.get(name, name): tensor for name, tensor in state.items()}
+    torch.save(swapped, tmp_path / "swapped.pth")
+    with pytest.raises(Unavailable, match=r"stands where bn1\.\w+ belongs") as error:
+        network(spec, Weights(path, (tmp_path / "swapped.pth").read_bytes(), ""))
+    assert error.value.slug == "unfit-weights"
+
+
+def test_older_files_without_counters_load() -> None:
+    state = seeded_state(str(SMALL.timm_model))
+    bare = {name: tensor for name, tensor in state.items() if not name.endswith("num_batches_tracked")}
+    assert len(bare) < len(state)
+    loaded = network(SMALL, Weights(Path("inception_v3.safetensors"), save(bare), ""))
+    assert not any(tensor.is_meta for tensor in loaded.state_dict().values())
+
+
+# Content addresses.
+
+
+def test_a_fingerprint_is_of_weights_and_preprocessing_alone(folder: Path) -> None:
+    options = ExtractorOptions(weights_dir=folder)
+    prints = {name: fingerprint(name, options) for name in ("tiny", *LITE, "inception_v3")}
+    assert len(set(prints.values())) == 4
+    assert fingerprint("tiny@1", options) == prints["tiny"]
+    assert fingerprint(LITE[0], ExtractorOptions(mode="compiled", batch_size=1, threads=1)) == prints[LITE[0]]
+    assert not (folder / "inception_v3.sha256").exists(), "only a file that proved to fit is recorded"
+    (folder / "inception_v3.pth").write_bytes(b"another network")
+    assert fingerprint("inception_v3", options) != prints["inception_v3"]
+
+
+def test_an_unknown_extractor_is_refused() -> None:
+    for action in (lambda: load("vgg16", options=CPU), lambda: fingerprint("vgg16", CPU)):
+        with pytest.raises(Invalid) as error:
+            action()
+        assert error.value.slug == "unknown-extractor"
