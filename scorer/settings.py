@@ -45,7 +45,7 @@ class Settings(BaseSettings):
     """Where the operator puts ``inception_v3`` and ``nasnetalarge`` weights."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     mode: Literal["auto", "compiled", "eager"] = "auto"
-    """How networks run on a CPU; ``auto`` compiles where a C compiler works. What ran is in the provenance."""
+    """How networks run (see :mod:`scorer.extractors.options`). What ran is in each measurement's provenance."""
 
     max_upload_bytes: int = 2 * 1024**3
     lease_seconds: int = 30

@@ -47,6 +47,7 @@ def show(organizer: Client, slug: str, handed: Sequence[Handed], console: Consol
     after = _board(organizer, slug, "private")
     _tell_retuning(retuned["private"], console)
     console.print(board_table(after, entries, "private", "after labelling and margin"))
+    console.print()
     _tell_limits(after, entries, console)
     return _as_expected(organizer, slug, handed, after, console)
 
@@ -107,28 +108,23 @@ def _tell_retuning(done: Mapping[str, Any], console: Console) -> None:
 
 
 def _tell_limits(board: Mapping[str, Any], entries: Mapping[str, Entry], console: Console) -> None:
-    escaped = [
-        line["team"]
-        for line in board["entries"]
-        if not line["penalised"] and (entry := entries.get(line["submission_id"])) and entry.expected == "escapes"
-    ]
-    if escaped:
-        console.print(
-            f"\nFor manual review: {', '.join(escaped)}. What they do is memorising, and the memorization distance "
-            "does not see it; catching that is the reviewers' part."
-        )
+    free = [line for line in board["entries"] if not line["penalised"]]
+    escaped = [line for line in free if entries[line["submission_id"]].expected == "escapes"]
+    for line in escaped:
+        entry = entries[line["submission_id"]]
+        why = "memorises, and s does not see it" if entry.label else "is not decided"
+        console.print(f"For manual review: {line['team']} (rank {line['rank']}) {why}. {entry.description}")
     fresh = next(iter(board["benchmarks"]), None)
     if fresh is None:
         return
-    closer = [
-        line["team"] for line in board["entries"] if line["memorization_distance"] > fresh["memorization_distance"]
-    ]
+    distance = fresh["memorization_distance"]
+    farther = sum(line["memorization_distance"] > distance for line in board["entries"])
     console.print(
         f"\nWhere so small a set of photographs misleads: fresh photographs themselves have a distance of "
-        f"{fresh['memorization_distance']:.3f}, smaller than that of {len(closer)} of {len(board['entries'])} ranked "
-        "entries, because tiles of few photographs resemble each other while blurred samples resemble none of them. "
-        "And with fewer images than features a FID is mostly bias: compare these numbers with each other, "
-        "never with the literature."
+        f"{distance:.3f}, and {farther} of {len(board['entries'])} ranked entries are farther from the training images "
+        "than that: tiles of few photographs resemble each other, and blurred samples resemble none of them. With fewer "
+        "images than features an FID is mostly bias, too: compare these numbers with each other, never with the "
+        "literature."
     )
 
 

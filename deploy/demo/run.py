@@ -33,6 +33,8 @@ from scorer.errors import Unavailable
 SEED = 2019
 PUBLIC, PRIVATE = "efficientnet_lite0", "efficientnet_lite2"
 BENCHMARK = "Held-out photographs"
+PAPER_WIDTH = 110
+"""Columns where the output goes to a file."""
 ENDED = {"scored", "rejected", "failed", "cancelled"}
 
 
@@ -49,6 +51,8 @@ class Plan:
 def demo(data_folder: Path | None, port: int, plan: Plan, *, leave: bool) -> int:
     """Run the demo and serve until Ctrl-C (``leave``: stop at the end). 0 if every entry ended as expected."""
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = PAPER_WIDTH
     data_folder = data_folder or default_data_folder() / "demo"
     with (
         open_data_folder(data_folder) as data,
