@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-PYTHON ?= python3.11
+PYTHON ?= $(firstword $(shell command -v python3.11 python3))
 PORT ?= 8000
 IMAGES ?= 400
 VENV := .venv
@@ -18,7 +18,8 @@ setup: $(VENV)/installed ## Make .venv and install everything into it
 
 # pip's releases before 22.2 resolve extras slowly; the one that comes with Python 3.11 is new enough.
 $(VENV)/installed: pyproject.toml deploy/constraints.txt
-	@command -v $(PYTHON) >/dev/null || { echo "Kennel needs Python 3.11: install it, or name it with PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null \
+	  || { echo "Kennel needs Python 3.11 (or 3.12, 3.13): install it, or name it with PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt -e '.[api,worker,standalone,demo,test]'
 	@touch $@

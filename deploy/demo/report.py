@@ -122,8 +122,8 @@ def _tell_limits(board: Mapping[str, Any], entries: Mapping[str, Entry], console
     console.print(
         f"\nWhere so small a set of photographs misleads: fresh photographs themselves have a distance of "
         f"{distance:.3f}, and {farther} of {len(board['entries'])} ranked entries are farther from the training images "
-        "than that: tiles of few photographs resemble each other, and blurred samples resemble none of them. With fewer "
-        "images than features an FID is mostly bias, too: compare these numbers with each other, never with the "
+        "than that: tiles of few photographs resemble each other, and blurred samples resemble none of them. With "
+        "fewer images than features an FID is mostly bias, too: compare these numbers with each other, never with the "
         "literature."
     )
 

@@ -123,6 +123,7 @@ def create(organizer: Client, plan: Plan) -> str:
             "image_size": 64,
             "opens_at": now.isoformat(),
             "closes_at": (now + timedelta(days=30)).isoformat(),
+            "medals": {"gold": 1, "silver": 2, "bronze": 3},
             "public": {"extractor": PUBLIC},
             "private": {"extractor": PRIVATE},
         },
