@@ -46,9 +46,8 @@ format: setup ## Format and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup ## Measure what is claimed about speed
+bench: setup ## Run what takes minutes: the slow tests
 	$(BIN)/python -m pytest -m slow
-	$(BIN)/python -m benchmarks
 
 migrate: setup ## Bring the database at DATABASE_URL to the newest version
 	$(BIN)/kennel migrate
