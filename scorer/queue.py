@@ -38,6 +38,8 @@ def broker(settings: Settings) -> Celery:
         task_reject_on_worker_lost=True,
         task_create_missing_queues=True,
         worker_prefetch_multiplier=1,
+        # A job that hangs is ended with its process, so its lease runs out and another attempt begins.
+        task_time_limit=settings.max_job_seconds,
         worker_enable_remote_control=True,
         worker_hijack_root_logger=False,
         worker_cancel_long_running_tasks_on_connection_loss=True,

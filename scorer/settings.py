@@ -52,6 +52,8 @@ class Settings(BaseSettings):
     """A worker that has not been heard of for so long has lost its work."""
     sweep_seconds: int = 15
     max_attempts: int = 3
+    max_job_seconds: int = 6 * 3600
+    """A job that takes longer hangs: its process is ended."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     @property

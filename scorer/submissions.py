@@ -90,7 +90,8 @@ def accept(
     A repeated ``idempotency_key`` answers with the submission that the first request made.
     """
     state = state_of(session, slug, now)
-    lookups.lock_competition(session, state.competition.id, share=True)
+    # References must not change under an entry; a benchmark's team is made under the exclusive lock.
+    lookups.lock_competition(session, state.competition.id, share=entry.benchmark is None)
     team = _entering_team(session, state, entry, account, now)
     earlier = _repeated(session, state, entry, account)
     if earlier is not None:
@@ -102,9 +103,8 @@ def accept(
     submission = Submission(
         id=public_id,
         competition_id=state.competition.id,
-        team=team,
-        account=account,
-        competition=state.competition,
+        team_id=team.id,
+        account_id=account.id,
         file_name=entry.file_name,
         bytes=received.bytes,
         sha256=received.sha256,

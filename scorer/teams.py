@@ -21,8 +21,7 @@ def team_for(session: Session, competition_id: int, account: Account, *, now: da
 
 
 def benchmark_team(session: Session, competition_id: int, name: str, *, now: datetime) -> Team:
-    """The reference line ``name`` of the board, made if there is none yet, locked for this transaction."""
-    lookups.lock_competition(session, competition_id, share=False)
+    """The reference line ``name`` of the board, made if there is none yet. The caller holds the competition's lock."""
     team = lookups.team_by_name(session, competition_id, name)
     if team is None or not team.benchmark:
         free = name if team is None else f"{name} (benchmark)"

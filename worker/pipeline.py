@@ -14,7 +14,7 @@ from scorer import submissions, work
 from scorer.archive import ImageSpec, PixelHashes, copies
 from scorer.db import lookups
 from scorer.db.tables import Preparation, Submission, Track
-from scorer.errors import Invalid, Unavailable
+from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.metrics.memorization import closest
 from scorer.queue import transaction
 from worker import pixels
@@ -50,12 +50,19 @@ def run_next(bench: Bench, queue: str) -> bool:
 
 
 def _give_back(bench: Bench, claim: work.Claim, error: Exception) -> None:
-    said = "".join(traceback.format_exception_only(error)).strip()
     with transaction(bench.sessions, bench.broker) as session:
         if isinstance(error, Invalid):  # the same input is as wrong next time
-            work.give_up(session, claim, error=said, reason=error.message, now=bench.now())
+            work.give_up(session, claim, error=_said(error), reason=error.message, now=bench.now())
         else:
-            work.give_back(session, claim, error=said, now=bench.now(), max_attempts=bench.settings.max_attempts)
+            most = bench.settings.max_attempts
+            work.give_back(session, claim, error=_said(error), now=bench.now(), max_attempts=most)
+
+
+def _said(error: Exception) -> str:
+    """What an operator or organizer reads about a failed job."""
+    if isinstance(error, KennelError):
+        return "\n".join([error.message, *error.faults[:10]])
+    return "".join(traceback.format_exception_only(error)).strip()
 
 
 def check(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:

@@ -53,7 +53,7 @@ def demo(data_folder: Path | None, port: int, plan: Plan, *, leave: bool) -> int
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = PAPER_WIDTH
-    data_folder = data_folder or default_data_folder() / "demo"
+    data_folder = data_folder or default_data_folder("kennel-demo")
     with (
         open_data_folder(data_folder) as data,
         (data.path / "kennel.log").open("a") as log,

@@ -16,12 +16,13 @@ from scorer.errors import Unavailable
 
 LOCK = "lock"
 SECRETS = "secrets.json"
-ROOTS_FOLDER = Path("/var/lib/kennel")
+ROOTS_FOLDER = Path("/var/lib")
 
 
-def default_data_folder() -> Path:
-    """The user's data directory, or /var/lib/kennel for root (whose home the servers cannot enter)."""
-    return ROOTS_FOLDER if os.geteuid() == 0 else user_data_path("kennel")
+def default_data_folder(name: str = "kennel") -> Path:
+    """The user's data directory, or /var/lib/kennel for root (whose home the servers cannot enter). ``name`` tells
+    several Kennels of one user apart."""
+    return ROOTS_FOLDER / name if os.geteuid() == 0 else user_data_path(name)
 
 
 class DataFolder:

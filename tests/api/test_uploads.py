@@ -182,3 +182,19 @@ def test_organizing_is_for_organizers(service: Service) -> None:
     for method, path, body in attempts:
         assert service.call("ada", method, path, json=body).status_code == 403, path
         assert service.call(None, method, path, json=body).status_code == 401, path
+
+
+def test_a_broken_reference_set_says_which_file_is_wrong(service: Service) -> None:
+    slug = service.competition()
+    broken = BytesIO()
+    with zipfile.ZipFile(broken, "w") as archive:
+        archive.writestr("good.png", zipfile.ZipFile(BytesIO(zipped(noise(1)))).read("00000.png"))
+        archive.writestr("torn.png", b"\x89PNG\r\n\x1a\n")
+    attached = service.call("organizer", "PUT", f"/competitions/{slug}/references/train", content=broken.getvalue())
+    assert attached.status_code == 200
+    service.call("organizer", "POST", f"/competitions/{slug}/tracks/public/preparation")
+    service.work()
+    found = service.call("organizer", "GET", f"/competitions/{slug}/tracks/public/preparation").json()
+    assert found["state"] == "failed"
+    assert "torn.png" in found["error"]
+    assert service.submit("ada", slug, zipped(noise(9))).json()["type"] == "urn:kennel:problem:not-ready"

@@ -117,5 +117,5 @@ def test_a_killed_worker_yields_exactly_one_measurement_within_a_minute(live: Li
         took = time.monotonic() - killed
         own_time = sum(sum(each["provenance"]["seconds"].values()) for each in done["measurements"])
         assert measurement_rows(live, done["ref"]) == 2, "one a track"
-        assert took < 60 + own_time + 10
+        assert took < 60 + own_time
     assert "starting it again" in live.log.read_text()
