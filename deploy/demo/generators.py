@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 from sklearn.mixture import GaussianMixture
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 Pixels = NDArray[np.uint8]
 Floats = NDArray[np.float32]

@@ -33,8 +33,9 @@ def photograph_line(pictures: Photographs) -> str:
     return f"{', '.join(parts)} tiles of {len(sources)} photographs."
 
 
-def show(organizer: Client, slug: str, handed: Sequence[Handed], console: Console) -> bool:
-    """Print the whole ending; True if every entry ended as its table of expectations says."""
+def show(organizer: Client, slug: str, handed: Sequence[Handed], console: Console, *, judge: bool) -> bool:
+    """Print the whole ending; True if every entry was scored and, with ``judge``, stands where the table of entries
+    expects it: that was found on the built-in photographs, and others may differ."""
     entries = {each.submission_id: each.entry for each in handed if each.entry is not None}
     console.print()
     for track in ("public", "private"):
@@ -49,7 +50,7 @@ def show(organizer: Client, slug: str, handed: Sequence[Handed], console: Consol
     console.print(board_table(after, entries, "private", "after labelling and margin"))
     console.print()
     _tell_limits(after, entries, console)
-    return _as_expected(organizer, slug, handed, after, console)
+    return _as_expected(organizer, slug, handed, after if judge else None, console)
 
 
 def _board(organizer: Client, slug: str, track: str) -> Mapping[str, Any]:
@@ -129,33 +130,36 @@ def _tell_limits(board: Mapping[str, Any], entries: Mapping[str, Entry], console
 
 
 def _as_expected(
-    organizer: Client, slug: str, handed: Sequence[Handed], board: Mapping[str, Any], console: Console
+    organizer: Client, slug: str, handed: Sequence[Handed], board: Mapping[str, Any] | None, console: Console
 ) -> bool:
     found = organizer.get(f"/competitions/{slug}/submissions", limit=200)["submissions"]
     states = {each["id"]: each for each in found}
-    copies = {copy["submission_id"] for copy in board["copies"]}
-    penalised = {line["submission_id"] for line in board["entries"] if line["penalised"]}
-    ranked = {line["submission_id"] for line in board["entries"]}
-    fine = True
-    for each in handed:
-        state = states[each.submission_id]
-        wrong = _surprise(each, state, copies=copies, penalised=penalised, ranked=ranked)
-        if wrong:
-            console.print(f"[bold red]Not as expected:[/] {state['team']}: {wrong}")
-            fine = False
-    if fine:
+    surprises = [
+        f"{states[each.submission_id]['team']}: {wrong}"
+        for each in handed
+        if (wrong := _surprise(each, states[each.submission_id], board))
+    ]
+    for surprise in surprises:
+        console.print(f"[bold red]Not as expected:[/] {surprise}")
+    if not surprises:
         console.print(f"\nAll {len(handed)} entries ended as expected.")
-    return fine
+    return not surprises
 
 
-def _surprise(
-    each: Handed, state: Mapping[str, Any], *, copies: set[str], penalised: set[str], ranked: set[str]
-) -> str | None:
+def _surprise(each: Handed, state: Mapping[str, Any], board: Mapping[str, Any] | None) -> str | None:
     if state["status"] != "scored" or state["private_state"] != "done":
         return f"it is {state['status']} (private: {state['private_state']}). {state['reason'] or ''}"
-    if each.entry is None:
+    if each.entry is None or board is None:
         return None
-    expected, own = each.entry.expected, each.submission_id
-    stands = "copy" if own in copies else "penalised" if own in penalised else "free" if own in ranked else "nowhere"
-    wanted = {"honest": "free", "escapes": "free"}.get(expected, expected)
+    wanted = {"honest": "free", "escapes": "free"}.get(each.entry.expected, each.entry.expected)
+    stands = _standing(each.submission_id, board)
     return None if stands == wanted else f"it is {stands} where {wanted} was expected"
+
+
+def _standing(submission_id: str, board: Mapping[str, Any]) -> str:
+    if any(copy["submission_id"] == submission_id for copy in board["copies"]):
+        return "copy"
+    for line in board["entries"]:
+        if line["submission_id"] == submission_id:
+            return "penalised" if line["penalised"] else "free"
+    return "nowhere"
