@@ -135,7 +135,8 @@ def test_workers_connect(environment: dict[str, str], service: str) -> None:
 
 
 def test_beat_sends_the_sweep(environment: dict[str, str], tmp_path: Path) -> None:
-    command = [word.replace("/tmp/", f"{tmp_path}/") for word in command_of("beat")]
+    command = command_of("beat")
+    command[command.index("-s") + 1] = str(tmp_path / "beat-schedule")
     command[command.index("warning")] = "info"
     with running(command, environment | {"KENNEL_SWEEP_SECONDS": "1"}) as (_, output):
         wait_for(lambda: "Sending due task sweep" in output(), output, f"sweep from {shlex.join(command)}")
