@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Annotated
+from urllib.parse import unquote
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -12,11 +13,12 @@ from sqlalchemy.orm import Session
 from scorer import accounts
 from scorer.blobs import Blobs
 from scorer.db.tables import Account
-from scorer.errors import Unauthenticated
+from scorer.errors import Invalid, TooLarge, Unauthenticated
 from scorer.queue import transaction
 from scorer.settings import Settings
 
 Transaction = Callable[[], AbstractContextManager[Session]]
+JSON_BYTES = 1 << 20
 bearer = HTTPBearer(auto_error=False, description="An API token.")
 
 
@@ -64,6 +66,16 @@ def organizer(account: Annotated[Account, Depends(current_user)]) -> Account:
 def admin(account: Annotated[Account, Depends(current_user)]) -> Account:
     """An admin."""
     return accounts.require(account)
+
+
+async def refuse_nul(request: Request) -> None:
+    """PostgreSQL's text has no NUL character, so neither do addresses and JSON bodies here."""
+    asked = request.scope["path"] + unquote(request.url.query)
+    is_json = request.headers.get("content-type", "").startswith("application/json")
+    if is_json and int(request.headers.get("content-length", 0)) > JSON_BYTES:
+        raise TooLarge("too-large", f"A JSON body may have {JSON_BYTES:,} bytes here.", limit=JSON_BYTES)
+    if "\x00" in asked or (is_json and b"\\u0000" in await request.body()):
+        raise Invalid("nul-character", "The request has a NUL character in it.")
 
 
 def blobs(request: Request) -> Blobs:

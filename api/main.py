@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from api import problems
+from api.deps import refuse_nul
 from api.pages import routes as pages
 from api.routes import accounts, competitions, health, leaderboard, reviews, submissions, thresholds
 from scorer.blobs import Blobs
@@ -34,6 +35,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         summary="A competition scoring service for generative image models.",
         lifespan=lifespan,
         openapi_url=f"{API}/openapi.json",
+        dependencies=[Depends(refuse_nul)],
         docs_url=None,
         redoc_url=None,
     )

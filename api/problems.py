@@ -8,6 +8,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from api.pages.rendering import error_page, wants_page
 from scorer.errors import (
@@ -76,6 +77,11 @@ def add_handlers(app: FastAPI) -> None:
     async def _http(request: Request, error: HTTPException) -> Response:
         title = str(error.detail)
         return _answer(request, problem(error.status_code, "http", title, headers=error.headers), title)
+
+    @app.exception_handler(ClientDisconnect)
+    async def _gone(request: Request, _: ClientDisconnect) -> Response:
+        log.info("%s %s: the client went away", request.method, request.url.path)
+        return Response(status_code=400)  # nobody reads it
 
     @app.exception_handler(Exception)
     async def _ours(request: Request, error: Exception) -> Response:

@@ -11,8 +11,8 @@ from scorer.competitions import is_organizer
 from scorer.db.tables import Account, Submission
 
 
-def view_of(session: Session, submission: Submission, account: Account) -> SubmissionView:
-    """The submission with its progress and its measurements."""
+def view_of(session: Session, submission: Submission, account: Account, *, ranked: bool = True) -> SubmissionView:
+    """The submission with its progress and its measurements. ``ranked``: with ranks, which a list does without."""
     progress = evidence.progress_of(session, submission)
     organizer = is_organizer(account)
     fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
@@ -25,7 +25,8 @@ def view_of(session: Session, submission: Submission, account: Account) -> Submi
         "queue_position": progress.queue_position,
         "private_state": progress.private_state if organizer else None,
         "measurements": [
-            _measurement(each, organizer=organizer) for each in evidence.measurements_of(session, submission, account)
+            _measurement(each, organizer=organizer)
+            for each in evidence.measurements_of(session, submission, account, ranked=ranked)
         ],
     }
     return SubmissionView(**fields)

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from deploy.client import Client, Refused, opened
+from deploy.standalone.data import addresses_in
 from scorer import accounts
 from scorer.archive import zip_folder
 from scorer.db import lookups
@@ -28,9 +29,12 @@ HERE = "http://127.0.0.1:8000"
 
 
 @app.command()
-def create_admin(handle: str) -> None:
-    """Make an admin, or give an existing one a new token, directly in the database (DATABASE_URL). For operators."""
-    engine = engine_of(read_settings())
+def create_admin(
+    handle: str,
+    data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
+) -> None:
+    """Make an admin, or give an existing one a new token, directly in the database: DATABASE_URL, or --data."""
+    engine = engine_of(read_settings(addresses_in(data) if data else {}))
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
     with sessions_of(engine).begin() as session:
         account = lookups.account_by_handle(session, handle)
@@ -58,8 +62,15 @@ def create(file: Path, url: Url = HERE, token: Token = "") -> None:
     except tomllib.TOMLDecodeError as error:
         raise Refused(0, {"title": f"{file} is not TOML: {error}."}) from None
     with Client(url, token) as client:
-        made = client.post("/competitions", json.loads(json.dumps(spec, default=_iso)))
-        print(f"{made['slug']} is {made['phase']}; still missing: {'; '.join(made['missing'])}.")
+        print(_still_missing(client.post("/competitions", json.loads(json.dumps(spec, default=_iso)))))
+
+
+@app.command()
+def update(slug: str, file: Path, url: Url = HERE, token: Token = "") -> None:
+    """Change texts and times of a competition by a TOML file (the fields of PATCH /competitions/{slug})."""
+    with opened(file) as toml, Client(url, token) as client:
+        changes = json.loads(json.dumps(tomllib.load(toml), default=_iso))
+        print(_still_missing(client.call("PATCH", f"/competitions/{slug}", json=changes)))
 
 
 def _iso(value: Any) -> str:
@@ -84,6 +95,14 @@ def references(
                 attach(client, slug, role, path)
                 print(f"{role}: {path} is attached.")
         prepare(client, slug, say=print)
+        print(_still_missing(client.get(f"/competitions/{slug}")))
+
+
+def _still_missing(competition: dict[str, Any]) -> str:
+    missing = "; ".join(competition["missing"])
+    return f"{competition['slug']} is {competition['phase']}; " + (
+        f"still missing: {missing}." if missing else "complete."
+    )
 
 
 def attach(client: Client, slug: str, role: str, path: Path) -> None:
@@ -124,6 +143,7 @@ def label(slug: str, submission: str, name: str, note: str = "", url: Url = HERE
     """Store the decided label of an entry: legitimate, mgan, sup, ae, aug or other."""
     with Client(url, token) as client:
         client.put(f"/competitions/{slug}/submissions/{submission}/label", {"label": name, "note": note})
+        print(f"{submission} is labelled {name}.")
 
 
 @app.command()

@@ -55,8 +55,8 @@ def demo(
 @app.command()
 def check(
     submission: Annotated[Path, typer.Argument(help="The zip to look at.")],
-    count: Annotated[int, typer.Option(help="How many images the competition asks for.")] = 10_000,
-    size: Annotated[int, typer.Option(help="Their width and height in pixels.")] = 64,
+    count: Annotated[int, typer.Option(min=1, help="How many images the competition asks for.")] = 10_000,
+    size: Annotated[int, typer.Option(min=1, help="Their width and height in pixels.")] = 64,
 ) -> None:
     """Check a zip as the service would, without a server: exit 0, or the faults and exit 1."""
     import numpy as np  # noqa: PLC0415 - the other commands start faster without it
@@ -121,7 +121,7 @@ def _with_faults(error: KennelError) -> str:
 
 
 def _fail(message: str) -> None:
-    err.print(message, markup=False)
+    err.print(message, markup=False, soft_wrap=True)
     raise typer.Exit(1)
 
 
@@ -130,8 +130,8 @@ def main() -> None:
     try:
         app()
     except KennelError as error:
-        err.print(_with_faults(error), markup=False)
+        err.print(_with_faults(error), markup=False, soft_wrap=True)
         sys.exit(1)
     except Refused as error:
-        err.print(str(error), markup=False)
+        err.print(str(error), markup=False, soft_wrap=True)
         sys.exit(1)

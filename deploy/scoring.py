@@ -71,17 +71,19 @@ def score_files(
 def _read_submission(path: Path) -> tuple[NDArray[np.uint8], PixelHashes, int]:
     """The images, their hashes and their size; as many images as the zip has, as large as its first one."""
     with _opened(path) as file:
-        spec = ImageSpec(count=len(list_references(file).members), size=_size_of_first(path))
+        names = list_references(file).names
+        spec = ImageSpec(count=len(names), size=_width_of(path, names[0]))
         listing = list_images(file, spec)
         images = np.empty((spec.count, spec.size, spec.size, 3), np.uint8)
         return images, check_images(file, listing, spec, images), spec.size
 
 
-def _size_of_first(path: Path) -> int:
-    with zipfile.ZipFile(path) as archive:
-        name = min(info.filename for info in archive.infolist() if info.filename.lower().endswith(".png"))
-        with archive.open(name) as member, Image.open(member) as image:
+def _width_of(path: Path, name: str) -> int:
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(name) as member, Image.open(member) as image:
             return image.width
+    except (KeyError, OSError, zipfile.BadZipFile) as error:
+        raise Invalid("bad-images", f"{name} in {path} cannot be read as an image: {error}.") from None
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -51,7 +51,8 @@ class Blobs:
     async def receive(self, key: str, chunks: AsyncIterator[bytes], *, limit: int) -> Received:
         """Store a stream under ``key`` in constant memory; ``TooLarge`` as soon as it exceeds ``limit`` bytes.
 
-        Nothing is left behind when the stream breaks off.
+        When the stream breaks off nothing is stored; parts of it that an S3 store has taken already are for the
+        bucket's own rule about aborted uploads.
         """
         digest, size = hashlib.sha256(), 0
         writer = obstore.open_writer_async(self._store, key)
@@ -68,10 +69,6 @@ class Blobs:
     def write(self, key: str, data: bytes) -> None:
         """Store ``data`` under ``key``, replacing what was there, all or nothing."""
         obstore.put(self._store, key, data)
-
-    def write_file(self, key: str, path: Path) -> None:
-        """Store a file's content under ``key``, all or nothing."""
-        obstore.put(self._store, key, path)
 
     def read(self, key: str) -> bytes:
         """The whole blob; ``NotFound`` if there is none."""

@@ -12,7 +12,7 @@ from scorer import catalogue
 from scorer.archive import ImageSpec
 from scorer.db import lookups
 from scorer.db.tables import Account, Competition, Publication, Track
-from scorer.errors import Conflict, Forbidden, NotFound
+from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase, phase_at
 
 TrackKind = Literal["public", "private"]
@@ -82,11 +82,34 @@ class CompetitionSpec(BaseModel):
 
     @model_validator(mode="after")
     def _times_in_order(self) -> "CompetitionSpec":
-        if self.opens_at and self.closes_at and self.closes_at <= self.opens_at:
-            raise ValueError("closes_at must be after opens_at")
-        if self.team_merge_deadline and self.closes_at and self.team_merge_deadline > self.closes_at:
-            raise ValueError("team_merge_deadline must not be after closes_at")
+        fault = fault_of_times(self.opens_at, self.team_merge_deadline, self.closes_at)
+        if fault:
+            raise ValueError(fault)
         return self
+
+
+class CompetitionChanges(BaseModel):
+    """What an organizer may change later; what is left out stays. Images, tracks and limits do not change."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str = Field("", min_length=1, max_length=200)
+    description: str = Field("", max_length=50_000)
+    rules: str = Field("", max_length=50_000)
+    opens_at: AwareDatetime | None = None
+    team_merge_deadline: AwareDatetime | None = None
+    closes_at: AwareDatetime | None = None
+
+
+def fault_of_times(
+    opens_at: datetime | None, merge_deadline: datetime | None, closes_at: datetime | None
+) -> str | None:
+    """What is wrong with a competition's times, if anything."""
+    if opens_at and closes_at and closes_at <= opens_at:
+        return "closes_at must be after opens_at"
+    if merge_deadline and closes_at and merge_deadline > closes_at:
+        return "team_merge_deadline must not be after closes_at"
+    return None
 
 
 @dataclass(frozen=True)
@@ -127,6 +150,20 @@ def create(session: Session, spec: CompetitionSpec, *, author: Account, now: dat
         )
     session.flush()
     return competition
+
+
+def change(session: Session, slug: str, changes: CompetitionChanges) -> None:
+    """Change texts and times of a competition; ``Invalid`` if the times would not be in order."""
+    lookups.lock_competition(session, slug, share=False)
+    competition = lookups.competition_by_slug(session, slug)
+    if competition is None:
+        raise NotFound("no-competition", f"There is no competition {slug!r}.")
+    for name, value in changes.model_dump(exclude_unset=True).items():
+        setattr(competition, name, value)
+    fault = fault_of_times(competition.opens_at, competition.team_merge_deadline, competition.closes_at)
+    if fault:
+        raise Invalid("bad-times", f"The times are not in order: {fault}.")
+    session.flush()
 
 
 def state_of(session: Session, slug: str, now: datetime) -> State:

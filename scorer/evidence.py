@@ -52,9 +52,9 @@ def _position(session: Session, job: Job | None) -> int | None:
     return None if job is None else jobs.position_of(session, job)
 
 
-def measurements_of(session: Session, submission: Submission, account: Account) -> list[Judged]:
+def measurements_of(session: Session, submission: Submission, account: Account, *, ranked: bool) -> list[Judged]:
     """The measurements that this person may see: public ones, and private ones once published (always, for
-    organizers)."""
+    organizers). Ranks cost a whole board each, so a list asks without (``ranked``)."""
     private = is_organizer(account) or lookups.is_published(session, submission.competition_id)
     found = []
     for kind, track in sorted(lookups.tracks_of(session, submission.competition_id).items(), reverse=True):
@@ -64,6 +64,7 @@ def measurements_of(session: Session, submission: Submission, account: Account) 
         row = board.score_of(session, track.id, submission.ref)
         if row is None:
             continue
-        rank = board.rank_of(session, track.id, submission.ref, decimals=submission.competition.score_decimals)
+        decimals = submission.competition.score_decimals
+        rank = board.rank_of(session, track.id, submission.ref, decimals=decimals) if ranked else None
         found.append(Judged(kind, measurement, row.tau, row.penalised, row.copy, row.mifid, rank))
     return found

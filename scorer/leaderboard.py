@@ -72,7 +72,8 @@ class Board:
 def version(session: Session, state: State, kind: str, account: Account | None) -> str:
     """A short name of everything the board depends on, for ETags: equal names, equal boards."""
     track = visible_track(state, kind, account)
-    inputs = (track.id, state.phase, is_organizer(account), *board.version_of(session, track))
+    organizer = is_organizer(account)
+    inputs = (track.id, state.phase, organizer, *board.version_of(session, track, labels=organizer))
     return hashlib.sha256(repr(inputs).encode()).hexdigest()[:20]
 
 

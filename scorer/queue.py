@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from celery import Celery
-from kombu.exceptions import OperationalError
 from sqlalchemy.orm import Session
 
 from scorer.db.session import Sessions
@@ -18,7 +17,8 @@ from scorer.settings import Settings
 log = logging.getLogger(__name__)
 
 QUEUES = ("check", "score", "prepare")
-SWEEP_QUEUE = "check"
+SWEEP_QUEUE = "sweep"
+"""Apart from work, so that a long queue does not keep the sweep waiting: workers take from their queues in turn."""
 WORK = "kennel.work"
 SWEEP = "kennel.sweep"
 VISIBILITY_SECONDS = 24 * 3600
@@ -42,11 +42,13 @@ def broker(settings: Settings) -> Celery:
         task_time_limit=settings.max_job_seconds,
         worker_enable_remote_control=True,
         worker_hijack_root_logger=False,
-        worker_cancel_long_running_tasks_on_connection_loss=True,
+        # A broker that comes back delivers the message again, which costs nothing; a score begun anew costs an hour.
+        worker_cancel_long_running_tasks_on_connection_loss=False,
         broker_connection_retry_on_startup=True,
         broker_transport_options={
             "visibility_timeout": VISIBILITY_SECONDS,
             "socket_connect_timeout": 5,
+            "socket_timeout": 10,
             "retry_on_timeout": True,
         },
         enable_utc=True,
@@ -54,7 +56,7 @@ def broker(settings: Settings) -> Celery:
             "sweep": {
                 "task": SWEEP,
                 "schedule": float(settings.sweep_seconds),
-                "options": {"queue": SWEEP_QUEUE, "expires": settings.sweep_seconds},
+                "options": {"queue": SWEEP_QUEUE, "expires": 10 * settings.sweep_seconds},
             }
         },
     )
@@ -80,7 +82,7 @@ def announce(app: Celery, messages: Counter[str]) -> None:
     try:
         for queue in messages.elements():
             app.send_task(WORK, args=[queue], queue=queue, ignore_result=True, retry=False)
-    except OperationalError as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the work is committed and must not be undone
         log.warning("the broker did not take a message; the sweep will repeat it: %s", error)
 
 

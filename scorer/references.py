@@ -29,7 +29,7 @@ def attach(
 
     ``Conflict`` once the first entry was taken: entries must be measured against one reference.
     """
-    lookups.lock_competition(session, state.competition.id, share=False)
+    lookups.lock_competition(session, state.competition.slug, share=False)
     if lookups.has_submissions(session, state.competition.id):
         raise Conflict("references-fixed", "The references are fixed: the competition has taken entries already.")
     reference_set = lookups.reference_set_by_sha256(session, received.sha256)
@@ -61,7 +61,7 @@ def attach(
 
 def prepare(session: Session, state: State, kind: str, *, now: datetime) -> Preparation:
     """Have a track's references prepared by a worker, or use what was prepared before from equal inputs."""
-    lookups.lock_competition(session, state.competition.id, share=False)
+    lookups.lock_competition(session, state.competition.slug, share=False)
     track = track_of(state, kind)
     attached = lookups.references_of(session, state.competition.id)
     if "train" not in attached:
@@ -133,8 +133,13 @@ def record(
 
 
 def set_first_threshold(session: Session, track: Track, preparation: Preparation, *, now: datetime) -> None:
-    """A track starts with tau = s(held-out) / 2; without held-out images an organizer has to choose."""
-    if preparation.heldout_distance is None or lookups.newest_threshold(session, track.id) is not None:
+    """A track starts with tau = s(held-out) / 2, until a person chooses; without held-out images one has to."""
+    if preparation.heldout_distance is None:
+        return
+    newest = lookups.newest_threshold(session, track.id)
+    chosen_by_person = newest is not None and newest.author_id is not None
+    same = newest is not None and newest.choice.get("heldout_distance") == preparation.heldout_distance
+    if chosen_by_person or same:
         return
     choice = choose_tau([], method="heldout", heldout_distance=preparation.heldout_distance)
     session.add(

@@ -43,6 +43,8 @@ class Settings(BaseSettings):
     """Where a worker keeps decoded images and local copies of reference features; may be lost at any time."""
     weights_dir: Path | None = None
     """Where the operator puts ``inception_v3`` and ``nasnetalarge`` weights."""
+    weights_sha256: dict[str, str] = {}
+    """Hashes (hex) required of those weights, by extractor name; else the first load records them beside the files."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     mode: Literal["auto", "compiled", "eager"] = "auto"
     """How networks run (see :mod:`scorer.extractors.options`). What ran is in each measurement's provenance."""

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from scorer import teams, work
 from scorer.archive import Copies
 from scorer.blobs import Received
-from scorer.competitions import State, is_organizer, state_of
+from scorer.competitions import State, is_organizer, shown_state
 from scorer.db import jobs, lookups
 from scorer.db.tables import Account, Measurement, Submission, Team
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge, TooMany
@@ -52,9 +52,11 @@ def admit(
     now: datetime,
 ) -> State:
     """Refuse at the door, before a byte is read, what cannot be accepted anyway."""
-    state = state_of(session, slug, now)
+    state = shown_state(session, slug, account, now)
+    if _repeated(session, state, entry, account) is not None:
+        return state
     _require_ready(state)
-    _require_open(state, account, now=now, grace=timedelta(0))
+    _require_open(state, entry, now=now, grace=timedelta(0))
     if entry.benchmark is not None and not is_organizer(account):
         raise Forbidden("wrong-role", "Only organizers add benchmark entries.")
     limit = upload_limit(state, max_bytes)
@@ -65,7 +67,7 @@ def admit(
             limit=limit,
         )
     team = lookups.team_of(session, state.competition.id, account.id)
-    if team is not None and entry.benchmark is None and not _repeated(session, state, entry, account):
+    if team is not None and entry.benchmark is None:
         _require_room(session, state, team, now)
     return state
 
@@ -89,15 +91,15 @@ def accept(
 
     A repeated ``idempotency_key`` answers with the submission that the first request made.
     """
-    state = state_of(session, slug, now)
-    # References must not change under an entry; a benchmark's team is made under the exclusive lock.
-    lookups.lock_competition(session, state.competition.id, share=entry.benchmark is None)
+    # References must not change under an entry.
+    lookups.lock_competition(session, slug, share=True)
+    state = shown_state(session, slug, account, now)
     team = _entering_team(session, state, entry, account, now)
     earlier = _repeated(session, state, entry, account)
     if earlier is not None:
         return earlier
     _require_ready(state)
-    _require_open(state, account, now=now, grace=timedelta(seconds=state.competition.upload_grace_seconds))
+    _require_open(state, entry, now=now, grace=timedelta(seconds=state.competition.upload_grace_seconds))
     if not team.benchmark:
         _require_room(session, state, team, now)
     submission = Submission(
@@ -137,8 +139,8 @@ def _require_ready(state: State) -> None:
         raise Conflict("not-ready", "The organizers are still setting this competition up; please come back later.")
 
 
-def _require_open(state: State, account: Account, *, now: datetime, grace: timedelta) -> None:
-    if is_organizer(account) and state.phase is not Phase.DRAFT:
+def _require_open(state: State, entry: Entry, *, now: datetime, grace: timedelta) -> None:
+    if entry.benchmark is not None and state.phase is not Phase.DRAFT:
         return
     closes_at = state.competition.closes_at
     in_grace = state.phase is Phase.REVIEW and closes_at is not None and now < closes_at + grace
@@ -169,7 +171,7 @@ def _require_room(session: Session, state: State, team: Team, now: datetime) -> 
 
 
 def pass_check(session: Session, claim: work.Claim, copies: Copies, *, pixels_sha256: str, now: datetime) -> bool:
-    """The images are what they should be: queue the entry for both tracks, public before private."""
+    """The images are what they should be: queue the entry for the public track."""
     if not work.finish(session, claim, now):
         return False
     submission = session.get_one(Submission, claim.submission_ref)
@@ -177,8 +179,8 @@ def pass_check(session: Session, claim: work.Claim, copies: Copies, *, pixels_sh
     submission.copied_share, submission.pixels_sha256 = copies.share, pixels_sha256
     session.flush()
     lookups.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED)
-    for kind, track in lookups.tracks_of(session, submission.competition_id).items():
-        work.add_job(session, "score", submission=submission, track_id=track.id, private=kind == "private", now=now)
+    public = lookups.tracks_of(session, submission.competition_id)["public"]
+    work.add_job(session, "score", submission=submission, track_id=public.id, now=now)
     return True
 
 
@@ -198,7 +200,8 @@ def reject(session: Session, claim: work.Claim, error: Invalid, *, now: datetime
 
 
 def record(session: Session, claim: work.Claim, measured: Measured, *, now: datetime) -> bool:
-    """Keep a measurement, once; False when the job was no longer that worker's and its result is dropped."""
+    """Keep a measurement, once, and after the public one queue the private track. False when the job was no longer
+    that worker's: its result is dropped."""
     if claim.submission_ref is None or not work.finish(session, claim, now):
         return False
     session.add(
@@ -212,6 +215,9 @@ def record(session: Session, claim: work.Claim, measured: Measured, *, now: date
     )
     if claim.public:
         lookups.move_submission(session, claim.submission_ref, from_=Status.SCORING, to=Status.SCORED, finished_at=now)
+        submission = session.get_one(Submission, claim.submission_ref)
+        private = lookups.tracks_of(session, submission.competition_id)["private"]
+        work.add_job(session, "score", submission=submission, track_id=private.id, private=True, now=now)
     return True
 
 

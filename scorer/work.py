@@ -55,7 +55,7 @@ def add_job(
         team_id=team_id,
         state="waiting",
         priority=int(private),
-        turn=jobs.next_turn(session, team_id),
+        turn=jobs.next_turn(session, queue, int(private), team_id),
         due_at=now,
         attempts=0,
         created_at=now,

@@ -1,9 +1,11 @@
 """Real PostgreSQL and Redis for every test that wants them; one start for the whole run."""
 
 import secrets
+import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, create_engine, make_url, text
@@ -15,6 +17,21 @@ from deploy.standalone.roles import APP
 from scorer.settings import Settings
 
 TEMPLATE = "template_kennel"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_network() -> Iterator[None]:
+    """No test of this process reaches another machine."""
+    connect = socket.socket.connect
+
+    def connect_here(self: socket.socket, address: Any) -> None:
+        if self.family in {socket.AF_INET, socket.AF_INET6} and address[0] not in {"127.0.0.1", "::1", "localhost"}:
+            raise AssertionError(f"a test tried to reach {address}")
+        connect(self, address)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", connect_here)
+        yield
 
 
 @pytest.fixture(scope="session")

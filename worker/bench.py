@@ -59,6 +59,7 @@ def options_of(settings: Settings) -> ExtractorOptions:
     """How the operator wants networks to run."""
     return ExtractorOptions(
         weights_dir=settings.weights_dir,
+        weights_sha256=settings.weights_sha256,
         device=settings.device,
         mode=settings.mode,
         cache_dir=settings.scratch / "compiled",

@@ -132,6 +132,7 @@ def score(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
             raise LeaseLost(f"job {claim.job_id}")
     if last:
         pixels.path_of(bench.scratch, submission.id).unlink(missing_ok=True)
+    pixels.remove_old(bench.scratch)
 
 
 def _require_same_network(provenance: dict[str, Any], preparation: Preparation) -> None:

@@ -1,8 +1,10 @@
 """Decoded images in the scratch folder: written once by the deep check, mapped by every track's scoring."""
 
-import os
+import contextlib
+import time
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,8 @@ from scorer.archive import ImageSpec, PixelHashes, check_images, list_images
 from scorer.blobs import Blobs
 
 PIXELS = "pixels"
+KEPT_SECONDS = 24 * 3600
+"""They are removed after the last track; this is for those of jobs that ended otherwise."""
 
 
 def path_of(scratch: Path, submission_id: str) -> Path:
@@ -26,7 +30,7 @@ def decode(
     Returns the names in canonical order and the hash of each image; ``Invalid`` lists the first faults by name.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(f".npy.{os.getpid()}")
+    draft = path.with_suffix(f".npy.{uuid4().hex}")
     shape = (spec.count, spec.size, spec.size, 3)
     try:
         with blobs.open(blob_key) as file:
@@ -56,3 +60,12 @@ def images_of(
         decode(blobs, blob_key, spec, path, progress)
     images: NDArray[np.uint8] = np.load(path, mmap_mode="r")
     return images
+
+
+def remove_old(scratch: Path) -> None:
+    """Remove images that nobody has removed in time."""
+    oldest = time.time() - KEPT_SECONDS
+    for path in (scratch / PIXELS).glob("*.npy*"):
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_mtime < oldest:
+                path.unlink()

@@ -1,8 +1,9 @@
 """Before a scoring worker takes any work: the weights of every extractor that a track names must be there."""
 
+import logging
 from typing import Any
 
-from celery.signals import worker_init
+from celery.signals import after_setup_logger, worker_init
 
 from scorer.db import lookups
 from scorer.db.session import engine_of, sessions_of
@@ -22,6 +23,13 @@ def require_weights(settings: Settings) -> None:
         engine.dispose()
     for identity in needed:
         fingerprint(identity, options_of(settings))
+
+
+@after_setup_logger.connect
+def log_our_work(**_: object) -> None:
+    """Our own lines are worth reading at any level of Celery's."""
+    for package in ("worker", "scorer"):
+        logging.getLogger(package).setLevel(read_settings().log_level)
 
 
 @worker_init.connect

@@ -18,7 +18,7 @@ from api.schemas import (
 from api.uploads import declared_bytes, discarded_on_error
 from scorer import competitions, references
 from scorer.archive import list_references
-from scorer.competitions import CompetitionSpec, State, TrackKind
+from scorer.competitions import CompetitionChanges, CompetitionSpec, State, TrackKind
 from scorer.db import lookups
 from scorer.db.tables import Account
 from scorer.errors import TooLarge
@@ -44,6 +44,13 @@ def index(session: DbSession, account: Visitor, now: Now) -> list[CompetitionVie
 def show(slug: str, session: DbSession, account: Visitor, now: Now) -> CompetitionView:
     """One competition."""
     return _view(session, competitions.shown_state(session, slug, account, now), account)
+
+
+@router.patch("/{slug}")
+def change(slug: str, body: CompetitionChanges, session: DbSession, author: Organizer, now: Now) -> CompetitionView:
+    """Change texts and times: open a draft, move a deadline. Organizers only."""
+    competitions.change(session, slug, body)
+    return _view(session, competitions.state_of(session, slug, now), author)
 
 
 def _view(session: Any, state: State, account: Account | None) -> CompetitionView:

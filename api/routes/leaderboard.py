@@ -25,7 +25,7 @@ def show(
     account: Visitor,
     now: Now,
     track: TrackKind = "public",
-    after: Annotated[int, Query(ge=0, description="Show places after this rank.")] = 0,
+    after: Annotated[int, Query(ge=0, le=10**9, description="Show places after this rank.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     format: Annotated[Literal["json", "csv"] | None, Query()] = None,  # noqa: A002
     accept: Annotated[str, Header()] = "",

@@ -2,7 +2,6 @@
 
 import secrets
 from typing import Annotated
-from urllib.parse import unquote
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -14,7 +13,7 @@ from api.submission_views import view_of
 from api.uploads import declared_bytes, discarded_on_error
 from scorer import submissions
 from scorer.archive import list_images
-from scorer.competitions import State, state_of
+from scorer.competitions import State, shown_state
 from scorer.db.tables import Submission
 from scorer.submissions import Entry
 
@@ -32,13 +31,13 @@ async def submit(
     account: CurrentUser,
     note: Annotated[str, Query(max_length=2000)] = "",
     file_name: Annotated[str, Query(max_length=200)] = "submission.zip",
-    benchmark: Annotated[str | None, Query(max_length=100, description="Organizers only.")] = None,
+    benchmark: Annotated[str | None, Query(min_length=1, max_length=100, description="Organizers only.")] = None,
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
 ) -> SubmissionView:
     """Upload a zip of PNGs: the body is the zip itself, streamed. Faults that the zip's directory shows are answered
     at once; every image is decoded by a worker within seconds, and what is wrong then is on the submission.
     """
-    entry = Entry(unquote(file_name), note, idempotency_key, benchmark)
+    entry = Entry(file_name, note, idempotency_key, benchmark)
     size, most, begun = declared_bytes(request), settings.max_upload_bytes, moment()
 
     def admit() -> State:
@@ -73,14 +72,15 @@ def index(
     session: DbSession,
     account: CurrentUser,
     now: Now,
-    before: Annotated[int | None, Query(ge=1)] = None,
+    before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> SubmissionPage:
     """Your team's submissions, newest first; everybody's, for organizers."""
-    found = submissions.list_own(session, state_of(session, slug, now), account, before=before, limit=limit + 1)
+    state = shown_state(session, slug, account, now)
+    found = submissions.list_own(session, state, account, before=before, limit=limit + 1)
     shown: list[Submission] = found[:limit]
     return SubmissionPage(
-        submissions=[view_of(session, each, account) for each in shown],
+        submissions=[view_of(session, each, account, ranked=False) for each in shown],
         next_before=shown[-1].ref if len(found) > limit else None,
     )
 

@@ -53,6 +53,7 @@ def demo(data_folder: Path | None, port: int, plan: Plan, *, leave: bool) -> int
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = PAPER_WIDTH
+    pictures = photographs(SEED) if plan.folder is None else photographs_in(plan.folder, seed=SEED)
     data_folder = data_folder or default_data_folder("kennel-demo")
     with (
         open_data_folder(data_folder) as data,
@@ -63,7 +64,7 @@ def demo(data_folder: Path | None, port: int, plan: Plan, *, leave: bool) -> int
             console.print(f"Starting Kennel (its log: {data.path / 'kennel.log'}) ...")
             running = service.start(supervisor, data, port=port)
             greet(running, data.path)
-            fine = run(running, plan, console)
+            fine = run(running, pictures, plan, console)
         except KeyboardInterrupt:
             return 130
         except Refused as error:
@@ -75,10 +76,9 @@ def demo(data_folder: Path | None, port: int, plan: Plan, *, leave: bool) -> int
         return supervisor.run()
 
 
-def run(running: service.Running, plan: Plan, console: Console) -> bool:
+def run(running: service.Running, pictures: Photographs, plan: Plan, console: Console) -> bool:
     """The competition itself; whether every entry ended as expected."""
     start = time.monotonic()
-    pictures = photographs(SEED) if plan.folder is None else photographs_in(plan.folder, seed=SEED)
     with Client(running.url, organizer_token(running)) as organizer:
         slug = create(organizer, plan)
         console.print(f"Competition [bold]{slug}[/]: {report.photograph_line(pictures)}")

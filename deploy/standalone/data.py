@@ -16,6 +16,7 @@ from scorer.errors import Unavailable
 
 LOCK = "lock"
 SECRETS = "secrets.json"
+ADDRESSES = "addresses.json"
 ROOTS_FOLDER = Path("/var/lib")
 
 
@@ -80,6 +81,17 @@ class DataFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def addresses_in(path: Path) -> dict[str, str]:
+    """Where the parts of the Kennel that runs on the folder ``path`` are, as environment variables."""
+    try:
+        addresses: dict[str, str] = json.loads((path.expanduser() / ADDRESSES).read_text())
+    except OSError as error:
+        raise Unavailable(
+            "no-addresses", f"{path / ADDRESSES} cannot be read ({error.strerror}): has Kennel run on this folder?"
+        ) from None
+    return addresses
 
 
 def open_data_folder(path: Path, *, patience: float = 20.0) -> DataFolder:

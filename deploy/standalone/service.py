@@ -1,5 +1,6 @@
 """The whole service under one supervisor: servers, migrations, first admin, web, workers, beat."""
 
+import json
 import os
 import secrets
 import sys
@@ -13,7 +14,7 @@ import httpx
 from sqlalchemy import make_url
 
 import migrations
-from deploy.standalone.data import DataFolder
+from deploy.standalone.data import ADDRESSES, DataFolder
 from deploy.standalone.part import Child
 from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.postgres import Postgres
@@ -56,15 +57,16 @@ def start(
     # several times slower than threads that sleep.
     environment = {"OMP_WAIT_POLICY": "PASSIVE", **environ, **addresses}
     settings = read_settings(addresses)
+    data.write_private(ADDRESSES, json.dumps(addresses, indent=1) + "\n")
     app_role = make_url(settings.database_url.get_secret_value()).username
     migrations.upgrade(settings.migration_url, app_role)
     require_weights(settings)
-    token = first_admin(settings)
     port = port or free_port()
     url = f"http://{HOST}:{port}"
     for child in service_children(environment, data.path, port):
         supervisor.start(child)
-    return Running(url, settings, token)
+    # Last, so that the token of a start that failed or was broken off is not lost.
+    return Running(url, settings, first_admin(settings))
 
 
 def _addresses(
@@ -106,7 +108,7 @@ def service_children(environment: Mapping[str, str], data: Path, port: int) -> l
     url = f"http://{HOST}:{port}/api/v1/ready"
     python = (sys.executable, "-m")
     celery = (*python, "celery", "-A", "worker.app")
-    worker = (*celery, "worker", "--concurrency", "1", "--without-gossip", "--without-mingle", "-l", "info")
+    worker = (*celery, "worker", "--concurrency", "1", "--without-gossip", "--without-mingle", "-l", "warning")
     web = (*python, "uvicorn", "--factory", "api.main:create_app", "--host", HOST, "--port", str(port))
     schedule = ("-s", str(data / "beat-schedule"), "--pidfile=")
 
@@ -115,7 +117,7 @@ def service_children(environment: Mapping[str, str], data: Path, port: int) -> l
 
     return [
         child("api", *web, "--http", "httptools", "--no-server-header", ready=lambda: _answers(url)),
-        child("checker", *worker, "-Q", "check", "-n", "checker@%h"),
+        child("checker", *worker, "-Q", "check,sweep", "-n", "checker@%h"),
         # No waiting for a score that takes minutes: its lease runs out and it starts again.
         child("scorer", *worker, "-Q", "score,prepare", "-n", "scorer@%h", stop_timeout=5.0),
         child("beat", *celery, "beat", "-l", "warning", *schedule),

@@ -112,23 +112,24 @@ def score_of(session: Session, track_id: int, submission_ref: int) -> Row[Any] |
     return session.execute(select(scores).where(scores.c.ref == submission_ref)).one_or_none()
 
 
-def version_of(session: Session, track: Track) -> tuple[Any, ...]:
+def version_of(session: Session, track: Track, *, labels: bool) -> tuple[Any, ...]:
     """What a board depends on: equal versions, equal boards. History is counted, not asked for its newest id,
-    because a row may be committed after one with a higher id."""
+    because a row may be committed after one with a higher id. ``labels``: for those who see them."""
     competition_id = track.competition_id
     row = session.execute(
         select(
             select(func.count(Measurement.id)).where(Measurement.track_id == track.id).scalar_subquery(),
             select(func.count(Threshold.id)).where(Threshold.track_id == track.id).scalar_subquery(),
             select(func.count(Publication.id)).where(Publication.competition_id == competition_id).scalar_subquery(),
-            select(func.count(Label.id))
-            .join(Submission, Submission.ref == Label.submission_ref)
-            .where(Submission.competition_id == competition_id)
-            .scalar_subquery(),
             select(func.count()).where(Submission.competition_id == competition_id).scalar_subquery(),
             select(func.max(Submission.finished_at))
             .where(Submission.competition_id == competition_id)
             .scalar_subquery(),
         )
     ).one()
-    return tuple(row)
+    return (*row, _count_labels(session, competition_id) if labels else None)
+
+
+def _count_labels(session: Session, competition_id: int) -> int | None:
+    counted = select(func.count(Label.id)).join(Submission, Submission.ref == Label.submission_ref)
+    return session.scalar(counted.where(Submission.competition_id == competition_id))

@@ -70,13 +70,14 @@ def count_due(session: Session, now: datetime) -> dict[str, int]:
     return {queue: count for queue, count in counted}  # noqa: C416 - rows are not pairs to a type checker
 
 
-def next_turn(session: Session, team_id: int | None) -> int:
+def next_turn(session: Session, queue: str, priority: int, team_id: int | None) -> int:
     """The turn of a team's next job: right after the team's own last one, and no earlier than the job that is
     next now. So a team's tenth entry waits behind another team's first, and nobody is overtaken for ever.
     """
+    lane = (Job.queue == queue) & (Job.priority == priority)
+    current = select(func.min(Job.turn)).where(lane, Job.state == "waiting").scalar_subquery()
     unfinished = Job.state.in_(("waiting", "running"))
-    current = select(func.min(Job.turn)).where(Job.state == "waiting").scalar_subquery()
-    own = select(func.max(Job.turn) + 1).where(Job.team_id == team_id, unfinished).scalar_subquery()
+    own = select(func.max(Job.turn) + 1).where(lane, Job.team_id == team_id, unfinished).scalar_subquery()
     turn = session.scalar(select(func.greatest(func.coalesce(current, 0), func.coalesce(own, 0))))
     return int(turn or 0)
 

@@ -12,6 +12,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from scorer.db.tables import Competition, Measurement, Submission, Team, Threshold, Track
+from scorer.lifecycle import Status
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
 
 ZERO: ColumnElement[float] = literal_column("0::double precision")
@@ -119,6 +120,7 @@ def _measured(track_id: int | None, tau: float | None) -> Select[Any]:
         .join(Track, Track.id == measured.track_id)
         .join(Competition, Competition.id == Track.competition_id)
         .outerjoin(chosen, chosen.c.track_id == Track.id)
+        .where(Submission.status == Status.SCORED)
     )
 
 

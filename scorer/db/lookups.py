@@ -23,7 +23,7 @@ from scorer.db.tables import (
     Token,
     Track,
 )
-from scorer.lifecycle import PENDING, UNCHARGED, Status, Usage, utc_day
+from scorer.lifecycle import PENDING, UNCHARGED, Status, Usage, advance, utc_day
 
 
 def account_by_handle(session: Session, handle: str) -> Account | None:
@@ -64,8 +64,9 @@ def tracks_of(session: Session, competition_id: int) -> dict[str, Track]:
 
 
 def extractors_in_use(session: Session) -> Sequence[str]:
-    """The extractors that tracks name."""
-    return session.scalars(select(Track.extractor).distinct().order_by(Track.extractor)).all()
+    """The extractors of tracks that are prepared, so that entries may come."""
+    query = select(Track.extractor).join(Preparation, Preparation.id == Track.preparation_id)
+    return session.scalars(query.where(Preparation.finished_at.is_not(None)).distinct()).all()
 
 
 def references_of(session: Session, competition_id: int) -> dict[str, CompetitionReference]:
@@ -118,6 +119,12 @@ def team_of(session: Session, competition_id: int, account_id: int) -> Team | No
     ).one_or_none()
 
 
+def benchmark_by_name(session: Session, competition_id: int, names: Sequence[str]) -> Team | None:
+    """A benchmark of a competition under one of ``names``."""
+    query = select(Team).where(Team.competition_id == competition_id, Team.benchmark, Team.name.in_(names))
+    return session.scalars(query.limit(1)).one_or_none()
+
+
 def team_by_name(session: Session, competition_id: int, name: str) -> Team | None:
     """A team of a competition by its name."""
     return session.scalars(select(Team).where(Team.competition_id == competition_id, Team.name == name)).one_or_none()
@@ -133,9 +140,14 @@ def lock_team(session: Session, team_id: int) -> None:
     session.execute(select(Team.id).where(Team.id == team_id).with_for_update()).one()
 
 
-def lock_competition(session: Session, competition_id: int, *, share: bool) -> None:
-    """Hold a competition's set-up still (``share``) or change it alone."""
-    session.execute(select(Competition.id).where(Competition.id == competition_id).with_for_update(read=share)).one()
+def lock_competition(session: Session, slug: str, *, share: bool) -> None:
+    """Hold a competition's set-up still (``share``) or change it alone, to the end of the transaction."""
+    session.execute(select(Competition.id).where(Competition.slug == slug).with_for_update(read=share))
+
+
+def lock_team_names(session: Session, competition_id: int) -> None:
+    """Let one transaction at a time give teams of a competition their names."""
+    session.execute(select(func.pg_advisory_xact_lock(competition_id)))
 
 
 def usage_of(session: Session, team_id: int, now: datetime) -> Usage:
@@ -190,7 +202,8 @@ def has_submissions(session: Session, competition_id: int) -> bool:
 
 
 def move_submission(session: Session, ref: int, *, from_: Status, to: Status, **values: object) -> bool:
-    """The guarded step of a submission's state; False if it was not in ``from_``."""
+    """The guarded step of a submission's state; False if it was not in ``from_``. ``Conflict`` for a forbidden step."""
+    advance(from_, to)
     result = session.execute(
         update(Submission).where(Submission.ref == ref, Submission.status == from_).values(status=to, **values)
     )

@@ -209,3 +209,21 @@ def test_references_are_shared_by_content_and_fixed_by_the_first_entry(service: 
     refused = service.call("organizer", "PUT", f"/competitions/{first}/references/train", content=zipped(noise(4, 40)))
     assert refused.status_code == 409
     assert refused.json()["type"].endswith("references-fixed")
+
+
+def test_a_new_held_out_set_moves_the_first_threshold_until_a_person_chooses(service: Service) -> None:
+    slug = service.competition()
+    thresholds, public = f"/competitions/{slug}/tracks/public/thresholds", f"/competitions/{slug}/tracks/public"
+
+    def prepared_with(seed: int) -> Any:
+        content = zipped(noise(seed, 12))
+        service.call("organizer", "PUT", f"/competitions/{slug}/references/held_out", content=content)
+        service.call("organizer", "POST", f"{public}/preparation")
+        service.work()
+        return service.call("organizer", "GET", f"{public}/preparation").json()["heldout_distance"]
+
+    distance = prepared_with(77)
+    assert service.call("organizer", "GET", thresholds).json()[0]["tau"] == distance / 2
+    service.call("organizer", "POST", thresholds, json={"method": "manual", "tau": 0.07, "reason": "mine"})
+    prepared_with(78)
+    assert service.call("organizer", "GET", thresholds).json()[0]["tau"] == 0.07

@@ -78,7 +78,7 @@ def test_cheap_faults_are_answered_at_once(service: Service, content: bytes, slu
 
 def test_an_accepted_upload_says_where_it_is(service: Service) -> None:
     slug = service.competition()
-    answer = service.submit("ada", slug, zipped(noise(9)), file_name="my%20entry.zip")
+    answer = service.submit("ada", slug, zipped(noise(9)), file_name="my entry.zip")
     assert answer.status_code == 202
     assert answer.headers["location"] == f"{API}/submissions/{answer.json()['id']}"
     assert answer.json()["status"] == "received"
@@ -114,9 +114,12 @@ def test_a_form_is_answered_with_the_way_that_works(service: Service) -> None:
 def test_nobody_enters_before_the_start_or_after_the_close(service: Service) -> None:
     now = datetime.now(UTC)
     later = service.competition(opens_at=now + timedelta(days=1))
-    refused(service.submit("ada", later, zipped(noise(9))), 409, "not-open")
+    refused(service.submit("ada", later, zipped(noise(9))), 404, "no-competition")
+    refused(service.submit("organizer", later, zipped(noise(9))), 409, "not-open")
     over = service.competition(opens_at=now - timedelta(days=9), closes_at=now - timedelta(minutes=1))
-    refused(service.submit("ada", over, zipped(noise(9))), 409, "closed")
+    for who in ("ada", "organizer"):
+        refused(service.submit(who, over, zipped(noise(9))), 409, "closed")
+    assert service.submit("organizer", over, zipped(noise(9)), benchmark="A line").status_code == 202
 
 
 def test_limits_hold_when_posts_come_at_once(service: Service) -> None:
@@ -198,3 +201,69 @@ def test_a_broken_reference_set_says_which_file_is_wrong(service: Service) -> No
     assert found["state"] == "failed"
     assert "torn.png" in found["error"]
     assert service.submit("ada", slug, zipped(noise(9))).json()["type"] == "urn:kennel:problem:not-ready"
+
+
+def test_a_draft_does_not_exist_for_participants(service: Service) -> None:
+    draft = service.competition(opens_at=None)
+    for path in (f"/competitions/{draft}", f"/competitions/{draft}/submissions", f"/competitions/{draft}/leaderboard"):
+        refused(service.call("ada", "GET", path), 404, "no-competition")
+        assert service.call("organizer", "GET", path).status_code == 200
+
+
+def test_a_draft_is_opened_by_a_change(service: Service) -> None:
+    draft = service.competition(opens_at=None, closes_at=None)
+    path, now = f"/competitions/{draft}", datetime.now(UTC)
+    assert service.call("organizer", "GET", path).json()["missing"] == ["opens_at is not set"]
+    opened = {"opens_at": (now - timedelta(hours=1)).isoformat()}
+    refused(service.call("ada", "PATCH", path, json=opened), 403, "wrong-role")
+    assert service.call("organizer", "PATCH", path, json=opened).json()["missing"] == []
+    assert service.submit("ada", draft, zipped(noise(9))).status_code == 202
+    wrong = {"closes_at": (now - timedelta(days=1)).isoformat()}
+    refused(service.call("organizer", "PATCH", path, json=wrong), 422, "bad-times")
+
+
+def test_a_repeated_request_after_the_close_is_still_the_same_submission(service: Service) -> None:
+    slug, now = service.competition(), datetime.now(UTC)
+    path, once = f"/competitions/{slug}/submissions", {"Idempotency-Key": "once"}
+    first = service.call("ada", "POST", path, content=zipped(noise(9)), headers=once)
+    change = {"closes_at": (now - timedelta(hours=1)).isoformat(), "opens_at": (now - timedelta(days=2)).isoformat()}
+    assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=change).status_code == 200
+    again = service.call("ada", "POST", path, content=zipped(noise(9)), headers=once)
+    assert again.json()["id"] == first.json()["id"]
+
+
+def test_names_of_teams_and_benchmarks_never_collide(service: Service) -> None:
+    slug = service.competition()
+    assert service.submit("ada", slug, zipped(noise(9))).json()["team"] == "Ada"
+    for _ in range(2):
+        assert service.submit("organizer", slug, zipped(noise(9)), benchmark="Ada").json()["team"] == "Ada (benchmark)"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options"),
+    [
+        ("GET", "/competitions/a%00b", {}),
+        ("GET", "/submissions/%00", {}),
+        ("GET", "/competitions?x=%00", {}),
+        ("POST", "/accounts", {"json": {"handle": "abc", "name": "a\0b"}}),
+    ],
+)
+def test_a_nul_character_is_refused(service: Service, method: str, path: str, options: dict[str, Any]) -> None:
+    refused(service.call("admin", method, path, **options), 422, "nul-character")
+
+
+def test_an_enormous_page_number_is_refused(service: Service) -> None:
+    slug = service.competition()
+    assert service.call(None, "GET", f"/competitions/{slug}/leaderboard?after={10**20}").status_code == 422
+    assert service.call("ada", "GET", f"/competitions/{slug}/submissions?before={10**20}").status_code == 422
+
+
+def test_a_blob_stays_when_the_broker_takes_no_message(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    slug = service.competition()
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("no broker")
+
+    monkeypatch.setattr(service.http.app.state.broker, "send_task", broken)  # type: ignore[attr-defined]
+    assert service.submit("ada", slug, zipped(noise(9))).status_code == 202
+    assert len(blobs(service)) == 1

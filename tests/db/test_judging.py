@@ -16,7 +16,7 @@ from scorer.competitions import State
 from scorer.db import board
 from scorer.db.judging import scores_view
 from scorer.metrics.mifid import mifid
-from tests.factories import add_measurement, make_competition, make_scored, make_team, set_tau
+from tests.factories import add_measurement, make_competition, make_scored, make_team, set_label, set_tau
 
 MOMENT = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
 TAU = 0.25
@@ -95,6 +95,27 @@ def test_copies_are_listed_apart_unless_the_team_has_an_honest_entry(
     track = state.tracks["public"].id
     assert [row.team for row in board.copies(session, track)] == [copier.name]
     assert [row.team for row in board.ranks(session, track, decimals=5)] == [both.name]
+
+
+@pytest.mark.parametrize("status", ["scoring", "failed"])
+def test_an_entry_that_did_not_end_as_scored_is_on_no_board(
+    session: Session, state: State, now: datetime, status: str
+) -> None:
+    entry = make_scored(session, state, make_team(session, state, now), fid=1, distance=0.5, now=now, kind="private")
+    entry.status = status
+    session.flush()
+    assert rows_of(session, state, "private") == {}
+    assert board.ranks(session, state.tracks["private"].id, decimals=5) == []
+
+
+def test_labels_change_the_version_for_those_who_see_them_only(session: Session, state: State, now: datetime) -> None:
+    entry = make_scored(session, state, make_team(session, state, now), fid=1, distance=0.5, now=now)
+    track = state.tracks["public"]
+    before = [board.version_of(session, track, labels=seen) for seen in (False, True)]
+    set_label(session, entry, "ae", now)
+    after = [board.version_of(session, track, labels=seen) for seen in (False, True)]
+    assert before[0] == after[0]
+    assert before[1] != after[1]
 
 
 def test_the_stored_view_is_the_view_in_code(servers: Servers) -> None:

@@ -76,6 +76,8 @@ def test_public_goes_before_private_and_no_team_waits_for_anothers_tenth(
     order = []
     while (held := claim(session, now)) is not None:
         order.append((held.submission_ref, held.public))
+        assert submissions.record(session, held, MEASURED, now=now)
+        session.flush()
     fair = [first[0].ref, late.ref, first[1].ref, first[2].ref]
     assert order == [(ref, True) for ref in fair] + [(ref, False) for ref in fair]
 
