@@ -1,0 +1,72 @@
+"""The blob store over both kinds of address: a folder, and S3 as moto imitates it."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+from moto.server import ThreadedMotoServer
+
+from scorer.blobs import Blobs
+from scorer.errors import NotFound, TooLarge
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    """The address of an S3 server with the bucket ``kennel``."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    address = f"http://{host}:{port}"
+    assert httpx.put(f"{address}/kennel").status_code == 200
+    yield address
+    server.stop()
+
+
+@pytest.fixture(params=["file", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Blobs:
+    """A store."""
+    if request.param == "file":
+        return Blobs((tmp_path / "blobs").as_uri())
+    settings = {"ENDPOINT": request.getfixturevalue("s3"), "ALLOW_HTTP": "true", "REGION": "us-east-1"}
+    for name, value in {**settings, "ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": "secret"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    return Blobs(f"s3://kennel/{tmp_path.name}")
+
+
+async def stream(mebibytes: int) -> AsyncIterator[bytes]:
+    """Chunks of one MiB, each of its own number."""
+    for number in range(mebibytes):
+        yield bytes([number]) * MIB
+
+
+def test_a_stream_is_stored_whole_and_read_piecewise(store: Blobs) -> None:
+    received = anyio.run(lambda: store.receive("a/b.zip", stream(24), limit=24 * MIB))
+    assert received.bytes == 24 * MIB
+    with store.open("a/b.zip") as file:
+        assert file.seek(-2, 2) == 24 * MIB - 2
+        assert file.read() == bytes([23, 23])
+        file.seek(5 * MIB - 1)
+        assert file.read(2) == bytes([4, 5])
+
+
+def test_a_stream_over_the_limit_leaves_no_blob(store: Blobs) -> None:
+    with pytest.raises(TooLarge):
+        anyio.run(lambda: store.receive("a/b.zip", stream(3), limit=2 * MIB))
+    assert not store.exists("a/b.zip")
+
+
+def test_blobs_come_and_go(store: Blobs, tmp_path: Path) -> None:
+    store.write("k", b"one")
+    store.write("k", b"two")
+    assert store.read("k") == b"two"
+    assert store.local("k", tmp_path / "cache").read_bytes() == b"two"
+    store.delete("k")
+    store.delete("k")
+    assert not store.exists("k")
+    for look in (lambda: store.read("k"), lambda: store.open("k").read(), lambda: store.local("k", tmp_path / "other")):
+        with pytest.raises(NotFound):
+            look()
