@@ -62,15 +62,6 @@ ENTRIES = (
         expected="honest",
     ),
     Entry(
-        key="raw-copies",
-        team="Copy & Paste",
-        kind="copies",
-        description="Training images as they are.",
-        generate=copies,
-        label="other",
-        expected="copy",
-    ),
-    Entry(
         key="cropped-copies",
         team="Zoom In",
         kind="augmentation",
@@ -78,6 +69,15 @@ ENTRIES = (
         generate=partial(cropped, least=0.8, most=0.95),
         label="aug",
         expected="penalised",
+    ),
+    Entry(
+        key="raw-copies",
+        team="Copy & Paste",
+        kind="copies",
+        description="Training images as they are.",
+        generate=copies,
+        label="other",
+        expected="copy",
     ),
     Entry(
         key="autoencoder",

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from deploy.client import Client
+from deploy.client import Client, Refused
 from deploy.demo.entries import Entry
 from deploy.demo.photographs import Photographs
 
@@ -44,7 +44,11 @@ def show(organizer: Client, slug: str, handed: Sequence[Handed], console: Consol
         if entry.label is not None:
             path = f"/competitions/{slug}/submissions/{submission_id}/label"
             organizer.put(path, {"label": entry.label, "note": entry.description})
-    retuned = {track: _retune(organizer, slug, track) for track in ("public", "private")}
+    try:
+        retuned = {track: _retune(organizer, slug, track) for track in ("public", "private")}
+    except Refused as refused:  # too few entries were asked for to have both kinds
+        console.print(f"\nNothing is re-tuned: {refused}")
+        return _as_expected(organizer, slug, handed, None, console)
     after = _board(organizer, slug, "private")
     _tell_retuning(retuned["private"], console)
     console.print(board_table(after, entries, "private", "after labelling and margin"))
