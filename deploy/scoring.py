@@ -20,7 +20,7 @@ from scorer.archive import (
 )
 from scorer.errors import Invalid
 from scorer.extractors import ExtractorOptions, default_mode, load
-from scorer.metrics.frechet import statistics_of, with_factor
+from scorer.metrics.frechet import statistics_of
 from scorer.metrics.memorization import normalise
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
 from worker.measuring import Progress, Reference, measure
@@ -46,7 +46,7 @@ def score_files(
         training = read_references(file, size, lambda done, of: progress("decoding references", done / of))
     extractor = load(spec.identity, options=ExtractorOptions(weights_dir=weights, mode=default_mode()))
     features = extractor.features(training.images, progress=lambda fraction: progress("reference features", fraction))
-    prepared = Reference(with_factor(statistics_of(features)), normalise(features), not spec.non_negative)
+    prepared = Reference(statistics_of(features), normalise(features), not spec.non_negative)
     numbers = measure(images, extractor, prepared, progress)
     share = copies(hashes, training.hashes, training.mirrored_hashes).share
     distance = numbers.nearest.mean

@@ -33,6 +33,14 @@ class Received:
     sha256: str
 
 
+def require_bytes(found: int | None, limit: int) -> None:
+    """``TooLarge`` if an upload has (or promises: None if it does not say) more than ``limit`` bytes."""
+    if found is not None and found > limit:
+        raise TooLarge(
+            "too-large", f"The upload is larger than the {limit:,} bytes that are allowed here.", limit=limit
+        )
+
+
 class Blobs:
     """The blob store at ``url`` (``file:///folder`` or ``s3://bucket/prefix``)."""
 
@@ -58,9 +66,7 @@ class Blobs:
         writer = obstore.open_writer_async(self._store, key)
         async for chunk in chunks:
             size += len(chunk)
-            if size > limit:
-                # An unclosed writer leaves nothing: the upload is staged until close.
-                raise TooLarge("too-large", f"The upload is larger than the allowed {limit:,} bytes.", limit=limit)
+            require_bytes(size, limit)  # an unclosed writer stores nothing: the upload is staged until close
             digest.update(chunk)
             await writer.write(chunk)
         await writer.close()

@@ -8,11 +8,11 @@ from sqlalchemy.orm import Session
 
 from scorer import teams, work
 from scorer.archive import Copies
-from scorer.blobs import Received
+from scorer.blobs import Received, require_bytes
 from scorer.competitions import State, is_organizer, shown_state
 from scorer.db import jobs, lookups
 from scorer.db.tables import Account, Measurement, Submission, Team
-from scorer.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge, TooMany
+from scorer.errors import Conflict, Forbidden, Invalid, NotFound, TooMany
 from scorer.lifecycle import Limits, Phase, Refusal, Status, refusal_of, utc_day
 
 
@@ -59,13 +59,7 @@ def admit(
     _require_open(state, entry, now=now, grace=timedelta(0))
     if entry.benchmark is not None and not is_organizer(account):
         raise Forbidden("wrong-role", "Only organizers add benchmark entries.")
-    limit = upload_limit(state, max_bytes)
-    if declared_bytes is not None and declared_bytes > limit:
-        raise TooLarge(
-            "too-large",
-            f"The zip has {declared_bytes:,} bytes; at most {limit:,} are allowed here.",
-            limit=limit,
-        )
+    require_bytes(declared_bytes, upload_limit(state, max_bytes))
     team = lookups.team_of(session, state.competition.id, account.id)
     if team is not None and entry.benchmark is None:
         _require_room(session, state, team, now)

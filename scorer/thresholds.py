@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -92,7 +92,7 @@ def retune(
     )
     session.add(threshold)
     session.flush()
-    return Retuning(**{**vars(retuning), "threshold": threshold})
+    return replace(retuning, threshold=threshold)
 
 
 def _choose(track: Track, rows: Sequence[Any], labels: dict[int, str], request: Request) -> Choice:
@@ -141,20 +141,9 @@ def _compare(
 
 
 def described(choice: Choice) -> dict[str, Any]:
-    """A choice as JSON: infinite ends of the interval become null."""
-    return {
-        name: _finite(value) for name, value in asdict(choice).items() if name not in {"tau", "method", "borderline"}
-    }
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return value
+    """What a choice found, as JSON, beside its tau and method."""
+    found = asdict(choice)
+    return {name: found[name] for name in found.keys() - {"tau", "method", "borderline"}}
 
 
 def history(session: Session, state: State, kind: str) -> Sequence[Threshold]:

@@ -166,9 +166,6 @@ def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime)
             reason=reason,
             finished_at=now,
         )
-        for other in jobs.jobs_of(session, job.submission_ref or 0):
-            if other.state == "waiting":
-                other.state, other.finished_at = "cancelled", now
 
 
 def sweep(session: Session, *, now: datetime, max_attempts: int, announced: Mapping[str, int]) -> dict[str, int]:

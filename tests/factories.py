@@ -53,6 +53,30 @@ def make_team(session: Session, state: State, now: datetime) -> Team:
     return teams.team_for(session, state.competition.id, make_account(session, now), now=now)
 
 
+def make_submission(
+    session: Session, state: State, team: Team, *, now: datetime, status: str, copied_share: float | None = None
+) -> Submission:
+    """A submission in some state; its zip exists in name only."""
+    number = next(_count)
+    submission = Submission(
+        id=f"s{number}",
+        competition_id=state.competition.id,
+        team_id=team.id,
+        account_id=state.competition.created_by,
+        file_name="submission.zip",
+        bytes=1,
+        sha256=f"{number:064x}",
+        note="",
+        blob_key=f"submissions/{number}.zip",
+        status=status,
+        accepted_at=now,
+        copied_share=copied_share,
+    )
+    session.add(submission)
+    session.flush()
+    return submission
+
+
 def make_scored(
     session: Session,
     state: State,
@@ -65,26 +89,7 @@ def make_scored(
     copied_share: float = 0.0,
 ) -> Submission:
     """A submission with a measurement on one track, as if a worker had made it."""
-    number = next(_count)
-    submission = Submission(
-        id=f"s{number}",
-        competition_id=state.competition.id,
-        team_id=team.id,
-        account_id=state.competition.created_by,
-        file_name="submission.zip",
-        bytes=1,
-        sha256=f"{number:064x}",
-        note="",
-        blob_key=f"submissions/{number}.zip",
-        status="scored",
-        accepted_at=now,
-        finished_at=now,
-        exact_copies=0,
-        mirrored_copies=0,
-        copied_share=copied_share,
-    )
-    session.add(submission)
-    session.flush()
+    submission = make_submission(session, state, team, now=now, status="scored", copied_share=copied_share)
     add_measurement(session, state, submission, fid=fid, distance=distance, now=now, kind=kind)
     return submission
 

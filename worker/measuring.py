@@ -3,29 +3,21 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scorer.extractors import Extractor
 from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of
 from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest
 
 Progress = Callable[[str, float], None]
+"""Hears the stage of the work, and the finished share of it."""
 SCORER_VERSION = "1"
 """Raised whenever the same zip would measure differently: then a rescore adds rows beside the old ones."""
 HISTOGRAM_BINS = 60
-
-
-class FeatureExtractor(Protocol):
-    """What measuring needs of an extractor."""
-
-    provenance: dict[str, Any]
-
-    def features(self, images: NDArray[Any], *, progress: Callable[[float], None] | None = None) -> NDArray[np.float32]:
-        """(n, h, w, 3) images in 0..255 to (n, d) features."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -37,13 +29,13 @@ class Reference:
     signed: bool
 
 
-@dataclass
+@dataclass(frozen=True)
 class Numbers:
     """What was measured of one set of images against one reference."""
 
     fid: float
     nearest: Nearest
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float]
 
     def histogram(self) -> dict[str, Any]:
         """Counts of the per-image distances in equal bins from 0."""
@@ -52,7 +44,7 @@ class Numbers:
         return {"counts": counts.tolist(), "low": float(edges[0]), "high": float(edges[-1])}
 
 
-def measure(images: NDArray[Any], extractor: FeatureExtractor, reference: Reference, progress: Progress) -> Numbers:
+def measure(images: NDArray[Any], extractor: Extractor, reference: Reference, progress: Progress) -> Numbers:
     """Features, nearest neighbours, Fréchet distance. ``Invalid`` if an image has degenerate features."""
     seconds: dict[str, float] = {}
     with _timed(seconds, "features"):

@@ -66,14 +66,14 @@ def _said(error: Exception) -> str:
 
 
 def check(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
-    """The deep check: decode every image, compare pixels with the training images, queue both tracks or reject."""
+    """The deep check: decode every image, compare pixels with the training images, pass or reject."""
     with transaction(bench.sessions, bench.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
         training = lookups.references_of(session, submission.competition_id)["train"].reference_set
     spec = _spec(submission)
     path = pixels.path_of(bench.scratch, submission.id)
     try:
-        _, hashes = pixels.decode(bench.blobs, submission.blob_key, spec, path, heartbeat)
+        hashes = pixels.decode(bench.blobs, submission.blob_key, spec, path, heartbeat)
     except Invalid as error:
         with transaction(bench.sessions, bench.broker) as session:
             submissions.reject(session, claim, error, now=bench.now())

@@ -2,7 +2,6 @@
 
 import contextlib
 import time
-from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from scorer.archive import ImageSpec, PixelHashes, check_images, list_images
 from scorer.blobs import Blobs
+from worker.measuring import Progress
 
 PIXELS = "pixels"
 KEPT_SECONDS = 24 * 3600
@@ -22,12 +22,10 @@ def path_of(scratch: Path, submission_id: str) -> Path:
     return scratch / PIXELS / f"{submission_id}.npy"
 
 
-def decode(
-    blobs: Blobs, blob_key: str, spec: ImageSpec, path: Path, progress: Callable[[str, float], None]
-) -> tuple[tuple[str, ...], PixelHashes]:
+def decode(blobs: Blobs, blob_key: str, spec: ImageSpec, path: Path, progress: Progress) -> PixelHashes:
     """Check and decode a zip into one uint8 array (n, h, w, 3) at ``path``, whole or not at all.
 
-    Returns the names in canonical order and the hash of each image; ``Invalid`` lists the first faults by name.
+    Returns the hash of each image in canonical order; ``Invalid`` lists the first faults by name.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(f".npy.{uuid4().hex}")
@@ -43,7 +41,7 @@ def decode(
         draft.rename(path)
     finally:
         draft.unlink(missing_ok=True)
-    return listing.names, hashes
+    return hashes
 
 
 def images_of(
@@ -52,7 +50,7 @@ def images_of(
     blobs: Blobs,
     blob_key: str,
     spec: ImageSpec,
-    progress: Callable[[str, float], None],
+    progress: Progress,
 ) -> NDArray[np.uint8]:
     """A submission's images, memory-mapped; decoded again where another machine did the check."""
     path = path_of(scratch, submission_id)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from scorer.archive import BOTTLENECK, PixelHashes, read_references
 from scorer.extractors import fingerprint
-from scorer.metrics.frechet import Statistics, statistics_of, with_factor
+from scorer.metrics.frechet import Statistics, statistics_of
 from scorer.metrics.memorization import NormalisedFeatures, memorization_distance, normalise
 from worker.bench import Bench, options_of
 from worker.measuring import Progress, Reference
@@ -109,7 +109,7 @@ def prepare(
     """Compute and store a track's reference: normalised features, and statistics with their factor."""
     features = np.concatenate([features_of(bench, address, identity, progress) for address in sets])
     progress("statistics", 0.0)
-    statistics, normalised = with_factor(statistics_of(features)), normalise(features)
+    statistics, normalised = statistics_of(features), normalise(features)
     for name, array in _parts(statistics, normalised).items():
         write_array(bench, f"preparations/{key}/{name}.npy", array)
     progress("held-out", 0.0)

@@ -1,10 +1,10 @@
 """Competitions and their reference images."""
 
 import secrets
-from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
+from sqlalchemy.orm import Session
 
 from api.deps import AppSettings, BlobStore, DbSession, Now, Organizer, Transactions, Visitor
 from api.schemas import (
@@ -18,10 +18,10 @@ from api.schemas import (
 from api.uploads import declared_bytes, discarded_on_error
 from scorer import competitions, references
 from scorer.archive import list_references
+from scorer.blobs import require_bytes
 from scorer.competitions import CompetitionChanges, CompetitionSpec, State, TrackKind
 from scorer.db import lookups
 from scorer.db.tables import Account
-from scorer.errors import TooLarge
 from scorer.references import Role
 
 router = APIRouter(prefix="/competitions", tags=["competitions"])
@@ -53,7 +53,7 @@ def change(slug: str, body: CompetitionChanges, session: DbSession, author: Orga
     return _view(session, competitions.state_of(session, slug, now), author)
 
 
-def _view(session: Any, state: State, account: Account | None) -> CompetitionView:
+def _view(session: Session, state: State, account: Account | None) -> CompetitionView:
     visible = [
         track
         for kind, track in sorted(state.tracks.items(), reverse=True)
@@ -95,9 +95,8 @@ async def attach(
 
     The body is the zip itself. The same bytes are stored and prepared once, whichever competition uses them.
     """
-    size, limit = declared_bytes(request), settings.max_upload_bytes
-    if size is not None and size > limit:
-        raise TooLarge("too-large", f"The zip has {size:,} bytes; at most {limit:,} are allowed.", limit=limit)
+    limit = settings.max_upload_bytes
+    require_bytes(declared_bytes(request), limit)
     received = await store.receive(f"references/{secrets.token_hex(16)}.zip", request.stream(), limit=limit)
 
     def take() -> ReferenceView:
@@ -127,7 +126,7 @@ def preparation(slug: str, kind: TrackKind, session: DbSession, author: Organize
     return _preparation(session, competitions.state_of(session, slug, now), kind)
 
 
-def _preparation(session: Any, state: State, kind: str) -> PreparationView:
+def _preparation(session: Session, state: State, kind: str) -> PreparationView:
     track = competitions.track_of(state, kind)
     if track.preparation is None:
         return PreparationView(state="none")

@@ -11,7 +11,7 @@ from scorer.competitions import State
 from scorer.db import jobs
 from scorer.db.tables import Job, Submission, Team
 from scorer.submissions import Measured
-from tests.factories import make_competition, make_team
+from tests.factories import make_competition, make_submission, make_team
 
 LEASE = timedelta(seconds=30)
 MEASURED = Measured("1", 10.0, 0.5, 0.01, [], {}, "key", {})
@@ -22,31 +22,17 @@ def state(session: Session, now: datetime) -> State:
     return make_competition(session, now)
 
 
-def received(session: Session, state: State, team: Team, now: datetime, number: int) -> Submission:
+def received(session: Session, state: State, team: Team, now: datetime) -> Submission:
     """A submission waiting for its check, as ``accept`` leaves it."""
-    submission = Submission(
-        id=f"{team.id}-{number}",
-        competition_id=state.competition.id,
-        team_id=team.id,
-        account_id=state.competition.created_by,
-        file_name="a.zip",
-        bytes=1,
-        sha256="0" * 64,
-        note="",
-        blob_key="k",
-        status="received",
-        accepted_at=now,
-    )
-    session.add(submission)
-    session.flush()
+    submission = make_submission(session, state, team, now=now, status="received")
     work.add_job(session, "check", submission=submission, now=now)
     session.flush()
     return submission
 
 
-def queued(session: Session, state: State, team: Team, now: datetime, number: int) -> Submission:
+def queued(session: Session, state: State, team: Team, now: datetime) -> Submission:
     """A submission that has passed its check."""
-    submission = received(session, state, team, now, number)
+    submission = received(session, state, team, now)
     held = work.claim(session, "check", holder="h", worker="w", now=now, lease=LEASE)
     assert held is not None
     assert held.submission_ref == submission.ref
@@ -71,8 +57,8 @@ def test_public_goes_before_private_and_no_team_waits_for_anothers_tenth(
     session: Session, state: State, now: datetime
 ) -> None:
     busy, other = make_team(session, state, now), make_team(session, state, now)
-    first = [queued(session, state, busy, now, number) for number in range(3)]
-    late = queued(session, state, other, now, 0)
+    first = [queued(session, state, busy, now) for _ in range(3)]
+    late = queued(session, state, other, now)
     order = []
     while (held := claim(session, now)) is not None:
         order.append((held.submission_ref, held.public))
@@ -84,9 +70,9 @@ def test_public_goes_before_private_and_no_team_waits_for_anothers_tenth(
 
 def test_what_is_shown_as_position_is_the_order_of_claims(session: Session, state: State, now: datetime) -> None:
     teams = [make_team(session, state, now) for _ in range(3)]
-    for number in range(3):
+    for _ in range(3):
         for team in teams:
-            queued(session, state, team, now, number)
+            queued(session, state, team, now)
     waiting = {job.id: job for each in session.query(Submission) for job in jobs.jobs_of(session, each.ref)}
     shown = {
         job.id: jobs.position_of(session, job)
@@ -101,7 +87,7 @@ def test_what_is_shown_as_position_is_the_order_of_claims(session: Session, stat
 
 
 def test_a_score_is_recorded_once_and_only_by_its_holder(session: Session, state: State, now: datetime) -> None:
-    submission = queued(session, state, make_team(session, state, now), now, 0)
+    submission = queued(session, state, make_team(session, state, now), now)
     first = claim(session, now, "first")
     assert first is not None
     assert status_of(session, submission) == "scoring"
@@ -118,7 +104,7 @@ def test_a_score_is_recorded_once_and_only_by_its_holder(session: Session, state
 
 
 def test_a_heartbeat_keeps_the_lease_and_tells_progress(session: Session, state: State, now: datetime) -> None:
-    queued(session, state, make_team(session, state, now), now, 0)
+    queued(session, state, make_team(session, state, now), now)
     held = claim(session, now)
     assert held is not None
     later = now + LEASE - timedelta(seconds=1)
@@ -132,7 +118,7 @@ def test_a_heartbeat_keeps_the_lease_and_tells_progress(session: Session, state:
 def test_a_poison_entry_ends_as_failed_and_costs_the_team_nothing(
     session: Session, state: State, now: datetime
 ) -> None:
-    submission = queued(session, state, make_team(session, state, now), now, 0)
+    submission = queued(session, state, make_team(session, state, now), now)
     moment = now
     for _ in range(3):
         moment += timedelta(minutes=10)
@@ -146,7 +132,7 @@ def test_a_poison_entry_ends_as_failed_and_costs_the_team_nothing(
 
 
 def test_a_failing_private_track_leaves_the_public_score_alone(session: Session, state: State, now: datetime) -> None:
-    submission = queued(session, state, make_team(session, state, now), now, 0)
+    submission = queued(session, state, make_team(session, state, now), now)
     public = claim(session, now)
     assert public is not None
     assert submissions.record(session, public, MEASURED, now=now)
@@ -160,8 +146,8 @@ def test_a_failing_private_track_leaves_the_public_score_alone(session: Session,
 
 def test_the_sweep_announces_exactly_what_has_no_message(session: Session, state: State, now: datetime) -> None:
     team = make_team(session, state, now)
-    for number in range(3):
-        received(session, state, team, now, number)
+    for _ in range(3):
+        received(session, state, team, now)
     done = work.sweep(session, now=now, max_attempts=3, announced={"check": 1})
     assert done == {"expired": 0, "announced_check": 2}
     assert work.sweep(session, now=now, max_attempts=3, announced={"check": 3}) == {"expired": 0}
