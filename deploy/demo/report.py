@@ -124,13 +124,17 @@ def _tell_limits(board: Mapping[str, Any], entries: Mapping[str, Entry], console
         return
     distance = fresh["memorization_distance"]
     farther = sum(line["memorization_distance"] > distance for line in board["entries"])
-    console.print(
-        f"\nWhere so small a set of photographs misleads: fresh photographs themselves have a distance of "
-        f"{distance:.3f}, and {farther} of {len(board['entries'])} ranked entries are farther from the training images "
-        "than that: tiles of few photographs resemble each other, and blurred samples resemble none of them. With "
-        "fewer images than features an FID is mostly bias, too: compare these numbers with each other, never with the "
+    bias = (
+        "With fewer images than features an FID is mostly bias: compare these numbers with each other, never with the "
         "literature."
     )
+    if farther:
+        bias = (
+            f"Fresh photographs themselves have a distance of {distance:.3f}, and {farther} of {len(board['entries'])} "
+            "ranked entries are farther from the training images than that: tiles of few photographs resemble each "
+            f"other, and blurred samples resemble none of them. {bias}"
+        )
+    console.print(f"\nWhere so small a set of photographs misleads: {bias}")
 
 
 def _as_expected(
