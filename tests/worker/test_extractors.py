@@ -21,17 +21,19 @@ from safetensors.torch import save, save_file
 from skimage.data import cat, coffee
 from torch import Tensor, nn
 
+from benchmarks.seeding import seeded_state
 from scorer.catalogue import EXTRACTORS, find
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.extractors import Extractor, ExtractorOptions, default_mode, fingerprint, load, weights
 from scorer.extractors.arithmetic import exact_arithmetic
-from scorer.extractors.batches import in_batches
+from scorer.extractors.batches import immediate, in_batches
 from scorer.extractors.compiler import compiler_fault
 from scorer.extractors.folding import fold
 from scorer.extractors.memory import kept_memory
 from scorer.extractors.networks import network
+from scorer.extractors.preprocessing import prepared
 from scorer.extractors.tiny import projection_sha256
-from scorer.extractors.torch_models import TorchExtractor, prepared
+from scorer.extractors.torch_models import TorchExtractor
 from scorer.extractors.weights import Weights
 
 # One thread: other tests run beside these.
@@ -39,7 +41,7 @@ CPU = ExtractorOptions(device="cpu", mode="eager", batch_size=4, threads=1)
 LITE = ("efficientnet_lite0", "efficientnet_lite2")
 INCEPTION = find("inception_v3")
 # The loader under test, on a network that is small enough to be spoilt in many ways.
-SMALL = replace(INCEPTION, timm_model="test_efficientnet.r160_in1k")
+SMALL = replace(INCEPTION, architecture="test_efficientnet.r160_in1k")
 EGYPTIAN_CAT, ESPRESSO = 285, 967
 PHOTOGRAPHS: dict[int, Callable[[], NDArray[np.uint8]]] = {EGYPTIAN_CAT: cat, ESPRESSO: coffee}
 
@@ -90,8 +92,7 @@ def test_photographs_are_recognised(name: str, label: int, lite0: Extractor) -> 
 def test_features_are_those_of_the_plain_network(lite0: Extractor) -> None:
     """Folded and fused as it is, the network gives what timm's own gives in float64."""
     spec, images = lite0.spec, noise(3)
-    plain = network(spec, weights.read(spec, CPU)).double()
-    plain.reset_classifier(0)  # type: ignore[operator]
+    plain = network(spec, weights.read(spec, CPU)).trunk.double()
     with torch.inference_mode():
         expected = plain(prepared(torch.from_numpy(images), spec).double()).numpy()
     found = lite0.features(images)
@@ -103,7 +104,7 @@ def test_features_are_those_of_the_plain_network(lite0: Extractor) -> None:
 
 def test_folding_changes_no_feature() -> None:
     spec = find("efficientnet_lite0")
-    plain, folded = (network(spec, weights.read(spec, CPU)) for _ in range(2))
+    plain, folded = (network(spec, weights.read(spec, CPU)).trunk for _ in range(2))
     fold(folded)
     assert any(isinstance(module, nn.BatchNorm2d) for module in plain.modules())
     assert not any(isinstance(module, nn.BatchNorm2d) for module in folded.modules())
@@ -112,10 +113,12 @@ def test_folding_changes_no_feature() -> None:
         assert relative(folded(x).numpy(), plain(x).numpy()) < 1e-4
 
 
-@pytest.mark.parametrize("name", [spec.name for spec in EXTRACTORS.values() if spec.timm_model])
+@pytest.mark.parametrize(
+    "name", [spec.name for spec in EXTRACTORS.values() if spec.architecture and spec.library == "timm"]
+)
 def test_preprocessing_agrees_with_the_model_as_published(name: str) -> None:
     spec = find(name)
-    published = timm.get_pretrained_cfg(str(spec.timm_model))
+    published = timm.get_pretrained_cfg(str(spec.architecture))
     assert published is not None
     assert published.input_size == (3, spec.input_size, spec.input_size)
     assert (published.mean, published.std) == (spec.mean, spec.std)
@@ -246,7 +249,7 @@ def test_images_are_read_one_batch_at_a_time_from_a_map(tmp_path: Path) -> None:
         seen.append(batch.shape)
         return batch[:, :2, 0, 0].astype(np.float32) + 1
 
-    features = in_batches(mapped, forward, batch_size=8, dimension=2, progress=shares.append)
+    features = in_batches(mapped, immediate(forward, mapped, 8), dimension=2, progress=shares.append)
     assert np.array_equal(features, mapped[:, :2, 0, 0].astype(np.float32) + 1)
     assert seen == [(8, 64, 64, 3)] * 3
     assert shares == [8 / 19, 16 / 19, 1.0]
@@ -276,8 +279,9 @@ def test_images_without_a_direction_are_named(name: str) -> None:
 
 
 def test_a_row_of_zeros_has_no_direction_either() -> None:
+    slots = immediate(lambda batch: np.zeros((len(batch), 4), np.float32), noise(3), 2)
     with pytest.raises(Invalid) as error:
-        in_batches(noise(3), lambda batch: np.zeros((len(batch), 4), np.float32), batch_size=2, dimension=4)
+        in_batches(noise(3), slots, dimension=4)
     assert error.value.extra["indices"] == [0, 1, 2]
 
 
@@ -355,23 +359,6 @@ def test_importing_starts_no_torch() -> None:
 
 
 # Weights.
-
-
-def seeded_state(timm_model: str) -> dict[str, Tensor]:
-    """Random weights under timm's names, scaled so that activations neither vanish nor explode."""
-    with torch.device("meta"):
-        shapes = timm.create_model(timm_model, pretrained=False).state_dict()
-    generator = torch.Generator().manual_seed(0)
-    state = {}
-    for name, like in shapes.items():
-        if like.ndim > 1:
-            state[name] = torch.randn(like.shape, generator=generator) * (2 / like[0].numel()) ** 0.5
-        elif not like.is_floating_point():
-            state[name] = torch.zeros(like.shape, dtype=like.dtype)
-        else:
-            spread = 0.1 * torch.randn(like.shape, generator=generator)
-            state[name] = spread if name.endswith(("bias", "mean")) else 1 + spread.abs()
-    return state
 
 
 @pytest.fixture(scope="module")
@@ -539,7 +526,7 @@ def test_a_file_that_holds_no_weights_is_refused_and_not_run(
     ],
 )
 def test_weights_of_another_network_are_refused(change: dict[str, Tensor | None], expected: str) -> None:
-    state = seeded_state(str(SMALL.timm_model)) | change
+    state = seeded_state(str(SMALL.architecture)) | change
     changed = {name: tensor for name, tensor in state.items() if tensor is not None}
     with pytest.raises(Unavailable, match=expected) as error:
         network(SMALL, Weights(Path("inception_v3.safetensors"), save(changed), ""))
@@ -561,11 +548,11 @@ def test_a_package_with_another_order_of_tensors_is_refused(tmp_path: Path) -> N
 
 
 def test_older_files_without_counters_load() -> None:
-    state = seeded_state(str(SMALL.timm_model))
+    state = seeded_state(str(SMALL.architecture))
     bare = {name: tensor for name, tensor in state.items() if not name.endswith("num_batches_tracked")}
     assert len(bare) < len(state)
     loaded = network(SMALL, Weights(Path("inception_v3.safetensors"), save(bare), ""))
-    assert not any(tensor.is_meta for tensor in loaded.state_dict().values())
+    assert not any(tensor.is_meta for tensor in loaded.trunk.state_dict().values())
 
 
 # Content addresses.

@@ -1,0 +1,151 @@
+"""Batches over a GPU: pinned memory, copies that don't wait, and the whole network as one CUDA graph.
+
+What is decided here (in which order things are enqueued, when a buffer may be used again, which batch size is safe)
+is apart from the calls to CUDA, which are :class:`Gpu` alone: tests put a slow, forgetful imitation in its place.
+"""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from scorer.extractors.batches import Features, Images, Slot, require_images
+
+IN_FLIGHT = 2
+"""Batches under way at once: one is read and copied while the other is computed."""
+SMALLEST_BATCH, LARGEST_BATCH = 8, 256
+SAFE_SHARE = 0.8
+"""Of a GPU's memory: what else runs there, and the next version's workspaces, need some."""
+
+
+class Gpu:
+    """One CUDA device: only what this module needs of it, each a call or two."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    @property
+    def name(self) -> str:
+        """The model, and its memory in bytes: what a batch size depends on."""
+        properties = torch.cuda.get_device_properties(self.device)
+        return f"{properties.name}, {properties.total_memory} bytes"
+
+    def pinned(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+        """Host memory that the device reads and writes by itself."""
+        return torch.zeros(tuple(shape), dtype=dtype, pin_memory=True)
+
+    def zeros(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+        """Device memory."""
+        return torch.zeros(tuple(shape), dtype=dtype, device=self.device)
+
+    def stream(self) -> Any:
+        """A queue of work: in order in itself, and beside other queues."""
+        return torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
+
+    def on(self, stream: Any) -> AbstractContextManager[None]:
+        """Enqueue on ``stream`` meanwhile."""
+        context: AbstractContextManager[None] = torch.cuda.stream(stream)
+        return context
+
+    def event(self) -> Any:
+        """A mark in a queue, to be waited for without spinning."""
+        return torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
+
+    def capture(self, stream: Any, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
+        """``run``'s kernels as one graph: (replay, the tensor that each replay writes).
+
+        Called three times before, as CUDA asks, so that workspaces exist and lazy choices are made.
+        """
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                run()
+        stream.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            output = run()
+        return graph.replay, output
+
+    def used_share(self, run: Callable[[], object]) -> float:
+        """The share of the device's memory that ``run`` needs at its peak; infinite if there is not enough."""
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(self.device)
+        try:
+            run()
+            torch.cuda.synchronize(self.device)
+        except torch.OutOfMemoryError:
+            return float("inf")
+        finally:
+            used = torch.cuda.max_memory_reserved(self.device)
+            torch.cuda.empty_cache()
+        return used / torch.cuda.get_device_properties(self.device).total_memory
+
+
+class GraphSlot:
+    """Room for one batch: pinned memory, a copy of it on the device, a graph from there to the features, and back."""
+
+    def __init__(self, gpu: Gpu, forward: Callable[[Tensor], Tensor], images: Images, batch_size: int) -> None:
+        shape = (batch_size, *images.shape[1:])
+        dtype = torch.uint8 if images.dtype == np.uint8 else torch.float32
+        self._gpu, self._stream, self._done = gpu, gpu.stream(), gpu.event()
+        self._host = gpu.pinned(shape, dtype)
+        self._input = gpu.zeros(shape, dtype)
+        self._replay, self._output = gpu.capture(self._stream, lambda: forward(self._input))
+        self._found = gpu.pinned(tuple(self._output.shape), torch.float32)
+        self.batch: Images = self._host.numpy()
+
+    def launch(self) -> None:
+        """Enqueue the copy, the network and the copy back, and return at once."""
+        with self._gpu.on(self._stream):
+            self._input.copy_(self._host, non_blocking=True)
+            self._replay()
+            self._found.copy_(self._output, non_blocking=True)
+            self._done.record(self._stream)
+
+    def collect(self) -> Features:
+        """Wait for the copy back; after it the pinned memory may be filled again."""
+        self._done.synchronize()
+        found: Features = self._found.numpy().copy()
+        return found
+
+
+def graph_slots(gpu: Gpu, forward: Callable[[Tensor], Tensor], images: Images, batch_size: int) -> list[Slot]:
+    """Two slots, so that host and device work at the same time. ``Invalid`` as :func:`require_images` says."""
+    require_images(images)
+    return [GraphSlot(gpu, forward, images, batch_size) for _ in range(IN_FLIGHT)]
+
+
+def largest_safe_batch(used_share: Callable[[int], float]) -> int:
+    """The largest power of two, from 8 to 256, whose ``used_share(batch)`` of memory is at most :data:`SAFE_SHARE`.
+
+    Where even the smallest is not safe it is taken all the same: then running out of memory says so.
+    """
+    batch = SMALLEST_BATCH
+    while batch < LARGEST_BATCH and used_share(2 * batch) <= SAFE_SHARE:
+        batch *= 2
+    return batch
+
+
+def fixed_batch(file: Path | None, find: Callable[[], int]) -> int:
+    """What ``file`` says, else what ``find`` finds, written there: found once, and fixed from then on.
+
+    Of two workers that find one at the same time, the first to write decides for both.
+    """
+    if file is None:
+        return find()
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_name(f".{file.name}.{os.getpid()}")
+        draft.write_text(json.dumps({"batch_size": find()}))
+        try:
+            file.hardlink_to(draft)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return int(json.loads(file.read_text())["batch_size"])

@@ -1,0 +1,238 @@
+"""The way of batches over a GPU, without one: an imitation does nothing until it is waited for, so that whatever reads
+too early or fills a buffer too soon gives wrong numbers. CUDA itself is not run here."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from scorer.errors import Invalid, Unavailable
+from scorer.extractors import ExtractorOptions, load, torch_models
+from scorer.extractors.batches import Slot, immediate, in_batches
+from scorer.extractors.gpu import Gpu, fixed_batch, graph_slots, largest_safe_batch
+
+
+class Stream:
+    """Work that is put off until somebody waits for it."""
+
+    def __init__(self) -> None:
+        self.work: list[Callable[[], object]] = []
+        self.done = 0
+
+    def run_to(self, mark: int) -> None:
+        while self.done < mark:
+            self.work[self.done]()
+            self.done += 1
+
+
+class Event:
+    def record(self, stream: Stream) -> None:
+        self._stream, self._mark = stream, len(stream.work)
+
+    def synchronize(self) -> None:
+        self._stream.run_to(self._mark)
+
+
+class Memory:
+    """A tensor whose copies are enqueued."""
+
+    def __init__(self, gpu: "LazyGpu", value: torch.Tensor) -> None:
+        self._gpu, self.value, self.shape = gpu, value, value.shape
+
+    def copy_(self, source: "Memory", *, non_blocking: bool) -> None:
+        assert non_blocking
+        self._gpu.enqueue(lambda: self.value.copy_(source.value))
+
+    def numpy(self) -> NDArray[Any]:
+        found: NDArray[Any] = self.value.numpy()
+        return found
+
+
+class LazyGpu:
+    """Has :class:`Gpu`'s methods, and CUDA's habit of returning before anything has happened."""
+
+    name = "imitation"
+
+    def __init__(self) -> None:
+        self.streams: list[Stream] = []
+        self.captured = 0
+        self._current: Stream | None = None
+
+    def enqueue(self, step: Callable[[], object]) -> None:
+        assert self._current is not None, "enqueued on no stream"
+        self._current.work.append(step)
+
+    def pinned(self, shape: tuple[int, ...], dtype: torch.dtype) -> Memory:
+        return Memory(self, torch.zeros(shape, dtype=dtype))
+
+    zeros = pinned
+
+    def stream(self) -> Stream:
+        self.streams.append(Stream())
+        return self.streams[-1]
+
+    @contextmanager
+    def on(self, stream: Stream) -> Iterator[None]:
+        self._current = stream
+        yield
+        self._current = None
+
+    def event(self) -> Event:
+        return Event()
+
+    def capture(self, stream: Stream, run: Callable[[], Memory]) -> tuple[Callable[[], None], Memory]:
+        self.captured += 1
+        output = run()
+        return lambda: self.enqueue(lambda: output.value.copy_(run().value)), output
+
+
+def images(count: int, dtype: type[np.generic] = np.uint8) -> NDArray[Any]:
+    return np.random.default_rng(0).integers(1, 256, (count, 4, 4, 3)).astype(dtype)
+
+
+def sums(batch: torch.Tensor) -> torch.Tensor:
+    return batch.to(torch.float32).sum(dim=(1, 2))
+
+
+def slots_of(gpu: LazyGpu, like: NDArray[Any], batch_size: int) -> list[Slot]:
+    def forward(batch: Any) -> Any:
+        return Memory(gpu, sums(batch.value))
+
+    imitation: Any = gpu
+    return graph_slots(imitation, forward, like, batch_size)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize("count", [1, 3, 8, 19])
+def test_the_features_are_those_of_the_plain_way(count: int, dtype: type[np.generic]) -> None:
+    given, shares = images(count, dtype), list[float]()
+    plain = in_batches(given, immediate(lambda batch: sums(torch.from_numpy(batch)).numpy(), given, 3), dimension=3)
+    found = in_batches(given, slots_of(LazyGpu(), given, 3), dimension=3, progress=shares.append)
+    assert np.array_equal(found, plain)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+def test_the_imitation_tells_a_buffer_that_is_filled_too_soon() -> None:
+    """The test above can fail: without waiting, the second batch's pixels are what the first one's copy finds."""
+    gpu = LazyGpu()
+    slot = slots_of(gpu, images(2), 1)[0]
+    for image in images(2):
+        slot.batch[0] = image
+        slot.launch()
+    gpu.streams[0].run_to(3)
+    first = slot.collect()[0]
+    assert np.array_equal(first, images(2)[1].astype(np.float32).sum(axis=(0, 1)))
+
+
+def test_two_batches_are_under_way_at_once_on_streams_of_their_own() -> None:
+    gpu, flying, most = LazyGpu(), 0, 0
+
+    class Watched:
+        def __init__(self, slot: Slot) -> None:
+            self._slot, self.batch = slot, slot.batch
+
+        def launch(self) -> None:
+            nonlocal flying, most
+            self._slot.launch()
+            flying, most = flying + 1, max(most, flying + 1)
+
+        def collect(self) -> NDArray[np.float32]:
+            nonlocal flying
+            flying -= 1
+            return self._slot.collect()
+
+    in_batches(images(10), [Watched(slot) for slot in slots_of(gpu, images(10), 2)], dimension=3)
+    assert most == 2
+    assert flying == 0
+    assert [len(stream.work) for stream in gpu.streams] == [9, 6], "three steps a batch: in, replay, out"
+    assert gpu.captured == 2, "once a slot, not once a batch"
+
+
+def test_degenerate_images_are_named_over_a_gpu_too() -> None:
+    given = images(7)
+    given[[2, 5]] = 0
+    with pytest.raises(Invalid) as error:
+        in_batches(given, slots_of(LazyGpu(), given, 2), dimension=3)
+    assert error.value.extra["indices"] == [2, 5]
+
+
+def test_other_arrays_are_refused_before_memory_is_taken() -> None:
+    gpu = LazyGpu()
+    with pytest.raises(Invalid):
+        slots_of(gpu, images(2)[..., :1], 2)
+    assert not gpu.streams
+
+
+@pytest.mark.parametrize(
+    ("share_of_8", "expected"),
+    [(0.01, 256), (0.1, 64), (0.19, 32), (0.21, 16), (0.5, 8), (2.0, 8), (float("inf"), 8)],
+)
+def test_the_largest_safe_batch_leaves_a_fifth_of_the_memory(share_of_8: float, expected: int) -> None:
+    tried: list[int] = []
+
+    def used_share(batch: int) -> float:
+        tried.append(batch)
+        return share_of_8 * batch / 8
+
+    assert largest_safe_batch(used_share) == expected
+    assert tried == sorted(tried)
+    assert max(tried) <= max(16, 2 * expected), "none that is hopelessly too large"
+
+
+def test_a_batch_size_is_found_once(tmp_path: Path) -> None:
+    file, found = tmp_path / "batches" / "x.json", iter([64, 128])
+    assert fixed_batch(file, lambda: next(found)) == 64
+    assert fixed_batch(file, lambda: next(found)) == 64
+    assert [each.name for each in file.parent.iterdir()] == ["x.json"]
+    assert fixed_batch(None, lambda: next(found)) == 128
+
+
+def test_of_two_workers_the_first_decides(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+
+    def find() -> int:
+        fixed_batch(file, lambda: 32)  # another worker is quicker
+        return 64
+
+    assert fixed_batch(file, find) == 32
+
+
+def test_the_operators_batch_size_goes_first() -> None:
+    chosen = load("efficientnet_lite0", options=ExtractorOptions(device="cpu", threads=1, batch_size=3))
+    assert chosen.provenance["batch_size"] == 3
+    assert load("tiny", options=ExtractorOptions()).provenance["batch_size"] == 8
+
+
+def test_the_real_one_has_the_imitations_methods() -> None:
+    """Whatever the code calls is there on both sides."""
+    used = {"pinned", "zeros", "stream", "on", "event", "capture", "name"}
+    assert used <= set(dir(Gpu))
+    assert used <= set(dir(LazyGpu))
+
+
+# Precision.
+
+
+def test_bfloat16_is_near_and_not_float32() -> None:
+    options = ExtractorOptions(device="cpu", threads=1, batch_size=4)
+    given = np.random.default_rng(0).integers(0, 256, (6, 64, 64, 3), dtype=np.uint8)
+    exact = load("efficientnet_lite0", options=options).features(given)
+    rough = load("efficientnet_lite0", options=ExtractorOptions(device="cpu", threads=1, precision="bfloat16"))
+    found = rough.features(given)
+    assert rough.provenance["precision"] == "bfloat16"
+    assert found.dtype == np.float32
+    error = np.linalg.norm(found - exact) / np.linalg.norm(exact)
+    assert 1e-4 < error < 0.1
+
+
+def test_bfloat16_is_refused_where_the_processor_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_models._onednn, "_is_mkldnn_bf16_supported", lambda: False)
+    with pytest.raises(Unavailable, match="bfloat16") as error:
+        load("efficientnet_lite0", options=ExtractorOptions(device="cpu", precision="bfloat16"))
+    assert error.value.slug == "no-bfloat16"
