@@ -101,6 +101,20 @@ class MeasurementView(BaseModel):
     provenance: dict[str, Any] | None = Field(None, description="Organizers only.")
 
 
+class ProvisionalView(BaseModel):
+    """A rough public score, shown while the final one is computed. It ranks nowhere and is replaced."""
+
+    provisional: Literal[True] = True
+    precision: str = Field(examples=["bfloat16"])
+    fid: float
+    memorization_distance: float
+    tau: float | None
+    penalised: bool | None
+    copy_: bool = Field(serialization_alias="copy")
+    mifid: float | None
+    measured_at: datetime
+
+
 class SubmissionView(BaseModel):
     """A submission as its team sees it. ``scored`` speaks of the public track."""
 
@@ -121,6 +135,9 @@ class SubmissionView(BaseModel):
     queue_position: int | None
     accepted_at: datetime
     finished_at: datetime | None
+    provisional: ProvisionalView | None = Field(
+        None, description="Only while the entry is being scored, and where the operator has switched it on."
+    )
     measurements: list[MeasurementView]
     private_state: str | None = Field(None, description="Organizers only: waiting, running, done or failed.")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from api.schemas import MeasurementView, SubmissionView
+from api.schemas import MeasurementView, ProvisionalView, SubmissionView
 from scorer import evidence
 from scorer.competitions import is_organizer
 from scorer.db.tables import Account, Submission
@@ -23,6 +23,7 @@ def view_of(session: Session, submission: Submission, account: Account, *, ranke
         "stage": progress.stage,
         "fraction": progress.fraction,
         "queue_position": progress.queue_position,
+        "provisional": _provisional(evidence.provisional_of(session, submission)),
         "private_state": progress.private_state if organizer else None,
         "measurements": [
             _measurement(each, organizer=organizer)
@@ -30,6 +31,21 @@ def view_of(session: Session, submission: Submission, account: Account, *, ranke
         ],
     }
     return SubmissionView(**fields)
+
+
+def _provisional(found: evidence.Provisional | None) -> ProvisionalView | None:
+    if found is None:
+        return None
+    return ProvisionalView(
+        precision=found.measurement.provenance["precision"],
+        fid=found.measurement.fid,
+        memorization_distance=found.measurement.memorization_distance,
+        tau=found.tau,
+        penalised=found.penalised,
+        copy_=found.copy,
+        mifid=found.mifid,
+        measured_at=found.measurement.created_at,
+    )
 
 
 def _measurement(judged: evidence.Judged, *, organizer: bool) -> MeasurementView:

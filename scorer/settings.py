@@ -48,6 +48,10 @@ class Settings(BaseSettings):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     mode: Literal["auto", "compiled", "eager"] = "auto"
     """How networks run (see :mod:`scorer.extractors.options`). What ran is in each measurement's provenance."""
+    batch_size: int | None = Field(default=None, ge=1)
+    """Images at a time; None: 8 on a CPU, and on a GPU the largest that safely fits, found once."""
+    provisional: bool = False
+    """Whether a team sees a provisional public score, computed in bfloat16, while the final one is computed."""
 
     max_upload_bytes: int = 2 * 1024**3
     lease_seconds: int = 30

@@ -3,7 +3,7 @@
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from celery import Celery
 
 from scorer.blobs import Blobs
 from scorer.db.session import Sessions, engine_of, sessions_of
-from scorer.extractors import Extractor, ExtractorOptions, load
+from scorer.extractors import Extractor, ExtractorOptions, Precision, load
 from scorer.settings import Settings
 
 
@@ -30,7 +30,7 @@ class Bench:
     blobs: Blobs
     now: Callable[[], datetime] = utc_now
     name: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
-    _extractors: dict[str, Extractor] = field(default_factory=dict)
+    _extractors: dict[tuple[str, Precision], Extractor] = field(default_factory=dict)
 
     @classmethod
     def open(cls, settings: Settings, broker: Celery) -> "Bench":
@@ -47,12 +47,13 @@ class Bench:
         """A folder whose loss costs only time."""
         return self.settings.scratch
 
-    def extractor(self, identity: str) -> Extractor:
+    def extractor(self, identity: str, precision: Precision = "float32") -> Extractor:
         """The network ``name@version``, loaded once per process; ``Unavailable`` if its weights are missing or
-        wrong."""
-        if identity not in self._extractors:
-            self._extractors[identity] = load(identity, options=options_of(self.settings))
-        return self._extractors[identity]
+        wrong, or the processor does not have the precision."""
+        key = (identity, precision)
+        if key not in self._extractors:
+            self._extractors[key] = load(identity, options=replace(options_of(self.settings), precision=precision))
+        return self._extractors[key]
 
 
 def options_of(settings: Settings) -> ExtractorOptions:
@@ -62,5 +63,6 @@ def options_of(settings: Settings) -> ExtractorOptions:
         weights_sha256=settings.weights_sha256,
         device=settings.device,
         mode=settings.mode,
+        batch_size=settings.batch_size,
         cache_dir=settings.scratch / "compiled",
     )

@@ -15,6 +15,7 @@ from scorer.db.tables import (
     Measurement,
     Membership,
     Preparation,
+    ProvisionalMeasurement,
     Publication,
     ReferenceSet,
     Submission,
@@ -216,6 +217,19 @@ def newest_measurement(session: Session, submission_ref: int, track_id: int) -> 
         select(Measurement)
         .where(Measurement.submission_ref == submission_ref, Measurement.track_id == track_id)
         .order_by(Measurement.id.desc())
+        .limit(1)
+    ).one_or_none()
+
+
+def newest_provisional(session: Session, submission_ref: int, track_id: int) -> ProvisionalMeasurement | None:
+    """The provisional measurement of a submission on a track."""
+    return session.scalars(
+        select(ProvisionalMeasurement)
+        .where(
+            ProvisionalMeasurement.submission_ref == submission_ref,
+            ProvisionalMeasurement.track_id == track_id,
+        )
+        .order_by(ProvisionalMeasurement.job_id.desc())
         .limit(1)
     ).one_or_none()
 

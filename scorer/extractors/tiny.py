@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.catalogue import ExtractorSpec
+from scorer.errors import Unavailable
 from scorer.extractors.batches import Features, Images, Progress, immediate, in_batches
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions
 
@@ -23,6 +24,8 @@ class Tiny:
     """
 
     def __init__(self, spec: ExtractorSpec, options: ExtractorOptions) -> None:
+        if options.precision != "float32":
+            raise Unavailable("no-bfloat16", f"{spec.identity} has one precision only.")
         self.spec = spec
         self._batch_size = options.batch_size or CPU_BATCH
         self.provenance: dict[str, Any] = {

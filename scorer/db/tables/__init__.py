@@ -10,7 +10,15 @@ from scorer.db.tables.competition import (
     Threshold,
     Track,
 )
-from scorer.db.tables.entries import Job, Label, Measurement, Membership, Submission, Team
+from scorer.db.tables.entries import (
+    Job,
+    Label,
+    Measurement,
+    Membership,
+    ProvisionalMeasurement,
+    Submission,
+    Team,
+)
 from scorer.db.tables.people import Account, Token
 
 __all__ = [
@@ -22,6 +30,7 @@ __all__ = [
     "Measurement",
     "Membership",
     "Preparation",
+    "ProvisionalMeasurement",
     "Publication",
     "ReferenceSet",
     "Submission",

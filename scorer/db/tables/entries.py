@@ -149,6 +149,23 @@ class Measurement(Table):
     created_at: Mapped[datetime]
 
 
+class ProvisionalMeasurement(Table):
+    """What a faster, rougher precision made of a submission on the public track, until its measurement is there.
+    Nothing ranks by it."""
+
+    __tablename__ = "provisional_measurements"
+    __table_args__ = ({"info": APPEND_ONLY},)
+
+    job_id: Mapped[int] = mapped_column(ForeignKey(Job.id), primary_key=True)
+    """A job gives one, however often it is tried."""
+    submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref), index=True)
+    track_id: Mapped[int] = mapped_column(ForeignKey(Track.id))
+    fid: Mapped[float]
+    memorization_distance: Mapped[float]
+    provenance: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+
+
 class Label(Table):
     """A decided manual-review label; the newest row of a submission counts."""
 

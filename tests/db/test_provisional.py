@@ -1,0 +1,113 @@
+"""Provisional scores: seen while the final one is computed, never ranked, never private, gone when it is there."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy.orm import Session
+
+from scorer import evidence, leaderboard, submissions, work
+from scorer.archive import Copies
+from scorer.competitions import State
+from scorer.db.tables import ProvisionalMeasurement, Submission
+from scorer.submissions import Measured
+from tests.factories import make_competition, make_submission, make_team, set_tau
+
+LEASE = timedelta(seconds=30)
+
+
+@pytest.fixture
+def state(session: Session, now: datetime) -> State:
+    state = make_competition(session, now)
+    set_tau(session, state, "public", 0.2, now)
+    return state
+
+
+@pytest.fixture
+def submission(session: Session, state: State, now: datetime) -> Submission:
+    """Passed its check and waits to be scored."""
+    made = make_submission(session, state, make_team(session, state, now), now=now, status="received")
+    work.add_job(session, "check", submission=made, now=now)
+    held = work.claim(session, "check", holder="h", worker="w", now=now, lease=LEASE)
+    assert held is not None
+    submissions.pass_check(session, held, Copies(0, 0, 0.0, None, None), pixels_sha256="0", now=now)  # type: ignore[arg-type]
+    session.refresh(made)
+    return made
+
+
+def claim(session: Session, now: datetime, holder: str = "h") -> work.Claim:
+    held = work.claim(session, "score", holder=holder, worker="w", now=now, lease=LEASE)
+    assert held is not None
+    return held
+
+
+def provisionally(session: Session, held: work.Claim, now: datetime, *, fid: float = 30.0, s: float = 0.5) -> None:
+    submissions.record_provisional(
+        session, held, fid=fid, memorization_distance=s, provenance={"precision": "bfloat16"}, now=now
+    )
+    session.flush()
+
+
+@pytest.mark.parametrize(("distance", "penalised", "expected"), [(0.5, False, 30.0), (0.1, True, 300.0)])
+def test_it_is_judged_like_any_score(
+    distance: float, penalised: bool, expected: float, session: Session, submission: Submission, now: datetime
+) -> None:
+    provisionally(session, claim(session, now), now, s=distance)
+    session.refresh(submission)
+    found = evidence.provisional_of(session, submission)
+    assert found is not None
+    assert (found.tau, found.penalised, found.copy) == (0.2, penalised, False)
+    assert found.mifid == pytest.approx(expected)
+
+
+def test_a_copy_has_no_provisional_score_either(session: Session, submission: Submission, now: datetime) -> None:
+    submission.copied_share = 0.9
+    provisionally(session, claim(session, now), now)
+    session.refresh(submission)
+    found = evidence.provisional_of(session, submission)
+    assert found is not None
+    assert found.copy
+    assert found.mifid is None
+
+
+def test_the_final_one_replaces_it_and_the_board_never_saw_it(
+    session: Session, state: State, submission: Submission, now: datetime
+) -> None:
+    held = claim(session, now)
+    provisionally(session, held, now)
+    session.refresh(submission)
+    assert evidence.provisional_of(session, submission) is not None
+    assert not leaderboard.standings(session, state, "public", None).places
+    assert not evidence.measurements_of(session, submission, submission.account, ranked=True)
+    assert submissions.record(session, held, Measured("1", 31.0, 0.5, 0.01, [], {}, "key", {}), now=now)
+    session.flush()
+    session.refresh(submission)
+    assert evidence.provisional_of(session, submission) is None
+    assert [place.score for place in leaderboard.standings(session, state, "public", None).places] == [31.0]
+
+
+def test_a_second_attempt_changes_nothing(session: Session, submission: Submission, now: datetime) -> None:
+    provisionally(session, claim(session, now), now, fid=30.0)
+    later = now + 2 * LEASE
+    work.sweep(session, now=later, max_attempts=3, announced={})
+    session.flush()
+    provisionally(session, claim(session, later + LEASE, "second"), later, fid=99.0)
+    session.refresh(submission)
+    found = evidence.provisional_of(session, submission)
+    assert found is not None
+    assert found.measurement.fid == 30.0
+
+
+def test_a_worker_that_lost_its_job_and_the_private_track_leave_none(
+    session: Session, submission: Submission, now: datetime
+) -> None:
+    lost = claim(session, now)
+    work.sweep(session, now=now + 2 * LEASE, max_attempts=3, announced={})
+    session.flush()
+    provisionally(session, lost, now)
+    held = claim(session, now + 3 * LEASE, "second")
+    assert submissions.record(session, held, Measured("1", 31.0, 0.5, 0.01, [], {}, "key", {}), now=now)
+    session.flush()
+    private = claim(session, now + 3 * LEASE, "third")
+    assert not private.public
+    provisionally(session, private, now)
+    assert session.query(ProvisionalMeasurement).count() == 0
