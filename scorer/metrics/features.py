@@ -33,6 +33,13 @@ def require_matrix(features: Features, whose: str, *, least: int = 1) -> None:
         )
 
 
+def require_finite(features: Features, whose: str) -> None:
+    """Refuse features with rows that hold nan or infinity (:class:`Invalid`, ``degenerate-features``)."""
+    finite = np.isfinite(features).all(axis=1)
+    if not finite.all():
+        raise degenerate(np.flatnonzero(~finite), whose, "not finite")
+
+
 def require_same_dimension(generated: int, reference: int) -> None:
     """Refuse two feature spaces of different dimension (:class:`Invalid`, ``dimension-mismatch``)."""
     if generated != reference:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from scorer.errors import Invalid
-from scorer.metrics.features import Features, Vector, degenerate, require_matrix, require_same_dimension
+from scorer.metrics.features import Features, Vector, require_finite, require_matrix, require_same_dimension
 
 # A pivot of the Cholesky factor that is smaller than this share of the largest variance means that the
 # covariance alone has lost digits that the data still have. Above it the eigenvalue form was within
@@ -60,9 +60,7 @@ def statistics_of(features: Features) -> Statistics:
     Raises :class:`Invalid` (``bad-features``, ``too-few-images``, ``degenerate-features``).
     """
     require_matrix(features, "given", least=2)
-    finite = np.isfinite(features).all(axis=1)
-    if not finite.all():
-        raise degenerate(np.flatnonzero(~finite), "given", "not finite")
+    require_finite(features, "given")
     count, dimension = features.shape
     mean = features.mean(axis=0, dtype=np.float64)
     centred = features - mean
@@ -82,7 +80,7 @@ def with_factor(statistics: Statistics) -> Statistics:
 
     For statistics that come without their features; what :func:`statistics_of` returns has one already.
     """
-    return statistics if statistics.factor is not None else replace(statistics, factor=_factor_of(statistics))
+    return statistics if statistics.factor is not None else replace(statistics, factor=factor_of(statistics))
 
 
 def frechet_distance(a: Statistics, b: Statistics) -> float:
@@ -90,7 +88,7 @@ def frechet_distance(a: Statistics, b: Statistics) -> float:
 
     ``a`` is the generated set and ``b`` the reference; the value is the same either way round. The
     error is at most 1e-9 of tr S_g + tr S_r. Raises :class:`Invalid` (``dimension-mismatch``,
-    ``bad-statistics`` for numbers that are not finite).
+    ``bad-statistics`` for numbers that are not finite or a covariance with a negative eigenvalue).
     """
     require_same_dimension(len(a.mean), len(b.mean))
     for statistics in (a, b):
@@ -103,7 +101,7 @@ def frechet_distance(a: Statistics, b: Statistics) -> float:
 
 def _trace_of_root(a: Statistics, b: Statistics) -> float:
     """tr (S_b S_a)^(1/2), by the form that is safe for these two."""
-    left, right = _factor_of(a), _factor_of(b)
+    left, right = factor_of(a), factor_of(b)
     if _is_regular(left, a.covariance) and _is_regular(right, b.covariance):
         values = np.linalg.eigvalsh(right.T @ a.covariance @ right)
         return float(np.sqrt(np.maximum(values, 0.0)).sum())
@@ -111,8 +109,11 @@ def _trace_of_root(a: Statistics, b: Statistics) -> float:
     return float(np.linalg.svd(product, compute_uv=False).sum()) if product.size else 0.0
 
 
-def _factor_of(statistics: Statistics) -> Vector:
-    """The factor kept with the statistics, else Cholesky, else V sqrt(w) without what is zero to rounding."""
+def factor_of(statistics: Statistics) -> Vector:
+    """The factor kept with the statistics, else Cholesky, else V sqrt(w) without what is zero to rounding.
+
+    Raises :class:`Invalid` (``bad-statistics``) where the covariance has a negative eigenvalue.
+    """
     if statistics.factor is not None:
         return statistics.factor
     noise = len(statistics.mean) * np.finfo(np.float64).eps
@@ -120,6 +121,8 @@ def _factor_of(statistics: Statistics) -> Vector:
     if triangle is not None:
         return triangle
     values, vectors = np.linalg.eigh(statistics.covariance)
+    if values[0] < -_SMALLEST_PIVOT * values[-1]:  # more than rounding: no set of features has this one
+        raise Invalid("bad-statistics", f"The covariance has the negative eigenvalue {values[0]:.3g}.")
     kept = values > noise * values[-1]
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 

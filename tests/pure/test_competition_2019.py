@@ -79,6 +79,16 @@ def test_who_was_penalised(table: Table) -> None:
     assert int(is_penalised(table.distance["private"], 0.25)[~standing].sum()) == 446
 
 
+@pytest.mark.parametrize(("track", "below", "above"), [("public", 0.09571, 0.10024), ("private", 0.18244, 0.25022)])
+def test_the_released_scores_bracket_the_threshold(table: Table, track: str, below: float, above: float) -> None:
+    """Told from score and FID alone; whoever was disqualified has no score to tell by."""
+    standing = table.score[track] != DISQUALIFIED
+    penalised = standing & (table.score[track] > 1.5 * table.fid[track])
+    assert table.distance[track][penalised].max() == pytest.approx(below, abs=5e-6)
+    assert table.distance[track][standing & ~penalised].min() == pytest.approx(above, abs=5e-6)
+    np.testing.assert_array_equal(is_penalised(table.distance[track], TAU[track])[standing], penalised[standing])
+
+
 @pytest.mark.parametrize(
     ("track", "tau", "interval", "counts"),
     [
@@ -191,6 +201,20 @@ def test_rank_differences(table: Table) -> None:
 
     assert mean_difference(np.ones(len(table.labels), bool)) == pytest.approx(122.16927, abs=5e-6)
     assert mean_difference(table.legitimate) == pytest.approx(94.66398, abs=5e-6)
+
+
+@pytest.mark.parametrize("track", ["public", "private"])
+def test_the_board_is_the_released_one(table: Table, track: str) -> None:
+    """From FID and distance to ranks, against the ranks of the scores as they were released."""
+    standing = np.flatnonzero(table.score[track] != DISQUALIFIED)
+    scores = mifid(table.fid[track], table.distance[track], TAU[track])[standing]
+    start = datetime(2019, 6, 28, tzinfo=UTC)
+    entries = [
+        Entry(place, place, float(score), start + timedelta(seconds=place)) for place, score in enumerate(scores)
+    ]
+    ranks = {line.entry.ref: line.rank for line in standings(entries, precision=9).placings}
+    released = rankdata(np.round(table.score[track][standing], 9), method="ordinal")
+    assert [ranks[place] for place in range(len(standing))] == released.tolist()
 
 
 @pytest.mark.parametrize("which", ["legitimate", "everyone"])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from scorer.errors import Invalid
 from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of, with_factor
-from tests.pure.oracles import frechet_by_eigenvalues, frechet_from_rows
+from tests.pure.oracles import frechet_by_eigenvalues, frechet_from_rows, golden
 
 Matrix = NDArray[np.float64]
 
@@ -91,11 +91,7 @@ def test_one_dimension() -> None:
 
 
 def test_the_golden_value() -> None:
-    random = np.random.default_rng(0)
-    training = abs(random.standard_normal((300, 32)))
-    random.standard_normal((250, 32))
-    generated = abs(random.standard_normal((200, 32))) * 1.05
-    assert fid(generated, training) == pytest.approx(1.016547922333256, rel=1e-12)
+    assert fid(golden().generated, golden().training) == pytest.approx(1.016547922333256, rel=1e-12)
 
 
 # Statistics
@@ -328,6 +324,18 @@ def test_statistics_that_contradict_themselves_are_refused() -> None:
     with pytest.raises(Invalid) as refused:
         frechet_distance(Statistics(np.zeros(3), bad, 5), Statistics(np.zeros(3), np.eye(3), 5))
     assert refused.value.slug == "bad-statistics"
+
+
+@pytest.mark.parametrize(
+    "negative", [[[-1.0, 1.0], [1.0, 1.0]], [[-1.0, 0.0], [0.0, -2.0]], [[1.0, 0.0], [0.0, -1e-6]]]
+)
+def test_a_covariance_with_a_negative_eigenvalue_is_refused(negative: list[list[float]]) -> None:
+    """Not a number somehow: a square root of the rest would look like an answer."""
+    impossible, possible = Statistics(np.zeros(2), np.array(negative), 9), Statistics(np.zeros(2), np.eye(2), 9)
+    for a, b in ((impossible, possible), (possible, impossible)):
+        with pytest.raises(Invalid, match="negative eigenvalue") as refused:
+            frechet_distance(a, b)
+        assert refused.value.slug == "bad-statistics"
 
 
 def test_memory_stays_within_a_few_covariances_and_one_wide_copy() -> None:

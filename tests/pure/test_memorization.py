@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scorer.errors import Invalid
 from scorer.metrics.cosine import TILE_COLUMNS, TILE_ROWS, error_bound
 from scorer.metrics.memorization import Nearest, Pair, closest, memorization_distance, nearest, normalise
-from tests.pure.oracles import nearest_by_definition
+from tests.pure.oracles import golden, nearest_by_definition
 
 Matrix = NDArray[np.float64]
 
@@ -44,10 +44,7 @@ def assert_as_defined(generated: NDArray[Any], reference: NDArray[Any], *, signe
 
 
 def test_the_golden_value_and_its_direction() -> None:
-    random = np.random.default_rng(0)
-    training = abs(random.standard_normal((300, 32)))
-    random.standard_normal((250, 32))
-    generated = abs(random.standard_normal((200, 32))) * 1.05
+    training, generated = golden().training, golden().generated
     assert memorization_distance(generated, training) == pytest.approx(0.1676459858457109, rel=1e-13)
     assert memorization_distance(training, generated) == pytest.approx(0.17331461124324724, rel=1e-13)
 

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Column, Float, MetaData, Table, case, create_engine, insert, literal_column, select
 
+from scorer.metrics.frechet import frechet_distance, statistics_of
+from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.mifid import COPY_DISTANCE, is_copy, is_penalised, mifid, penalty
-from tests.pure.oracles import mifid_by_hand
+from tests.pure.oracles import golden, mifid_by_hand
 
 distances = st.floats(COPY_DISTANCE, 2.0)
 fids = st.floats(0.0, 1e6)
@@ -21,6 +23,13 @@ def test_it_is_the_papers_formula(fid: float, distance: float, tau: float, epsil
     found = mifid(fid, distance, tau, epsilon)
     assert type(found) is float
     assert found == pytest.approx(mifid_by_hand(fid, distance, tau, epsilon), rel=1e-15, abs=0)
+
+
+def test_the_golden_value_from_features_to_score() -> None:
+    generated, training = golden().generated, golden().training
+    fid = frechet_distance(statistics_of(generated), statistics_of(training))
+    found = mifid(fid, memorization_distance(generated, training), tau=1.0, epsilon=1e-14)
+    assert found == pytest.approx(6.063657994583631, rel=1e-12)
 
 
 def test_the_threshold_itself_is_free() -> None:
@@ -34,6 +43,16 @@ def test_the_threshold_itself_is_free() -> None:
 def test_a_higher_threshold_never_helps(fid: float, distance: float, low: float, high: float) -> None:
     low, high = sorted((low, high))
     assert mifid(fid, distance, low) <= mifid(fid, distance, high)
+
+
+@given(fid=fids, distance=st.floats(COPY_DISTANCE, 0.99), taus=st.lists(st.floats(0, 2), min_size=2))
+def test_a_rising_threshold_changes_a_score_once_and_at_the_distance(
+    fid: float, distance: float, taus: list[float]
+) -> None:
+    taus = sorted([*taus, distance, math.nextafter(distance, 3.0)])
+    scores = mifid(fid, distance, np.array(taus))
+    assert (np.diff(scores) >= 0.0).all()
+    np.testing.assert_array_equal(scores, np.where(np.array(taus) <= distance, fid, fid * (1.0 / (distance + 1e-15))))
 
 
 @given(fid=fids, near=distances, far=distances)

@@ -1,0 +1,65 @@
+"""How far chance alone moves a Fréchet distance: its standard error over the choice of generated images.
+
+The distance is a smooth function of the mean and the covariance of the generated features, so to first
+order every image moves it by its influence (Hampel 1974). With c = g - mu_g, by differentiating the trace
+of the root (S_r = L L^T as in :mod:`scorer.metrics.frechet`):
+
+    IF(g) = 2 (mu_g - mu_r) . c + c^T (I - A) c,    A = L (L^T S_g L)^(-1/2) L^T
+    SE = sd(IF) / sqrt(n)
+
+It covers the sampling of the generated images and not that of the reference, which all entries share. It
+does not cover the bias of FID either, which a bootstrap would double and count as spread. Being of first
+order it errs on the safe side: against the spread over fresh samples it was 5 to 20 % too high, for n
+between 20 d and 1.25 d.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from scorer.metrics.features import Features, Vector, require_same_dimension
+from scorer.metrics.frechet import Statistics, factor_of, statistics_of
+
+_CHUNK = 1024  # rows widened to float64 at a time
+
+
+def frechet_standard_error(
+    features: Features, reference: Statistics, *, progress: Callable[[float], None] | None = None
+) -> float | None:
+    """Standard error of the Fréchet distance of generated features (n, d), float32 or float64, n >= 2.
+
+    In the units of the distance. None where n <= d: there the covariance follows every single image, and
+    influences taken at it mean nothing. ``progress`` hears the finished share, rising to 1.0. Raises
+    :class:`Invalid` as :func:`statistics_of` does, and ``dimension-mismatch``.
+    """
+    own = statistics_of(features)
+    require_same_dimension(len(own.mean), len(reference.mean))
+    report = progress or (lambda _share: None)
+    count, dimension = features.shape
+    if count <= dimension:
+        report(1.0)
+        return None
+    report(0.1)
+    factor = factor_of(reference)
+    axes = factor @ np.linalg.eigh(factor.T @ own.covariance @ factor)[1]
+    weights = _inverse_roots(np.square(factor_of(own).T @ axes).sum(axis=0))
+    report(0.7)
+
+    shift = 2.0 * (own.mean - reference.mean)
+    influence = np.empty(count)
+    for start in range(0, count, _CHUNK):
+        centred = features[start : start + _CHUNK] - own.mean
+        quadratic = np.square(centred).sum(axis=1) - np.square(centred @ axes) @ weights
+        influence[start : start + _CHUNK] = centred @ shift + quadratic
+        report(0.7 + 0.3 * min(1.0, (start + _CHUNK) / count))
+    return float(influence.std(ddof=1) / np.sqrt(count))
+
+
+def _inverse_roots(variances: Vector) -> Vector:
+    """1 / sqrt of each, and 0 where a variance is 0: along such an axis no image lies.
+
+    The variances are taken from the data's own factor and not from the eigenvalues, whose small ones are
+    rounding noise: divided by the root of noise, even a tiny square would count.
+    """
+    positive = variances > 0.0
+    return np.where(positive, 1.0 / np.sqrt(np.where(positive, variances, 1.0)), 0.0)

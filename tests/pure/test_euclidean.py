@@ -1,0 +1,217 @@
+"""Euclidean neighbours and limits: exact to the last bit of float64, however rough the products were."""
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from scorer.errors import Invalid
+from scorer.metrics import euclidean
+from scorer.metrics.euclidean import Neighbours, Pairing, neighbours
+from tests.pure.oracles import squared_distances
+
+Rows = NDArray[np.floating[Any]]
+
+
+def spread_out(seed: int, count: int, dimension: int) -> Rows:
+    return np.random.default_rng(seed).standard_normal((count, dimension))
+
+
+def on_a_grid(seed: int, count: int, dimension: int) -> Rows:
+    """Small whole numbers: distances are exact, and most of them tie."""
+    return np.random.default_rng(seed).integers(0, 3, (count, dimension)).astype(np.float64)
+
+
+def far_away(seed: int, count: int, dimension: int) -> Rows:
+    return spread_out(seed, count, dimension) + 1e4
+
+
+def collapsed(seed: int, count: int, dimension: int) -> Rows:
+    """Five points over and over, apart by less than float32 products can tell."""
+    return spread_out(99, 5, dimension)[np.arange(count) % 5] + 1e-5 * spread_out(seed, count, dimension)
+
+
+def copied(seed: int, count: int, dimension: int) -> Rows:
+    return spread_out(99, 5, dimension)[np.random.default_rng(seed).integers(0, 5, count)]
+
+
+def minute(seed: int, count: int, dimension: int) -> Rows:
+    return 1e-25 * spread_out(seed, count, dimension)
+
+
+def uneven(seed: int, count: int, dimension: int) -> Rows:
+    """Some rows a billion times longer than the others."""
+    rows = spread_out(seed, count, dimension)
+    rows[::7] *= 1e9
+    return rows
+
+
+KINDS = [spread_out, on_a_grid, far_away, collapsed, copied, minute, uneven]
+
+
+def by_definition(own: Rows, other: Rows | None, k: int) -> tuple[NDArray[np.longdouble], NDArray[np.intp]]:
+    squares = squared_distances(own, own if other is None else other)
+    if other is None:
+        np.fill_diagonal(squares, np.inf)
+    index = np.argsort(squares, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(squares, index, axis=1), index
+
+
+def assert_as_defined(found: Neighbours, own: Rows, other: Rows | None, k: int) -> None:
+    squares, index = by_definition(own, other, k)
+    np.testing.assert_allclose(found.squares, squares.astype(np.float64), rtol=1e-14, atol=0)
+    np.testing.assert_array_equal(found.index, index)
+
+
+# Neighbours
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("alone", [True, False])
+def test_neighbours_are_those_of_the_definition(kind: Any, precision: type[np.floating[Any]], alone: bool) -> None:
+    own = kind(0, 60, 24).astype(precision)
+    other = None if alone else kind(1, 90, 24).astype(precision)
+    assert_as_defined(neighbours(own, other, k=4), own, other, 4)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    sizes=st.tuples(st.integers(5, 30), st.integers(4, 40), st.integers(1, 20)),
+    k=st.integers(1, 4),
+    kind=st.sampled_from([spread_out, on_a_grid]),
+)
+@settings(max_examples=50, deadline=None)
+def test_neighbours_of_any_size(seed: int, sizes: tuple[int, int, int], k: int, kind: Any) -> None:
+    own, other = kind(seed, sizes[0], sizes[2]), kind(seed + 1, sizes[1], sizes[2])
+    assert_as_defined(neighbours(own, other, k=k), own, other, k)
+    assert_as_defined(neighbours(own, k=k), own, None, k)
+
+
+def test_a_copy_is_at_zero_and_a_row_is_not_its_own_neighbour() -> None:
+    rows = spread_out(2, 50, 8)
+    assert neighbours(rows, rows.copy()).squares.max() == 0.0
+    np.testing.assert_array_equal(neighbours(rows, rows).index[:, 0], np.arange(50))
+    assert (neighbours(rows).index[:, 0] != np.arange(50)).all()
+    assert neighbours(rows).squares.min() > 0.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_bits_depend_neither_on_strips_nor_on_who_decides(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
+    """Seven rows at a time; decided pair by pair whatever the crowd; looked at in float64 at once."""
+    own, other = kind(3, 40, 16).astype(np.float32), kind(4, 50, 16).astype(np.float32)
+    whole = neighbours(own, other, k=3)
+    for name, value in (("_STRIP_ROWS", 7), ("_CROWD", 1 << 40), ("_CROWD", -100)):
+        with monkeypatch.context() as patch:
+            patch.setattr(euclidean, name, value)
+            found = neighbours(own, other, k=3)
+        np.testing.assert_array_equal(found.squares, whole.squares)
+        np.testing.assert_array_equal(found.index, whole.index)
+
+
+def test_equal_rows_are_told_by_their_bytes() -> None:
+    own, other = copied(5, 300, 8), copied(6, 200, 8)
+    left, right = Pairing(own, other)._identities
+    assert len(np.unique(np.concatenate([left, right]))) == 5
+    np.testing.assert_array_equal(left[:, None] == right[None, :], (own[:, None] == other[None, :]).all(axis=2))
+
+
+# Bounds and limits
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("dimension", [1, 3, 300])
+def test_the_bounds_hold(kind: Any, precision: type[np.floating[Any]], dimension: int) -> None:
+    own, other = kind(7, 40, dimension).astype(np.float32), kind(8, 70, dimension).astype(np.float32)
+    pairing = Pairing(own, other)
+    lower, upper = pairing.bounds(slice(0, 40), precision)
+    exact = squared_distances(own, other) * np.longdouble(pairing.scale) ** 2
+    assert (lower <= exact).all()
+    assert (upper >= exact).all()
+    slack = float((upper - lower).max())
+    assert slack <= 80 * (dimension + 10) * np.finfo(precision).eps * float(np.square(2.0) * dimension)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("alone", [True, False])
+def test_within_is_the_definition_on_ties_too(kind: Any, strict: bool, alone: bool) -> None:
+    """Limits that are themselves squared distances of some pairs, a row's own or a column's."""
+    own, other = kind(9, 50, 12), kind(10, 65, 12)
+    other = own if alone else other
+    squares = squared_distances(own, other).astype(np.float64)
+    pairing = Pairing(own, None if alone else other)
+    rows, columns = (part.ravel() for part in np.indices(squares.shape))
+    exact = pairing.squares(rows, columns).reshape(squares.shape)
+    np.testing.assert_allclose(exact, squares, rtol=1e-14, atol=0)
+    if alone:
+        np.fill_diagonal(exact, np.inf)
+    for limits in (np.sort(exact, axis=1)[:, 4][:, None], np.sort(exact, axis=0)[4][None, :]):
+        expected = exact < limits if strict else exact <= limits
+        strips = list(pairing.strips())
+        assert [strip.rows for strip in strips] == [slice(0, 50)]
+        np.testing.assert_array_equal(strips[0].within(limits, strict=strict), expected)
+
+
+def test_nothing_is_within_a_ball_of_no_size_but_a_copy() -> None:
+    own = copied(11, 30, 6)
+    (strip,) = Pairing(own, own.copy()).strips()
+    same = (own[:, None] == own[None, :]).all(axis=2)
+    np.testing.assert_array_equal(strip.within(np.zeros((1, 30)), strict=False), same)
+    assert not strip.within(np.zeros((1, 30)), strict=True).any()
+
+
+# What is kept, told and refused
+
+
+def test_a_mapped_reference_gives_the_same_bits_and_stays_as_it_was(tmp_path: Any) -> None:
+    own, other = spread_out(12, 30, 6).astype(np.float32), spread_out(13, 40, 6).astype(np.float32)
+    np.save(tmp_path / "features.npy", other)
+    found = neighbours(own, np.load(tmp_path / "features.npy", mmap_mode="r"))
+    expected = neighbours(own, other)
+    np.testing.assert_array_equal(found.squares, expected.squares)
+    np.testing.assert_array_equal(found.index, expected.index)
+    np.testing.assert_array_equal(np.load(tmp_path / "features.npy"), other)
+    assert (found.squares.dtype, found.index.dtype) == (np.dtype(np.float64), np.dtype(np.int64))
+
+
+def test_progress_rises_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(euclidean, "_STRIP_ROWS", 10)
+    told: list[float] = []
+    neighbours(spread_out(14, 45, 3), progress=told.append)
+    assert told == pytest.approx([10 / 45, 20 / 45, 30 / 45, 40 / 45, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "k", "slug"),
+    [
+        (np.ones((3, 4)), np.ones((3, 5)), 1, "dimension-mismatch"),
+        (np.ones(4), np.ones((3, 4)), 1, "bad-features"),
+        (np.ones((3, 4)), np.ones((3, 4), int), 1, "bad-features"),
+        (np.ones((0, 4)), np.ones((3, 4)), 1, "too-few-images"),
+        (np.full((3, 4), np.nan), np.ones((3, 4)), 1, "degenerate-features"),
+        (np.ones((3, 4)), np.full((3, 4), np.inf), 1, "degenerate-features"),
+        (np.ones((3, 4)), np.ones((3, 4)), 0, "bad-count"),
+        (np.ones((3, 4)), np.ones((3, 4)), 4, "too-few-images"),
+        (np.ones((3, 4)), None, 3, "too-few-images"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(own: NDArray[Any], other: NDArray[Any] | None, k: int, slug: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        neighbours(own, other, k=k)
+    assert refused.value.slug == slug
+
+
+@pytest.mark.parametrize("kind", [spread_out, collapsed])
+def test_the_whole_matrix_is_never_held(kind: Any) -> None:
+    own, other = kind(15, 10_000, 4).astype(np.float32), kind(16, 20_000, 4).astype(np.float32)
+    tracemalloc.start()
+    neighbours(own[:3000] if kind is collapsed else own, other)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * 10_000 * 20_000 / 2

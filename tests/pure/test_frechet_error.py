@@ -1,0 +1,136 @@
+"""The standard error of the Fréchet distance against a closed form, finite differences and fresh samples."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from scorer.errors import Invalid
+from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of
+from scorer.metrics.frechet_error import frechet_standard_error
+
+Matrix = NDArray[np.float64]
+
+
+def rows(seed: int, count: int, dimension: int, scale: float = 1.0, shift: float = 0.0) -> Matrix:
+    """Correlated and skewed: the error must not lean on normality."""
+    mixing = np.eye(dimension) + 0.5 * np.tri(dimension, k=-1) / np.sqrt(dimension)
+    random = np.random.default_rng(seed)
+    return np.asarray(scale * (random.exponential(1.0, (count, dimension)) - 1.0) @ mixing + shift)
+
+
+def error_of(features: NDArray[Any], reference: NDArray[Any]) -> float:
+    found = frechet_standard_error(features, statistics_of(reference))
+    assert found is not None
+    return found
+
+
+def by_differences(features: Matrix, reference: Statistics) -> float:
+    """The same from the distance itself: every image given a little more weight and a little less.
+
+    What the unbiased covariance is larger than the plain mean of squares stays as it is meanwhile.
+    """
+    count, step = len(features), 1e-6
+    rest = np.asarray(statistics_of(features).factor) / np.sqrt(count)
+
+    def with_more_of(row: int, more: float) -> float:
+        weights = np.full(count, (1.0 - more) / count)
+        weights[row] += more
+        mean = weights @ features
+        centred = (features - mean) * np.sqrt(weights)[:, None]
+        factor = np.hstack([centred.T, rest])
+        return frechet_distance(Statistics(mean, factor @ factor.T, count, factor), reference)
+
+    influence = [(with_more_of(row, step) - with_more_of(row, -step)) / (2.0 * step) for row in range(count)]
+    return float(np.std(influence, ddof=1) / np.sqrt(count))
+
+
+def test_one_dimension_has_a_closed_form() -> None:
+    """FID = (mu - mu_r)^2 + (sd - sd_r)^2, so an image c from the mean counts 2 (mu - mu_r) c + (1 - sd_r / sd) c^2."""
+    features, reference = rows(0, 50, 1, 2.0), rows(1, 80, 1, 1.0, 0.5)
+    centred = (features - features.mean())[:, 0]
+    ratio = reference.std(ddof=1) / features.std(ddof=1)
+    influence = 2.0 * (features.mean() - reference.mean()) * centred + (1.0 - ratio) * centred**2
+    assert error_of(features, reference) == pytest.approx(influence.std(ddof=1) / np.sqrt(50), rel=1e-12)
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1.3, 0.0), (1.0, 0.5), (0.8, 0.2)])
+@pytest.mark.parametrize("dimension", [2, 8])
+def test_it_is_what_the_distance_does_when_weights_move(dimension: int, scale: float, shift: float) -> None:
+    features, reference = rows(2, 300, dimension, scale, shift), statistics_of(rows(3, 500, dimension))
+    found = frechet_standard_error(features, reference)
+    assert found == pytest.approx(by_differences(features, reference), rel=1e-6)
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1.3, 0.0), (1.1, 0.5), (0.7, 0.2)])
+def test_it_is_the_spread_over_fresh_samples(scale: float, shift: float) -> None:
+    reference = statistics_of(rows(4, 5000, 4))
+    samples = [rows(seed, 1000, 4, scale, shift) for seed in range(100, 500)]
+    spread = np.std([frechet_distance(statistics_of(sample), reference) for sample in samples], ddof=1)
+    errors = [frechet_standard_error(sample, reference) or 0.0 for sample in samples[:40]]
+    assert np.mean(errors) == pytest.approx(spread, rel=0.12)  # the spread of 400 is itself known to about 4 %
+
+
+def test_every_image_four_times_halves_it() -> None:
+    features, reference = rows(5, 200, 5, 1.2), rows(6, 300, 5)
+    single = error_of(features, reference)
+    assert error_of(np.tile(features, (4, 1)), reference) == pytest.approx(single / 2.0, rel=0.01)
+
+
+def test_order_rotation_shift_and_scale() -> None:
+    random = np.random.default_rng(7)
+    features, reference = rows(8, 150, 6, 1.2, 0.1), rows(9, 200, 6)
+    found = error_of(features, reference)
+    rotation = np.linalg.qr(random.standard_normal((6, 6)))[0]
+    assert error_of(random.permutation(features), reference) == pytest.approx(found, rel=1e-10)
+    assert error_of(features @ rotation, reference @ rotation) == pytest.approx(found, rel=1e-10)
+    assert error_of(features + 7.0, reference + 7.0) == pytest.approx(found, rel=1e-10)
+    assert error_of(3.0 * features, 3.0 * reference) == pytest.approx(9.0 * found, rel=1e-10)
+
+
+@pytest.mark.parametrize("whose", ["generated", "reference", "both"])
+def test_features_that_never_fire_change_nothing(whose: str) -> None:
+    """Nothing at all where both are silent; what the distance itself does where one is."""
+    features, reference = rows(10, 300, 5, 1.2, 0.3), rows(11, 300, 5)
+    silent = np.zeros((300, 2))
+    noisy = 0.3 * rows(12, 300, 2)
+    wide = np.hstack([features, noisy if whose == "reference" else silent])
+    other = np.hstack([reference, noisy if whose == "generated" else silent])
+    found = error_of(wide, other)
+    if whose == "both":
+        assert found == pytest.approx(error_of(features, reference), rel=1e-10)
+    assert found == pytest.approx(by_differences(wide, statistics_of(other)), rel=1e-6)
+
+
+def test_a_reference_with_fewer_images_than_features() -> None:
+    features, reference = rows(13, 300, 8, 1.3), rows(14, 6, 8)
+    expected = by_differences(features, statistics_of(reference))
+    assert error_of(features, reference) == pytest.approx(expected, rel=1e-6)
+
+
+def test_float32_features_are_computed_in_float64() -> None:
+    features, reference = rows(15, 100, 6).astype(np.float32), rows(16, 100, 6)
+    assert error_of(features, reference) == error_of(features.astype(np.float64), reference)
+
+
+@pytest.mark.parametrize(("count", "known"), [(2, False), (8, False), (9, True)])
+def test_too_few_images_have_none(count: int, known: bool) -> None:
+    told: list[float] = []
+    found = frechet_standard_error(rows(17, count, 8), statistics_of(rows(18, 100, 8)), progress=told.append)
+    assert (found is not None) is known
+    assert told[-1] == 1.0
+
+
+def test_progress_rises_to_one() -> None:
+    told: list[float] = []
+    frechet_standard_error(rows(19, 3000, 4), statistics_of(rows(20, 100, 4)), progress=told.append)
+    assert told == sorted(told)
+    assert 0.0 < told[0] < told[-1] == 1.0
+    assert len(told) == 5
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    with pytest.raises(Invalid) as refused:
+        frechet_standard_error(rows(21, 20, 3), statistics_of(rows(22, 20, 4)))
+    assert refused.value.slug == "dimension-mismatch"

@@ -1,0 +1,191 @@
+"""Precision and recall, density and coverage against their definitions, code of others and known shapes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from scorer.errors import Invalid
+from scorer.metrics import euclidean
+from scorer.metrics.manifold import Manifold, Overlap, manifold_of, overlap
+from tests.pure.oracles import golden, overlap_by_definition
+
+Rows = NDArray[np.floating[Any]]
+
+
+def spread_out(seed: int, count: int, dimension: int) -> Rows:
+    return np.random.default_rng(seed).standard_normal((count, dimension))
+
+
+def on_a_grid(seed: int, count: int, dimension: int) -> Rows:
+    return np.random.default_rng(seed).integers(0, 3, (count, dimension)).astype(np.float64)
+
+
+def expected(generated: Rows, reference: Rows, k: int, density_k: int) -> Overlap:
+    own = overlap_by_definition(generated, reference, k, strict=False)
+    dense = overlap_by_definition(generated, reference, density_k, strict=False)
+    return Overlap(own["precision"], own["recall"], dense["density"], dense["coverage"])
+
+
+def approximately(found: Overlap, other: Overlap) -> bool:
+    """Counts are whole: what differs at all, differs by more than the rounding of a quotient."""
+    return np.allclose(tuple(vars(found).values()), tuple(vars(other).values()), rtol=1e-14, atol=0)
+
+
+# The values
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("k", "values"),
+    [(5, (0.77, 0.9066667, 0.798, 0.8866667)), (3, (0.665, 0.8133333, 0.7866667, 0.73))],
+)
+def test_the_golden_values(k: int, values: tuple[float, ...], precision: type[np.floating[Any]]) -> None:
+    generated, training = golden().generated.astype(precision), golden().training.astype(precision)
+    found = overlap(generated, training, k=k, density_k=k)
+    assert tuple(vars(found).values()) == pytest.approx(values, abs=5e-8)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    sizes=st.tuples(st.integers(6, 40), st.integers(6, 40), st.integers(1, 10)),
+    ks=st.tuples(st.integers(1, 5), st.integers(1, 5)),
+    kind=st.sampled_from([spread_out, on_a_grid]),
+)
+@settings(max_examples=60, deadline=None)
+def test_it_is_the_definition_on_ties_too(
+    seed: int, sizes: tuple[int, int, int], ks: tuple[int, int], kind: Any
+) -> None:
+    generated, reference = kind(seed, sizes[0], sizes[2]), kind(seed + 1, sizes[1], sizes[2])
+    found = overlap(generated, reference, k=ks[0], density_k=ks[1])
+    assert approximately(found, expected(generated, reference, *ks))
+
+
+def test_by_hand() -> None:
+    """Real 0, 1, 3 with radii 1, 1, 2; generated 4 and 2 with radii 2: 2 sits on the border of the ball of 1."""
+    real, generated = np.array([[0.0], [1.0], [3.0]]), np.array([[2.0], [4.0]])
+    assert overlap(generated, real, k=1, density_k=1) == Overlap(1.0, 1.0, 1.0, 1 / 3)
+    border = np.array([[2.0], [-1.0]])  # on the borders of the balls of 1 and 0, and inside that of 3
+    found = overlap(border, real, k=1, density_k=1)
+    assert (found.precision, found.density, found.coverage) == (1.0, 0.5, 1 / 3)
+
+
+def test_the_defaults_are_the_papers() -> None:
+    generated, reference = spread_out(0, 60, 6), spread_out(1, 70, 6)
+    assert overlap(generated, reference) == overlap(generated, reference, k=3, density_k=5)
+    assert overlap(generated, reference) != overlap(generated, reference, k=5, density_k=5)
+
+
+# Copies: ties that must be ties
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("same", [True, False])
+def test_a_perfect_copy(precision: type[np.floating[Any]], same: bool) -> None:
+    """Each ball holds its own centre and k - 1 others inside, and the k-th on its border: density exactly 1."""
+    reference = (spread_out(2, 200, 40) + 5.0).astype(precision)
+    generated = reference if same else reference[::-1].copy()
+    assert overlap(generated, reference) == Overlap(1.0, 1.0, 1.0, 1.0)
+
+
+def test_one_real_image_over_and_over() -> None:
+    """Radius 0: precise, but only the images at the very place are recalled; the border counts or not."""
+    reference = spread_out(3, 80, 10)
+    generated = np.repeat(reference[7:8], 50, axis=0)
+    found = overlap(generated, reference)
+    assert (found.precision, found.recall) == (1.0, 1 / 80)
+    assert approximately(found, expected(generated, reference, 3, 5))
+
+
+@pytest.mark.parametrize("noise", [1e-7, 1e-5, 1e-3])
+def test_collapse_to_a_few_places(noise: float) -> None:
+    reference = spread_out(4, 80, 16)
+    generated = reference[np.arange(60) % 4] + noise * spread_out(5, 60, 16)
+    assert approximately(overlap(generated, reference), expected(generated, reference, 3, 5))
+
+
+# Shapes
+
+
+def test_few_places_inside_are_precise_and_recall_little() -> None:
+    """The convention of torch-fidelity's own test: which of both is precision."""
+    random = np.random.default_rng(6)
+    generated, real = 0.1 * random.standard_normal((200, 16)), 3.0 * random.standard_normal((200, 16))
+    found = overlap(generated, real)
+    assert found.precision > 0.8
+    assert found.recall < 0.3
+    turned = overlap(real, generated)
+    assert (turned.precision, turned.recall) == (found.recall, found.precision)
+
+
+def test_two_samples_of_one_law() -> None:
+    found = [overlap(spread_out(seed, 300, 4), spread_out(seed + 100, 300, 4)) for seed in range(20)]
+    assert np.mean([each.density for each in found]) == pytest.approx(1.0, abs=0.05)
+    # 1 - (m - 1) ... (m - k) / ((n + m - 1) ... (n + m - k)), the expectation for n = m = 300 and k = 5
+    chance = 1.0 - np.prod([(300 - step) / (600 - step) for step in range(1, 6)])
+    assert np.mean([each.coverage for each in found]) == pytest.approx(chance, abs=0.02)
+
+
+def test_far_apart_nothing_overlaps() -> None:
+    assert overlap(spread_out(7, 50, 5) + 100.0, spread_out(8, 50, 5)) == Overlap(0.0, 0.0, 0.0, 0.0)
+
+
+def test_order_shift_scale_and_rotation_do_not_matter() -> None:
+    random = np.random.default_rng(9)
+    generated, reference = spread_out(10, 90, 7), spread_out(11, 80, 7)
+    found = overlap(generated, reference)
+    rotation = np.linalg.qr(random.standard_normal((7, 7)))[0]
+    assert overlap(random.permutation(generated), random.permutation(reference)) == found
+    assert overlap(generated @ rotation, reference @ rotation) == found
+    assert overlap(generated + 3.0, reference + 3.0) == found
+    assert overlap(0.01 * generated, 0.01 * reference) == found
+
+
+# What is kept, told and refused
+
+
+def test_a_manifold_that_was_kept_gives_the_same() -> None:
+    generated, reference = spread_out(12, 40, 5), spread_out(13, 50, 5)
+    kept = manifold_of(reference, 7)
+    assert overlap(manifold_of(generated), kept) == overlap(generated, reference)
+    np.testing.assert_array_equal(kept.limits(2), manifold_of(reference, 2).limits(2))
+
+
+def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
+    generated, reference = spread_out(14, 45, 5), spread_out(15, 40, 5)
+    whole = overlap(generated, reference)
+    monkeypatch.setattr(euclidean, "_STRIP_ROWS", 7)
+    assert overlap(generated, reference) == whole
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_progress_rises_to_one(monkeypatch: pytest.MonkeyPatch, kept: bool) -> None:
+    reference: Rows | Manifold = spread_out(16, 40, 5)
+    if kept:
+        reference = manifold_of(spread_out(16, 40, 5))
+    monkeypatch.setattr(euclidean, "_STRIP_ROWS", 7)
+    told: list[float] = []
+    overlap(spread_out(17, 50, 5), reference, progress=told.append)
+    assert told == sorted(told)
+    assert 0.0 < told[0] < told[-1] == 1.0
+    assert len(told) == (8 + 8 if kept else 8 + 6 + 8)
+
+
+@pytest.mark.parametrize(
+    ("generated", "reference", "slug"),
+    [
+        (np.ones((9, 4)), np.ones((9, 5)), "dimension-mismatch"),
+        (np.ones(4), np.ones((9, 4)), "bad-features"),
+        (np.ones((3, 4)), np.ones((9, 4)), "too-few-images"),
+        (np.ones((9, 4)), np.ones((5, 4)), "too-few-images"),
+        (np.ones((9, 4)), manifold_of(np.ones((9, 4)), 4), "bad-count"),
+        (np.full((9, 4), np.nan), np.ones((9, 4)), "degenerate-features"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(generated: NDArray[Any], reference: Any, slug: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        overlap(generated, reference)
+    assert refused.value.slug == slug

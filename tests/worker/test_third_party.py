@@ -1,0 +1,267 @@
+"""The metrics against those of other libraries, the same features in.
+
+torch-fidelity, torchmetrics and prdc were written by others from the same papers. Where one of them is known
+to be wrong, a test shows how, so that nobody takes a difference from it for an error of ours.
+
+Tolerances are what the peer's own arithmetic allows, and no wider.
+"""
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from prdc import compute_prdc
+from torch import Tensor, nn
+from torch_fidelity.metric_fid import fid_features_to_statistics, fid_statistics_to_metric
+from torch_fidelity.metric_kid import kid_features_to_metric
+from torch_fidelity.metric_prc import prc_features_to_metric
+from torchmetrics.image.fid import FrechetInceptionDistance
+from torchmetrics.image.kid import KernelInceptionDistance
+from torchmetrics.image.mifid import MemorizationInformedFrechetInceptionDistance, _mifid_compute
+
+from scorer.metrics.frechet import frechet_distance, statistics_of
+from scorer.metrics.kernel import kernel_distance, squared_mmd
+from scorer.metrics.manifold import overlap
+from scorer.metrics.memorization import memorization_distance
+from scorer.metrics.mifid import mifid
+from tests.pure.oracles import golden
+
+Features = NDArray[np.floating[Any]]
+# seed, generated, reference, dimension
+SHAPES = [(0, 200, 300, 32), (1, 500, 400, 64), (2, 1000, 1500, 128), (3, 300, 250, 7)]
+PRECISIONS = [np.float32, np.float64]
+
+each_shape = pytest.mark.parametrize(("seed", "own", "other", "dimension"), SHAPES)
+each_precision = pytest.mark.parametrize("precision", PRECISIONS)
+
+
+def features(seed: int, count: int, dimension: int, precision: type[np.floating[Any]], scale: float = 1.0) -> Features:
+    """Non-negative and correlated, of the size of pooled activations."""
+    mixing = np.random.default_rng(dimension).standard_normal((dimension, dimension)) / np.sqrt(dimension)
+    random = np.random.default_rng(seed)
+    active = np.maximum(random.standard_normal((count, dimension)) @ mixing + 0.2, 0.0)
+    return np.asarray(scale * active + 0.01 * random.random((count, dimension))).astype(precision)
+
+
+def both(seed: int, own: int, other: int, dimension: int, precision: Any = np.float64) -> tuple[Features, Features]:
+    """(generated, reference)."""
+    return features(seed, own, dimension, precision, 1.05), features(seed + 100, other, dimension, precision)
+
+
+def fid_and_spread(generated: Features, reference: Features) -> tuple[float, float]:
+    """Ours, and tr S_g + tr S_r: FID is a difference of terms of that size, so errors are counted in it."""
+    a, b = statistics_of(generated), statistics_of(reference)
+    return frechet_distance(a, b), float(np.trace(a.covariance) + np.trace(b.covariance))
+
+
+class PassThrough(nn.Module):
+    """An extractor that takes features for images."""
+
+    def __init__(self, num_features: int) -> None:
+        super().__init__()
+        self.num_features = num_features
+
+    def forward(self, images: Tensor) -> Tensor:
+        """The same rows."""
+        return images
+
+
+def fed(metric: Any, generated: Features, reference: Features) -> Any:
+    """What a torchmetrics metric computes from them, in batches."""
+    for part, real in ((generated, False), (reference, True)):
+        for start in range(0, len(part), 128):
+            metric.update(torch.from_numpy(part[start : start + 128]), real=real)
+    return metric.compute()
+
+
+# Fréchet distance
+
+
+@each_shape
+@each_precision
+def test_fid_of_torch_fidelity(
+    seed: int, own: int, other: int, dimension: int, precision: type[np.floating[Any]]
+) -> None:
+    """It takes the mean in the features' precision; the rest is float64, and the covariances are regular here.
+
+    In float32 the mean is wrong by 2^-24 of itself or so, which moves |shift|^2 by 2 |shift| |error|.
+    """
+    generated, reference = both(seed, own, other, dimension, precision)
+    parts = [fid_features_to_statistics(torch.from_numpy(part)) for part in (generated, reference)]
+    theirs = fid_statistics_to_metric(*parts, verbose=False)["frechet_inception_distance"]
+    ours, spread = fid_and_spread(generated, reference)
+    shift = np.linalg.norm(generated.mean(axis=0, dtype=np.float64) - reference.mean(axis=0, dtype=np.float64))
+    lengths = np.linalg.norm(generated.mean(axis=0)) + np.linalg.norm(reference.mean(axis=0))
+    rounding = 2.0 * 2.0**-24 * float(2.0 * shift * lengths) if precision is np.float32 else 0.0
+    assert abs(ours - theirs) <= rounding + 1e-13 * spread
+
+
+@each_shape
+@each_precision
+def test_fid_of_torchmetrics(
+    seed: int, own: int, other: int, dimension: int, precision: type[np.floating[Any]]
+) -> None:
+    """It sums in float64 and returns the result in the features' precision."""
+    generated, reference = both(seed, own, other, dimension, precision)
+    metric = FrechetInceptionDistance(feature=PassThrough(dimension))
+    theirs = float(fed(metric, generated, reference))
+    ours, spread = fid_and_spread(generated, reference)
+    # Half a unit in the last place for the result; the sums about 0 in place of the mean cost no more here.
+    assert abs(ours - theirs) <= 0.5 * float(np.finfo(precision).eps) * ours + 1e-13 * spread
+
+
+@pytest.mark.parametrize("count", [20, 40])
+def test_fid_of_fewer_images_than_features(count: int) -> None:
+    """Theirs is off by the roots of rounding noise, some sqrt(2^-52) times the spread; ours is not."""
+    generated, reference = both(4, count, 300, 64)
+    parts = [fid_features_to_statistics(torch.from_numpy(part)) for part in (generated, reference)]
+    theirs = fid_statistics_to_metric(*parts, verbose=False)["frechet_inception_distance"]
+    ours, spread = fid_and_spread(generated, reference)
+    assert abs(ours - theirs) <= 4.0 * 2.0**-26 * spread
+
+
+# Kernel distance
+
+
+@each_shape
+@each_precision
+def test_kid_of_torch_fidelity(
+    seed: int, own: int, other: int, dimension: int, precision: type[np.floating[Any]]
+) -> None:
+    """The same subsets: torch-fidelity draws by the older generator, whose ``choice`` has the same form."""
+    generated, reference = both(seed, own, other, dimension, precision)
+    size = min(own, other) // 2
+    theirs = kid_features_to_metric(
+        torch.from_numpy(generated),
+        torch.from_numpy(reference),
+        kid_subsets=8,
+        kid_subset_size=size,
+        rng_seed=2020,
+        verbose=False,
+    )
+    random = cast("np.random.Generator", np.random.RandomState(2020))
+    ours = kernel_distance(generated, reference, random=random, subsets=8, subset_size=size)
+    # Theirs stays in the features' precision: the mean of kernel values is off by less than the rounding of one.
+    largest = (max(np.square(part.astype(np.float64)).sum(axis=1).max() for part in (generated, reference))) / dimension
+    rounding = float(np.finfo(precision).eps) * (largest + 1.0) ** 3
+    assert ours.mean == pytest.approx(theirs["kernel_inception_distance_mean"], abs=rounding)
+    assert ours.subset_deviation is not None
+    population = ours.subset_deviation * np.sqrt(7 / 8)  # they divide by s, not s - 1
+    assert population == pytest.approx(theirs["kernel_inception_distance_std"], abs=rounding)
+
+
+@pytest.mark.filterwarnings("ignore:Metric `Kernel Inception Distance` will save all:UserWarning")
+def test_kid_of_torchmetrics_over_the_whole_of_equal_sets() -> None:
+    """Its random subsets can't be drawn again, but a subset of everything is everything; float64 throughout."""
+    generated, reference = both(5, 200, 200, 32)
+    metric = KernelInceptionDistance(feature=PassThrough(32), subsets=2, subset_size=200)
+    theirs = [float(part) for part in fed(metric.set_dtype(torch.float64), generated, reference)]
+    ours = kernel_distance(generated, reference, random=np.random.default_rng(0), subsets=2, subset_size=200)
+    assert ours.mean == pytest.approx(theirs[0], rel=1e-10)
+    assert squared_mmd(generated, reference).value == pytest.approx(theirs[0], rel=1e-10)
+
+
+# Memorization-informed Fréchet distance
+
+
+def score(generated: Features, reference: Features, tau: float) -> float:
+    """Ours, with the epsilon of torchmetrics."""
+    fid = frechet_distance(statistics_of(generated), statistics_of(reference))
+    return float(mifid(fid, memorization_distance(generated, reference), tau, epsilon=1e-14))
+
+
+def torchmetrics_mifid(first: Features, second: Features, tau: float) -> float:
+    """Its function, which averages over the rows of ``first`` the least distance to those of ``second``."""
+    own, other = (torch.from_numpy(part).double() for part in (first, second))
+    own_statistics, other_statistics = ((rows.mean(dim=0), torch.cov(rows.T)) for rows in (own, other))
+    return float(_mifid_compute(*own_statistics, own, *other_statistics, other, tau))
+
+
+@each_shape
+@each_precision
+@pytest.mark.parametrize("tau", [0.01, 1.0])
+def test_mifid_of_torchmetrics_in_the_right_order(
+    seed: int, own: int, other: int, dimension: int, precision: type[np.floating[Any]], tau: float
+) -> None:
+    """Everything in float64 from the features on; with tau = 1 every entry is penalised."""
+    generated, reference = both(seed, own, other, dimension, precision)
+    fid, _ = fid_and_spread(generated, reference)
+    ours = score(generated, reference, tau)
+    assert (ours > 1.001 * fid) is (tau == 1.0)
+    assert ours == pytest.approx(torchmetrics_mifid(generated, reference, tau), rel=1e-12)
+
+
+def test_mifid_of_torchmetrics_is_shipped_in_the_reversed_order() -> None:
+    generated, training = golden().generated, golden().training
+    metric = MemorizationInformedFrechetInceptionDistance(feature=PassThrough(32), cosine_distance_eps=1.0)
+    shipped = float(fed(metric, generated, training))
+    assert shipped == pytest.approx(5.865333078620119, rel=1e-12)
+    assert shipped == pytest.approx(torchmetrics_mifid(training, generated, 1.0), rel=1e-12)
+    assert score(generated, training, 1.0) == pytest.approx(6.063657994583631, rel=1e-12)
+    # As shipped it is our score with the memorization distance from the reference to the generated images.
+    backwards = mifid(
+        frechet_distance(statistics_of(generated), statistics_of(training)),
+        memorization_distance(training, generated),
+        1.0,
+        epsilon=1e-14,
+    )
+    assert shipped == pytest.approx(backwards, rel=1e-12)
+
+
+def test_the_reversed_order_lets_a_copier_go() -> None:
+    """Half of the training set, twice: every image is a copy, and torchmetrics does not penalise one."""
+    training = features(6, 600, 32, np.float32)
+    generated = np.concatenate([training[:300], training[:300]])
+    tau = 0.5 * memorization_distance(training, generated)
+    assert memorization_distance(generated, training) == 0.0
+    assert np.isnan(score(generated, training, tau))  # a copy has no score
+    metric = MemorizationInformedFrechetInceptionDistance(feature=PassThrough(32), cosine_distance_eps=tau)
+    fid, _ = fid_and_spread(generated, training)
+    assert float(fed(metric, generated, training)) == pytest.approx(fid, rel=2.0**-22)  # returned in float32
+    assert torchmetrics_mifid(generated, training, tau) > 1e6 * fid
+
+
+def test_torchmetrics_gives_a_perfect_copy_the_best_score() -> None:
+    """Its guard against small distances returns 0, lower than any honest entry's; ours returns no score."""
+    training = features(7, 300, 16, np.float64)
+    metric = MemorizationInformedFrechetInceptionDistance(feature=PassThrough(16))
+    assert float(fed(metric, training, training)) == 0.0
+    assert np.isnan(score(training, training, 0.1))
+
+
+# Precision, recall, density, coverage
+
+
+@each_shape
+@each_precision
+@pytest.mark.parametrize("k", [3, 5])
+def test_prdc(seed: int, own: int, other: int, dimension: int, precision: type[np.floating[Any]], k: int) -> None:
+    """Counts: equal, or different by whole images. It takes < for all four, which differs on ties alone."""
+    generated, reference = both(seed, own, other, dimension, precision)
+    theirs = compute_prdc(real_features=reference, fake_features=generated, nearest_k=k)
+    ours = overlap(generated, reference, k=k, density_k=k)
+    assert vars(ours) == pytest.approx(theirs, rel=1e-12)
+
+
+def test_prdc_differs_on_ties() -> None:
+    """2 is inside the ball of 3 and on the border of that of 1, 5 on the border of that of 3, 9 nowhere."""
+    real, generated = np.array([[0.0], [1.0], [3.0]]), np.array([[2.0], [5.0], [9.0]])
+    theirs = compute_prdc(real_features=real, fake_features=generated, nearest_k=1)
+    ours = overlap(generated, real, k=1, density_k=1)
+    assert (theirs["precision"], ours.precision) == (1 / 3, 2 / 3)
+    assert (ours.density, ours.coverage) == (theirs["density"], theirs["coverage"]) == (1 / 3, 1 / 3)
+
+
+@each_shape
+@each_precision
+def test_precision_and_recall_of_torch_fidelity(
+    seed: int, own: int, other: int, dimension: int, precision: type[np.floating[Any]]
+) -> None:
+    """Counts, with <= as ours, and k = 3 by default; returned by way of float32."""
+    generated, reference = both(seed, own, other, dimension, precision)
+    theirs = prc_features_to_metric(torch.from_numpy(generated), torch.from_numpy(reference), verbose=False)
+    ours = overlap(generated, reference)
+    assert ours.precision == pytest.approx(theirs["precision"], rel=2.0**-23)
+    assert ours.recall == pytest.approx(theirs["recall"], rel=2.0**-23)
