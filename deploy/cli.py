@@ -10,6 +10,7 @@ from rich.console import Console
 
 from deploy import admin
 from deploy.client import Refused
+from deploy.progress import shown
 from scorer.archive import ImageSpec, check_images, list_images
 from scorer.errors import Invalid, KennelError
 
@@ -81,12 +82,15 @@ def score(
     tau: Annotated[float | None, typer.Option(min=0, help="Without it, there is no MiFID.")] = None,
     epsilon: Annotated[float, typer.Option(min=0)] = 1e-15,
     weights: Annotated[Path | None, typer.Option(help="Folder of weights for inception_v3 and nasnetalarge.")] = None,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="Also FID's standard error, KID, precision, recall, density, coverage.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Score a zip against a reference without a server."""
+    """Score a zip against a reference without a server; the closest pairs of images are shown as evidence."""
     from deploy.scoring import score_files  # noqa: PLC0415 - torch is for scoring only
 
-    with err.status("starting") as status:
+    with shown(err) as progress:
         result = score_files(
             submission,
             reference,
@@ -94,13 +98,42 @@ def score(
             tau=tau,
             epsilon=epsilon,
             weights=weights,
-            progress=lambda stage, fraction: status.update(f"{stage} {fraction:.0%}"),
+            evidence=evidence,
+            progress=progress,
         )
     if as_json:
         print(json.dumps(result))
+        return
+    for name in ("fid", "memorization_distance", "tau", "mifid", "penalised", "copy"):
+        print(f"{name:<22} {result[name]}")
+    for name, value in (result["evidence"] or {}).items():
+        print(f"{name:<22} {value['mean'] if name == 'kid' else value}")
+    print("closest pairs")
+    for pair in result["closest_pairs"]:
+        print(f"  {pair['distance']:<20.6g} {pair['image']} and {pair['reference']}")
+
+
+@app.command()
+def rescore(
+    submission: Annotated[str, typer.Argument(help="The id of a submission that was scored.")],
+    verify: Annotated[bool, typer.Option("--verify", help="Compare; exit 1 unless all numbers are equal.")] = False,
+    data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Measure a recorded submission again from its stored zip, as its provenance says; records nothing.
+
+    The service is found by DATABASE_URL, REDIS_URL and BLOB_URL, or by --data.
+    """
+    from deploy.rescoring import lines, rescore_submission  # noqa: PLC0415 - torch is for scoring only
+
+    with shown(err) as progress:
+        tracks, equal = rescore_submission(submission, data=data, verify=verify, progress=progress)
+    if as_json:
+        print(json.dumps({"submission": submission, "equal": equal if verify else None, "tracks": tracks}))
     else:
-        for name in ("fid", "memorization_distance", "tau", "mifid", "penalised", "copy"):
-            print(f"{name:<22} {result[name]}")
+        print("\n".join(line for track in tracks for line in lines(track, verified=verify)))
+    if not equal:
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -1,29 +1,56 @@
-"""``kennel score``: the worker's measuring without database, queue or store."""
+"""``kennel score``: the worker's measuring without database, queue or store.
 
-import zipfile
+Decoded images lie in a temporary folder and are mapped, so that memory holds a batch of them at a time; what grows
+with their number is the features alone.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from scorer import catalogue
 from scorer.archive import (
     ImageSpec,
+    Listing,
     PixelHashes,
-    check_images,
+    ReferenceImages,
     copies,
     list_images,
     list_references,
     read_references,
 )
+from scorer.archive.faults import MemberError
+from scorer.archive.members import each_member
 from scorer.errors import Invalid
-from scorer.extractors import ExtractorOptions, default_mode, load
+from scorer.extractors import Extractor, ExtractorOptions, default_mode, fingerprint, load
+from scorer.extractors import Progress as Share
 from scorer.metrics.frechet import statistics_of
-from scorer.metrics.memorization import normalise
+from scorer.metrics.memorization import closest, normalise
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
-from worker.measuring import Progress, Reference, measure
+from worker.evidence import evidence_of
+from worker.measuring import Numbers, Progress, Reference, measure
+from worker.pixels import arrays_in, decode_file
+from worker.provenance import environment
+
+SHOWN_PAIRS = 5
+SEED = 0
+"""Of KID's subsets: the same zips give the same evidence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A submission decoded: images (n, size, size, 3) uint8, mapped; their names and pixel hashes, in their order."""
+
+    images: NDArray[np.uint8]
+    names: tuple[str, ...]
+    hashes: PixelHashes
 
 
 def score_files(
@@ -34,60 +61,104 @@ def score_files(
     tau: float | None,
     epsilon: float,
     weights: Path | None,
+    evidence: bool,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Both numbers of METRICS A1 and A2, and the score of A3 where ``tau`` is given, as ``kennel score`` prints them.
+    """Both numbers of METRICS A1 and A2, the score of A3 where ``tau`` is given, the pairs of images closest to each
+    other, and what :func:`worker.evidence.evidence_of` adds if asked for, as ``kennel score`` prints them.
 
     The images' size is that of the submission's first image. Raises the same errors as the service.
     """
     spec = catalogue.find(extractor_name)
-    images, hashes, size = _read_submission(submission)
-    with _opened(reference) as file:
-        training = read_references(file, size, lambda done, of: progress("decoding references", done / of))
-    extractor = load(spec.identity, options=ExtractorOptions(weights_dir=weights, mode=default_mode()))
-    features = extractor.features(training.images, progress=lambda fraction: progress("reference features", fraction))
-    prepared = Reference(statistics_of(features), normalise(features), not spec.non_negative)
-    numbers = measure(images, extractor, prepared, progress)
-    share = copies(hashes, training.hashes, training.mirrored_hashes).share
+    options = ExtractorOptions(weights_dir=weights, mode=default_mode())
+    fingerprint(spec.identity, options)  # missing weights are told before anything is decoded
+    with TemporaryDirectory(prefix="kennel-score-") as folder:
+        entry = _decoded(submission, Path(folder), partial(progress, "decoding"))
+        training = _training(reference, entry.images.shape[1], Path(folder), partial(progress, "reference-decoding"))
+        extractor = load(spec.identity, options=options)
+        prepared = _prepared(training, extractor, progress)
+        numbers = measure(entry.images, extractor, prepared, progress)
+    progress("evidence", 0.0)
+    seeded, share_done = np.random.default_rng(SEED), partial(progress, "evidence")
+    more = evidence_of(numbers.features, prepared, random=seeded, progress=share_done) if evidence else None
+    share = copies(entry.hashes, training.hashes, training.mirrored_hashes).share
+    found = _judged(numbers, share, tau=tau, epsilon=epsilon) | {
+        "images": len(entry.names),
+        "reference_images": len(training.names),
+        "closest_pairs": _closest_pairs(numbers, entry, training),
+        "evidence": more,
+        "seconds": numbers.seconds,
+        "provenance": extractor.provenance | environment(),
+    }
+    progress("evidence", 1.0)
+    return found
+
+
+def _judged(numbers: Numbers, share: float, *, tau: float | None, epsilon: float) -> dict[str, Any]:
     distance = numbers.nearest.mean
     copy = bool(is_copy(distance, share))
-    judged = None if tau is None or copy else mifid(numbers.fid, distance, tau, epsilon, copied_share=share)
     return {
         "fid": numbers.fid,
         "memorization_distance": distance,
         "distance_se": numbers.nearest.standard_error,
         "tau": tau,
-        "mifid": judged,
+        "mifid": None if tau is None or copy else mifid(numbers.fid, distance, tau, epsilon, copied_share=share),
         "penalised": None if tau is None else bool(is_penalised(distance, tau)),
         "copy": copy,
         "copied_share": share,
-        "images": len(images),
-        "reference_images": len(training.images),
-        "seconds": numbers.seconds,
-        "provenance": extractor.provenance,
     }
 
 
-def _read_submission(path: Path) -> tuple[NDArray[np.uint8], PixelHashes, int]:
-    """The images, their hashes and their size; as many images as the zip has, as large as its first one."""
+def _closest_pairs(numbers: Numbers, entry: Entry, training: ReferenceImages) -> list[dict[str, Any]]:
+    """The images nearest to the reference by name, each with the reference image that it is near to."""
+    return [
+        {
+            "image": entry.names[pair.generated],
+            "reference": training.names[pair.reference],
+            "distance": pair.distance,
+        }
+        for pair in closest(numbers.nearest, SHOWN_PAIRS)
+    ]
+
+
+def _prepared(training: ReferenceImages, extractor: Extractor, progress: Progress) -> Reference:
+    features = extractor.features(training.images, progress=partial(progress, "reference-features"))
+    return Reference(statistics_of(features), normalise(features), not extractor.spec.non_negative)
+
+
+def _training(path: Path, size: int, folder: Path, progress: Share) -> ReferenceImages:
     with _opened(path) as file:
-        names = list_references(file).names
-        spec = ImageSpec(count=len(names), size=_width_of(path, names[0]))
+        return read_references(file, size, lambda done, of: progress(done / of), allocate=arrays_in(folder))
+
+
+def _decoded(path: Path, folder: Path, progress: Share) -> Entry:
+    """As many images as the zip has, as large as its first one."""
+    with _opened(path) as file:
+        listing = list_references(file)
+        spec = ImageSpec(count=len(listing.members), size=_side_of_first(file, listing))
         listing = list_images(file, spec)
-        images = np.empty((spec.count, spec.size, spec.size, 3), np.uint8)
-        return images, check_images(file, listing, spec, images), spec.size
+        decoded = folder / "images.npy"
+        hashes = decode_file(file, listing, spec, decoded, progress)
+    return Entry(np.load(decoded, mmap_mode="r"), listing.names, hashes)
 
 
-def _width_of(path: Path, name: str) -> int:
+def _side_of_first(file: BinaryIO, listing: Listing) -> int:
+    """The width that the header of the first PNG declares. Whether it is true, and square, the deep check will see."""
+    [(_, content)] = each_member(file, listing.members[:1], lambda _, content: content)
+    if isinstance(content, MemberError):
+        raise Invalid("bad-images", f"The first image, {listing.names[0]}, {content}.")
+    if content[12:16] != b"IHDR":
+        raise Invalid("bad-images", f"The first image, {listing.names[0]}, is not a PNG.")
+    return max(1, int.from_bytes(content[16:20], "big"))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """The file, for a block whose complaints about it then say which of the two zips is meant."""
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(name) as member, Image.open(member) as image:
-            return image.width
-    except (KeyError, OSError, zipfile.BadZipFile) as error:
-        raise Invalid("bad-images", f"{name} in {path} cannot be read as an image: {error}.") from None
-
-
-def _opened(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb")
+        with path.open("rb") as file:
+            yield file
     except OSError as error:
         raise Invalid("unreadable", f"{path} cannot be read: {error.strerror}.") from None
+    except Invalid as error:
+        raise Invalid(error.slug, f"{path}: {error.message}", faults=error.faults, **error.extra) from None

@@ -76,6 +76,10 @@ class Blobs:
         """Store ``data`` under ``key``, replacing what was there, all or nothing."""
         obstore.put(self._store, key, data)
 
+    def write_file(self, key: str, path: Path) -> None:
+        """Store a file's content under ``key`` in constant memory, replacing what was there, all or nothing."""
+        obstore.put(self._store, key, path)
+
     def read(self, key: str) -> bytes:
         """The whole blob; ``NotFound`` if there is none."""
         try:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.extractors import Extractor
+from scorer.extractors import Extractor, Features
 from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of
 from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest
 
@@ -29,10 +29,11 @@ class Reference:
     signed: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Numbers:
     """What was measured of one set of images against one reference."""
 
+    features: Features
     fid: float
     nearest: Nearest
     seconds: dict[str, float]
@@ -60,7 +61,7 @@ def measure(images: NDArray[Any], extractor: Extractor, reference: Reference, pr
     with _timed(seconds, "frechet"):
         fid = frechet_distance(statistics_of(features), reference.statistics)
     progress("frechet", 1.0)
-    return Numbers(fid, found, seconds)
+    return Numbers(features, fid, found, seconds)
 
 
 @contextmanager

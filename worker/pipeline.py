@@ -15,12 +15,15 @@ from scorer.archive import ImageSpec, PixelHashes, copies
 from scorer.db import lookups
 from scorer.db.tables import Preparation, Submission, Track
 from scorer.errors import Invalid, KennelError, Unavailable
+from scorer.extractors import Extractor
 from scorer.metrics.memorization import closest
 from scorer.queue import transaction
 from worker import pixels
 from worker.bench import Bench
 from worker.heartbeat import Heartbeat, LeaseLost
 from worker.measuring import SCORER_VERSION, Numbers, measure
+from worker.provenance import environment
+from worker.provisional import measure_provisionally
 from worker.references import SetAddress, load_prepared, names_of, pixel_hashes_of, prepare
 
 log = logging.getLogger(__name__)
@@ -70,10 +73,12 @@ def check(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
     with transaction(bench.sessions, bench.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
         training = lookups.references_of(session, submission.competition_id)["train"].reference_set
-    spec = _spec(submission)
+    spec = spec_of(submission)
     path = pixels.path_of(bench.scratch, submission.id)
     try:
-        hashes = pixels.decode(bench.blobs, submission.blob_key, spec, path, heartbeat)
+        hashes = pixels.decode(
+            bench.blobs, submission.blob_key, spec, path, lambda fraction: heartbeat("checking", fraction)
+        )
     except Invalid as error:
         with transaction(bench.sessions, bench.broker) as session:
             submissions.reject(session, claim, error, now=bench.now())
@@ -89,7 +94,8 @@ def _content_of(hashes: PixelHashes) -> str:
     return hashlib.sha256(b"".join(sorted(row.tobytes() for row in hashes))).hexdigest()
 
 
-def _spec(submission: Submission) -> ImageSpec:
+def spec_of(submission: Submission) -> ImageSpec:
+    """What its competition asks of a submission's images."""
     return ImageSpec(count=submission.competition.image_count, size=submission.competition.image_size)
 
 
@@ -104,35 +110,71 @@ def score(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
     _require_same_network(extractor.provenance, preparation)
     heartbeat("decoding", 0.0)
     images = pixels.images_of(
-        bench.scratch, submission.id, bench.blobs, submission.blob_key, _spec(submission), heartbeat
+        bench.scratch,
+        submission.id,
+        bench.blobs,
+        submission.blob_key,
+        spec_of(submission),
+        lambda fraction: heartbeat("decoding", fraction),
     )
     reference = load_prepared(bench, preparation.key, signed=track.signed)
+    measure_provisionally(bench, claim, images, track.extractor, reference, heartbeat)
     numbers = measure(images, extractor, reference, heartbeat)
+    heartbeat("evidence", 0.0)
     addresses = [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in sets]
-    measured = submissions.Measured(
+    measured = _measured(
+        bench,
+        numbers,
+        addresses,
+        artifact_key=_keep_distances(bench, submission, claim, numbers),
+        provenance=_provenance(bench, extractor, submission, preparation, numbers),
+    )
+    heartbeat("evidence", 1.0)
+    _record(bench, claim, submission, measured)
+
+
+def _measured(
+    bench: Bench, numbers: Numbers, sets: list[SetAddress], *, artifact_key: str, provenance: dict[str, Any]
+) -> submissions.Measured:
+    return submissions.Measured(
         scorer_version=SCORER_VERSION,
         fid=numbers.fid,
         memorization_distance=numbers.nearest.mean,
         distance_se=numbers.nearest.standard_error,
-        closest_pairs=_closest_pairs(bench, numbers, addresses),
+        closest_pairs=_closest_pairs(bench, numbers, sets),
         histogram=numbers.histogram(),
-        artifact_key=_keep_distances(bench, submission, claim, numbers),
-        provenance=extractor.provenance
-        | {
-            "reference": preparation.key,
-            "reference_images": preparation.count,
-            "seconds": numbers.seconds,
-            "worker": bench.name,
-        },
+        artifact_key=artifact_key,
+        provenance=provenance,
     )
+
+
+def _record(bench: Bench, claim: work.Claim, submission: Submission, measured: submissions.Measured) -> None:
+    """Keep the measurement if the job is still ours, and no images that nobody needs any more."""
     with transaction(bench.sessions, bench.broker) as session:
-        if submissions.record(session, claim, measured, now=bench.now()):
-            last = submissions.is_finished(session, claim)
-        else:
+        if not submissions.record(session, claim, measured, now=bench.now()):
             raise LeaseLost(f"job {claim.job_id}")
+        last = submissions.is_finished(session, claim)
     if last:
         pixels.path_of(bench.scratch, submission.id).unlink(missing_ok=True)
     pixels.remove_old(bench.scratch)
+
+
+def _provenance(
+    bench: Bench, extractor: Extractor, submission: Submission, preparation: Preparation, numbers: Numbers
+) -> dict[str, Any]:
+    """All that it takes to measure again (:mod:`worker.rescoring`), and how long it took."""
+    return (
+        extractor.provenance
+        | environment()
+        | {
+            "zip_sha256": submission.sha256,
+            "reference": preparation.key,
+            "reference_images": preparation.count,
+            "bottleneck": (preparation.provenance or {}).get("bottleneck"),
+            "seconds": numbers.seconds,
+            "worker": bench.name,
+        }
+    )
 
 
 def _require_same_network(provenance: dict[str, Any], preparation: Preparation) -> None:

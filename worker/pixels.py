@@ -1,16 +1,21 @@
 """Decoded images in the scratch folder: written once by the deep check, mapped by every track's scoring."""
 
 import contextlib
+import math
+import shutil
 import time
 from pathlib import Path
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from scorer.archive import ImageSpec, PixelHashes, check_images, list_images
+from scorer.archive import ImageSpec, Listing, PixelHashes, check_images, list_images
+from scorer.archive.reference import Allocate
 from scorer.blobs import Blobs
-from worker.measuring import Progress
+from scorer.errors import Unavailable
+from scorer.extractors import Progress
 
 PIXELS = "pixels"
 KEPT_SECONDS = 24 * 3600
@@ -23,25 +28,46 @@ def path_of(scratch: Path, submission_id: str) -> Path:
 
 
 def decode(blobs: Blobs, blob_key: str, spec: ImageSpec, path: Path, progress: Progress) -> PixelHashes:
-    """Check and decode a zip into one uint8 array (n, h, w, 3) at ``path``, whole or not at all.
-
-    Returns the hash of each image in canonical order; ``Invalid`` lists the first faults by name.
-    """
+    """Check and decode a stored zip; see :func:`decode_file`. ``Invalid`` also for what its directory shows."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    with blobs.open(blob_key) as file:
+        return decode_file(file, list_images(file, spec), spec, path, progress)
+
+
+def decode_file(file: BinaryIO, listing: Listing, spec: ImageSpec, path: Path, progress: Progress) -> PixelHashes:
+    """Check and decode a listed zip into one uint8 array (n, h, w, 3) at ``path``, whole or not at all.
+
+    Returns the hash of each image in canonical order; ``Invalid`` lists the first faults by name, ``Unavailable``
+    (``no-room``) says that the disk is too full.
+    """
     draft = path.with_suffix(f".npy.{uuid4().hex}")
-    shape = (spec.count, spec.size, spec.size, 3)
     try:
-        with blobs.open(blob_key) as file:
-            listing = list_images(file, spec)
-            images = np.lib.format.open_memmap(draft, mode="w+", dtype=np.uint8, shape=shape)
-            hashes = check_images(
-                file, listing, spec, images, progress=lambda done, of: progress("checking", done / of)
-            )
-            images.flush()
+        images = new_array(draft, (spec.count, spec.size, spec.size, 3), np.uint8)
+        hashes = check_images(file, listing, spec, images, progress=lambda done, of: progress(done / of))
+        images.flush()
         draft.rename(path)
     finally:
         draft.unlink(missing_ok=True)
     return hashes
+
+
+def new_array(path: Path, shape: tuple[int, ...], dtype: DTypeLike) -> np.memmap[Any, Any]:
+    """A new array of zeros in a .npy file, mapped for reading and writing.
+
+    ``Unavailable`` (``no-room``) where the disk has no room for it: a write to a mapped file cannot fail in an
+    orderly way, it kills the process.
+    """
+    needed, free = math.prod(shape) * np.dtype(dtype).itemsize, shutil.disk_usage(path.parent).free
+    if needed > free:
+        raise Unavailable(
+            "no-room", f"The decoded images need {needed:,} bytes in {path.parent}, and {free:,} are free there."
+        )
+    return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+
+
+def arrays_in(folder: Path) -> Allocate:
+    """Makes new arrays, each in a file of its own in ``folder``; see :func:`new_array`."""
+    return lambda shape, dtype: new_array(folder / f"{uuid4().hex}.npy", shape, dtype)
 
 
 def images_of(

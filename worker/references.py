@@ -7,6 +7,8 @@ import hashlib
 import io
 import json
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from scorer.metrics.frechet import Statistics, statistics_of
 from scorer.metrics.memorization import NormalisedFeatures, memorization_distance, normalise
 from worker.bench import Bench, options_of
 from worker.measuring import Progress, Reference
+from worker.pixels import arrays_in
 
 FORMAT = "1"
 """Of the files below; raised when they change."""
@@ -55,6 +58,14 @@ def write_array(bench: Bench, key: str, array: NDArray[Any]) -> None:
     bench.blobs.write(key, buffer.getvalue())
 
 
+def _write_mapped(bench: Bench, key: str, array: NDArray[Any]) -> None:
+    """Store an array that is a .npy file already, without reading it into memory."""
+    if not isinstance(array, np.memmap):
+        raise TypeError("not a mapped array")
+    array.flush()
+    bench.blobs.write_file(key, Path(str(array.filename)))
+
+
 def read_array(bench: Bench, key: str) -> NDArray[Any]:
     """Map an array that was stored as a .npy blob."""
     array: NDArray[Any] = np.load(bench.blobs.local(key, bench.scratch / "blobs"), mmap_mode="r", allow_pickle=False)
@@ -65,9 +76,12 @@ def decode_set(bench: Bench, address: SetAddress, progress: Progress) -> None:
     """Bring a set's images through the bottleneck, once: ``images``, ``hashes``, ``mirrored``, ``names``."""
     if bench.blobs.exists(f"{address.folder}/names.json"):
         return
-    with bench.blobs.open(address.blob_key) as file:
-        decoded = read_references(file, address.size, lambda done, of: progress("decoding", done / of))
-    write_array(bench, f"{address.folder}/images.npy", decoded.images)
+    bench.scratch.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=bench.scratch) as folder, bench.blobs.open(address.blob_key) as file:
+        decoded = read_references(
+            file, address.size, lambda done, of: progress("decoding", done / of), allocate=arrays_in(Path(folder))
+        )
+        _write_mapped(bench, f"{address.folder}/images.npy", decoded.images)
     write_array(bench, f"{address.folder}/hashes.npy", decoded.hashes)
     write_array(bench, f"{address.folder}/mirrored.npy", decoded.mirrored_hashes)
     # Last, because it says that the others are there.

@@ -137,7 +137,7 @@ def _end(tail: Tail) -> Directory:
                 return Directory(tail, position, (disk, start_disk), count, size, offset)
         at = data.rfind(b"PK\5\6", 0, at)
     if tail.read(0, 4) == b"PK\3\4":
-        raise _damaged("its end is missing; was the upload cut short?")
+        raise _damaged("its end is missing, as if the upload had been cut short")
     raise Invalid("not-a-zip", "The file is not a zip.")
 
 

@@ -1,7 +1,8 @@
 """An organizer's reference set: a zip of photographs read into one array."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,8 @@ DIRECTORY_BYTES = MAX_COUNT * 512
 ARRAY_BYTES = 8 << 30  # of all images as float32: 174,000 of 64 x 64
 
 Photographs = NDArray[np.uint8] | NDArray[np.float32]
+Allocate = Callable[[tuple[int, ...], type[np.generic]], NDArray[Any]]
+"""Makes an array of zeros: in memory, or mapped where that would be too much."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -71,18 +74,21 @@ def list_references(file: BinaryIO) -> Listing:
     return Listing(tuple(members))
 
 
-def read_references(file: BinaryIO, size: int, progress: Progress | None = None) -> ReferenceImages:
+def read_references(
+    file: BinaryIO, size: int, progress: Progress | None = None, *, allocate: Allocate = np.zeros
+) -> ReferenceImages:
     """Decode an organizer's zip through the bottleneck of ``scorer.archive.photograph``.
 
     Images of ``size`` x ``size`` pass unchanged; the others are resized in float. ``progress(done, n)`` is
-    called now and then. Takes 12 * size**2 bytes for each image if any is resized, a quarter if none.
+    called now and then. Takes 12 * size**2 bytes for each image if any is resized, a quarter if none,
+    made by ``allocate`` (both for a moment, when the first image to be resized comes up).
 
     Raises as ``list_references`` does; ``Invalid("bad-images")`` naming the first ten that can't be used,
     with ``extra["fault_count"]``; ``TooLarge("too-many-images")`` if the array would exceed ``ARRAY_BYTES``.
     """
     names = (listing := list_references(file)).names
     _refuse_array(len(names), size)
-    images: Photographs = np.zeros((len(names), size, size, 3), np.uint8)
+    images: Photographs = allocate((len(names), size, size, 3), np.uint8)
     hashes = np.zeros((2, len(names), HASH_BYTES), np.uint8)
     resized, wrong = 0, dict[int, MemberError]()
     for index, result in each_member(file, listing.members, lambda _, data: _measured(data, size), progress):
@@ -92,12 +98,21 @@ def read_references(file: BinaryIO, size: int, progress: Progress | None = None)
         image, hashes[:, index] = result
         if image.dtype != np.uint8:
             resized += 1
-            images = images.astype(np.float32, copy=False)
+            images = _widened(images, allocate)
         images[index] = image
     if wrong:
         raise bad_images(names, wrong)
     duplicates = len(names) - len({row.tobytes() for row in hashes[0]})
     return ReferenceImages(images, names, hashes[0], hashes[1], resized, duplicates)
+
+
+def _widened(images: NDArray[Any], allocate: Allocate) -> NDArray[np.float32]:
+    """The images as float32: themselves, or copied a few at a time into a new array."""
+    if images.dtype == np.float32:
+        return images
+    wide: NDArray[np.float32] = allocate(images.shape, np.float32)
+    wide[...] = images
+    return wide
 
 
 def _refuse_array(count: int, size: int) -> None:

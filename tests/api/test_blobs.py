@@ -59,6 +59,12 @@ def test_a_stream_over_the_limit_leaves_no_blob(store: Blobs) -> None:
     assert not store.exists("a/b.zip")
 
 
+def test_a_file_is_stored_whole(store: Blobs, tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(bytes(range(256)) * 4096 * 12)
+    store.write_file("f", tmp_path / "large")
+    assert store.read("f") == (tmp_path / "large").read_bytes()
+
+
 def test_blobs_come_and_go(store: Blobs, tmp_path: Path) -> None:
     store.write("k", b"one")
     store.write("k", b"two")

@@ -13,6 +13,7 @@ from scorer.errors import Invalid
     ("name", "dimension", "input_size"),
     [
         ("inception_v3", 2048, 299),
+        ("inception_2015", 2048, 299),
         ("nasnetalarge", 4032, 331),
         ("efficientnet_lite0", 1280, 224),
         ("efficientnet_lite2", 1280, 260),
@@ -36,7 +37,7 @@ def test_an_unknown_extractor_is_told_which_exist(name: str) -> None:
 
 def test_only_an_operator_can_know_the_weights_of_production_networks() -> None:
     unknown = {spec.name for spec in EXTRACTORS.values() if spec.weights_sha256 is None}
-    assert unknown == {"inception_v3", "nasnetalarge"}
+    assert unknown == {"inception_v3", "inception_2015", "nasnetalarge"}
     assert all(len(spec.weights_sha256) == 64 for spec in EXTRACTORS.values() if spec.weights_sha256)
 
 

@@ -1,0 +1,127 @@
+"""The same zip gives the same score: in any order, in any process, at any time; and nearly so in any batch."""
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from skimage.data import astronaut, cat, coffee
+from threadpoolctl import threadpool_limits
+
+from scorer.archive import write_images
+from scorer.db import lookups
+from scorer.db.tables import Measurement
+from scorer.extractors import ExtractorOptions, load
+from scorer.metrics.frechet import statistics_of
+from scorer.metrics.memorization import normalise
+from tests.api.conftest import Service
+from worker.measuring import Numbers, Reference, measure
+from worker.pipeline import run_next
+from worker.rescoring import rescore
+from worker.verifying import PROMISED, Verdict
+
+COUNT, SIZE = 48, 32
+PHOTOGRAPHS: tuple[Callable[[], NDArray[np.uint8]], ...] = (astronaut, cat, coffee)
+CPU = ExtractorOptions(device="cpu", mode="eager", batch_size=8, threads=1)
+
+
+def crops(seed: int, count: int) -> NDArray[np.uint8]:
+    """Images (count, SIZE, SIZE, 3) cut from photographs: real edges, and all different."""
+    rng = np.random.default_rng(seed)
+    photographs = [each() for each in PHOTOGRAPHS]
+    found = []
+    for index in range(count):
+        photograph = photographs[index % 3]
+        top, left = (int(rng.integers(0, side - SIZE)) for side in photograph.shape[:2])
+        found.append(photograph[top : top + SIZE, left : left + SIZE])
+    return np.stack(found)
+
+
+def zipped_in(order: NDArray[np.int64]) -> bytes:
+    """The same images under the same names, with the members of the zip in another order."""
+    names = np.array([f"{index:05}.png" for index in range(COUNT)])
+    write_images(crops(1, COUNT)[order], buffer := io.BytesIO(), names[order].tolist())
+    return buffer.getvalue()
+
+
+def score_elsewhere(service: Service) -> None:
+    """Do the next score in a worker's process that knows nothing of this one's."""
+    settings = service.bench.settings
+    environment = os.environ | {
+        "DATABASE_URL": settings.database_url.get_secret_value(),
+        "REDIS_URL": settings.redis_url.get_secret_value(),
+        "BLOB_URL": settings.blob_url,
+        "KENNEL_SCRATCH": str(settings.scratch),
+        "OMP_WAIT_POLICY": "PASSIVE",  # as `kennel up` sets it: other processes want the cores too
+    }
+    code = "from worker.tasks import bench\nfrom worker.pipeline import run_next\nassert run_next(bench(), 'score')"
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)
+
+
+def public_measurement(service: Service, submission_id: str) -> Measurement:
+    with service.bench.sessions() as session:
+        submission = lookups.submission_by_id(session, submission_id)
+        assert submission is not None
+        track = lookups.tracks_of(session, submission.competition_id)["public"]
+        found = lookups.newest_measurement(session, submission.ref, track.id)
+    assert found is not None
+    return found
+
+
+def test_a_shuffled_zip_another_process_and_a_later_day_change_no_bit(service: Service) -> None:
+    slug = service.competition(image_count=COUNT, image_size=SIZE, public={"extractor": "efficientnet_lite0"})
+    orders = (np.arange(COUNT), np.random.default_rng(0).permutation(COUNT))
+    zips = [zipped_in(order) for order in orders]
+    assert zips[0] != zips[1]
+    ids = [service.submit(who, slug, content).json()["id"] for who, content in zip(("ada", "bob"), zips, strict=True)]
+    for _ in ids:
+        assert run_next(service.bench, "check")
+    for _ in ids:
+        score_elsewhere(service)
+    first, second = (public_measurement(service, each) for each in ids)
+    assert first.provenance["extractor"] == "efficientnet_lite0@1"
+    assert first.provenance["worker"] != second.provenance["worker"]
+    assert (first.fid, first.memorization_distance) == (second.fid, second.memorization_distance)
+    assert first.closest_pairs == second.closest_pairs
+    again = rescore(service.bench, ids[1], verify=True, progress=lambda _stage, _share: None)
+    assert [each.comparison and each.comparison.verdict for each in again] == [Verdict.IDENTICAL]
+
+
+@pytest.fixture(scope="module")
+def reference() -> Reference:
+    """What entries are measured against, prepared once as a service does."""
+    features = load("efficientnet_lite0", options=CPU).features(crops(2, 64))
+    return Reference(statistics_of(features), normalise(features), signed=False)
+
+
+def numbers(options: ExtractorOptions, reference: Reference) -> Numbers:
+    before = torch.get_num_threads()
+    try:
+        with threadpool_limits(limits=options.threads, user_api="blas"):
+            return measure(
+                crops(1, COUNT), load("efficientnet_lite0", options=options), reference, lambda _stage, _share: None
+            )
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def one_at_a_time(reference: Reference) -> Numbers:
+    return numbers(replace(CPU, batch_size=1), reference)
+
+
+@pytest.mark.parametrize("how", [{"batch_size": 64}, {"batch_size": 64, "threads": 2}])
+def test_batches_and_threads_move_a_score_by_less_than_was_promised(
+    how: dict[str, int], reference: Reference, one_at_a_time: Numbers
+) -> None:
+    found = numbers(replace(CPU, **how), reference)  # type: ignore[arg-type]
+    assert found.fid == pytest.approx(one_at_a_time.fid, rel=PROMISED, abs=0)
+    assert found.nearest.mean == pytest.approx(one_at_a_time.nearest.mean, rel=PROMISED, abs=0)
+    assert found.fid > 1
+    assert found.nearest.mean > 0.01

@@ -1,0 +1,27 @@
+"""What a number depends on beside the network: the libraries that do the rest of the arithmetic."""
+
+import platform
+from typing import Any
+
+import numpy as np
+import PIL
+from threadpoolctl import threadpool_info
+
+
+def environment() -> dict[str, Any]:
+    """Versions of what decodes, multiplies and decomposes, as a measurement records them; JSON.
+
+    The last bits of a Fréchet distance depend on the BLAS behind numpy: on its version, on the kernels that it chose
+    for this processor, and on how many threads share a sum.
+    """
+    found = [each for each in threadpool_info() if each["user_api"] == "blas"]
+    # torch and scipy may bring a BLAS of their own, which measures nothing.
+    own = [each for each in found if "numpy" in each["filepath"]] or found
+    names = {f"{each['internal_api']} {each['version']} {each.get('architecture', '')}".strip() for each in own}
+    return {
+        "python": platform.python_version(),
+        "pillow": PIL.__version__,
+        "numpy": np.__version__,
+        "blas": "; ".join(sorted(names)) or None,
+        "blas_threads": max((each["num_threads"] for each in own), default=None),
+    }

@@ -1,0 +1,198 @@
+"""A recorded submission measured again, here, from its stored zip. Nothing is written to the database."""
+
+import hashlib
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+from threadpoolctl import threadpool_limits
+
+from scorer.archive import ImageSpec
+from scorer.blobs import READ_AHEAD
+from scorer.db import lookups
+from scorer.db.tables import Measurement
+from scorer.errors import Conflict, Invalid, NotFound, Unavailable
+from scorer.extractors import Extractor, ExtractorOptions, load
+from scorer.metrics.memorization import Nearest
+from worker import pixels
+from worker.bench import Bench, options_of
+from worker.measuring import SCORER_VERSION, Progress, measure
+from worker.pipeline import spec_of
+from worker.provenance import environment
+from worker.references import load_prepared
+from worker.verifying import Comparison, Result, compare, differences
+
+REPEATED = ("device", "mode", "batch_size", "threads", "precision")
+"""The options of an extractor that a measurement's provenance says."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A measurement as the database has it, with what is needed to make it again."""
+
+    track: str
+    fid: float
+    memorization_distance: float
+    scorer_version: str
+    artifact_key: str
+    provenance: Mapping[str, Any]
+    signed: bool
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A submission's stored zip, and the newest measurement of each of its tracks, the public one first."""
+
+    id: str
+    sha256: str
+    blob_key: str
+    spec: ImageSpec
+    measurements: tuple[Recorded, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Again:
+    """A measurement made again. ``comparison`` is None where it was not asked for."""
+
+    recorded: Recorded
+    found: Result
+    standard_error: float | None
+    differences: tuple[str, ...]
+    comparison: Comparison | None
+
+
+def rescore(bench: Bench, submission_id: str, *, verify: bool, progress: Progress) -> list[Again]:
+    """Measure every measurement of a submission again, as its provenance says, and compare if ``verify``.
+
+    Raises ``NotFound`` (``no-submission``, ``blob-missing``), ``Conflict`` (``not-measured``, ``other-zip``: the
+    stored zip is not the one that was taken in) and ``Unavailable`` where this machine cannot repeat a measurement:
+    ``no-gpu``, ``missing-weights``, ``other-weights``, ``no-compiler``, ``unreadable-artifact``.
+    """
+    with bench.sessions() as session:
+        entry = find(session, submission_id)
+    require_same_zip(bench, entry)
+    with TemporaryDirectory(prefix="kennel-rescore-") as folder:
+        path = Path(folder) / "images.npy"
+        pixels.decode(bench.blobs, entry.blob_key, entry.spec, path, partial(progress, "decoding"))
+        images: NDArray[np.uint8] = np.load(path, mmap_mode="r")
+        return [_again(bench, each, images, progress, verify=verify) for each in entry.measurements]
+
+
+def find(session: Session, submission_id: str) -> Entry:
+    """A submission with its measurements. ``NotFound``, or ``Conflict`` where it has none yet."""
+    submission = lookups.submission_by_id(session, submission_id)
+    if submission is None:
+        raise NotFound("no-submission", f"There is no submission {submission_id!r} here.")
+    tracks = lookups.tracks_of(session, submission.competition_id)
+    rows = [(kind, lookups.newest_measurement(session, submission.ref, track.id)) for kind, track in tracks.items()]
+    measured = sorted(((kind, row) for kind, row in rows if row is not None), reverse=True)
+    if not measured:
+        raise Conflict("not-measured", f"{submission_id} has no measurement to repeat: it is {submission.status}.")
+    recorded = tuple(_recorded(session, kind, row) for kind, row in measured)
+    return Entry(submission.id, submission.sha256, submission.blob_key, spec_of(submission), recorded)
+
+
+def _recorded(session: Session, kind: str, row: Measurement) -> Recorded:
+    key = row.provenance.get("reference")
+    preparation = lookups.preparation_by_key(session, str(key))
+    if preparation is None:
+        raise NotFound("no-reference", f"The reference of the {kind} measurement ({key}) is not known here.")
+    return Recorded(
+        track=kind,
+        fid=row.fid,
+        memorization_distance=row.memorization_distance,
+        scorer_version=row.scorer_version,
+        artifact_key=row.artifact_key,
+        provenance=row.provenance,
+        signed=preparation.signed,
+    )
+
+
+def require_same_zip(bench: Bench, entry: Entry) -> None:
+    """``Conflict`` (``other-zip``) unless the stored zip has the SHA-256 that was recorded when it came in."""
+    digest = hashlib.sha256()
+    with bench.blobs.open(entry.blob_key) as file:
+        while chunk := file.read(READ_AHEAD):
+            digest.update(chunk)
+    found = digest.hexdigest()
+    if found != entry.sha256:
+        raise Conflict(
+            "other-zip",
+            f"The stored zip of {entry.id} is not the one that was handed in: "
+            f"its SHA-256 is {found}, and {entry.sha256} is recorded.",
+        )
+
+
+def options_from(provenance: Mapping[str, Any], base: ExtractorOptions) -> ExtractorOptions:
+    """``base`` with the options that a provenance says (:data:`REPEATED`). What no option can say, such as the
+    ``numpy`` mode of ``tiny``, is left out: there is then nothing to choose."""
+    hints = get_type_hints(ExtractorOptions)
+    said = {name: provenance[name] for name in REPEATED if name in provenance}
+    return replace(base, **{name: value for name, value in said.items() if _is_option(value, hints[name])})
+
+
+def _is_option(value: object, hint: Any) -> bool:
+    choices = get_args(hint)
+    return value in choices if get_origin(hint) is Literal else type(value) in choices
+
+
+def _again(bench: Bench, recorded: Recorded, images: NDArray[np.uint8], progress: Progress, *, verify: bool) -> Again:
+    said = recorded.provenance
+    before = read_result(bench, recorded) if verify else None
+    extractor = _loaded(bench, recorded)
+    reference = load_prepared(bench, said["reference"], signed=recorded.signed)
+    with threadpool_limits(limits=said.get("blas_threads"), user_api="blas"):
+        numbers = measure(images, extractor, reference, progress)
+        here = extractor.provenance | environment()
+    found = Result(numbers.fid, numbers.nearest.mean, numbers.nearest)
+    return Again(
+        recorded,
+        found,
+        numbers.nearest.standard_error,
+        _differences(recorded, here),
+        None if before is None else compare(before, found),
+    )
+
+
+def _loaded(bench: Bench, recorded: Recorded) -> Extractor:
+    """The network as it was run. ``Unavailable`` if this machine cannot, or has other weights than those of then."""
+    said = recorded.provenance
+    try:
+        extractor = load(said["extractor"], options=options_from(said, options_of(bench.settings)))
+    except (Invalid, Unavailable) as error:
+        raise Unavailable(error.slug, f"The {recorded.track} score can't be repeated here: {error.message}") from None
+    here = extractor.provenance["weights_sha256"]
+    if here != said["weights_sha256"]:
+        raise Unavailable(
+            "other-weights",
+            f"The {recorded.track} score can't be repeated here: the weights of {said['extractor']} have the SHA-256 "
+            f"{here}, and those of then {said['weights_sha256']}.",
+        )
+    return extractor
+
+
+def _differences(recorded: Recorded, here: Mapping[str, Any]) -> tuple[str, ...]:
+    then = {**recorded.provenance, "scorer_version": recorded.scorer_version}
+    return differences(then, {**here, "scorer_version": SCORER_VERSION})
+
+
+def read_result(bench: Bench, recorded: Recorded) -> Result:
+    """The recorded numbers, those of each image among them. ``NotFound`` (``blob-missing``), or ``Unavailable``
+    (``unreadable-artifact``) if the stored distances are damaged."""
+    content = bench.blobs.read(recorded.artifact_key)
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            nearest = Nearest(arrays["distance"], arrays["index"])
+    except Exception as error:  # noqa: BLE001 - numpy, zipfile and zlib each have their own for a damaged file
+        raise Unavailable(
+            "unreadable-artifact",
+            f"The distances of the {recorded.track} measurement, {recorded.artifact_key}, cannot be read: {error}.",
+        ) from None
+    return Result(recorded.fid, recorded.memorization_distance, nearest)
