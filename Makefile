@@ -21,7 +21,7 @@ $(VENV)/installed: pyproject.toml deploy/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null \
 	  || { echo "Kennel needs Python 3.11 (or 3.12, 3.13): install it, or name it with PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt -e '.[api,worker,standalone,demo,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt -e '.[api,worker,standalone,demo,test,bench]'
 	@touch $@
 
 demo: setup ## Run the demo competition (EXIT=1 stops at the end; IMAGES=400 ENTRIES=n FROM=folder PORT=8000)
@@ -46,7 +46,8 @@ format: setup ## Format and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup ## Run what takes minutes: the slow tests
+bench: setup ## Measure speed against the peers, write benchmarks/RESULTS.md, run the slow tests (BENCH=names)
+	$(BIN)/python -m benchmarks $(BENCH)
 	$(BIN)/python -m pytest -m slow
 
 migrate: setup ## Bring the database at DATABASE_URL to the newest version

@@ -1,0 +1,56 @@
+"""How much is measured."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes of all measurements, and how often each is repeated."""
+
+    rounds: int
+    networks: tuple[str, ...]
+    scored: int
+    """Images of the scoring benchmark."""
+    generated: int
+    """Rows of features of a submission."""
+    reference: int
+    """Rows of features of a reference."""
+    dimensions: tuple[int, ...]
+    """Of the Fréchet distance and of prepared references."""
+    neighbours: int
+    """Dimension for the nearest neighbours."""
+    tracks: tuple[str, str]
+    """Public and private extractor."""
+    images: tuple[int, ...]
+    """Numbers of images scored on both tracks."""
+    provisional: int
+    """Images of each entry whose provisional and final scores are compared."""
+
+
+FULL = Plan(
+    rounds=3,
+    networks=("inception_v3", "efficientnet_lite0"),
+    scored=1000,
+    generated=10_000,
+    reference=20_579,
+    dimensions=(2048, 4032),
+    neighbours=2048,
+    tracks=("efficientnet_lite0", "efficientnet_lite2"),
+    images=(1000, 4000, 10_000),
+    provisional=400,
+)
+"""The 2019 competition's sizes: 10,000 images, 20,579 dogs, Inception's 2048 features and NASNet's 4032."""
+
+QUICK = Plan(
+    rounds=1,
+    networks=("small",),
+    scored=40,
+    generated=300,
+    reference=600,
+    dimensions=(48, 64),
+    neighbours=64,
+    tracks=("tiny", "tiny"),
+    images=(20, 60),
+    provisional=20,
+)
+"""Whether everything runs, in seconds: no number of it means anything."""

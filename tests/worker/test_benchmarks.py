@@ -1,0 +1,245 @@
+"""The benchmarks: their arithmetic is right, and each of them runs, on sizes whose numbers mean nothing."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from benchmarks import frechet, neighbours, scoring
+from benchmarks.__main__ import MEASUREMENTS, main, render, run
+from benchmarks.isolation import THREADS, Run, Task, run_apart, run_here
+from benchmarks.networks import extractor_of, outermost_forwards, plain_network, spec_of, write_weights
+from benchmarks.plan import QUICK
+from benchmarks.report import Section, Table, Target, page, seconds, times
+from benchmarks.results import Case, Result, read_result, write_result
+from benchmarks.rounds import Contender, Spread, interleaved, spread_of
+from benchmarks.scoring_inputs import blended
+from benchmarks.synthetic import features
+from scorer.extractors.preprocessing import prepared
+
+MACHINE = {
+    "processor": "abacus",
+    "cores": "2",
+    "memory": "1 GiB",
+    "system": "none",
+    "threads": "2",
+    "date": "2026-03-14",
+    "versions": "numpy 0",
+}
+
+
+def in_seconds(*values: float, **others: float) -> list[Run]:
+    return [{"seconds": value} | others for value in values]
+
+
+# Medians, ratios, verdicts.
+
+
+def test_a_spread_is_of_all_runs() -> None:
+    assert spread_of(in_seconds(3.0, 1.0, 8.0)) == Spread(3.0, 1.0, 8.0)
+    assert spread_of(in_seconds(3.0, 1.0)) == Spread(2.0, 1.0, 3.0)
+    with pytest.raises(KeyError):
+        spread_of(in_seconds(1.0), "fid")
+
+
+def test_a_ratio_is_of_medians() -> None:
+    assert times(in_seconds(6.0, 5.0, 100.0), in_seconds(2.0, 1.0, 90.0)) == 3.0
+
+
+@pytest.mark.parametrize(
+    ("value", "at_least", "met"),
+    [(1.8, True, True), (1.79, True, False), (1.8, False, True), (1.81, False, False)]
+    + [(math.nan, at_least, False) for at_least in (True, False)],
+)
+def test_a_target_is_met_at_its_bound(value: float, at_least: bool, met: bool) -> None:
+    assert Target("claim", value, 1.8, at_least).met is met
+
+
+def test_contenders_run_in_turn() -> None:
+    seen: list[tuple[str, Any]] = []
+
+    def record(task: Task) -> Run:
+        seen.append((task.function, task.arguments["n"]))
+        return {"seconds": float(len(seen))}
+
+    runs = interleaved([Contender("a", "m:a"), Contender("b", "m:b", most=1)], {"n": 7}, 3, record)
+    assert seen == [("m:a", 7), ("m:b", 7), ("m:a", 7), ("m:a", 7)]
+    assert runs == {"a": in_seconds(1.0, 3.0, 4.0), "b": in_seconds(2.0)}
+
+
+def test_seconds_show_their_spread_where_there_is_one() -> None:
+    assert seconds(in_seconds(0.5, 0.25, 0.75)) == "0.500 (0.250 to 0.750)"
+    assert seconds(in_seconds(100.0)) == "100.0"
+
+
+def test_the_page_tells_what_was_missed(tmp_path: Path) -> None:
+    targets = [Target("fast", 2.0, 1.8, True, " x"), Target("small", 4.0, 3.0, False, " GB")]
+    section = Section("Speed", "How.", [Table("Both", ("", "s"), [("us", "1")])], targets)
+    (tmp_path / "speed.md").write_text("Because.\n")
+    text = page([(Result("speed", MACHINE, []), section)], tmp_path)
+    assert "## Targets: 1 of 2 met" in text
+    assert "| Speed | fast | at least 1.8 x | 2 x | met |" in text
+    assert "| Speed | small | at most 3 GB | 4 GB | **missed** |" in text
+    assert "|  | s |\n| --- | ---: |\n| us | 1 |" in text
+    assert text.endswith("numpy 0.\n\nBecause.\n")
+
+
+def test_results_are_kept_apart(tmp_path: Path) -> None:
+    first = Result("a", MACHINE, [Case("d", {"n": 3}, {"z": in_seconds(1.0, fid=0.1), "a": in_seconds(2.0)})])
+    write_result(first, tmp_path)
+    write_result(Result("b", MACHINE, []), tmp_path)
+    assert read_result("a", tmp_path) == first
+    assert list(first.cases[0].runs) == ["z", "a"]
+    assert read_result("c", tmp_path) is None
+
+
+def test_verdicts_come_from_the_runs() -> None:
+    def case(name: str, runs: Mapping[str, list[Run]], **settings: int) -> Case:
+        return Case(name, settings, runs)
+
+    ours = in_seconds(10.0, forward_seconds=9.0, fid=2.0, distance=0.5, mifid=4.0, decode_seconds=1.0)
+    ours[0] |= {"features_seconds": 9.5, "neighbours_seconds": 0.1, "frechet_seconds": 0.1}
+    peers = {
+        "torchmetrics": in_seconds(30.0, forward_seconds=1.0, mifid=4.0),
+        "torch-fidelity": in_seconds(17.0, forward_seconds=1.0, fid=2.2),
+        "pytorch-fid": in_seconds(20.0, forward_seconds=1.0, fid=2.0),
+        "clean-fid": in_seconds(40.0, forward_seconds=1.0, fid=3.0),
+    }
+    inception = case("inception_v3", {"Kennel": ours} | peers, count=100, reference_count=5)
+    speed, aside, agreement = scoring.section(Result("scoring", MACHINE, [inception])).targets
+    assert (speed.value, speed.met) == (1.7, False)
+    assert "torch-fidelity" in speed.claim
+    assert (round(aside.value, 9), aside.met) == (10.0, False)
+    assert (round(agreement.value, 9), agreement.met) == (0.1, False)
+
+    names = ("Kennel", "scipy sqrtm", "numpy eigvals", "torchmetrics", "torch-fidelity")
+    taken = zip(names, (1.0, 12.0, 2.4, 5.0, 5.0), strict=True)
+    distances = {name: in_seconds(value, distance_seconds=value, fid=1.0) for name, value in taken}
+    found = frechet.section(Result("frechet", MACHINE, [case("d = 4", distances, count=2, reference=3)])).targets
+    assert [target.met for target in found] == [True, False, True, False]
+
+    runs = {
+        "Kennel": in_seconds(4.0, distance=0.5, peak_bytes=1.2e9),
+        "torchmetrics": in_seconds(11.0, distance=0.5),
+        "float32 matrix product alone": in_seconds(3.2),
+    }
+    pairs = case("neighbours", runs, count=1, reference=1, dimension=1)
+    found = neighbours.section(Result("neighbours", MACHINE, [pairs])).targets
+    assert [(target.value, target.met) for target in found] == [(0.8, True), (2.75, False), (1.2, True)]
+
+
+# What everybody is given.
+
+
+def test_synthetic_features_are_fit_to_compare() -> None:
+    one, other = features(1100, 64, 0), features(1100, 64, 1)
+    assert one.dtype == np.float32
+    assert one.min() >= 0
+    assert np.array_equal(one, features(1100, 64, 0))
+    assert not np.array_equal(one, other)
+    assert len(np.unique(one, axis=0)) == 1100
+    spectrum = np.linalg.eigvalsh(np.cov(one, rowvar=False))
+    assert spectrum[-1] > 10 * spectrum[0] > 0
+
+
+def test_a_blended_reference_has_full_rank_and_no_copies() -> None:
+    source = np.random.default_rng(0).random((5, 40), np.float32)
+    rows = blended(source, 1200, np.random.default_rng(1))
+    assert rows.shape == (1200, 40)
+    assert rows.min() >= 0
+    assert len(np.unique(rows, axis=0)) == 1200
+    assert np.linalg.matrix_rank(np.cov(rows, rowvar=False)) == 40
+
+
+def test_peers_run_the_network_that_we_run(tmp_path: Path) -> None:
+    spec = spec_of("small")
+    write_weights(spec, tmp_path)
+    images = np.random.default_rng(0).integers(0, 256, (8, 64, 64, 3), np.uint8)
+    with torch.inference_mode():
+        expected = plain_network(spec, tmp_path)(prepared(torch.from_numpy(images), spec)).numpy()
+    found = extractor_of(spec, tmp_path).features(images)
+    assert np.linalg.norm(found - expected) < 1e-5 * np.linalg.norm(expected)
+
+
+def test_only_the_outermost_forward_pass_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = iter(range(100))
+    monkeypatch.setattr("benchmarks.networks.time.perf_counter", lambda: float(next(ticks)))
+    inner = nn.Sequential(nn.Identity(), nn.Identity())
+    with outermost_forwards() as watch:
+        for _ in range(3):
+            nn.Sequential(inner, nn.Identity())(torch.zeros(1))
+    assert watch.seconds == 3.0
+    inner(torch.zeros(1))
+    assert watch.seconds == 3.0
+
+
+# Each measurement runs.
+
+
+CHILD = """
+import os
+
+def surroundings(rows):
+    held = bytearray(rows)
+    return {"threads": float(os.environ["OMP_NUM_THREADS"]), "rows": float(len(held))}
+
+def failing():
+    raise LookupError("no such thing as this")
+"""
+
+
+@pytest.fixture
+def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that only another process imports."""
+    (tmp_path / "child.py").write_text(CHILD)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+
+@pytest.mark.usefixtures("child")
+def test_a_run_apart_has_its_own_threads_and_memory() -> None:
+    little, much = (run_apart(Task("child:surroundings", {"rows": rows})) for rows in (1, 200 * 2**20))
+    assert little["threads"] == much["threads"] == THREADS
+    # This process, with torch in it, is far larger: none of that may show.
+    assert little["peak_bytes"] < 100 * 2**20
+    assert 200 * 2**20 <= much["peak_bytes"] < 300 * 2**20
+
+
+@pytest.mark.usefixtures("child")
+def test_a_failure_apart_is_told_with_what_it_said() -> None:
+    with pytest.raises(RuntimeError, match="LookupError: no such thing as this"):
+        run_apart(Task("child:failing"))
+
+
+# Other libraries' warnings are theirs.
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", list(MEASUREMENTS))
+def test_a_measurement_runs(name: str, tmp_path: Path) -> None:
+    for peer in ("cleanfid", "pytorch_fid") if name == "scoring" else ():
+        pytest.importorskip(peer, reason="the extra `bench` is not installed")
+    threads = torch.get_num_threads()
+    try:
+        run([name], QUICK, tmp_path, run_here)
+    finally:
+        torch.set_num_threads(threads)
+    result = read_result(name, tmp_path / "results")
+    assert result is not None
+    runs = [each for case in result.cases for runs in case.runs.values() for each in runs]
+    assert all(math.isfinite(value) for each in runs for value in each.values())
+    assert all(each["seconds"] > 0 for each in runs)
+    text = render(tmp_path)
+    assert MEASUREMENTS[name].section(result).title in text
+    exact = [target for target in MEASUREMENTS[name].section(result).targets if "same number" in target.claim]
+    exact += [target for target in MEASUREMENTS[name].section(result).targets if "decoded" in target.claim]
+    assert all(target.met for target in exact)
+    assert len(exact) == {"scoring": 1, "tracks": 1}.get(name, 0)
+
+
+def test_an_unknown_measurement_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["marathon"])
+    assert "there is no measurement marathon; there are scoring" in capsys.readouterr().err
