@@ -141,6 +141,6 @@ def _is_regular(factor: Vector, covariance: Vector, share: float = _SMALLEST_PIV
 
     Any other factor tells nothing about its smallest singular value and counts as irregular.
     """
-    if factor.shape[0] != factor.shape[1] or np.triu(factor, 1).any():
+    if factor.shape[0] != factor.shape[1] or any(row[place + 1 :].any() for place, row in enumerate(factor)):
         return False
     return bool(np.square(factor.diagonal()).min() > share * covariance.diagonal().max())
