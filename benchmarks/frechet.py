@@ -50,7 +50,7 @@ are given to everybody, and its factor to Kennel, which keeps it with them."""
 
 
 def section(result: Result) -> Section:
-    """A table and two targets for each dimension, of the distance alone: all sides compute a covariance the same way."""
+    """A table and two targets for each dimension, of the distance alone: covariances are everybody's alike."""
     targets = [target for case in result.cases for target in _targets(case)]
     return Section("Fréchet distance", METHOD, [_table(case) for case in result.cases], targets)
 

@@ -5,23 +5,25 @@ from typing import Any
 
 import numpy as np
 import PIL
+import scipy
 from threadpoolctl import threadpool_info
 
 
 def environment() -> dict[str, Any]:
     """Versions of what decodes, multiplies and decomposes, as a measurement records them; JSON.
 
-    The last bits of a Fréchet distance depend on the BLAS behind numpy: on its version, on the kernels that it chose
-    for this processor, and on how many threads share a sum.
+    The last bits of a Fréchet distance depend on the BLAS behind numpy and scipy: on its version, on the kernels that
+    it chose for this processor, and on how many threads share a sum.
     """
     found = [each for each in threadpool_info() if each["user_api"] == "blas"]
-    # torch and scipy may bring a BLAS of their own, which measures nothing.
-    own = [each for each in found if "numpy" in each["filepath"]] or found
+    # torch may bring a BLAS of its own, which measures nothing.
+    own = [each for each in found if "torch" not in each["filepath"]]
     names = {f"{each['internal_api']} {each['version']} {each.get('architecture', '')}".strip() for each in own}
     return {
         "python": platform.python_version(),
         "pillow": PIL.__version__,
         "numpy": np.__version__,
+        "scipy": scipy.__version__,
         "blas": "; ".join(sorted(names)) or None,
         "blas_threads": max((each["num_threads"] for each in own), default=None),
     }

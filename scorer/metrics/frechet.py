@@ -12,6 +12,8 @@ covariance is singular: there the first takes roots of rounding noise, and the r
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import linalg
+from scipy.linalg import lapack
 
 from scorer.errors import Invalid
 from scorer.metrics.features import Features, Vector, require_finite, require_matrix, require_same_dimension
@@ -103,10 +105,23 @@ def _trace_of_root(a: Statistics, b: Statistics) -> float:
     """tr (S_b S_a)^(1/2), by the form that is safe for these two."""
     left, right = factor_of(a), factor_of(b)
     if _is_regular(left, a.covariance) and _is_regular(right, b.covariance):
-        values = np.linalg.eigvalsh(right.T @ a.covariance @ right)
+        values = _eigenvalues_between(right, a.covariance)
         return float(np.sqrt(np.maximum(values, 0.0)).sum())
     product = left.T @ right
     return float(np.linalg.svd(product, compute_uv=False).sum()) if product.size else 0.0
+
+
+def _eigenvalues_between(triangle: Vector, covariance: Vector) -> Vector:
+    """The eigenvalues of L^T S L with L lower triangular.
+
+    LAPACK's own product for this, dsygst, makes use of both structures, as two matrix products don't. Its
+    result is graded: L's columns become smaller to the right. Reduced from the lower triangle the small
+    eigenvalues keep their digits; from the upper one the trace of the root lost five of them.
+    """
+    product, failed = lapack.dsygst(covariance.T, triangle, itype=2, lower=1)  # .T: the order that LAPACK wants
+    if failed:
+        raise ArithmeticError(f"dsygst failed: {failed}")
+    return np.asarray(linalg.eigvalsh(product, lower=True, overwrite_a=True, check_finite=False, driver="evd"))
 
 
 def factor_of(statistics: Statistics) -> Vector:
