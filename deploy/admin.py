@@ -14,9 +14,9 @@ import typer
 
 from deploy.client import Client, Refused, opened
 from deploy.standalone.data import addresses_in
-from scorer import accounts
+from scorer import accounts, tokens
 from scorer.archive import zip_folder
-from scorer.db import lookups
+from scorer.db import people
 from scorer.db.session import engine_of, sessions_of
 from scorer.settings import read_settings
 
@@ -37,11 +37,11 @@ def create_admin(
     engine = engine_of(read_settings(addresses_in(data) if data else {}))
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
     with sessions_of(engine).begin() as session:
-        account = lookups.account_by_handle(session, handle)
+        account = people.account_by_handle(session, handle)
         if account is None:
             account = accounts.create_account(session, handle=handle, name="", role="admin", now=now)
         accounts.require(account)
-        accounts.issue_token(session, account, secret, name="made by the operator", now=now)
+        tokens.issue(session, account, secret, name="made by the operator", now=now)
     engine.dispose()
     print(secret)
 
@@ -50,7 +50,7 @@ def create_admin(
 def account(handle: str, role: str = "participant", name: str = "", url: Url = HERE, token: Token = "") -> None:
     """Make an account and print its first token."""
     with Client(url, token) as client:
-        print(client.post("/accounts", {"handle": handle, "role": role, "name": name})["token"])
+        print(client.post("/admin/accounts", {"handle": handle, "role": role, "name": name})["token"])
 
 
 @app.command()

@@ -34,7 +34,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-FRESH = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
+FRESH = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
 """A page may be kept by the browser alone, and is asked for again each time."""
 
 

@@ -20,8 +20,8 @@ from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.postgres import Postgres
 from deploy.standalone.processes import Supervisor
 from deploy.standalone.redis import Redis
-from scorer import accounts
-from scorer.db import lookups
+from scorer import accounts, tokens
+from scorer.db import people
 from scorer.db.session import engine_of, sessions_of
 from scorer.settings import Settings, read_settings
 from worker.startup import require_weights
@@ -93,11 +93,11 @@ def first_admin(settings: Settings) -> str | None:
     engine = engine_of(settings)
     try:
         with sessions_of(engine).begin() as session:
-            if lookups.any_admin(session):
+            if people.any_admin(session):
                 return None
             now, secret = datetime.now(UTC), secrets.token_urlsafe(32)
             account = accounts.create_account(session, handle=ADMIN, name="Admin", role="admin", now=now)
-            accounts.issue_token(session, account, secret, name="first start", now=now)
+            tokens.issue(session, account, secret, name="first start", now=now)
             return secret
     finally:
         engine.dispose()

@@ -20,25 +20,9 @@ from scorer.db.tables import (
     Submission,
     Team,
     Threshold,
-    Token,
     Track,
 )
 from scorer.lifecycle import PENDING, UNCHARGED, Status, Usage, advance, utc_day
-
-
-def account_by_handle(session: Session, handle: str) -> Account | None:
-    """An account, whatever the letter case."""
-    return session.scalars(select(Account).where(func.lower(Account.handle) == handle.lower())).one_or_none()
-
-
-def any_admin(session: Session) -> bool:
-    """Whether anybody can administer this service."""
-    return session.scalar(select(Account.id).where(Account.role == "admin").limit(1)) is not None
-
-
-def token_by_digest(session: Session, digest: bytes) -> Token | None:
-    """A token that has not been revoked."""
-    return session.scalars(select(Token).where(Token.digest == digest, Token.revoked_at.is_(None))).one_or_none()
 
 
 def competition_by_slug(session: Session, slug: str) -> Competition | None:

@@ -433,7 +433,7 @@ def test_nothing_new_is_answered_with_304(browse: Browse) -> None:
     assert again.content == b""
     assert again.headers["etag"] == first.headers["etag"]
     assert again.headers["cache-control"] == "private, no-cache"
-    assert again.headers["vary"] == "Authorization"
+    assert again.headers["vary"] == "Authorization, Cookie"
 
 
 def test_the_etag_changes_with_all_that_the_page_shows(browse: Browse, monkeypatch: pytest.MonkeyPatch) -> None:

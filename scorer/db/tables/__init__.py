@@ -7,27 +7,35 @@ from scorer.db.tables.competition import (
     Preparation,
     Publication,
     ReferenceSet,
+    RulesAcceptance,
     Threshold,
     Track,
 )
 from scorer.db.tables.entries import Job, Label, Measurement, Membership, Submission, Team
-from scorer.db.tables.people import Account, Token
+from scorer.db.tables.people import Account, Identity, OneTimeLink, Token, WebSession
+from scorer.db.tables.records import AuditEntry, Mail
 
 __all__ = [
     "Account",
+    "AuditEntry",
     "Competition",
     "CompetitionReference",
+    "Identity",
     "Job",
     "Label",
+    "Mail",
     "Measurement",
     "Membership",
+    "OneTimeLink",
     "Preparation",
     "Publication",
     "ReferenceSet",
+    "RulesAcceptance",
     "Submission",
     "Table",
     "Team",
     "Threshold",
     "Token",
     "Track",
+    "WebSession",
 ]
