@@ -50,7 +50,7 @@ def show(slug: str, session: DbSession, account: Visitor, now: Now) -> Competiti
 @router.patch("/{slug}")
 def change(slug: str, body: CompetitionChanges, session: DbSession, author: Organizer, now: Now) -> CompetitionView:
     """Change texts and times: open a draft, move a deadline. Organizers only."""
-    competitions.change(session, slug, body)
+    competitions.change(session, slug, body, author=author, now=now)
     return _view(session, competitions.state_of(session, slug, now), author)
 
 
@@ -127,7 +127,7 @@ async def attach(
 def prepare(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> PreparationView:
     """Have the references of a track prepared by a worker: features, statistics, held-out distance, first tau."""
     state = competitions.state_of(session, slug, now)
-    references.prepare(session, state, kind, now=now)
+    references.prepare(session, state, kind, author=author, now=now)
     return _preparation(session, state, kind)
 
 

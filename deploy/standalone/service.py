@@ -53,6 +53,9 @@ def start(
     if port:
         require_port(port)
     addresses = _addresses(supervisor, data, environ, durable=durable)
+    port = port or free_port()
+    url = f"http://{HOST}:{port}"
+    addresses["KENNEL_PUBLIC_URL"] = environ.get("KENNEL_PUBLIC_URL", url)
     # Here the parts share the cores. A network's threads that spin while they wait for one another would then run
     # several times slower than threads that sleep.
     environment = {"OMP_WAIT_POLICY": "PASSIVE", **environ, **addresses}
@@ -61,8 +64,6 @@ def start(
     app_role = make_url(settings.database_url.get_secret_value()).username
     migrations.upgrade(settings.migration_url, app_role)
     require_weights(settings)
-    port = port or free_port()
-    url = f"http://{HOST}:{port}"
     for child in service_children(environment, data.path, port):
         supervisor.start(child)
     # Last, so that the token of a start that failed or was broken off is not lost.

@@ -204,6 +204,12 @@ def newest_measurement(session: Session, submission_ref: int, track_id: int) -> 
     ).one_or_none()
 
 
+def decided_label(session: Session, submission_ref: int) -> Label | None:
+    """The newest decided label of a submission."""
+    query = select(Label).where(Label.submission_ref == submission_ref).order_by(Label.id.desc()).limit(1)
+    return session.scalars(query).one_or_none()
+
+
 def decided_labels(session: Session, competition_id: int) -> dict[int, str]:
     """The decided label of every labelled submission of a competition, by ref."""
     newest = (
