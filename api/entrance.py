@@ -8,9 +8,10 @@ from typing import Annotated
 from fastapi import Depends
 
 from api.deps import AppRates, AppSettings, Client, Now, Transaction, Transactions
-from scorer import resets, sessions, signup
+from scorer import identities, resets, sessions, signup
 from scorer.db.tables import Account
 from scorer.errors import Unauthenticated
+from scorer.identities import Vouched
 from scorer.rates import Rates, network_of
 from scorer.sessions import Browser
 from scorer.settings import Settings
@@ -59,6 +60,14 @@ class Entrance:
         with self.begin() as session:
             known = session.merge(account, load=False)
             sessions.begin(session, known, secret=secret, browser=self.browser, now=self.now)
+        return secret
+
+    def vouched(self, person: Vouched) -> str:
+        """The secret of a new session for somebody whom an issuer vouches for."""
+        secret = new_secret()
+        with self.begin() as session:
+            account = identities.account_for(session, person, mode=self.settings.sign_up, now=self.now)
+            sessions.begin(session, account, secret=secret, browser=self.browser, now=self.now)
         return secret
 
     def sign_up(self, wanted: Application) -> Account:
