@@ -11,7 +11,7 @@ from api.forms import FormFields, text
 from api.pages.door import PASSWORD
 from api.pages.rendering import page, see
 from api.problems import status_of
-from scorer import accounts, sessions, tokens
+from scorer import sessions, tokens
 from scorer.errors import Invalid, KennelError
 
 router = APIRouter(prefix="/account", include_in_schema=False)
@@ -76,12 +76,11 @@ def end_session(session_id: Id, session: DbSession, viewer: SignedIn, now: Now) 
 
 
 @router.post("/password")
-def change_password(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def change_password(fields: FormFields, session: DbSession, door: Door, viewer: SignedIn, now: Now) -> Response:
     """Set a new password."""
     old, new = (text(fields, name, longest=PASSWORD) for name in ("old", "new"))
-    account = session.merge(viewer.account, load=False)
     try:
-        accounts.change_password(session, account, old, new, keep_session=viewer.session_id, now=now)
+        door.change_password(viewer, old, new)
     except KennelError as error:
         return _page(session, viewer, now, status=status_of(error), error=error.message, place="password")
     return see("/account?done=password#password")

@@ -50,11 +50,10 @@ def sign_up(request: Request, fields: FormFields, door: Door, viewer: CurrentCal
         handle=given["handle"].strip(),
         name=given["name"].strip(),
         email=given["email"],
-        password=text(fields, "password", longest=PASSWORD),
         invitation=given["invitation"].strip(),
     )
     try:
-        account = door.sign_up(wanted)
+        account = door.sign_up(wanted, text(fields, "password", longest=PASSWORD))
     except KennelError as error:
         return again("signup.html", error, viewer, **_sign_up_values(settings), given=given)
     response = see(onward(given["next"]))
