@@ -11,6 +11,7 @@ from api.deps import refuse_nul
 from api.pages import routes as pages
 from api.routes import (
     accounts,
+    audit,
     competitions,
     health,
     leaderboard,
@@ -56,7 +57,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.broker = broker(read)
     app.state.rates = Rates(read)
     problems.add_handlers(app)
-    for module in (accounts, sessions, tokens, competitions, submissions, leaderboard, thresholds, reviews, health):
+    for module in (
+        accounts,
+        sessions,
+        tokens,
+        audit,
+        competitions,
+        submissions,
+        leaderboard,
+        thresholds,
+        reviews,
+        health,
+    ):
         app.include_router(module.router, prefix=API)
     pages.mount(app)
     return app

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -10,7 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from api.pages.rendering import error_page, wants_page
+from api.pages.rendering import error_page, see, wants_page
 from scorer.errors import (
     Conflict,
     Forbidden,
@@ -75,6 +76,8 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(KennelError)
     async def _domain(request: Request, error: KennelError) -> Response:
+        if error.slug == "no-token" and request.method == "GET" and wants_page(request):
+            return see(f"/signin?next={quote(request.url.path)}")
         return _answer(request, problem_of(error), error.message)
 
     @app.exception_handler(RequestValidationError)

@@ -51,6 +51,23 @@ def test_every_act_of_an_organizer_is_written_down(service: Service) -> None:
     assert entries(service, "account.created") == [("admin", "account:rev", None, {"role": "reviewer"})]
 
 
+def test_admins_read_it_page_by_page(service: Service) -> None:
+    slug = service.competition()
+    service.http.post(f"{API}/session", json={"login": "ada", "password": "wrong"})
+    first = service.call("admin", "GET", "/admin/audit", params={"limit": 2}).json()
+    (newest, _) = first["entries"]
+    assert (newest["action"], newest["subject"], newest["actor"]) == ("sign-in.failed", "account:ada", None)
+    rest = service.call("admin", "GET", "/admin/audit", params={"before": first["next_before"]}).json()
+    ids = [each["id"] for each in first["entries"] + rest["entries"]]
+    assert ids == sorted(ids, reverse=True)
+    assert rest["next_before"] is None
+    wanted = {"subject": f"competition:{slug}", "action": "competition.created"}
+    (made,) = service.call("admin", "GET", "/admin/audit", params=wanted).json()["entries"]
+    assert (made["actor"], made["after"]["slug"]) == ("organizer", slug)
+    for who, status in ((None, 401), ("ada", 403), ("organizer", 403)):
+        assert service.call(who, "GET", "/admin/audit").status_code == status
+
+
 def test_a_refused_act_is_no_act(service: Service) -> None:
     slug = service.competition()
     answer = service.call("organizer", "PATCH", f"/competitions/{slug}", json={"closes_at": "2001-01-01T00:00:00Z"})
