@@ -1,7 +1,8 @@
 """What routes ask for: a transaction, the person, the blob store, the moment."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 from urllib.parse import unquote
@@ -10,11 +11,14 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session
 
-from scorer import accounts
+from api import cookies
+from scorer import accounts, sessions, tokens
 from scorer.blobs import Blobs
 from scorer.db.tables import Account
-from scorer.errors import Invalid, TooLarge, Unauthenticated
+from scorer.errors import Forbidden, Invalid, TooLarge, Unauthenticated
 from scorer.queue import transaction
+from scorer.rates import Rates, network_of
+from scorer.sessions import Browser
 from scorer.settings import Settings
 
 Transaction = Callable[[], AbstractContextManager[Session]]
@@ -39,31 +43,116 @@ def session(begin: Annotated[Transaction, Depends(transactions)]) -> Iterator[Se
         yield each
 
 
-def visitor(
+def settings(request: Request) -> Settings:
+    """The operator's settings."""
+    read: Settings = request.app.state.settings
+    return read
+
+
+def rates(request: Request) -> Rates:
+    """How often is too often."""
+    counted: Rates = request.app.state.rates
+    return counted
+
+
+def browser(request: Request) -> Browser:
+    """Where the request comes from. A proxy's word counts if the server was told to trust it."""
+    host = request.client.host if request.client else "unknown"
+    return Browser(host, request.headers.get("user-agent", ""))
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks, and how: with an API token, or from a browser that is signed in."""
+
+    account: Account
+    scopes: Collection[str]
+    session_id: int | None = None
+    csrf: str = ""
+    """What this browser's forms must carry."""
+
+
+def caller(
+    request: Request,
     begin: Annotated[Transaction, Depends(transactions)],
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+    given_csrf: Annotated[str | None, Depends(cookies.given_csrf)],
     moment: Annotated[datetime, Depends(now)],
-) -> Account | None:
-    """Who asks, if they said so; a wrong token is an error, no token is a visitor."""
-    if credentials is None:
+    counted: Annotated[Rates, Depends(rates)],
+    client: Annotated[Browser, Depends(browser)],
+) -> Caller | None:
+    """Who asks, if they said so: a wrong token is an error; no token and no living session is a visitor."""
+    network = network_of(client.address)
+    try:
+        with begin() as each:
+            found = (
+                _by_token(each, credentials.credentials, moment) if credentials else _by_cookie(each, request, moment)
+            )
+    except Unauthenticated:
+        counted.take("sign-in-address", network)
+        raise
+    counted.take("request", *(("account", found.account.id) if found else ("address", network)))
+    if found is not None and credentials is None and request.method not in cookies.SAFE:
+        cookies.require_csrf(cookies.session_secret(request) or "", given_csrf)
+    return found
+
+
+def _by_token(session: Session, secret: str, moment: datetime) -> Caller:
+    token = tokens.authenticate(session, secret, moment)
+    return Caller(token.account, token.scopes)
+
+
+def _by_cookie(session: Session, request: Request, moment: datetime) -> Caller | None:
+    secret = cookies.session_secret(request)
+    found = sessions.resume(session, secret, moment) if secret else None
+    if secret is None or found is None:
         return None
-    with begin() as each:
-        return accounts.authenticate(each, credentials.credentials, moment)
+    return Caller(found.account, tokens.SCOPES, found.id, cookies.csrf_token(secret))
 
 
-def current_user(account: Annotated[Account | None, Depends(visitor)]) -> Account:
+def visitor(asking: Annotated[Caller | None, Depends(caller)]) -> Account | None:
+    """Who reads; nobody in particular may."""
+    if asking is None:
+        return None
+    tokens.require_scope(asking.scopes, "read")
+    return asking.account
+
+
+def known(asking: Annotated[Caller | None, Depends(caller)]) -> Caller:
     """Who asks; nobody may not."""
-    if account is None:
-        raise Unauthenticated("no-token", "This needs an API token: send the header 'Authorization: Bearer TOKEN'.")
-    return account
+    if asking is None:
+        raise Unauthenticated(
+            "no-token", "This needs you to be signed in, or an API token: the header 'Authorization: Bearer TOKEN'."
+        )
+    return asking
 
 
-def organizer(account: Annotated[Account, Depends(current_user)]) -> Account:
-    """An organizer or admin."""
-    return accounts.require(account, "organizer")
+def signed_in(asking: Annotated[Caller, Depends(known)]) -> Caller:
+    """Somebody at a browser: a token that leaks must not be able to make more tokens or take the account over."""
+    if asking.session_id is None:
+        raise Forbidden("session-needed", "An API token may not do this: sign in with your password (POST /session).")
+    return asking
 
 
-def admin(account: Annotated[Account, Depends(current_user)]) -> Account:
+def reader(asking: Annotated[Caller, Depends(known)]) -> Account:
+    """Who reads what is theirs."""
+    tokens.require_scope(asking.scopes, "read")
+    return asking.account
+
+
+def submitter(asking: Annotated[Caller, Depends(known)]) -> Account:
+    """Who uploads and picks."""
+    tokens.require_scope(asking.scopes, "submit")
+    return asking.account
+
+
+def organizer(request: Request, asking: Annotated[Caller, Depends(known)]) -> Account:
+    """An organizer or admin; for acts, with a token that is for acts."""
+    tokens.require_scope(asking.scopes, "read" if request.method in cookies.SAFE else "organize")
+    return accounts.require(asking.account, "organizer")
+
+
+def admin(account: Annotated[Account, Depends(organizer)]) -> Account:
     """An admin."""
     return accounts.require(account)
 
@@ -84,18 +173,18 @@ def blobs(request: Request) -> Blobs:
     return store
 
 
-def settings(request: Request) -> Settings:
-    """The operator's settings."""
-    read: Settings = request.app.state.settings
-    return read
-
-
 DbSession = Annotated[Session, Depends(session, scope="function")]
 Transactions = Annotated[Transaction, Depends(transactions)]
 Visitor = Annotated[Account | None, Depends(visitor)]
-CurrentUser = Annotated[Account, Depends(current_user)]
+CurrentCaller = Annotated[Caller | None, Depends(caller)]
+KnownCaller = Annotated[Caller, Depends(known)]
+SignedIn = Annotated[Caller, Depends(signed_in)]
+CurrentUser = Annotated[Account, Depends(reader)]
+Submitter = Annotated[Account, Depends(submitter)]
 Organizer = Annotated[Account, Depends(organizer)]
 Admin = Annotated[Account, Depends(admin)]
 BlobStore = Annotated[Blobs, Depends(blobs)]
+AppRates = Annotated[Rates, Depends(rates)]
+Client = Annotated[Browser, Depends(browser)]
 AppSettings = Annotated[Settings, Depends(settings)]
 Now = Annotated[datetime, Depends(now)]

@@ -6,13 +6,25 @@ from importlib.metadata import version
 
 from fastapi import Depends, FastAPI
 
-from api import problems
+from api import cookies, problems
 from api.deps import refuse_nul
 from api.pages import routes as pages
-from api.routes import accounts, competitions, health, leaderboard, reviews, submissions, thresholds
+from api.routes import (
+    accounts,
+    audit,
+    competitions,
+    health,
+    leaderboard,
+    reviews,
+    sessions,
+    submissions,
+    thresholds,
+    tokens,
+)
 from scorer.blobs import Blobs
 from scorer.db.session import engine_of, sessions_of
 from scorer.queue import broker
+from scorer.rates import Rates
 from scorer.settings import Settings, read_settings
 
 API = "/api/v1"
@@ -35,7 +47,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         summary="A competition scoring service for generative image models.",
         lifespan=lifespan,
         openapi_url=f"{API}/openapi.json",
-        dependencies=[Depends(refuse_nul)],
+        dependencies=[Depends(refuse_nul), Depends(cookies.refuse_cross_site)],
         docs_url=None,
         redoc_url=None,
     )
@@ -43,8 +55,20 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.sessions = sessions_of(engine)
     app.state.blobs = Blobs(read.blob_url)
     app.state.broker = broker(read)
+    app.state.rates = Rates(read)
     problems.add_handlers(app)
-    for module in (accounts, competitions, submissions, leaderboard, thresholds, reviews, health):
+    for module in (
+        accounts,
+        sessions,
+        tokens,
+        audit,
+        competitions,
+        submissions,
+        leaderboard,
+        thresholds,
+        reviews,
+        health,
+    ):
         app.include_router(module.router, prefix=API)
     pages.mount(app)
     return app

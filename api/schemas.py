@@ -61,6 +61,8 @@ class CompetitionView(BaseModel):
     title: str
     description: str
     rules: str
+    rules_sha256: str | None = Field(description="The version of the rules; null where there are none.")
+    rules_accepted: bool | None = Field(None, description="Whether you have accepted these very rules.")
     phase: Phase
     image_count: int
     image_size: int

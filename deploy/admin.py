@@ -5,20 +5,23 @@ import secrets
 import sys
 import time
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Annotated, Any
 
 import typer
+from sqlalchemy.orm import Session
 
 from deploy.client import Client, Refused, opened
 from deploy.standalone.data import addresses_in
-from scorer import accounts
+from scorer import accounts, audit, resets, tokens
 from scorer.archive import zip_folder
-from scorer.db import lookups
+from scorer.db import people
 from scorer.db.session import engine_of, sessions_of
-from scorer.settings import read_settings
+from scorer.settings import Settings, read_settings
 
 app = typer.Typer(
     no_args_is_help=True, help="Accounts, competitions, references, tau. Needs KENNEL_URL and KENNEL_TOKEN."
@@ -28,29 +31,64 @@ Token = Annotated[str, typer.Option(envvar="KENNEL_TOKEN", help="An organizer's 
 HERE = "http://127.0.0.1:8000"
 
 
+Data = Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")]
+
+
+@contextmanager
+def _database(data: Path | None) -> Iterator[tuple[Session, Settings]]:
+    """A transaction as the operator, directly in the database: ``DATABASE_URL``, or that of ``--data``."""
+    settings = read_settings(addresses_in(data) if data else {})
+    engine = engine_of(settings)
+    try:
+        with sessions_of(engine).begin() as session:
+            yield session, settings
+    finally:
+        engine.dispose()
+
+
 @app.command()
-def create_admin(
-    handle: str,
-    data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
-) -> None:
+def create_admin(handle: str, data: Data = None) -> None:
     """Make an admin, or give an existing one a new token, directly in the database: DATABASE_URL, or --data."""
-    engine = engine_of(read_settings(addresses_in(data) if data else {}))
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
-    with sessions_of(engine).begin() as session:
-        account = lookups.account_by_handle(session, handle)
+    with _database(data) as (session, _):
+        account = people.account_by_handle(session, handle)
         if account is None:
             account = accounts.create_account(session, handle=handle, name="", role="admin", now=now)
         accounts.require(account)
-        accounts.issue_token(session, account, secret, name="made by the operator", now=now)
-    engine.dispose()
+        tokens.issue(session, account, secret, name="made by the operator", now=now)
+        audit.record(
+            session, "token.made", f"account:{account.handle}", actor=None, now=now, after={"by": "the operator"}
+        )
     print(secret)
+
+
+@app.command()
+def reset_link(handle: str, data: Data = None) -> None:
+    """Print a link with which somebody sets their password, within an hour; directly in the database."""
+    secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
+    with _database(data) as (session, settings):
+        account = people.account_by_handle(session, handle)
+        if account is None:
+            raise Refused(0, {"title": f"There is no account {handle!r}."})
+        link = resets.link_for(session, account, secret=secret, site=settings.public_url, now=now)
+        audit.record(
+            session, "reset-link.made", f"account:{account.handle}", actor=None, now=now, after={"by": "the operator"}
+        )
+    print(link)
+
+
+@app.command()
+def invite(email: Annotated[str, typer.Argument()] = "", url: Url = HERE, token: Token = "") -> None:
+    """Print a link with which one person can sign up, and mail it if there is an address."""
+    with Client(url, token) as client:
+        print(client.post("/admin/invitations", {"email": email or None})["link"])
 
 
 @app.command()
 def account(handle: str, role: str = "participant", name: str = "", url: Url = HERE, token: Token = "") -> None:
     """Make an account and print its first token."""
     with Client(url, token) as client:
-        print(client.post("/accounts", {"handle": handle, "role": role, "name": name})["token"])
+        print(client.post("/admin/accounts", {"handle": handle, "role": role, "name": name})["token"])
 
 
 @app.command()

@@ -1,23 +1,26 @@
-"""People and their tokens."""
+"""People: who they are, what their role allows, and their passwords."""
 
-import hashlib
 import re
-from datetime import datetime, timedelta
+import unicodedata
+from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer.db import lookups
-from scorer.db.tables import Account, Token
-from scorer.errors import Conflict, Forbidden, Invalid, Unauthenticated
+from scorer import audit
+from scorer.db import people
+from scorer.db.tables import Account
+from scorer.errors import Conflict, Forbidden, Invalid
 
 ROLES = ("participant", "reviewer", "organizer", "admin")
 HANDLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{1,38}")
-TOUCH = timedelta(minutes=1)
-"""How exact a token's ``last_used_at`` is: a write on every request would make readers writers."""
+EMAIL = re.compile(r"[^\s@\"<>(),:;\[\]\\]+@[^\s@\"<>(),:;\[\]\\]+\.[^\s@\"<>(),:;\[\]\\.]+")
+"""Not all that RFC 5322 allows, but all that people have. Whether it works, only a mail can tell."""
+LONGEST_EMAIL = 254
 
 
 def create_account(session: Session, *, handle: str, name: str, role: str, now: datetime) -> Account:
     """Make an account; ``Conflict`` if the handle is taken (letter case does not count)."""
+    handle = unicodedata.normalize("NFKC", handle)
     if not HANDLE.fullmatch(handle):
         raise Invalid(
             "bad-handle",
@@ -25,7 +28,8 @@ def create_account(session: Session, *, handle: str, name: str, role: str, now: 
         )
     if role not in ROLES:
         raise Invalid("bad-role", f"There is no role {role!r}; roles are {', '.join(ROLES)}.")
-    if lookups.account_by_handle(session, handle) is not None:
+    people.lock_names(session)
+    if people.account_by_handle(session, handle) is not None:
         raise Conflict("handle-taken", f"The handle {handle!r} is taken.")
     account = Account(handle=handle, name=name or handle, role=role, created_at=now)
     session.add(account)
@@ -33,31 +37,40 @@ def create_account(session: Session, *, handle: str, name: str, role: str, now: 
     return account
 
 
-def issue_token(session: Session, account: Account, secret: str, *, name: str, now: datetime) -> Token:
-    """Give ``account`` the token ``secret`` (from ``secrets.token_urlsafe``, made at the edge); it is kept hashed."""
-    token = Token(account_id=account.id, digest=_digest(secret), name=name, created_at=now)
-    session.add(token)
-    session.flush()
-    return token
-
-
-def authenticate(session: Session, secret: str, now: datetime) -> Account:
-    """Whose token this is; ``Unauthenticated`` for an unknown or revoked one."""
-    token = lookups.token_by_digest(session, _digest(secret))
-    if token is None:
-        raise Unauthenticated("bad-token", "This token is not known here, or it was revoked.")
-    if token.last_used_at is None or now - token.last_used_at > TOUCH:
-        token.last_used_at = now
-    return token.account
-
-
 def require(account: Account, *roles: str) -> Account:
     """Let only accounts with one of ``roles`` (or admins) go on."""
     if account.role not in (*roles, "admin"):
-        raise Forbidden("wrong-role", f"This needs the role {' or '.join(roles)}; yours is {account.role}.")
+        raise Forbidden("wrong-role", f"This needs the role {' or '.join(roles) or 'admin'}; yours is {account.role}.")
     return account
 
 
-def _digest(secret: str) -> bytes:
-    # Tokens are 256 random bits, so a plain hash is enough: there is nothing to guess.
-    return hashlib.sha256(secret.encode()).digest()
+def require_free_name(session: Session, name: str) -> None:
+    """``Conflict`` if somebody is called so; ``Invalid`` for a name with signs that are not to be seen."""
+    if any(unicodedata.category(each)[0] == "C" for each in name):
+        raise Invalid("bad-name", "A name may not have invisible signs or line breaks in it.")
+    people.lock_names(session)
+    if people.is_name_taken(session, name):
+        raise Conflict("name-taken", f"Somebody is called {name!r} already; please take another name.")
+
+
+def require_email(email: str) -> str:
+    """The address without spaces around it; ``Invalid`` if it cannot be one."""
+    email = email.strip()
+    if len(email) > LONGEST_EMAIL or not EMAIL.fullmatch(email) or not email.isprintable():
+        raise Invalid("bad-email", "This is not a mail address.")
+    return email
+
+
+def change_password(
+    session: Session, account: Account, matched: str | None, new_hash: str, *, keep_session: int | None, now: datetime
+) -> None:
+    """Give an account a new password and end its other sessions. ``matched`` is the hash that the present password was
+    seen to match; ``Forbidden`` if it is not the account's. An account that never had a password (made by an admin, or
+    signed in elsewhere) gets its first one without.
+    """
+    account = session.get_one(Account, account.id, with_for_update=True)
+    if account.password_hash is not None and account.password_hash != matched:
+        raise Forbidden("wrong-password", "The present password is not right.")
+    account.password_hash = new_hash
+    people.end_sessions(session, account.id, now, but=keep_session)
+    audit.record(session, "password.changed", f"account:{account.handle}", actor=account, now=now)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from sqlalchemy.orm import Session
 
-from scorer import catalogue
+from scorer import audit, catalogue
 from scorer.archive import ImageSpec
 from scorer.db import lookups
 from scorer.db.tables import Account, Competition, Publication, Track
@@ -149,21 +149,34 @@ def create(session: Session, spec: CompetitionSpec, *, author: Account, now: dat
             )
         )
     session.flush()
+    subject, made = f"competition:{spec.slug}", spec.model_dump(mode="json")
+    audit.record(session, "competition.created", subject, actor=author, now=now, after=made)
     return competition
 
 
-def change(session: Session, slug: str, changes: CompetitionChanges) -> None:
+def change(session: Session, slug: str, changes: CompetitionChanges, *, author: Account, now: datetime) -> None:
     """Change texts and times of a competition; ``Invalid`` if the times would not be in order."""
     lookups.lock_competition(session, slug, share=False)
     competition = lookups.competition_by_slug(session, slug)
     if competition is None:
         raise NotFound("no-competition", f"There is no competition {slug!r}.")
-    for name, value in changes.model_dump(exclude_unset=True).items():
+    wanted = changes.model_dump(exclude_unset=True)
+    before = CompetitionChanges.model_construct(**{name: getattr(competition, name) for name in wanted})
+    for name, value in wanted.items():
         setattr(competition, name, value)
     fault = fault_of_times(competition.opens_at, competition.team_merge_deadline, competition.closes_at)
     if fault:
         raise Invalid("bad-times", f"The times are not in order: {fault}.")
     session.flush()
+    audit.record(
+        session,
+        "competition.changed",
+        f"competition:{slug}",
+        actor=author,
+        now=now,
+        before=before.model_dump(mode="json", exclude_unset=True),
+        after=changes.model_dump(mode="json", exclude_unset=True),
+    )
 
 
 def state_of(session: Session, slug: str, now: datetime) -> State:
@@ -256,4 +269,7 @@ def publish(
     )
     session.add(act)
     session.flush()
+    action = "board.published" if published else "board.withdrawn"
+    subject = f"competition:{state.competition.slug}"
+    audit.record(session, action, subject, actor=author, now=now, after={"reason": reason})
     return act

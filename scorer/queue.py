@@ -21,6 +21,7 @@ SWEEP_QUEUE = "sweep"
 """Apart from work, so that a long queue does not keep the sweep waiting: workers take from their queues in turn."""
 WORK = "kennel.work"
 SWEEP = "kennel.sweep"
+MAIL = "kennel.mail"
 VISIBILITY_SECONDS = 24 * 3600
 """Longer than the longest job: the lease, not the broker, decides who works."""
 
@@ -53,11 +54,12 @@ def broker(settings: Settings) -> Celery:
         },
         enable_utc=True,
         beat_schedule={
-            "sweep": {
-                "task": SWEEP,
+            name: {
+                "task": task,
                 "schedule": float(settings.sweep_seconds),
                 "options": {"queue": SWEEP_QUEUE, "expires": 10 * settings.sweep_seconds},
             }
+            for name, task in (("sweep", SWEEP), ("mail", MAIL))
         },
     )
     return app

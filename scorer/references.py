@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
-from scorer import catalogue, work
+from scorer import audit, catalogue, work
 from scorer.archive import BOTTLENECK
 from scorer.blobs import Received
 from scorer.competitions import State, track_of
@@ -56,10 +56,12 @@ def attach(
         if role in roles or role == "held_out":
             state.tracks[kind].preparation_id = None
     session.flush()
+    subject, attached = f"competition:{state.competition.slug}", {"role": role, "sha256": reference_set.sha256}
+    audit.record(session, "references.attached", subject, actor=author, now=now, after=attached)
     return reference_set
 
 
-def prepare(session: Session, state: State, kind: str, *, now: datetime) -> Preparation:
+def prepare(session: Session, state: State, kind: str, *, author: Account, now: datetime) -> Preparation:
     """Have a track's references prepared by a worker, or use what was prepared before from equal inputs."""
     lookups.lock_competition(session, state.competition.slug, share=False)
     track = track_of(state, kind)
@@ -85,6 +87,8 @@ def prepare(session: Session, state: State, kind: str, *, now: datetime) -> Prep
     track.preparation = preparation
     _start(session, preparation, track, now=now)
     session.flush()
+    subject = f"track:{state.competition.slug}/{kind}"
+    audit.record(session, "references.prepared", subject, actor=author, now=now, after={"preparation": preparation.key})
     return preparation
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
+from scorer import audit
 from scorer.competitions import State
 from scorer.db import lookups
 from scorer.db.tables import Account, Label
@@ -29,7 +30,17 @@ def decide(
         raise NotFound("no-submission", f"There is no submission {submission_id!r} in {state.competition.slug}.")
     if submission.team.benchmark:
         raise Conflict("benchmark", "A benchmark entry is never labelled.")
+    before = lookups.decided_label(session, submission.ref)
     decided = Label(submission_ref=submission.ref, label=label, note=note, author_id=author.id, created_at=now)
     session.add(decided)
     session.flush()
+    audit.record(
+        session,
+        "label.decided",
+        f"submission:{submission_id}",
+        actor=author,
+        now=now,
+        before={"label": before.label, "note": before.note} if before else None,
+        after={"label": label, "note": note},
+    )
     return decided

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Annotated, Literal
 
 from platformdirs import user_cache_path
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import BeforeValidator, Field, SecretStr, StringConstraints, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from scorer.errors import Unavailable
@@ -21,6 +21,13 @@ def _psycopg2(url: object) -> object:
     return url
 
 
+def _without_slash(url: object) -> object:
+    return url.rstrip("/") if isinstance(url, str) else url
+
+
+HttpAddress = Annotated[
+    str, BeforeValidator(_without_slash), StringConstraints(pattern=r"^https?://[^\s/?#]+[^\s?#]*$")
+]
 DatabaseUrl = Annotated[SecretStr, BeforeValidator(_psycopg2)]
 
 
@@ -60,7 +67,35 @@ class Settings(BaseSettings):
     max_attempts: int = 3
     max_job_seconds: int = 6 * 3600
     """A job that takes longer hangs: its process is ended."""
+
+    public_url: HttpAddress = "http://127.0.0.1:8000"
+    """Where people find this service: links in mails begin with it. With ``https://`` cookies are for https alone."""
+    sign_up: Literal["open", "invitation"] = "open"
+    """Who may make an account: everybody, or whoever an organizer has invited."""
+    smtp_url: SecretStr | None = None
+    """``smtps://user:password@host`` or ``smtp://host:25``. Without it mails stay in the outbox; the operator gives out
+    links with ``kennel admin reset-link``."""
+    mail_from: str = "Kennel <kennel@localhost>"
+    rates: dict[str, str] = {}
+    """How often is too often, by name (``scorer.rates.RATES``), for example ``{"sign-in": "5/minute"}``."""
+
+    oidc_issuer: HttpAddress | None = None
+    """An OpenID Connect issuer whose people may sign in, for example ``https://accounts.example.org``. It is trusted:
+    who has a verified address there has the account with that address here."""
+    oidc_client_id: str = ""
+    oidc_client_secret: SecretStr = SecretStr("")
+    oidc_name: str = "OpenID Connect"
+    """What the button says: ``Sign in with ...``."""
+
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    @model_validator(mode="after")
+    def _mails_say_where(self) -> "Settings":
+        if self.smtp_url is not None and "public_url" not in self.model_fields_set:
+            raise ValueError("KENNEL_SMTP_URL needs KENNEL_PUBLIC_URL, for the links in mails")
+        if self.oidc_issuer is not None and not self.oidc_client_id:
+            raise ValueError("KENNEL_OIDC_ISSUER needs KENNEL_OIDC_CLIENT_ID")
+        return self
 
     @property
     def migration_url(self) -> str:
@@ -76,5 +111,5 @@ def read_settings(overrides: Mapping[str, str] = MappingProxyType({})) -> Settin
     try:
         return Settings.model_validate(given)
     except ValidationError as error:
-        wrong = "; ".join(f"{fault['loc'][0]}: {fault['msg'].lower()}" for fault in error.errors())
+        wrong = "; ".join(f"{(fault['loc'] or ('together',))[0]}: {fault['msg']}" for fault in error.errors())
         raise Unavailable("settings", f"The settings are not complete: {wrong}.") from None

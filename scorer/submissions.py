@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import teams, work
+from scorer import rules, teams, work
 from scorer.archive import Copies
 from scorer.blobs import Received, require_bytes
 from scorer.competitions import State, is_organizer, shown_state
@@ -59,6 +59,8 @@ def admit(
     _require_open(state, entry, now=now, grace=timedelta(0))
     if entry.benchmark is not None and not is_organizer(account):
         raise Forbidden("wrong-role", "Only organizers add benchmark entries.")
+    if entry.benchmark is None:
+        rules.require_accepted(session, state.competition, account)
     require_bytes(declared_bytes, upload_limit(state, max_bytes))
     team = lookups.team_of(session, state.competition.id, account.id)
     if team is not None and entry.benchmark is None:
@@ -95,6 +97,7 @@ def accept(
     _require_ready(state)
     _require_open(state, entry, now=now, grace=timedelta(seconds=state.competition.upload_grace_seconds))
     if not team.benchmark:
+        rules.require_accepted(session, state.competition, account, newest=False)
         _require_room(session, state, team, now)
     submission = Submission(
         id=public_id,

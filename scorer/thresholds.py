@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from scorer import audit
 from scorer.competitions import State, track_of
 from scorer.db import board, lookups
 from scorer.db.tables import Account, Threshold, Track
@@ -92,6 +93,15 @@ def retune(
     )
     session.add(threshold)
     session.flush()
+    audit.record(
+        session,
+        "threshold.chosen",
+        f"track:{state.competition.slug}/{kind}",
+        actor=author,
+        now=now,
+        before={"tau": current.tau, "method": current.method} if current else None,
+        after={"tau": choice.tau, "method": request.method, "reason": request.reason},
+    )
     return replace(retuning, threshold=threshold)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis import Redis
 from sqlalchemy import Engine, create_engine, make_url, text
 from sqlalchemy.orm import Session
 
@@ -73,6 +74,8 @@ def settings(servers: Servers, tmp_path: Path) -> Iterator[Settings]:
     """Settings of a service of one's own: a fresh database from the template, a Redis emptied, a blob folder."""
     name = f"t_{secrets.token_hex(6)}"
     _as_admin(servers, f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+    with Redis.from_url(servers.redis.url) as redis:
+        redis.flushdb()
     url = make_url(servers.postgres.app_url).set(database=name)
     yield Settings(
         database_url=url.render_as_string(hide_password=False),

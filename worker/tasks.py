@@ -2,9 +2,10 @@
 
 from functools import cache
 
-from scorer.queue import SWEEP, WORK
+from scorer.queue import MAIL, SWEEP, WORK
 from worker.app import app, settings
 from worker.bench import Bench
+from worker.mailing import send_due
 from worker.pipeline import run_next
 from worker.sweeping import sweep_once
 
@@ -25,3 +26,9 @@ def work(queue: str) -> None:
 def sweep() -> None:
     """Free what is stuck and announce what has no message."""
     sweep_once(bench())
+
+
+@app.task(name=MAIL)
+def mail() -> None:
+    """Send what lies in the outbox."""
+    send_due(bench())

@@ -1,32 +1,88 @@
-"""Accounts: an admin makes them; everyone can see their own."""
+"""Accounts: signing up, oneself, and what admins make for others."""
 
-import secrets
+from fastapi import APIRouter, Response
 
-from fastapi import APIRouter
-
-from api.deps import Admin, CurrentUser, DbSession, Now
+from api.deps import Admin, AppSettings, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.entrance import Door, new_secret
+from api.people_schemas import EmailRequest, InvitationView, MeView, NewInvitation, NewPassword, PasswordChange, SignUp
 from api.schemas import AccountView, NewAccount, NewAccountView
-from scorer import accounts
+from scorer import accounts, audit, signup, tokens
+from scorer.signup import Application
 
 router = APIRouter(tags=["accounts"])
 
 
 @router.post("/accounts", status_code=201)
+def sign_up(body: SignUp, door: Door) -> AccountView:
+    """Sign up. A link goes to the mail address; the address counts once it was followed."""
+    wanted = Application(
+        handle=body.handle,
+        name=body.name,
+        email=body.email,
+        invitation=body.invitation,
+    )
+    return AccountView.model_validate(door.sign_up(wanted, body.password.get_secret_value()), from_attributes=True)
+
+
+@router.post("/admin/accounts", status_code=201)
 def create(body: NewAccount, session: DbSession, admin: Admin, now: Now) -> NewAccountView:
     """Make an account with a first API token. Admins only."""
     account = accounts.create_account(session, **body.model_dump(), now=now)
-    secret = secrets.token_urlsafe(32)
-    accounts.issue_token(session, account, secret, name=f"made by {admin.handle}", now=now)
-    return NewAccountView(
-        handle=account.handle,
-        name=account.name,
-        role=account.role,
-        created_at=account.created_at,
-        token=secret,
+    secret = new_secret()
+    tokens.issue(session, account, secret, name=f"made by {admin.handle}", now=now)
+    subject, made = f"account:{account.handle}", {"role": account.role}
+    audit.record(session, "account.created", subject, actor=admin, now=now, after=made)
+    view = AccountView.model_validate(account, from_attributes=True)
+    return NewAccountView(**view.model_dump(), token=secret)
+
+
+@router.post("/admin/invitations", status_code=201)
+def invite(
+    body: NewInvitation, session: DbSession, author: Organizer, settings: AppSettings, now: Now
+) -> InvitationView:
+    """Make a link with which one person can sign up, and send it if there is an address. Organizers only."""
+    site = settings.public_url
+    return InvitationView(
+        link=signup.invite(session, body.email, inviter=author, secret=new_secret(), site=site, now=now)
     )
 
 
 @router.get("/me")
-def me(account: CurrentUser) -> AccountView:
-    """Who this token belongs to."""
-    return AccountView.model_validate(account, from_attributes=True)
+def me(caller: KnownCaller) -> MeView:
+    """Who this token or session belongs to, and what it may do."""
+    view = AccountView.model_validate(caller.account, from_attributes=True)
+    return MeView(**view.model_dump(), email=caller.account.email, scopes=list(caller.scopes))
+
+
+@router.put("/me/password", status_code=204)
+def change_password(body: PasswordChange, door: Door, caller: SignedIn) -> None:
+    """Change one's password; all other sessions end."""
+    door.change_password(caller, body.old.get_secret_value(), body.new.get_secret_value())
+
+
+@router.put("/me/email", status_code=202)
+def change_email(body: EmailRequest, door: Door, caller: SignedIn) -> dict[str, str]:
+    """Have a link sent to an address, which becomes one's own when it is followed."""
+    door.ask_confirmation(caller.account, body.email)
+    return {"title": "Please look into your mail."}
+
+
+@router.put("/email-confirmations/{link}", status_code=204)
+def confirm(link: str, door: Door) -> Response:
+    """Confirm a mail address by the last part of the link that was sent there."""
+    door.confirm(link)
+    return Response(status_code=204)
+
+
+@router.post("/password-resets", status_code=202)
+def ask_reset(body: EmailRequest, door: Door) -> dict[str, str]:
+    """Have a link for a new password sent. The answer is the same whether the address is known or not."""
+    door.ask_reset(body.email)
+    return {"title": "If an account has this address, a mail is on its way to it."}
+
+
+@router.put("/password-resets/{link}", status_code=204)
+def reset(link: str, body: NewPassword, door: Door) -> Response:
+    """Set a new password by the last part of the link in the mail; every session of the account ends."""
+    door.reset(link, body.password.get_secret_value())
+    return Response(status_code=204)

@@ -6,7 +6,8 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
-from api.deps import AppSettings, BlobStore, DbSession, Now, Organizer, Transactions, Visitor
+from api.deps import AppSettings, BlobStore, DbSession, Now, Organizer, Submitter, Transactions, Visitor
+from api.people_schemas import Acceptance, AcceptanceView
 from api.schemas import (
     CompetitionView,
     NewPublication,
@@ -16,7 +17,7 @@ from api.schemas import (
     TrackView,
 )
 from api.uploads import declared_bytes, discarded_on_error
-from scorer import competitions, references
+from scorer import competitions, references, rules
 from scorer.archive import list_references
 from scorer.blobs import require_bytes
 from scorer.competitions import CompetitionChanges, CompetitionSpec, State, TrackKind
@@ -49,7 +50,7 @@ def show(slug: str, session: DbSession, account: Visitor, now: Now) -> Competiti
 @router.patch("/{slug}")
 def change(slug: str, body: CompetitionChanges, session: DbSession, author: Organizer, now: Now) -> CompetitionView:
     """Change texts and times: open a draft, move a deadline. Organizers only."""
-    competitions.change(session, slug, body)
+    competitions.change(session, slug, body, author=author, now=now)
     return _view(session, competitions.state_of(session, slug, now), author)
 
 
@@ -74,9 +75,19 @@ def _view(session: Session, state: State, account: Account | None) -> Competitio
     fields |= {
         "phase": state.phase,
         "tracks": tracks,
+        "rules_sha256": rules.version_of(state.competition),
+        "rules_accepted": rules.has_accepted(session, state.competition, account) if account else None,
         "missing": list(state.missing) if competitions.is_organizer(account) else None,
     }
     return CompetitionView(**fields)
+
+
+@router.put("/{slug}/rules-acceptance")
+def accept_rules(slug: str, body: Acceptance, session: DbSession, account: Submitter, now: Now) -> AcceptanceView:
+    """Accept the rules as one has read them; entering needs it. 409 if they have changed since."""
+    state = competitions.shown_state(session, slug, account, now)
+    accepted = rules.accept(session, state, body.rules_sha256, account=account, now=now)
+    return AcceptanceView.model_validate(accepted, from_attributes=True)
 
 
 @router.put("/{slug}/references/{role}")
@@ -116,7 +127,7 @@ async def attach(
 def prepare(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> PreparationView:
     """Have the references of a track prepared by a worker: features, statistics, held-out distance, first tau."""
     state = competitions.state_of(session, slug, now)
-    references.prepare(session, state, kind, now=now)
+    references.prepare(session, state, kind, author=author, now=now)
     return _preparation(session, state, kind)
 
 
@@ -131,6 +142,8 @@ def _preparation(session: Session, state: State, kind: str) -> PreparationView:
     if track.preparation is None:
         return PreparationView(state="none")
     job = references.job_for(session, track)
+    # Read after the job, whose last step finishes it: a job that is done has left its numbers here.
+    session.refresh(track.preparation)
     return PreparationView(
         state="done" if track.preparation.finished_at else job.state if job else "none",
         stage=job.stage if job else None,

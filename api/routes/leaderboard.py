@@ -38,7 +38,7 @@ def show(
     headers = {
         "ETag": etag_of(version, as_csv, after, limit),
         "Cache-Control": "private, no-cache",
-        "Vary": "Accept, Authorization",
+        "Vary": "Accept, Authorization, Cookie",
     }
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.deps import AppSettings, BlobStore, CurrentUser, DbSession, Now, Transactions
+from api.deps import AppSettings, BlobStore, CurrentUser, DbSession, Now, Submitter, Transactions
 from api.deps import now as moment
 from api.schemas import SubmissionPage, SubmissionView
 from api.submission_views import view_of
@@ -28,7 +28,7 @@ async def submit(
     begin: Transactions,
     store: BlobStore,
     settings: AppSettings,
-    account: CurrentUser,
+    account: Submitter,
     note: Annotated[str, Query(max_length=2000)] = "",
     file_name: Annotated[str, Query(max_length=200)] = "submission.zip",
     benchmark: Annotated[str | None, Query(min_length=1, max_length=100, description="Organizers only.")] = None,

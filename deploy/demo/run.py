@@ -24,9 +24,9 @@ from deploy.standalone.data import default_data_folder, open_data_folder
 from deploy.standalone.log import Log
 from deploy.standalone.processes import Supervisor
 from deploy.standalone.run import greet
-from scorer import accounts
+from scorer import accounts, tokens
 from scorer.archive import write_images
-from scorer.db import lookups
+from scorer.db import people
 from scorer.db.session import engine_of, sessions_of
 from scorer.errors import Unavailable
 
@@ -96,10 +96,10 @@ def organizer_token(running: service.Running) -> str:
     """A token for the demo's organizer, straight from the database: the admin's own is shown only once."""
     engine, secret, now = engine_of(running.settings), secrets.token_urlsafe(32), datetime.now(UTC)
     with sessions_of(engine).begin() as session:
-        account = lookups.account_by_handle(session, service.ADMIN)
+        account = people.account_by_handle(session, service.ADMIN)
         if account is None:
             account = accounts.create_account(session, handle=service.ADMIN, name="", role="admin", now=now)
-        accounts.issue_token(session, account, secret, name="demo", now=now)
+        tokens.issue(session, account, secret, name="demo", now=now)
     engine.dispose()
     return secret
 
@@ -176,7 +176,7 @@ def hand_in(
 def participant_token(organizer: Client, slug: str, entry: Entry) -> str:
     """A new participant of this run of the demo."""
     body = {"handle": f"{entry.key}-{slug}"[:39].strip("-."), "name": entry.team}
-    token: str = organizer.post("/accounts", body)["token"]
+    token: str = organizer.post("/admin/accounts", body)["token"]
     return token
 
 

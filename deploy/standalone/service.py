@@ -20,8 +20,8 @@ from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.postgres import Postgres
 from deploy.standalone.processes import Supervisor
 from deploy.standalone.redis import Redis
-from scorer import accounts
-from scorer.db import lookups
+from scorer import accounts, tokens
+from scorer.db import people
 from scorer.db.session import engine_of, sessions_of
 from scorer.settings import Settings, read_settings
 from worker.startup import require_weights
@@ -53,6 +53,9 @@ def start(
     if port:
         require_port(port)
     addresses = _addresses(supervisor, data, environ, durable=durable)
+    port = port or free_port()
+    url = f"http://{HOST}:{port}"
+    addresses["KENNEL_PUBLIC_URL"] = environ.get("KENNEL_PUBLIC_URL", url)
     # Here the parts share the cores. A network's threads that spin while they wait for one another would then run
     # several times slower than threads that sleep.
     environment = {"OMP_WAIT_POLICY": "PASSIVE", **environ, **addresses}
@@ -61,8 +64,6 @@ def start(
     app_role = make_url(settings.database_url.get_secret_value()).username
     migrations.upgrade(settings.migration_url, app_role)
     require_weights(settings)
-    port = port or free_port()
-    url = f"http://{HOST}:{port}"
     for child in service_children(environment, data.path, port):
         supervisor.start(child)
     # Last, so that the token of a start that failed or was broken off is not lost.
@@ -93,11 +94,11 @@ def first_admin(settings: Settings) -> str | None:
     engine = engine_of(settings)
     try:
         with sessions_of(engine).begin() as session:
-            if lookups.any_admin(session):
+            if people.any_admin(session):
                 return None
             now, secret = datetime.now(UTC), secrets.token_urlsafe(32)
             account = accounts.create_account(session, handle=ADMIN, name="Admin", role="admin", now=now)
-            accounts.issue_token(session, account, secret, name="first start", now=now)
+            tokens.issue(session, account, secret, name="first start", now=now)
             return secret
     finally:
         engine.dispose()

@@ -21,25 +21,9 @@ from scorer.db.tables import (
     Submission,
     Team,
     Threshold,
-    Token,
     Track,
 )
 from scorer.lifecycle import PENDING, UNCHARGED, Status, Usage, advance, utc_day
-
-
-def account_by_handle(session: Session, handle: str) -> Account | None:
-    """An account, whatever the letter case."""
-    return session.scalars(select(Account).where(func.lower(Account.handle) == handle.lower())).one_or_none()
-
-
-def any_admin(session: Session) -> bool:
-    """Whether anybody can administer this service."""
-    return session.scalar(select(Account.id).where(Account.role == "admin").limit(1)) is not None
-
-
-def token_by_digest(session: Session, digest: bytes) -> Token | None:
-    """A token that has not been revoked."""
-    return session.scalars(select(Token).where(Token.digest == digest, Token.revoked_at.is_(None))).one_or_none()
 
 
 def competition_by_slug(session: Session, slug: str) -> Competition | None:
@@ -232,6 +216,12 @@ def newest_provisional(session: Session, submission_ref: int, track_id: int) -> 
         .order_by(ProvisionalMeasurement.job_id.desc())
         .limit(1)
     ).one_or_none()
+
+
+def decided_label(session: Session, submission_ref: int) -> Label | None:
+    """The newest decided label of a submission."""
+    query = select(Label).where(Label.submission_ref == submission_ref).order_by(Label.id.desc()).limit(1)
+    return session.scalars(query).one_or_none()
 
 
 def decided_labels(session: Session, competition_id: int) -> dict[int, str]:

@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.main import create_app
-from scorer import accounts
+from scorer import accounts, tokens
 from scorer.db.session import engine_of, sessions_of
 from scorer.queue import broker
 from scorer.settings import Settings
@@ -74,7 +74,7 @@ def service(settings: Settings, tmp_path: Path) -> Iterator[Service]:
     """The service, with an admin, an organizer, and the participants ada, bob and eve."""
     engine = engine_of(settings)
     sessions, now = sessions_of(engine), datetime.now(UTC) - timedelta(days=1)
-    tokens = {}
+    secrets_of = {}
     people = {
         "admin": "admin",
         "organizer": "organizer",
@@ -85,10 +85,10 @@ def service(settings: Settings, tmp_path: Path) -> Iterator[Service]:
     with sessions.begin() as session:
         for handle, role in people.items():
             account = accounts.create_account(session, handle=handle, name=handle.title(), role=role, now=now)
-            tokens[handle] = f"secret-of-{handle}"
-            accounts.issue_token(session, account, tokens[handle], name="test", now=now)
+            secrets_of[handle] = f"secret-of-{handle}"
+            tokens.issue(session, account, secrets_of[handle], name="test", now=now)
     app = broker(settings)
     with TestClient(create_app(settings)) as http:
-        yield Service(http, Bench.open(settings, app), tokens)
+        yield Service(http, Bench.open(settings, app), secrets_of)
     app.close()
     engine.dispose()

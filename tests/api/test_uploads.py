@@ -180,7 +180,7 @@ def test_organizing_is_for_organizers(service: Service) -> None:
         ("POST", f"/competitions/{slug}/tracks/public/thresholds", {"method": "manual", "tau": 1, "reason": "mine"}),
         ("PUT", f"/competitions/{slug}/submissions/{entry}/label", {"label": "legitimate"}),
         ("POST", f"/competitions/{slug}/publication", {"published": True, "reason": "now"}),
-        ("POST", "/accounts", {"handle": "mallory", "role": "admin"}),
+        ("POST", "/admin/accounts", {"handle": "mallory", "role": "admin"}),
     ]
     for method, path, body in attempts:
         assert service.call("ada", method, path, json=body).status_code == 403, path
@@ -245,7 +245,7 @@ def test_names_of_teams_and_benchmarks_never_collide(service: Service) -> None:
         ("GET", "/competitions/a%00b", {}),
         ("GET", "/submissions/%00", {}),
         ("GET", "/competitions?x=%00", {}),
-        ("POST", "/accounts", {"json": {"handle": "abc", "name": "a\0b"}}),
+        ("POST", "/admin/accounts", {"json": {"handle": "abc", "name": "a\0b"}}),
     ],
 )
 def test_a_nul_character_is_refused(service: Service, method: str, path: str, options: dict[str, Any]) -> None:

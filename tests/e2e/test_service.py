@@ -46,7 +46,7 @@ def competition(live: Live, **changes: Any) -> str:
 def participant(live: Live, name: str) -> Client:
     """Somebody who competes."""
     handle = f"{name}-{time.monotonic_ns()}"
-    return Client(live.url, live.admin.post("/accounts", {"handle": handle, "name": handle})["token"])
+    return Client(live.url, live.admin.post("/admin/accounts", {"handle": handle, "name": handle})["token"])
 
 
 def submission(live: Live, entry: dict[str, Any]) -> Any:

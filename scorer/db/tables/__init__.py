@@ -7,6 +7,7 @@ from scorer.db.tables.competition import (
     Preparation,
     Publication,
     ReferenceSet,
+    RulesAcceptance,
     Threshold,
     Track,
 )
@@ -19,24 +20,31 @@ from scorer.db.tables.entries import (
     Submission,
     Team,
 )
-from scorer.db.tables.people import Account, Token
+from scorer.db.tables.people import Account, Identity, OneTimeLink, Token, WebSession
+from scorer.db.tables.records import AuditEntry, Mail
 
 __all__ = [
     "Account",
+    "AuditEntry",
     "Competition",
     "CompetitionReference",
+    "Identity",
     "Job",
     "Label",
+    "Mail",
     "Measurement",
     "Membership",
+    "OneTimeLink",
     "Preparation",
     "ProvisionalMeasurement",
     "Publication",
     "ReferenceSet",
+    "RulesAcceptance",
     "Submission",
     "Table",
     "Team",
     "Threshold",
     "Token",
     "Track",
+    "WebSession",
 ]

@@ -58,6 +58,19 @@ class Publication(Table):
     created_at: Mapped[datetime]
 
 
+class RulesAcceptance(Table):
+    """A person's word that they keep to the rules as they read them: the text with this SHA-256."""
+
+    __tablename__ = "rules_acceptances"
+    __table_args__ = (UniqueConstraint("competition_id", "account_id", "rules_sha256"), {"info": APPEND_ONLY})
+
+    id: Mapped[int] = identity()
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
+    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
+    rules_sha256: Mapped[str]
+    created_at: Mapped[datetime]
+
+
 class ReferenceSet(Table):
     """A zip of reference images, addressed by the SHA-256 of its bytes and shared by competitions."""
 

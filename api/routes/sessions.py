@@ -1,0 +1,45 @@
+"""Sessions of browsers, and of scripts that sign in with a password."""
+
+from fastapi import APIRouter, Request, Response
+
+from api import cookies
+from api.deps import CurrentUser, DbSession, Now, SignedIn
+from api.entrance import Door
+from api.people_schemas import OpenSessionView, SessionView, SignIn
+from scorer import sessions
+
+router = APIRouter(tags=["sessions"])
+
+
+@router.post("/session", status_code=201)
+def sign_in(body: SignIn, request: Request, response: Response, door: Door) -> SessionView:
+    """Sign in: the session is a cookie. It is HttpOnly and SameSite=Lax; what changes anything needs the CSRF token
+    as well."""
+    secret = door.sign_in(body.login, body.password.get_secret_value())
+    cookies.keep(response, request, secret)
+    response.headers["Cache-Control"] = "no-store"
+    return SessionView(handle=body.login, csrf_token=cookies.csrf_token(secret))
+
+
+@router.delete("/session", status_code=204)
+def sign_out(request: Request, session: DbSession, caller: SignedIn, now: Now) -> Response:
+    """Sign out: this session ends."""
+    sessions.end(session, caller.account, caller.session_id or 0, now=now)
+    response = Response(status_code=204)
+    cookies.forget(response, request)
+    return response
+
+
+@router.get("/sessions")
+def index(session: DbSession, account: CurrentUser, now: Now) -> list[OpenSessionView]:
+    """One's living sessions, the one seen last first."""
+    return [
+        OpenSessionView.model_validate(each, from_attributes=True) for each in sessions.list_own(session, account, now)
+    ]
+
+
+@router.delete("/sessions/{session_id}", status_code=204)
+def end(session_id: int, session: DbSession, caller: SignedIn, now: Now) -> Response:
+    """End one of one's sessions."""
+    sessions.end(session, caller.account, session_id, now=now)
+    return Response(status_code=204)

@@ -1,0 +1,37 @@
+"""API tokens: made with a scope, shown once, revoked at will."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+
+from api.deps import CurrentUser, DbSession, KnownCaller, Now, SignedIn
+from api.entrance import new_secret
+from api.people_schemas import NewToken, NewTokenView, TokenView
+from scorer import tokens
+
+router = APIRouter(prefix="/tokens", tags=["tokens"])
+
+
+@router.get("")
+def index(session: DbSession, account: CurrentUser) -> list[TokenView]:
+    """One's tokens that work, newest first."""
+    return [TokenView.model_validate(each, from_attributes=True) for each in tokens.list_own(session, account)]
+
+
+@router.post("", status_code=201)
+def create(body: NewToken, response: Response, session: DbSession, caller: SignedIn, now: Now) -> NewTokenView:
+    """Make a token; its secret is in this answer and never again. Needs a session: a token makes no tokens."""
+    secret = new_secret()
+    token = tokens.issue(session, caller.account, secret, name=body.name, scopes=body.scopes, now=now)
+    response.headers["Cache-Control"] = "no-store"
+    view = TokenView.model_validate(token, from_attributes=True)
+    return NewTokenView(**view.model_dump(), token=secret)
+
+
+@router.delete("/{token_id}", status_code=204)
+def revoke(
+    token_id: Annotated[int, Path(ge=1, le=2**62)], session: DbSession, caller: KnownCaller, now: Now
+) -> Response:
+    """Revoke one of one's tokens, at once. Any token of one's own may do this, whatever its scopes."""
+    tokens.revoke(session, caller.account, token_id, now=now)
+    return Response(status_code=204)

@@ -1,0 +1,53 @@
+"""One-time links: what is sent to an address, or handed over, and works once and not for long."""
+
+from datetime import datetime, timedelta
+from typing import Literal
+
+from sqlalchemy.orm import Session
+
+from scorer.db import people
+from scorer.db.tables import Account, OneTimeLink
+from scorer.digests import digest_of
+from scorer.errors import NotFound
+
+Purpose = Literal["reset", "confirmation", "invitation"]
+LIFE: dict[Purpose, timedelta] = {
+    "reset": timedelta(hours=1),
+    "confirmation": timedelta(days=3),
+    "invitation": timedelta(days=14),
+}
+
+
+def issue(
+    session: Session,
+    purpose: Purpose,
+    secret: str,
+    *,
+    now: datetime,
+    account: Account | None = None,
+    email: str | None = None,
+) -> OneTimeLink:
+    """Make ``secret`` (random, made at the edge) work once for ``purpose``; the person's earlier ones of that kind
+    work no more."""
+    if account is not None:
+        people.void_links(session, account.id, purpose, now)
+    link = OneTimeLink(
+        digest=digest_of(secret),
+        purpose=purpose,
+        account_id=account.id if account is not None else None,
+        email=email,
+        created_at=now,
+        expires_at=now + LIFE[purpose],
+    )
+    session.add(link)
+    session.flush()
+    return link
+
+
+def use(session: Session, purpose: Purpose, secret: str, *, now: datetime) -> OneTimeLink:
+    """Use a link up; ``NotFound`` if it was used, has expired, or never was."""
+    link = people.lock_link(session, digest_of(secret), purpose, now)
+    if link is None:
+        raise NotFound("no-link", "This link does not work (any more): it works once, and not for long.")
+    link.used_at = now
+    return link

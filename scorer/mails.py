@@ -1,0 +1,65 @@
+"""The outbox: a mail is a row, written by the transaction of what it tells, and sent by a worker after the commit.
+
+No mail leaves twice. ``claim`` is committed before the mail leaves; a sender that vanishes after that may or may not
+have sent it, so nobody tries again. What the server has certainly not taken is tried again, later and later.
+"""
+
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from scorer.db import outbox
+from scorer.db.tables import Mail
+
+MAX_ATTEMPTS = 8
+FIRST_WAIT = timedelta(minutes=1)
+"""Before the second attempt; twice as long before each further one, two hours in all."""
+LEASE = timedelta(minutes=10)
+
+
+def put(
+    session: Session, recipient: str, subject: str, body: str, *, now: datetime, expires_at: datetime | None = None
+) -> Mail:
+    """Have a plain-text mail sent once this transaction has committed, unless it is still here at ``expires_at``."""
+    mail = Mail(
+        recipient=recipient,
+        subject=subject,
+        body=body,
+        state="waiting",
+        attempts=0,
+        created_at=now,
+        due_at=now,
+        expires_at=expires_at,
+    )
+    session.add(mail)
+    session.flush()
+    return mail
+
+
+def claim(session: Session, now: datetime) -> Mail | None:
+    """The next mail to send, or None. Commit before you send it."""
+    return outbox.claim_next(session, now=now, lease_until=now + LEASE)
+
+
+def sent(session: Session, mail: Mail, *, now: datetime) -> None:
+    """It has left."""
+    outbox.close(session, mail.id, state="sent", sent_at=now, body="", error=None)
+
+
+def refused(session: Session, mail: Mail, *, error: str, now: datetime, for_good: bool) -> None:
+    """It has certainly not left: it waits for another attempt, or is given up."""
+    if for_good or mail.attempts >= MAX_ATTEMPTS:
+        outbox.close(session, mail.id, state="failed", error=error, body="")
+    else:
+        due_at = now + FIRST_WAIT * 2 ** (mail.attempts - 1)
+        outbox.close(session, mail.id, state="waiting", error=error, due_at=due_at)
+
+
+def lost(session: Session, mail: Mail, *, error: str) -> None:
+    """Whether it has left, nobody knows."""
+    outbox.close(session, mail.id, state="unknown", error=error, body="")
+
+
+def sweep(session: Session, now: datetime) -> dict[str, int]:
+    """Close what has expired and what a vanished sender has left; how many of each."""
+    return {"expired": outbox.expire(session, now), "unknown": outbox.lose(session, now)}

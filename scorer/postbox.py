@@ -1,0 +1,88 @@
+"""Sending mail by SMTP."""
+
+import smtplib
+import ssl
+from email.message import EmailMessage
+from email.utils import format_datetime, parseaddr
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from scorer.db.tables import Mail
+from scorer.errors import Unavailable
+
+SECONDS = 10
+FOR_GOOD = 500
+"""From this reply code on, another attempt is useless."""
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+class Refused(Exception):
+    """The server has certainly not taken the mail; ``for_good`` if it never will."""
+
+    def __init__(self, message: str, *, for_good: bool) -> None:
+        super().__init__(message)
+        self.for_good = for_good
+
+
+class Uncertain(Exception):
+    """The connection broke while the mail was handed over: it may have left."""
+
+
+def deliver(mail: Mail, url: str, sender: str) -> None:
+    """Hand a mail to the SMTP server at ``url``: ``smtps://user:password@host`` (TLS from the start) or
+    ``smtp://host:25`` (TLS if the server offers it; a password is sent through TLS or to this machine only).
+
+    Raises ``Unavailable`` if no mail at all can be handed over, ``Refused`` or ``Uncertain`` for this one.
+    """
+    try:
+        server = _connected(urlsplit(url))
+    except (OSError, smtplib.SMTPException) as error:
+        raise Unavailable("no-mail-server", f"The mail server cannot be used: {error}.") from error
+    try:
+        server.send_message(message_of(mail, sender))
+    except smtplib.SMTPRecipientsRefused as error:
+        code, reason = next(iter(error.recipients.values()))
+        raise Refused(f"{code} {reason.decode(errors='replace')}", for_good=code >= FOR_GOOD) from error
+    except smtplib.SMTPResponseException as error:
+        raise Refused(f"{error.smtp_code} {error.smtp_error!r}", for_good=error.smtp_code >= FOR_GOOD) from error
+    except (OSError, smtplib.SMTPException) as error:
+        raise Uncertain(str(error)) from error
+    finally:
+        server.close()
+
+
+def _connected(url: SplitResult) -> smtplib.SMTP:
+    host, context, encrypted = url.hostname or "localhost", ssl.create_default_context(), url.scheme == "smtps"
+    server: smtplib.SMTP
+    if encrypted:
+        server = smtplib.SMTP_SSL(host, url.port or 465, timeout=SECONDS, context=context)
+    else:
+        server = smtplib.SMTP(host, url.port or 25, timeout=SECONDS)
+    try:
+        server.ehlo()
+        if not encrypted and server.has_extn("starttls"):
+            server.starttls(context=context)
+            encrypted = True
+        if url.username:
+            _log_in(server, url, safe=encrypted or host in LOOPBACK)
+    except BaseException:
+        server.close()
+        raise
+    return server
+
+
+def _log_in(server: smtplib.SMTP, url: SplitResult, *, safe: bool) -> None:
+    if not safe:
+        raise smtplib.SMTPException("it offers no TLS, and the password must not be sent without")
+    server.login(unquote(url.username or ""), unquote(url.password or ""))
+
+
+def message_of(mail: Mail, sender: str) -> EmailMessage:
+    """The mail as it travels. Its Message-ID is always the same, so that whoever sees it twice can know it again."""
+    message = EmailMessage()
+    message["From"], message["To"], message["Subject"] = sender, mail.recipient, mail.subject
+    message["Date"] = format_datetime(mail.created_at)
+    domain = parseaddr(sender)[1].rpartition("@")[2] or "localhost"
+    message["Message-ID"] = f"<kennel.{mail.id}.{int(mail.created_at.timestamp())}@{domain}>"
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(mail.body)
+    return message

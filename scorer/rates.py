@@ -1,0 +1,77 @@
+"""How often one account or one address may knock. Counted in Redis, over a moving window."""
+
+import ipaddress
+import logging
+import math
+import time
+from collections.abc import Mapping
+
+from limits import RateLimitItem, parse
+from limits.errors import StorageError
+from limits.storage import RedisStorage
+from limits.strategies import MovingWindowRateLimiter
+
+from scorer.errors import TooMany
+from scorer.settings import Settings
+
+log = logging.getLogger(__name__)
+
+RATES: Mapping[str, str] = {
+    "request": "1200/minute",  # of an account, or of an address where nobody is signed in
+    "sign-in": "10/15 minutes",  # of one address for one account
+    "sign-in-account": "100/hour",  # for one account, from everywhere: a crowd that guesses
+    "sign-in-address": "200/15 minutes",  # of one address, for all accounts and with all tokens
+    "sign-up": "20/hour",  # of one address
+    "mail": "5/hour",  # to one recipient, whoever asks
+    "mail-address": "20/hour",  # asked for by one address
+}
+"""What is counted, and how much of it is allowed; the setting ``rates`` overrides by name."""
+
+
+class Rates:
+    """Counts what is done by name and by whom. Without Redis nothing is counted and everything is let through:
+    then no work is accepted either, and the log says so."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._items: dict[str, RateLimitItem] = {
+            name: parse(rate) for name, rate in {**RATES, **settings.rates}.items()
+        }
+        storage = RedisStorage(
+            settings.redis_url.get_secret_value(),
+            key_prefix="kennel-rates",
+            wrap_exceptions=True,
+            socket_timeout=2,
+            socket_connect_timeout=2,
+        )
+        self._limiter = MovingWindowRateLimiter(storage)
+
+    def take(self, name: str, *who: object) -> None:
+        """Count one; ``TooMany`` with the seconds to wait if that is one too many."""
+        item, key = self._items[name], [name, *map(str, who)]
+        try:
+            if self._limiter.hit(item, *key):
+                return
+            wait = self._limiter.get_window_stats(item, *key).reset_time - time.time()
+        except StorageError:
+            log.warning("rates cannot be counted: Redis does not answer", exc_info=True)
+            return
+        seconds = max(1, math.ceil(wait))
+        raise TooMany("too-often", f"That was too often; please try again in {seconds} s.", retry_after=seconds)
+
+    def forgive(self, name: str, *who: object) -> None:
+        """Forget what was counted: somebody who signs in after some tries was no attacker."""
+        try:
+            self._limiter.clear(self._items[name], name, *map(str, who))
+        except StorageError:
+            log.warning("rates cannot be forgiven: Redis does not answer", exc_info=True)
+
+
+def network_of(address: str) -> str:
+    """Who is behind an address: an IPv4 address is one host, an IPv6 host has a /64 to itself."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv6Address):
+        return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, 64), strict=False))
+    return address

@@ -1,0 +1,57 @@
+"""A competition's rules: who has accepted them, and which words they accepted."""
+
+import hashlib
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from scorer.competitions import State
+from scorer.db import lookups, people
+from scorer.db.tables import Account, Competition, RulesAcceptance
+from scorer.errors import Conflict, Forbidden
+
+
+def version_of(competition: Competition) -> str | None:
+    """The SHA-256 (hex) of the rules as they stand; None where there are none."""
+    return hashlib.sha256(competition.rules.encode()).hexdigest() if competition.rules.strip() else None
+
+
+def has_accepted(session: Session, competition: Competition, account: Account) -> bool:
+    """Whether a person has accepted the rules as they stand."""
+    version = version_of(competition)
+    return version is None or people.acceptance_of(session, competition.id, account.id, version) is not None
+
+
+def accept(session: Session, state: State, rules_sha256: str, *, account: Account, now: datetime) -> RulesAcceptance:
+    """Note that a person accepts the rules that they have read; again is the same. ``Conflict`` if the rules are no
+    longer these."""
+    version = version_of(state.competition)
+    if version is None:
+        raise Conflict("no-rules", "This competition has no rules to accept.")
+    if rules_sha256 != version:
+        raise Conflict("rules-changed", "The rules have changed since; please read them again.", rules_sha256=version)
+    lookups.lock_account(session, account.id)
+    earlier = people.acceptance_of(session, state.competition.id, account.id, version)
+    if earlier is not None:
+        return earlier
+    acceptance = RulesAcceptance(
+        competition_id=state.competition.id, account_id=account.id, rules_sha256=version, created_at=now
+    )
+    session.add(acceptance)
+    session.flush()
+    return acceptance
+
+
+def require_accepted(session: Session, competition: Competition, account: Account, *, newest: bool = True) -> None:
+    """``Forbidden`` unless the person has accepted the rules: as they stand, or (not ``newest``) in some version, for
+    an upload that was under way while they changed."""
+    version = version_of(competition)
+    if version is None:
+        return
+    if people.acceptance_of(session, competition.id, account.id, version if newest else None) is None:
+        raise Forbidden(
+            "rules-not-accepted",
+            "Please read and accept the rules of this competition first, on its page or by "
+            f"PUT /api/v1/competitions/{competition.slug}/rules-acceptance.",
+            rules_sha256=version,
+        )

@@ -1,0 +1,59 @@
+"""Sending what lies in the outbox."""
+
+import logging
+
+from scorer import mails
+from scorer.db.tables import Mail
+from scorer.errors import Unavailable
+from scorer.postbox import Refused, Uncertain, deliver
+from scorer.queue import transaction
+from worker.bench import Bench
+
+log = logging.getLogger(__name__)
+MOST = 50
+"""Mails a round, so that other work gets its turn."""
+
+
+def send_due(bench: Bench) -> int:
+    """One round; how many mails have left. Without a mail server the mails stay where they are, until they expire."""
+    with transaction(bench.sessions, bench.broker) as session:
+        closed = mails.sweep(session, bench.now())
+    if closed["unknown"]:
+        log.warning("%d mails may or may not have left: their sender vanished", closed["unknown"])
+    left = 0
+    for _ in range(MOST if bench.settings.smtp_url is not None else 0):
+        with transaction(bench.sessions, bench.broker) as session:
+            mail = mails.claim(session, bench.now())
+        if mail is None:
+            break
+        try:
+            left += _send(bench, mail)
+        except Unavailable as error:
+            log.warning("%s", error.message)
+            break
+    return left
+
+
+def _send(bench: Bench, mail: Mail) -> bool:
+    """Send one; whether it has left. ``Unavailable`` if no other could be sent either."""
+    url, sender = bench.settings.smtp_url, bench.settings.mail_from
+    now = bench.now
+    try:
+        deliver(mail, url.get_secret_value() if url else "", sender)
+    except Unavailable as error:
+        with transaction(bench.sessions, bench.broker) as session:
+            mails.refused(session, mail, error=error.message, now=now(), for_good=False)
+        raise
+    except Refused as error:
+        log.warning("the mail server refused mail %d: %s", mail.id, error)
+        with transaction(bench.sessions, bench.broker) as session:
+            mails.refused(session, mail, error=str(error), now=now(), for_good=error.for_good)
+        return False
+    except Uncertain as error:
+        log.warning("mail %d may or may not have left: %s", mail.id, error)
+        with transaction(bench.sessions, bench.broker) as session:
+            mails.lost(session, mail, error=str(error))
+        return False
+    with transaction(bench.sessions, bench.broker) as session:
+        mails.sent(session, mail, now=now())
+    return True
