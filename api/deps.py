@@ -12,6 +12,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session
 
 from api import cookies
+from api.live import Hub
 from scorer import accounts, sessions, tokens
 from scorer.blobs import Blobs
 from scorer.db.tables import Account
@@ -173,6 +174,12 @@ def blobs(request: Request) -> Blobs:
     return store
 
 
+def hub(request: Request) -> Hub:
+    """Who listens to submissions in this process."""
+    listening: Hub = request.app.state.hub
+    return listening
+
+
 DbSession = Annotated[Session, Depends(session, scope="function")]
 Transactions = Annotated[Transaction, Depends(transactions)]
 Visitor = Annotated[Account | None, Depends(visitor)]
@@ -185,6 +192,7 @@ Organizer = Annotated[Account, Depends(organizer)]
 Admin = Annotated[Account, Depends(admin)]
 BlobStore = Annotated[Blobs, Depends(blobs)]
 AppRates = Annotated[Rates, Depends(rates)]
+LiveHub = Annotated[Hub, Depends(hub)]
 Client = Annotated[Browser, Depends(browser)]
 AppSettings = Annotated[Settings, Depends(settings)]
 Now = Annotated[datetime, Depends(now)]

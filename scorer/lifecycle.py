@@ -1,8 +1,10 @@
 """The states of a submission, the phases of a competition, and the arithmetic of limits. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 
 from scorer.errors import Conflict
 
@@ -35,6 +37,24 @@ ALLOWED: dict[Status, frozenset[Status]] = {
 PENDING = frozenset({Status.RECEIVED, Status.CHECKING, Status.QUEUED, Status.SCORING})
 UNCHARGED = frozenset({Status.REJECTED, Status.FAILED, Status.CANCELLED})
 """Ends that give the day's slot back: a bad zip has a small cap of its own, our faults cost nothing."""
+
+
+STAGES: Mapping[str, str] = MappingProxyType(
+    {
+        "checking": "checking the images",
+        "decoding": "decoding the images",
+        "reference-decoding": "decoding the reference images",
+        "reference-features": "features of the reference images",
+        "provisional": "features for a provisional score",
+        "features": "features",
+        "neighbours": "nearest neighbours",
+        "frechet": "Fréchet distance",
+        "evidence": "evidence",
+        "statistics": "statistics of the reference images",
+        "held-out": "features of the held-out images",
+    }
+)
+"""What a worker is at, as progress names it, in words."""
 
 
 def advance(current: Status, to: Status) -> Status:

@@ -12,6 +12,8 @@ from scorer.db.tables.competition import (
     Track,
 )
 from scorer.db.tables.entries import Job, Label, Measurement, Membership, Submission, Team
+from scorer.db.tables.events import SubmissionEvent
+from scorer.db.tables.notices import Delivery, MailChoice, Notice, Webhook
 from scorer.db.tables.people import Account, Identity, OneTimeLink, Token, WebSession
 from scorer.db.tables.records import AuditEntry, Mail
 
@@ -20,22 +22,27 @@ __all__ = [
     "AuditEntry",
     "Competition",
     "CompetitionReference",
+    "Delivery",
     "Identity",
     "Job",
     "Label",
     "Mail",
+    "MailChoice",
     "Measurement",
     "Membership",
+    "Notice",
     "OneTimeLink",
     "Preparation",
     "Publication",
     "ReferenceSet",
     "RulesAcceptance",
     "Submission",
+    "SubmissionEvent",
     "Table",
     "Team",
     "Threshold",
     "Token",
     "Track",
     "WebSession",
+    "Webhook",
 ]

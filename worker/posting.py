@@ -1,0 +1,101 @@
+"""Posting notices to webhooks."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import httpx
+
+from scorer import webhooks
+from scorer.db.tables import Delivery
+from scorer.queue import transaction
+from worker.bench import Bench
+from worker.outside import NotOutside, address_of
+
+log = logging.getLogger(__name__)
+
+TOGETHER = 20
+ATTEMPT_SECONDS = 5.0
+"""From the look at the host's name to the answer's head; nobody reads its body."""
+ROUND_SECONDS = 5.0
+"""No new attempts after that, so that other work gets its turn."""
+
+
+def post_due(bench: Bench) -> int:
+    """One round; how many notices have arrived."""
+    end, arrived = time.monotonic() + ROUND_SECONDS, 0
+    while time.monotonic() < end:
+        with transaction(bench.sessions, bench.broker) as session:
+            claimed = webhooks.claim(session, now=bench.now(), limit=TOGETHER)
+        if not claimed:
+            break
+        # Written down one by one, so that a fault of ours in one leaves no doubt about the others.
+        for delivery, error in asyncio.run(_post_all(bench, claimed)):
+            with transaction(bench.sessions, bench.broker) as session:
+                if error is None:
+                    webhooks.arrived(session, delivery, now=bench.now())
+                else:
+                    webhooks.refused(session, delivery, error=error, now=bench.now())
+            arrived += error is None
+    return arrived
+
+
+async def _post_all(bench: Bench, deliveries: Sequence[Delivery]) -> list[tuple[Delivery, str | None]]:
+    """Each with None if it has arrived, else with the reason why that is not known."""
+    limits = httpx.Limits(max_connections=TOGETHER, max_keepalive_connections=0)
+    async with httpx.AsyncClient(
+        timeout=ATTEMPT_SECONDS, follow_redirects=False, trust_env=False, limits=limits
+    ) as client:
+        errors = await asyncio.gather(*(_post(client, bench, each) for each in deliveries))
+    return list(zip(deliveries, errors, strict=True))
+
+
+async def _post(client: httpx.AsyncClient, bench: Bench, delivery: Delivery) -> str | None:
+    url, body = httpx.URL(delivery.webhook.url), body_of(delivery, bench.settings.public_url)
+    stamp = int(bench.now().timestamp())
+    headers = {
+        "Host": url.netloc.decode(),
+        "Content-Type": "application/json",
+        "User-Agent": f"Kennel/{version('kennel')}",
+        "Kennel-Delivery": str(delivery.id),
+        "Kennel-Signature": webhooks.signature(delivery.webhook.secret, stamp, body),
+    }
+    try:
+        async with asyncio.timeout(ATTEMPT_SECONDS):
+            address = await address_of(url.host, local=bench.settings.webhooks_local)
+            # The address that was looked at is the one that is called; the certificate is still the name's.
+            request = client.build_request(
+                "POST",
+                url.copy_with(host=address),
+                content=body,
+                headers=headers,
+                extensions={"sni_hostname": url.host},
+            )
+            answer = await client.send(request, stream=True)
+            await answer.aclose()
+    except TimeoutError:
+        return f"It did not answer within {ATTEMPT_SECONDS:.0f} s."
+    except NotOutside as error:
+        return str(error)
+    except (httpx.HTTPError, OSError) as error:
+        return f"It could not be reached: {error or type(error).__name__}."
+    except Exception:
+        log.exception("webhook %d: the attempt failed by our fault", delivery.webhook_id)
+        return "The attempt failed by our fault."
+    return None if answer.is_success else f"It answered {answer.status_code}."
+
+
+def body_of(delivery: Delivery, site: str) -> bytes:
+    """What is posted: the same at every attempt."""
+    said = {
+        "id": delivery.id,
+        "kind": delivery.kind,
+        "subject": delivery.subject,
+        "body": delivery.body,
+        "link": f"{site}{delivery.link}",
+        "created_at": delivery.created_at.isoformat(),
+    }
+    return json.dumps(said, ensure_ascii=False).encode()
