@@ -12,6 +12,7 @@ from api.live import Hub, ended_by_signals
 from api.pages import routes as pages
 from api.routes import (
     accounts,
+    audit,
     competitions,
     events,
     health,
@@ -65,6 +66,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         accounts,
         sessions,
         tokens,
+        audit,
         competitions,
         submissions,
         events,

@@ -1,6 +1,7 @@
 """Requests and responses about people and how they sign in."""
 
 from datetime import datetime
+from typing import Any
 
 from pydantic import BaseModel, Field, SecretStr
 
@@ -118,3 +119,23 @@ class AcceptanceView(BaseModel):
 
     rules_sha256: str
     created_at: datetime
+
+
+class AuditEntryView(BaseModel):
+    """One act."""
+
+    id: int
+    created_at: datetime
+    actor: str | None = Field(description="Null: nobody was signed in, or the operator acted at the machine.")
+    action: str
+    subject: str
+    address: str | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+class AuditPage(BaseModel):
+    """Acts, newest first."""
+
+    entries: list[AuditEntryView]
+    next_before: int | None = Field(description="Pass as `before` for the next page; null at the end.")

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -10,7 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from api.pages.rendering import error_page, wants_page
+from api.pages.rendering import error_page, see, wants_page
 from scorer.errors import (
     Conflict,
     Forbidden,
@@ -47,17 +48,27 @@ def problem(
     return JSONResponse(body, status, headers=dict(headers or {}), media_type="application/problem+json")
 
 
-def problem_of(error: KennelError) -> JSONResponse:
-    """The answer to a domain error."""
+def status_of(error: KennelError) -> int:
+    """The status that tells the kind of a domain error."""
+    return STATUS[type(error)]
+
+
+def headers_of(error: KennelError) -> dict[str, str]:
+    """What a domain error adds to the headers."""
     headers = {}
     if isinstance(error, Unauthenticated):
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, TooMany) and error.retry_after is not None:
         headers["Retry-After"] = str(error.retry_after)
+    return headers
+
+
+def problem_of(error: KennelError) -> JSONResponse:
+    """The answer to a domain error."""
     extra = dict(error.extra)
     if error.faults:
         extra["faults"] = list(error.faults[:SHOWN_FAULTS])
-    return problem(STATUS[type(error)], error.slug, error.message, headers=headers, **extra)
+    return problem(status_of(error), error.slug, error.message, headers=headers_of(error), **extra)
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -65,6 +76,8 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(KennelError)
     async def _domain(request: Request, error: KennelError) -> Response:
+        if error.slug == "no-token" and request.method == "GET" and wants_page(request):
+            return see(f"/signin?next={quote(request.url.path)}")
         return _answer(request, problem_of(error), error.message)
 
     @app.exception_handler(RequestValidationError)

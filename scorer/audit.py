@@ -1,10 +1,12 @@
 """The audit log: who, when, what, before, after. Rows are only ever added, by the same transaction as the act."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
 
+from scorer.db import records
 from scorer.db.tables import Account, AuditEntry
 
 
@@ -33,3 +35,11 @@ def record(
             after=after,
         )
     )
+
+
+def entries(
+    session: Session, *, action: str | None, subject: str | None, before: int | None, limit: int
+) -> Sequence[Any]:
+    """Entries, newest first, older than the one with id ``before``; of one action or subject, if given. Each has its
+    columns and the ``actor``'s handle (None: nobody was signed in, or the operator at the machine)."""
+    return records.audit_entries(session, action=action, subject=subject, before=before, limit=limit)

@@ -55,12 +55,12 @@ def broker(settings: Settings) -> Celery:
         },
         enable_utc=True,
         beat_schedule={
-            task: {
+            name: {
                 "task": task,
                 "schedule": float(settings.sweep_seconds),
                 "options": {"queue": SWEEP_QUEUE, "expires": 10 * settings.sweep_seconds},
             }
-            for task in (SWEEP, MAIL, POST)
+            for name, task in (("sweep", SWEEP), ("mail", MAIL), ("post", POST))
         },
     )
     return app

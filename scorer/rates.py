@@ -20,7 +20,7 @@ RATES: Mapping[str, str] = {
     "request": "1200/minute",  # of an account, or of an address where nobody is signed in
     "sign-in": "10/15 minutes",  # of one address for one account
     "sign-in-account": "100/hour",  # for one account, from everywhere: a crowd that guesses
-    "sign-in-address": "50/15 minutes",  # of one address, for all accounts and with all tokens
+    "sign-in-address": "200/15 minutes",  # of one address, for all accounts and with all tokens
     "sign-up": "20/hour",  # of one address
     "mail": "5/hour",  # to one recipient, whoever asks
     "mail-address": "20/hour",  # asked for by one address

@@ -10,19 +10,20 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from scorer import accounts, audit, links, mails, passwords
+from scorer import accounts, audit, links, mails
 from scorer.db import people
 from scorer.db.tables import Account
 from scorer.errors import Conflict, Forbidden
 
 Mode = Literal["open", "invitation"]
-CONFIRM = """Hello {name},
+# It goes to whatever address somebody typed, so it holds no free text of theirs.
+CONFIRM = """Hello {handle},
 
 please confirm that this is your address, so that Kennel can write to you and give you a new password when you need one:
 
 {site}/confirm/{secret}
 
-If you have no Kennel account {handle}, ignore this mail.
+If you have no Kennel account of that name, ignore this mail.
 """
 KNOWN = """Hello {name},
 
@@ -45,31 +46,28 @@ class Application:
 
     handle: str
     email: str
-    password: str
     name: str = ""
     invitation: str = ""
 
 
-def sign_up(session: Session, wanted: Application, *, mode: Mode, secret: str, site: str, now: datetime) -> Account:
+def sign_up(
+    session: Session, wanted: Application, password_hash: str, *, mode: Mode, secret: str, site: str, now: datetime
+) -> Account:
     """Make a participant's account. ``secret`` (random, made at the edge) is the link that confirms the address.
 
     Raises ``Forbidden`` without an invitation where one is needed, ``Conflict`` for a handle or name that is taken,
-    ``Invalid`` for a bad handle, name or address or a weak password. A known address makes no difference.
+    ``Invalid`` for a bad handle, name or address. A known address makes no difference.
     """
     if mode == "invitation" and not wanted.invitation:
         raise Forbidden("invitation-needed", "Accounts here are by invitation; please ask the organizers for one.")
-    email = accounts.require_email(wanted.email)
-    passwords.require_good(wanted.password, handle=wanted.handle, email=email)
-    password_hash = passwords.hash_of(wanted.password)  # before any lock is held: it takes a while
-    invitation = links.use(session, "invitation", wanted.invitation, now=now) if wanted.invitation else None
-    accounts.require_free_name(session, wanted.name or wanted.handle)
-    account = accounts.create_account(session, handle=wanted.handle, name=wanted.name, role="participant", now=now)
+    if wanted.invitation:
+        links.use(session, "invitation", wanted.invitation, now=now)
+    name = " ".join(wanted.name.split())
+    for each in filter(None, (wanted.handle, name)):
+        accounts.require_free_name(session, each)
+    account = accounts.create_account(session, handle=wanted.handle, name=name, role="participant", now=now)
     account.password_hash = password_hash
-    if invitation is not None and (invitation.email or "").lower() == email.lower():
-        # The invitation was sent there, so the address is shown to be theirs.
-        _take_address(session, account, email)
-    else:
-        ask_confirmation(session, account, email, secret=secret, site=site, now=now)
+    ask_confirmation(session, account, wanted.email, secret=secret, site=site, now=now)
     return account
 
 
@@ -79,7 +77,7 @@ def ask_confirmation(session: Session, account: Account, email: str, *, secret: 
     links.issue(session, "confirmation", secret, account=account, email=email, now=now)
     owner = people.account_by_email(session, email)
     if owner is None or owner.id == account.id:
-        body = CONFIRM.format(name=account.name, handle=account.handle, site=site, secret=secret)
+        body = CONFIRM.format(handle=account.handle, site=site, secret=secret)
         expires_at = now + links.LIFE["confirmation"]
         mails.put(session, email, "Please confirm your address", body, now=now, expires_at=expires_at)
     else:
@@ -94,16 +92,12 @@ def confirm(session: Session, secret: str, *, now: datetime) -> Account:
     assert link.account is not None  # noqa: S101 - confirmation links are made for accounts and addresses only
     assert link.email is not None  # noqa: S101
     people.lock_names(session)
-    _take_address(session, link.account, link.email)
-    return link.account
-
-
-def _take_address(session: Session, account: Account, email: str) -> None:
-    owner = people.account_by_email(session, email)
-    if owner is not None and owner.id != account.id:
+    owner = people.account_by_email(session, link.email)
+    if owner is not None and owner.id != link.account.id:
         raise Conflict("email-taken", f"This address belongs to the account {owner.handle}.")
-    account.email = email
+    link.account.email = link.email
     session.flush()
+    return link.account
 
 
 def invite(

@@ -142,6 +142,8 @@ def _preparation(session: Session, state: State, kind: str) -> PreparationView:
     if track.preparation is None:
         return PreparationView(state="none")
     job = references.job_for(session, track)
+    # Read after the job, whose last step finishes it: a job that is done has left its numbers here.
+    session.refresh(track.preparation)
     return PreparationView(
         state="done" if track.preparation.finished_at else job.state if job else "none",
         stage=job.stage if job else None,

@@ -29,4 +29,5 @@ def greet(running: service.Running, data: Path) -> None:
     print(f"\nKennel is running at {running.url}   (data in {data}; Ctrl-C stops it)")
     if running.new_admin_token is not None:
         print(f"The admin's token, shown only now: {running.new_admin_token}")
+        print(f"To sign in on the pages: kennel admin reset-link {service.ADMIN} --data {data}")
     print(flush=True)
