@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from api import cookies
 from api.live import Hub
-from scorer import accounts, sessions, tokens
+from scorer import accounts, notices, sessions, tokens
 from scorer.blobs import Blobs
 from scorer.db.tables import Account
 from scorer.errors import Forbidden, Invalid, TooLarge, Unauthenticated
@@ -71,6 +71,8 @@ class Caller:
     session_id: int | None = None
     csrf: str = ""
     """What this browser's forms must carry."""
+    unread: int = 0
+    """How many notices wait; counted for browsers only."""
 
 
 def caller(
@@ -108,7 +110,8 @@ def _by_cookie(session: Session, request: Request, moment: datetime) -> Caller |
     found = sessions.resume(session, secret, moment) if secret else None
     if secret is None or found is None:
         return None
-    return Caller(found.account, tokens.SCOPES, found.id, cookies.csrf_token(secret))
+    unread = notices.count_unread(session, found.account)
+    return Caller(found.account, tokens.SCOPES, found.id, cookies.csrf_token(secret), unread)
 
 
 def visitor(asking: Annotated[Caller | None, Depends(caller)]) -> Account | None:

@@ -17,11 +17,13 @@ from api.routes import (
     events,
     health,
     leaderboard,
+    notices,
     reviews,
     sessions,
     submissions,
     thresholds,
     tokens,
+    webhooks,
 )
 from scorer import live
 from scorer.blobs import Blobs
@@ -70,6 +72,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         competitions,
         submissions,
         events,
+        notices,
+        webhooks,
         leaderboard,
         thresholds,
         reviews,

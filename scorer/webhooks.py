@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 
 from sqlalchemy.orm import Session
 
-from scorer.db import notices, webhooks
-from scorer.db.tables import Account, Delivery, Team, Webhook
+from scorer.db import lookups, notices, webhooks
+from scorer.db.notices import TeamName
+from scorer.db.tables import Account, Competition, Delivery, Team, Webhook
 from scorer.errors import Conflict, Invalid, NotFound
 
 MOST = 10
@@ -49,6 +50,19 @@ def register(
     return webhook
 
 
+def team_in(session: Session, account: Account, competition: Competition) -> Team:
+    """The person's team in a competition; ``Conflict`` if there is none yet."""
+    team = lookups.team_of(session, competition.id, account.id)
+    if team is None:
+        raise Conflict("no-team", f"You have no team in {competition.title} yet.")
+    return team
+
+
+def teams_of(session: Session, account: Account) -> Sequence[TeamName]:
+    """The teams that a person is in."""
+    return notices.named_teams_of(session, account.id)
+
+
 def require_url(url: str, *, local: bool) -> None:
     """``Invalid`` unless notices can be posted there. Whether the host is one of the public network is looked at when
     it is called: names change."""
@@ -58,7 +72,13 @@ def require_url(url: str, *, local: bool) -> None:
     except ValueError:
         host, port = None, 0
     known = host is not None and port != 0 and parts.scheme in ({"https", "http"} if local else {"https"})
-    if not known or "@" in parts.netloc or len(url) > LONGEST_URL or not (url.isascii() and url.isprintable()):
+    if (
+        not known
+        or "@" in parts.netloc
+        or len(url) > LONGEST_URL
+        or " " in url
+        or not (url.isascii() and url.isprintable())
+    ):
         raise Invalid("bad-url", "A webhook needs an address that begins with https:// and names no user.")
 
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import socket
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
+PROTOCOLS = (IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24"))
+"""IETF assignments and 6to4 relays, which not every Python counts among those that are not global."""
 GLOBAL_UNICAST = IPv6Network("2000::/3")
 TUNNELS = (IPv6Network("2002::/16"), IPv6Network("2001::/32"), IPv6Network("64:ff9b::/96"))
 """6to4, Teredo, NAT64: each holds an IPv4 address, which may be anybody's."""
@@ -35,4 +37,5 @@ def is_public(address: str) -> bool:
         return False
     if isinstance(parsed, IPv6Address):
         return parsed.is_global and parsed in GLOBAL_UNICAST and not any(parsed in tunnel for tunnel in TUNNELS)
-    return parsed.is_global and not parsed.is_multicast and not parsed.is_reserved
+    inside = parsed.is_multicast or parsed.is_reserved or any(parsed in network for network in PROTOCOLS)
+    return parsed.is_global and not inside

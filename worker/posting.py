@@ -54,30 +54,13 @@ async def _post_all(bench: Bench, deliveries: Sequence[Delivery]) -> list[tuple[
 
 
 async def _post(client: httpx.AsyncClient, bench: Bench, delivery: Delivery) -> str | None:
-    url, body = httpx.URL(delivery.webhook.url), body_of(delivery, bench.settings.public_url)
-    stamp = int(bench.now().timestamp())
-    headers = {
-        "Host": url.netloc.decode(),
-        "Content-Type": "application/json",
-        "User-Agent": f"Kennel/{version('kennel')}",
-        "Kennel-Delivery": str(delivery.id),
-        "Kennel-Signature": webhooks.signature(delivery.webhook.secret, stamp, body),
-    }
     try:
         async with asyncio.timeout(ATTEMPT_SECONDS):
-            address = await address_of(url.host, local=bench.settings.webhooks_local)
-            # The address that was looked at is the one that is called; the certificate is still the name's.
-            request = client.build_request(
-                "POST",
-                url.copy_with(host=address),
-                content=body,
-                headers=headers,
-                extensions={"sni_hostname": url.host},
-            )
+            request = await _request(client, bench, delivery)
             answer = await client.send(request, stream=True)
             await answer.aclose()
     except TimeoutError:
-        return f"It did not answer within {ATTEMPT_SECONDS:.0f} s."
+        return f"It did not answer within {ATTEMPT_SECONDS:g} s."
     except NotOutside as error:
         return str(error)
     except (httpx.HTTPError, OSError) as error:
@@ -86,6 +69,23 @@ async def _post(client: httpx.AsyncClient, bench: Bench, delivery: Delivery) -> 
         log.exception("webhook %d: the attempt failed by our fault", delivery.webhook_id)
         return "The attempt failed by our fault."
     return None if answer.is_success else f"It answered {answer.status_code}."
+
+
+async def _request(client: httpx.AsyncClient, bench: Bench, delivery: Delivery) -> httpx.Request:
+    """The request to the address that the host's name means now: the one that was looked at is the one that is
+    called, and the certificate must still be the name's."""
+    url, body = httpx.URL(delivery.webhook.url), body_of(delivery, bench.settings.public_url)
+    address = await address_of(url.host, local=bench.settings.webhooks_local)
+    headers = {
+        "Host": url.netloc.decode(),
+        "Content-Type": "application/json",
+        "User-Agent": f"Kennel/{version('kennel')}",
+        "Kennel-Delivery": str(delivery.id),
+        "Kennel-Signature": webhooks.signature(delivery.webhook.secret, int(bench.now().timestamp()), body),
+    }
+    return client.build_request(
+        "POST", url.copy_with(host=address), content=body, headers=headers, extensions={"sni_hostname": url.host}
+    )
 
 
 def body_of(delivery: Delivery, site: str) -> bytes:

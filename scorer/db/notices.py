@@ -3,13 +3,13 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import CursorResult, Insert, Select, func, insert, literal, or_, select, update
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from scorer.db.tables import Account, Delivery, Mail, MailChoice, Membership, Notice, Table, Team, Webhook
+from scorer.db.tables import Account, Competition, Delivery, Mail, MailChoice, Membership, Notice, Table, Team, Webhook
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,36 @@ class Words:
     link: str
 
 
+class TeamName(NamedTuple):
+    """A team, and the competition that it is in."""
+
+    name: str
+    slug: str
+    title: str
+
+
 def members_of(session: Session, team_ids: Collection[int]) -> Sequence[int]:
-    """The accounts of teams."""
-    return session.scalars(select(Membership.account_id).where(Membership.team_id.in_(team_ids)).distinct()).all()
+    """The accounts of those who are in one of these teams."""
+    return session.scalars(_present(Membership.account_id).where(Membership.team_id.in_(team_ids)).distinct()).all()
 
 
 def teams_of(session: Session, account_id: int) -> Sequence[int]:
     """The teams that a person is in."""
-    return session.scalars(select(Membership.team_id).where(Membership.account_id == account_id)).all()
+    return session.scalars(_present(Membership.team_id).where(Membership.account_id == account_id)).all()
+
+
+def named_teams_of(session: Session, account_id: int) -> list[TeamName]:
+    """The teams that a person is in, by name."""
+    here = Team.id.in_(_present(Membership.team_id).where(Membership.account_id == account_id))
+    query = select(Team.name, Competition.slug, Competition.title).join(Competition).where(here)
+    return [TeamName(*row) for row in session.execute(query.order_by(Competition.title, Team.name))]
+
+
+def _present(column: InstrumentedAttribute[int]) -> Select[int]:
+    """Of memberships that hold: the newest of a person in a competition."""
+    later = aliased(Membership)
+    here = (later.competition_id == Membership.competition_id) & (later.account_id == Membership.account_id)
+    return select(column).where(~select(later.id).where(here, later.id > Membership.id).exists())
 
 
 def competing_teams(session: Session, competition_id: int) -> Sequence[int]:

@@ -81,7 +81,7 @@ def test_one_look_serves_many_submissions_each_from_its_own_step(session: Sessio
 
 def test_a_refused_step_leaves_no_trace(session: Session, state: State, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
-    held = claim(session, now)
+    held = claim(session, now + timedelta(hours=1))
     assert held
     assert not held.public
     work.give_up(session, held, error="no", reason="private", now=now)
@@ -93,6 +93,7 @@ def test_the_reason_comes_with_the_end(session: Session, state: State, now: date
     held = claim(session, now, queue="check")
     assert held
     work.give_up(session, held, error="a secret of ours", reason="Because.", now=now)
+    session.refresh(submission)
     assert (look_at(session, submission, now).steps[-1].status, submission.reason) == ("failed", "Because.")
     assert look_at(session, submission, now).steps[-1].reason == "Because."
 
@@ -100,7 +101,7 @@ def test_the_reason_comes_with_the_end(session: Session, state: State, now: date
 def test_nothing_of_the_private_track_is_told(session: Session, state: State, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
     before = look_at(session, submission, now)
-    held = claim(session, now)
+    held = claim(session, now + timedelta(hours=1))
     assert held
     assert not held.public
     assert work.beat(session, held, stage="features", fraction=0.4, now=now, lease=LEASE)
