@@ -45,19 +45,17 @@ def post_due(bench: Bench) -> int:
 
 async def _post_all(bench: Bench, deliveries: Sequence[Delivery]) -> list[tuple[Delivery, str | None]]:
     """Each with None if it has arrived, else with the reason why that is not known."""
+    # A bare transport: it follows no redirect, keeps no cookie and asks no proxy.
     limits = httpx.Limits(max_connections=TOGETHER, max_keepalive_connections=0)
-    async with httpx.AsyncClient(
-        timeout=ATTEMPT_SECONDS, follow_redirects=False, trust_env=False, limits=limits
-    ) as client:
-        errors = await asyncio.gather(*(_post(client, bench, each) for each in deliveries))
+    async with httpx.AsyncHTTPTransport(limits=limits) as transport:
+        errors = await asyncio.gather(*(_post(transport, bench, each) for each in deliveries))
     return list(zip(deliveries, errors, strict=True))
 
 
-async def _post(client: httpx.AsyncClient, bench: Bench, delivery: Delivery) -> str | None:
+async def _post(transport: httpx.AsyncHTTPTransport, bench: Bench, delivery: Delivery) -> str | None:
     try:
         async with asyncio.timeout(ATTEMPT_SECONDS):
-            request = await _request(client, bench, delivery)
-            answer = await client.send(request, stream=True)
+            answer = await transport.handle_async_request(await _request(bench, delivery))
             await answer.aclose()
     except TimeoutError:
         return f"It did not answer within {ATTEMPT_SECONDS:g} s."
@@ -71,7 +69,7 @@ async def _post(client: httpx.AsyncClient, bench: Bench, delivery: Delivery) -> 
     return None if answer.is_success else f"It answered {answer.status_code}."
 
 
-async def _request(client: httpx.AsyncClient, bench: Bench, delivery: Delivery) -> httpx.Request:
+async def _request(bench: Bench, delivery: Delivery) -> httpx.Request:
     """The request to the address that the host's name means now: the one that was looked at is the one that is
     called, and the certificate must still be the name's."""
     url, body = httpx.URL(delivery.webhook.url), body_of(delivery, bench.settings.public_url)
@@ -83,9 +81,8 @@ async def _request(client: httpx.AsyncClient, bench: Bench, delivery: Delivery) 
         "Kennel-Delivery": str(delivery.id),
         "Kennel-Signature": webhooks.signature(delivery.webhook.secret, int(bench.now().timestamp()), body),
     }
-    return client.build_request(
-        "POST", url.copy_with(host=address), content=body, headers=headers, extensions={"sni_hostname": url.host}
-    )
+    address_url, name = url.copy_with(host=address), {"sni_hostname": url.host}
+    return httpx.Request("POST", address_url, content=body, headers=headers, extensions=name)
 
 
 def body_of(delivery: Delivery, site: str) -> bytes:
