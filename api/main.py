@@ -27,7 +27,7 @@ from api.routes import (
 )
 from scorer import live
 from scorer.blobs import Blobs
-from scorer.db.session import Sessions, engine_of, sessions_of
+from scorer.db.session import Sessions, engine_of, freeze, sessions_of
 from scorer.queue import broker
 from scorer.rates import Rates
 from scorer.settings import Settings, read_settings
@@ -87,6 +87,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 def _looker(sessions: Sessions) -> Callable[[Mapping[int, int]], Mapping[int, live.Look]]:
     def look(seen: Mapping[int, int]) -> Mapping[int, live.Look]:
         with sessions.begin() as session:
+            freeze(session)
             return live.look(session, seen, now=now())
 
     return look

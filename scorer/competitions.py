@@ -277,9 +277,11 @@ def publish(
 
 
 def _tell_published(session: Session, competition: Competition, *, published: bool, reason: str, now: datetime) -> None:
-    link = f"/competitions/{competition.slug}"
+    title, link = competition.title, f"/competitions/{competition.slug}"
     if published:
-        subject, link = f"The final board of {competition.title} is published", f"{link}?track=private"
+        subject, link = f"The final board of {title} is published", f"{link}?track=private"
+        body = f"The private scores and the final ranks of {title} are there for all to see. {reason}"
     else:
-        subject = f"The final board of {competition.title} is withdrawn"
-    notices.tell_competition(session, competition, notices.Kind.PUBLICATION, subject, f"{subject}. {reason}", link, now)
+        subject = f"The final board of {title} is withdrawn"
+        body = f"The organizers have taken the final board of {title} back. {reason}"
+    notices.tell_competition(session, competition, notices.Kind.PUBLICATION, subject, body, link, now)

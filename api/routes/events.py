@@ -13,6 +13,7 @@ from api.deps import now as moment
 from api.live import State
 from api.live_schemas import StateView
 from scorer import live, submissions
+from scorer.db.session import freeze
 from scorer.lifecycle import STAGES
 from scorer.live import Look
 
@@ -47,6 +48,7 @@ async def follow(
 
     def look() -> tuple[int, Look]:
         with begin() as session:
+            freeze(session)
             ref = submissions.find(session, submission_id, account).ref
             return ref, live.look(session, {ref: 0}, now=moment())[ref]
 

@@ -100,7 +100,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_deliveries_waiting",
         "deliveries",
-        ["due_at"],
+        ["webhook_id", "due_at"],
         unique=False,
         postgresql_where=sa.text("state IN ('waiting', 'sending')"),
     )

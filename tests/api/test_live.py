@@ -19,9 +19,10 @@ from api import live
 from api.live import Hub
 from deploy.standalone.ports import free_port
 from scorer import work
+from scorer.db.session import freeze
 from scorer.errors import TooMany
 from scorer.lifecycle import Status
-from scorer.live import Look, Progress, Step
+from scorer.live import Look, Progress, Step, look
 from scorer.queue import waiting_messages
 from tests.api.conftest import API, Service
 from tests.api.live_server import events_of, listening, serving
@@ -165,6 +166,19 @@ def test_fair_turns_and_public_first_as_shown_over_the_api(service: Service, url
     assert ended == [ids[0], ids[3], ids[1], ids[2]]
     assert len(board(service, slug)["entries"]) == 2
     assert waiting_messages(service.bench.broker)["score"] > 0
+
+
+def test_a_look_sees_one_moment(service: Service) -> None:
+    slug = service.competition()
+    ref = service.submit("ada", slug, zipped(noise(10))).json()["ref"]
+    now = service.bench.now()
+    with service.bench.sessions.begin() as session:
+        freeze(session)
+        before = look(session, {ref: 0}, now=now)
+        service.work()
+        assert look(session, {ref: 0}, now=now) == before
+    with service.bench.sessions.begin() as session:
+        assert [step.status for step in look(session, {ref: 0}, now=now)[ref].steps] == STORY
 
 
 # Many listeners

@@ -43,13 +43,14 @@ class Theatre:
 
         @app.get("/")
         def page() -> HTMLResponse:
-            shown = f"<title>x</title><h1>Entry</h1><script src='{rendering.static('live.js')}' defer></script>"
+            shown = f"<title>x</title><link rel=icon href='{rendering.static('kennel.svg')}'><h1>Entry</h1>"
+            shown += f"<script src='{rendering.static('live.js')}' defer></script>"
             if self.states and self.states[-1]["over"]:
                 shown += "<p id=end>Here is your score.</p>"
             else:
                 shown += (
                     "<section data-events=/events><p aria-live=polite><span data-live=status>received</span></p>"
-                    "<progress data-live=fraction max=1 hidden></progress><span data-live=stage></span>"
+                    "<progress data-live=fraction max=1></progress><span data-live=stage></span>"
                     "<p data-live-for=position hidden>Place <span data-live=position></span>,"
                     " <span data-live=estimate></span></p></section>"
                 )
@@ -87,13 +88,14 @@ def test_a_submissions_page_keeps_itself_up_to_date(browser: Browser) -> None:
         place.wait_for(state="visible")
         assert re.sub(r"\s+", " ", place.inner_text()) == "Place 3, about 4 min"
         assert status.inner_text() == "queued"
+        progress, stage = tab.page.locator("progress"), tab.page.locator("[data-live=stage]")
+        assert (progress.evaluate("each => each.position"), stage.inner_text()) == (-1, "–")
         theatre.cut.set()
         theatre.play("scoring", stage="neighbours", stage_in_words="nearest neighbours", fraction=0.625)
-        progress = tab.page.locator("progress")
-        progress.wait_for(state="visible")
+        tab.page.locator("progress[value]").wait_for()
         assert progress.evaluate("each => each.value") == 0.625
         assert progress.get_attribute("aria-valuetext") == "62 %"
-        assert tab.page.locator("[data-live=stage]").inner_text() == "nearest neighbours"
+        assert stage.inner_text() == "nearest neighbours"
         assert not place.is_visible()
         theatre.play("scored")
         tab.page.locator("#end").wait_for()

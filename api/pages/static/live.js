@@ -24,10 +24,10 @@ const TEXTS = {
 
 function show(root, state) {
   for (const element of root.querySelectorAll("[data-live]")) {
-    const text = TEXTS[element.dataset.live]?.(state) ?? "";
+    const text = TEXTS[element.dataset.live]?.(state) || "–";
     if (element instanceof HTMLProgressElement) {
-      element.hidden = state.fraction === null;
-      if (state.fraction !== null) element.value = state.fraction * element.max;
+      if (state.fraction === null) element.removeAttribute("value");
+      else element.value = state.fraction * element.max;
       element.setAttribute("aria-valuetext", text);
     } else if (element.textContent !== text) {
       element.textContent = text; /* only what differs: it may be read aloud */

@@ -64,7 +64,9 @@ class Delivery(Table):
     __tablename__ = "deliveries"
     __table_args__ = (
         CheckConstraint("state IN ('waiting', 'sending', 'sent', 'failed')", name="state"),
-        Index("ix_deliveries_waiting", "due_at", postgresql_where=text("state IN ('waiting', 'sending')")),
+        Index(
+            "ix_deliveries_waiting", "webhook_id", "due_at", postgresql_where=text("state IN ('waiting', 'sending')")
+        ),
         Index("ix_deliveries_webhook", "webhook_id", text("id DESC")),
     )
 
