@@ -12,7 +12,8 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session
 
 from api import cookies
-from scorer import accounts, sessions, tokens
+from api.live import Hub
+from scorer import accounts, notices, sessions, tokens
 from scorer.blobs import Blobs
 from scorer.db.tables import Account
 from scorer.errors import Forbidden, Invalid, TooLarge, Unauthenticated
@@ -70,6 +71,8 @@ class Caller:
     session_id: int | None = None
     csrf: str = ""
     """What this browser's forms must carry."""
+    unread: int = 0
+    """How many notices wait; counted for browsers only."""
 
 
 def caller(
@@ -107,7 +110,8 @@ def _by_cookie(session: Session, request: Request, moment: datetime) -> Caller |
     found = sessions.resume(session, secret, moment) if secret else None
     if secret is None or found is None:
         return None
-    return Caller(found.account, tokens.SCOPES, found.id, cookies.csrf_token(secret))
+    unread = notices.count_unread(session, found.account)
+    return Caller(found.account, tokens.SCOPES, found.id, cookies.csrf_token(secret), unread)
 
 
 def visitor(asking: Annotated[Caller | None, Depends(caller)]) -> Account | None:
@@ -173,6 +177,12 @@ def blobs(request: Request) -> Blobs:
     return store
 
 
+def hub(request: Request) -> Hub:
+    """Who listens to submissions in this process."""
+    listening: Hub = request.app.state.hub
+    return listening
+
+
 DbSession = Annotated[Session, Depends(session, scope="function")]
 Transactions = Annotated[Transaction, Depends(transactions)]
 Visitor = Annotated[Account | None, Depends(visitor)]
@@ -185,6 +195,7 @@ Organizer = Annotated[Account, Depends(organizer)]
 Admin = Annotated[Account, Depends(admin)]
 BlobStore = Annotated[Blobs, Depends(blobs)]
 AppRates = Annotated[Rates, Depends(rates)]
+LiveHub = Annotated[Hub, Depends(hub)]
 Client = Annotated[Browser, Depends(browser)]
 AppSettings = Annotated[Settings, Depends(settings)]
 Now = Annotated[datetime, Depends(now)]

@@ -1,28 +1,33 @@
 """The web service."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import Depends, FastAPI
 
 from api import cookies, problems
-from api.deps import refuse_nul
+from api.deps import now, refuse_nul
+from api.live import Hub, ended_by_signals
 from api.pages import routes as pages
 from api.routes import (
     accounts,
     audit,
     competitions,
+    events,
     health,
     leaderboard,
+    notices,
     reviews,
     sessions,
     submissions,
     thresholds,
     tokens,
+    webhooks,
 )
+from scorer import live
 from scorer.blobs import Blobs
-from scorer.db.session import engine_of, sessions_of
+from scorer.db.session import Sessions, engine_of, freeze, sessions_of
 from scorer.queue import broker
 from scorer.rates import Rates
 from scorer.settings import Settings, read_settings
@@ -37,7 +42,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        yield
+        with ended_by_signals(app.state.hub):
+            yield
         app.state.broker.close()
         engine.dispose()
 
@@ -56,6 +62,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.blobs = Blobs(read.blob_url)
     app.state.broker = broker(read)
     app.state.rates = Rates(read)
+    app.state.hub = Hub(_looker(app.state.sessions))
     problems.add_handlers(app)
     for module in (
         accounts,
@@ -64,6 +71,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         audit,
         competitions,
         submissions,
+        events,
+        notices,
+        webhooks,
         leaderboard,
         thresholds,
         reviews,
@@ -72,3 +82,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.include_router(module.router, prefix=API)
     pages.mount(app)
     return app
+
+
+def _looker(sessions: Sessions) -> Callable[[Mapping[int, int]], Mapping[int, live.Look]]:
+    def look(seen: Mapping[int, int]) -> Mapping[int, live.Look]:
+        with sessions.begin() as session:
+            freeze(session)
+            return live.look(session, seen, now=now())
+
+    return look

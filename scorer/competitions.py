@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from sqlalchemy.orm import Session
 
-from scorer import audit, catalogue
+from scorer import audit, catalogue, notices
 from scorer.archive import ImageSpec
 from scorer.db import lookups
 from scorer.db.tables import Account, Competition, Publication, Track
@@ -272,4 +272,16 @@ def publish(
     action = "board.published" if published else "board.withdrawn"
     subject = f"competition:{state.competition.slug}"
     audit.record(session, action, subject, actor=author, now=now, after={"reason": reason})
+    _tell_published(session, state.competition, published=published, reason=reason, now=now)
     return act
+
+
+def _tell_published(session: Session, competition: Competition, *, published: bool, reason: str, now: datetime) -> None:
+    title, link = competition.title, f"/competitions/{competition.slug}"
+    if published:
+        subject, link = f"The final board of {title} is published", f"{link}?track=private"
+        body = f"The private scores and the final ranks of {title} are there for all to see. {reason}"
+    else:
+        subject = f"The final board of {title} is withdrawn"
+        body = f"The organizers have taken the final board of {title} back. {reason}"
+    notices.tell_competition(session, competition, notices.Kind.PUBLICATION, subject, body, link, now)

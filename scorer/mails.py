@@ -25,6 +25,7 @@ def put(
         recipient=recipient,
         subject=subject,
         body=body,
+        link=None,
         state="waiting",
         attempts=0,
         created_at=now,

@@ -27,9 +27,10 @@ class Uncertain(Exception):
     """The connection broke while the mail was handed over: it may have left."""
 
 
-def deliver(mail: Mail, url: str, sender: str) -> None:
+def deliver(mail: Mail, url: str, sender: str, site: str) -> None:
     """Hand a mail to the SMTP server at ``url``: ``smtps://user:password@host`` (TLS from the start) or
-    ``smtp://host:25`` (TLS if the server offers it; a password is sent through TLS or to this machine only).
+    ``smtp://host:25`` (TLS if the server offers it; a password is sent through TLS or to this machine only). ``site``
+    is the address of the service.
 
     Raises ``Unavailable`` if no mail at all can be handed over, ``Refused`` or ``Uncertain`` for this one.
     """
@@ -38,7 +39,7 @@ def deliver(mail: Mail, url: str, sender: str) -> None:
     except (OSError, smtplib.SMTPException) as error:
         raise Unavailable("no-mail-server", f"The mail server cannot be used: {error}.") from error
     try:
-        server.send_message(message_of(mail, sender))
+        server.send_message(message_of(mail, sender, site))
     except smtplib.SMTPRecipientsRefused as error:
         code, reason = next(iter(error.recipients.values()))
         raise Refused(f"{code} {reason.decode(errors='replace')}", for_good=code >= FOR_GOOD) from error
@@ -76,7 +77,7 @@ def _log_in(server: smtplib.SMTP, url: SplitResult, *, safe: bool) -> None:
     server.login(unquote(url.username or ""), unquote(url.password or ""))
 
 
-def message_of(mail: Mail, sender: str) -> EmailMessage:
+def message_of(mail: Mail, sender: str, site: str) -> EmailMessage:
     """The mail as it travels. Its Message-ID is always the same, so that whoever sees it twice can know it again."""
     message = EmailMessage()
     message["From"], message["To"], message["Subject"] = sender, mail.recipient, mail.subject
@@ -84,5 +85,5 @@ def message_of(mail: Mail, sender: str) -> EmailMessage:
     domain = parseaddr(sender)[1].rpartition("@")[2] or "localhost"
     message["Message-ID"] = f"<kennel.{mail.id}.{int(mail.created_at.timestamp())}@{domain}>"
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(mail.body)
+    message.set_content(f"{mail.body}\n\n{site}{mail.link}\n" if mail.link else mail.body)
     return message

@@ -22,6 +22,7 @@ SWEEP_QUEUE = "sweep"
 WORK = "kennel.work"
 SWEEP = "kennel.sweep"
 MAIL = "kennel.mail"
+POST = "kennel.post"
 VISIBILITY_SECONDS = 24 * 3600
 """Longer than the longest job: the lease, not the broker, decides who works."""
 
@@ -59,7 +60,7 @@ def broker(settings: Settings) -> Celery:
                 "schedule": float(settings.sweep_seconds),
                 "options": {"queue": SWEEP_QUEUE, "expires": 10 * settings.sweep_seconds},
             }
-            for name, task in (("sweep", SWEEP), ("mail", MAIL))
+            for name, task in (("sweep", SWEEP), ("mail", MAIL), ("post", POST))
         },
     )
     return app

@@ -76,6 +76,9 @@ class Settings(BaseSettings):
     """``smtps://user:password@host`` or ``smtp://host:25``. Without it mails stay in the outbox; the operator gives out
     links with ``kennel admin reset-link``."""
     mail_from: str = "Kennel <kennel@localhost>"
+    webhooks_local: bool = False
+    """Whether webhooks may go without TLS and to this machine and its private networks. Anybody with an account can
+    make a webhook, so only where everybody may reach what the workers can reach."""
     rates: dict[str, str] = {}
     """How often is too often, by name (``scorer.rates.RATES``), for example ``{"sign-in": "5/minute"}``."""
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import rules, teams, work
+from scorer import notices, rules, teams, work
 from scorer.archive import Copies
 from scorer.blobs import Received, require_bytes
 from scorer.competitions import State, is_organizer, shown_state
-from scorer.db import jobs, lookups
+from scorer.db import events, jobs, lookups
 from scorer.db.tables import Account, Measurement, ProvisionalMeasurement, Submission, Team
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound, TooMany
 from scorer.lifecycle import Limits, Phase, Refusal, Status, refusal_of, utc_day
@@ -115,6 +115,7 @@ def accept(
     )
     session.add(submission)
     session.flush()
+    events.add(session, submission.ref, Status.RECEIVED, now=now)
     work.add_job(session, "check", submission=submission, now=now)
     return submission
 
@@ -175,7 +176,7 @@ def pass_check(session: Session, claim: work.Claim, copies: Copies, *, pixels_sh
     submission.exact_copies, submission.mirrored_copies = copies.exact, copies.mirrored
     submission.copied_share, submission.pixels_sha256 = copies.share, pixels_sha256
     session.flush()
-    lookups.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED)
+    lookups.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED, now=now)
     public = lookups.tracks_of(session, submission.competition_id)["public"]
     work.add_job(session, "score", submission=submission, track_id=public.id, now=now)
     return True
@@ -185,15 +186,19 @@ def reject(session: Session, claim: work.Claim, error: Invalid, *, now: datetime
     """The images are not what they should be: say which, and give the day's slot back."""
     if claim.submission_ref is None or not work.finish(session, claim, now):
         return False
-    return lookups.move_submission(
+    lookups.move_submission(
         session,
         claim.submission_ref,
         from_=Status.CHECKING,
         to=Status.REJECTED,
+        now=now,
         reason=error.message,
         faults=list(error.faults[:10]),
         finished_at=now,
     )
+    submission = session.get_one(Submission, claim.submission_ref)
+    notices.tell_end(session, submission, notices.Kind.ENTRY_REJECTED, reason=error.message, now=now)
+    return True
 
 
 def record(session: Session, claim: work.Claim, measured: Measured, *, now: datetime) -> bool:
@@ -211,10 +216,13 @@ def record(session: Session, claim: work.Claim, measured: Measured, *, now: date
         )
     )
     if claim.public:
-        lookups.move_submission(session, claim.submission_ref, from_=Status.SCORING, to=Status.SCORED, finished_at=now)
+        lookups.move_submission(
+            session, claim.submission_ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now
+        )
         submission = session.get_one(Submission, claim.submission_ref)
         private = lookups.tracks_of(session, submission.competition_id)["private"]
         work.add_job(session, "score", submission=submission, track_id=private.id, private=True, now=now)
+        notices.tell_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)
     return True
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
+from scorer import notices
 from scorer.db import jobs, lookups
 from scorer.db.tables import Job, Submission
 from scorer.lifecycle import Status
@@ -72,7 +73,7 @@ def claim(session: Session, queue: str, *, holder: str, worker: str, now: dateti
         return None
     if _moves_submission(job):
         waiting, working = STARTS[queue]
-        lookups.move_submission(session, job.submission_ref or 0, from_=waiting, to=working)
+        lookups.move_submission(session, job.submission_ref or 0, from_=waiting, to=working, now=now)
     return Claim(
         job_id=job.id,
         holder=holder,
@@ -149,7 +150,7 @@ def _retry(session: Session, job: Job, *, error: str, now: datetime) -> None:
     job.due_at = now + timedelta(seconds=5 * (4 ** (job.attempts - 1) - 1) / 3)
     if _moves_submission(job):
         waiting, working = STARTS[job.queue]
-        lookups.move_submission(session, job.submission_ref or 0, from_=working, to=waiting)
+        lookups.move_submission(session, job.submission_ref or 0, from_=working, to=waiting, now=now)
 
 
 def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime) -> None:
@@ -163,9 +164,12 @@ def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime)
             job.submission_ref or 0,
             from_=working,
             to=Status.FAILED,
+            now=now,
             reason=reason,
             finished_at=now,
         )
+        submission = session.get_one(Submission, job.submission_ref)
+        notices.tell_end(session, submission, notices.Kind.ENTRY_FAILED, reason=reason, now=now)
 
 
 def sweep(session: Session, *, now: datetime, max_attempts: int, announced: Mapping[str, int]) -> dict[str, int]:

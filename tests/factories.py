@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from scorer import accounts, competitions, teams
 from scorer.archive import write_images
 from scorer.competitions import CompetitionSpec, State, TrackSpec
+from scorer.db import events
 from scorer.db.tables import Account, Job, Label, Measurement, Submission, Team, Threshold
 
 _count = itertools.count(1)
@@ -74,6 +75,7 @@ def make_submission(
     )
     session.add(submission)
     session.flush()
+    events.add(session, submission.ref, status, now=now)
     return submission
 
 

@@ -36,10 +36,10 @@ def send_due(bench: Bench) -> int:
 
 def _send(bench: Bench, mail: Mail) -> bool:
     """Send one; whether it has left. ``Unavailable`` if no other could be sent either."""
-    url, sender = bench.settings.smtp_url, bench.settings.mail_from
+    url, sender, site = bench.settings.smtp_url, bench.settings.mail_from, bench.settings.public_url
     now = bench.now
     try:
-        deliver(mail, url.get_secret_value() if url else "", sender)
+        deliver(mail, url.get_secret_value() if url else "", sender, site)
     except Unavailable as error:
         with transaction(bench.sessions, bench.broker) as session:
             mails.refused(session, mail, error=error.message, now=now(), for_good=False)

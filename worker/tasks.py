@@ -2,11 +2,12 @@
 
 from functools import cache
 
-from scorer.queue import MAIL, SWEEP, WORK
+from scorer.queue import MAIL, POST, SWEEP, WORK
 from worker.app import app, settings
 from worker.bench import Bench
 from worker.mailing import send_due
 from worker.pipeline import run_next
+from worker.posting import post_due
 from worker.sweeping import sweep_once
 
 
@@ -32,3 +33,9 @@ def sweep() -> None:
 def mail() -> None:
     """Send what lies in the outbox."""
     send_due(bench())
+
+
+@app.task(name=POST)
+def post() -> None:
+    """Send webhooks what they are due."""
+    post_due(bench())

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from api.deps import Caller, CurrentCaller, DbSession, Now, SignedIn, Visitor
 from api.etags import etag_of, is_known
 from api.forms import FormFields, text
-from api.pages import account, door, outside, rendering, words
+from api.pages import account, door, notices, outside, rendering, words
 from api.pages.board import MEDALS, PAGE, leaf_of, searched
 from scorer import competitions, leaderboard, rules
 from scorer.competitions import State, TrackKind, may_see_private
@@ -19,7 +19,7 @@ router = APIRouter(include_in_schema=False)
 
 def mount(app: FastAPI) -> None:
     """Add the pages and their static files to ``app``."""
-    for each in (router, door.router, outside.router, account.router):
+    for each in (router, door.router, outside.router, account.router, notices.router):
         app.include_router(each)
     app.include_router(rendering.router)
 
@@ -91,5 +91,5 @@ def _depends_on(
     account = viewer.account if viewer else None
     columns = [getattr(state.competition, column.key) for column in type(state.competition).__table__.columns]
     version = leaderboard.version(session, state, track, account)
-    looking = (viewer.account.handle, viewer.csrf) if viewer else None
+    looking = (viewer.account.handle, viewer.csrf, viewer.unread) if viewer else None
     return rendering.BUILD, version, track, columns, looking, now.replace(second=0, microsecond=0)

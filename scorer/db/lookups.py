@@ -7,6 +7,7 @@ from sqlalchemy import CursorResult, func, select, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
+from scorer.db import events
 from scorer.db.tables import (
     Account,
     Competition,
@@ -186,13 +187,18 @@ def has_submissions(session: Session, competition_id: int) -> bool:
     )
 
 
-def move_submission(session: Session, ref: int, *, from_: Status, to: Status, **values: object) -> bool:
-    """The guarded step of a submission's state; False if it was not in ``from_``. ``Conflict`` for a forbidden step."""
+def move_submission(
+    session: Session, ref: int, *, from_: Status, to: Status, now: datetime, reason: str | None = None, **values: object
+) -> bool:
+    """The guarded step of a submission's state, written into its history; False if it was not in ``from_``.
+    ``Conflict`` for a forbidden step."""
     advance(from_, to)
-    result = session.execute(
-        update(Submission).where(Submission.ref == ref, Submission.status == from_).values(status=to, **values)
-    )
-    return isinstance(result, CursorResult) and result.rowcount == 1
+    here = (Submission.ref == ref) & (Submission.status == from_)
+    result = session.execute(update(Submission).where(here).values(status=to, reason=reason, **values))
+    moved = isinstance(result, CursorResult) and result.rowcount == 1
+    if moved:
+        events.add(session, ref, to, now=now, reason=reason)
+    return moved
 
 
 def newest_measurement(session: Session, submission_ref: int, track_id: int) -> Measurement | None:

@@ -24,6 +24,11 @@ def sessions_of(engine: Engine) -> Sessions:
     return sessionmaker(engine, expire_on_commit=False)
 
 
+def freeze(session: Session) -> None:
+    """Let every statement of this transaction see the same moment. Only at its beginning."""
+    session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+
+
 def ping(sessions: Sessions) -> None:
     """Raise if the database does not answer."""
     with sessions() as session:

@@ -416,6 +416,7 @@ def test_every_answer_has_the_headers(browse: Browse) -> None:
             "style-src": "'self'",
             "img-src": "'self'",
             "script-src": "'self'",
+            "connect-src": "'self'",
             "base-uri": "'none'",
             "form-action": "'self'",
             "frame-ancestors": "'none'",

@@ -20,6 +20,8 @@ from scorer.db.tables.entries import (
     Submission,
     Team,
 )
+from scorer.db.tables.events import SubmissionEvent
+from scorer.db.tables.notices import Delivery, MailChoice, Notice, Webhook
 from scorer.db.tables.people import Account, Identity, OneTimeLink, Token, WebSession
 from scorer.db.tables.records import AuditEntry, Mail
 
@@ -28,12 +30,15 @@ __all__ = [
     "AuditEntry",
     "Competition",
     "CompetitionReference",
+    "Delivery",
     "Identity",
     "Job",
     "Label",
     "Mail",
+    "MailChoice",
     "Measurement",
     "Membership",
+    "Notice",
     "OneTimeLink",
     "Preparation",
     "ProvisionalMeasurement",
@@ -41,10 +46,12 @@ __all__ = [
     "ReferenceSet",
     "RulesAcceptance",
     "Submission",
+    "SubmissionEvent",
     "Table",
     "Team",
     "Threshold",
     "Token",
     "Track",
     "WebSession",
+    "Webhook",
 ]

@@ -91,6 +91,14 @@ class Job(Table):
         CheckConstraint("(state = 'running') = (holder IS NOT NULL)", name="held"),
         Index("ix_jobs_waiting", "queue", "priority", "turn", "id", postgresql_where=text("state = 'waiting'")),
         Index("ix_jobs_running", "lease_until", postgresql_where=text("state = 'running'")),
+        Index("ix_jobs_finished", "finished_at"),
+        Index(
+            "ix_jobs_done",
+            "queue",
+            "track_id",
+            text("finished_at DESC"),
+            postgresql_where=text("state = 'done' AND priority = 0"),
+        ),
     )
 
     id: Mapped[int] = identity()

@@ -44,6 +44,8 @@ class Mail(Table):
     subject: Mapped[str]
     body: Mapped[str]
     """Plain text; emptied once it has left, because links in it are secrets."""
+    link: Mapped[str | None]
+    """A path on this site that is put under the text, as an address."""
     state: Mapped[str]
     attempts: Mapped[int]
     error: Mapped[str | None]

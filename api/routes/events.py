@@ -1,0 +1,88 @@
+"""Watching a submission live."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from api.deps import CurrentUser, LiveHub, Transactions
+from api.deps import now as moment
+from api.live import State
+from api.live_schemas import StateView
+from scorer import live, submissions
+from scorer.db.session import freeze
+from scorer.lifecycle import STAGES
+from scorer.live import Look
+
+router = APIRouter(tags=["submissions"])
+
+STREAM = "text/event-stream"
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+HEARTBEAT = ": still here\n\n"
+EXAMPLE = (
+    'id: 17\ndata: {"status":"queued","at":"2026-11-14T20:00:05Z","reason":null,"stage":null,"stage_in_words":null,'
+    '"fraction":null,"queue_position":3,"estimate_seconds":240,"over":false}\n\n'
+)
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {STREAM: {"example": EXAMPLE}}, "description": "Each event's data is a `StateView`."},
+    204: {"description": "You have seen its last state (`Last-Event-ID`); do not come back."},
+}
+
+
+@router.get("/submissions/{submission_id}/events", responses=RESPONSES, response_class=StreamingResponse)
+async def follow(
+    submission_id: str,
+    begin: Transactions,
+    account: CurrentUser,
+    hub: LiveHub,
+    last_event_id: Annotated[str, Header(max_length=100)] = "",
+) -> Response:
+    """Server-sent events of a submission: every status that it has had, in order, then each change as it comes, until
+    the last. An event's id is the version of its status: a client that comes back with `Last-Event-ID` gets every
+    status after that one, and misses none. In between, the newest state comes again as its progress changes.
+    """
+    hub.require_room(account.id)
+
+    def look() -> tuple[int, Look]:
+        with begin() as session:
+            freeze(session)
+            ref = submissions.find(session, submission_id, account).ref
+            return ref, live.look(session, {ref: 0}, now=moment())[ref]
+
+    ref, known = await run_in_threadpool(look)
+    after = _seen(last_event_id, known)
+    if known.steps and known.steps[-1].is_last and known.steps[-1].id == after:
+        return Response(status_code=204, headers=HEADERS)
+    states = hub.follow(ref, known, after=after, account_id=account.id)
+    return StreamingResponse(_lines(states), media_type=STREAM, headers=HEADERS)
+
+
+def _seen(last_event_id: str, known: Look) -> int:
+    """The step that the client has seen; one that we don't know of is none."""
+    return next((step.id for step in known.steps if str(step.id) == last_event_id), 0)
+
+
+async def _lines(states: AsyncGenerator[State | None]) -> AsyncGenerator[str]:
+    yield "retry: 2000\n\n"
+    async with aclosing(states):
+        async for state in states:
+            yield HEARTBEAT if state is None else _event(state)
+
+
+def _event(state: State) -> str:
+    step, progress = state
+    view = StateView(
+        status=step.status,
+        at=step.at,
+        reason=step.reason,
+        stage=progress.stage,
+        stage_in_words=STAGES.get(progress.stage, progress.stage) if progress.stage else None,
+        fraction=progress.fraction,
+        queue_position=progress.queue_position,
+        estimate_seconds=progress.estimate_seconds,
+        over=step.is_last,
+    )
+    return f"id: {step.id}\ndata: {view.model_dump_json()}\n\n"

@@ -1,0 +1,66 @@
+"""Notices: what one was told, what one has read, and what comes by mail."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from api.deps import CurrentUser, DbSession, Now, Submitter
+from api.etags import etag_of, is_known
+from api.notice_schemas import MailChoices, NoticePage, NoticeView, ReadMark
+from scorer import notices
+
+router = APIRouter(tags=["notices"])
+
+
+@router.get("/notices", response_model=NoticePage, responses={304: {"description": "Nothing is new."}})
+def index(
+    request: Request,
+    response: Response,
+    session: DbSession,
+    account: CurrentUser,
+    before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    unread: Annotated[bool, Query(description="Only what has not been read.")] = False,
+) -> NoticePage | Response:
+    """One's notices, newest first."""
+    found = notices.list_own(session, account, before=before, limit=limit + 1, unread=unread)
+    page = NoticePage(
+        notices=[NoticeView.model_validate(each, from_attributes=True) for each in found[:limit]],
+        unread=notices.count_unread(session, account),
+        next_before=found[limit - 1].id if len(found) > limit else None,
+    )
+    etag = etag_of(account.id, page.model_dump_json())
+    headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
+    if is_known(request, etag):
+        return Response(status_code=304, headers=headers)
+    response.headers.update(headers)
+    return page
+
+
+@router.put("/notices/read", status_code=204)
+def mark_all_read(body: ReadMark, session: DbSession, account: Submitter, now: Now) -> Response:
+    """Mark a notice and all older ones as read."""
+    notices.mark_all_read(session, account, up_to=body.up_to, now=now)
+    return Response(status_code=204)
+
+
+@router.put("/notices/{notice_id}/read", status_code=204)
+def mark_read(
+    notice_id: Annotated[int, Path(ge=1, le=2**62)], session: DbSession, account: Submitter, now: Now
+) -> Response:
+    """Mark a notice as read."""
+    notices.mark_read(session, account, notice_id, now=now)
+    return Response(status_code=204)
+
+
+@router.get("/me/mails")
+def mail_choices(session: DbSession, account: CurrentUser) -> MailChoices:
+    """Which kinds of notices come by mail, to a confirmed address."""
+    return MailChoices(mailed=notices.mail_choices(session, account))
+
+
+@router.patch("/me/mails")
+def choose_mails(body: MailChoices, session: DbSession, account: Submitter) -> MailChoices:
+    """Choose which kinds of notices come by mail."""
+    notices.choose_mails(session, account, body.mailed)
+    return MailChoices(mailed=notices.mail_choices(session, account))

@@ -1,0 +1,64 @@
+"""What listeners hear of submissions, in SQL: their steps, their public jobs, and how long such jobs take."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ARRAY, BigInteger, ColumnElement, column, extract, func, literal, or_, select
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import Job, SubmissionEvent
+
+RECENT = 20
+"""So many finished jobs tell how long the next one takes."""
+IN_SIGHT = timedelta(minutes=1)
+"""A worker that ended a job so long ago is between two jobs, not gone."""
+
+
+def add(session: Session, ref: int, status: str, *, now: datetime, reason: str | None = None) -> None:
+    """Write down that a submission has reached a status."""
+    session.add(SubmissionEvent(submission_ref=ref, status=status, reason=reason, created_at=now))
+
+
+def after(session: Session, cursors: Mapping[int, int]) -> Sequence[SubmissionEvent]:
+    """The steps of submissions (refs) that come after the ones with these ids, in order."""
+    wanted = (
+        func.unnest(_array(cursors.keys()), _array(cursors.values()))
+        .table_valued(column("ref", BigInteger), column("after", BigInteger), name="wanted")
+        .render_derived()
+    )
+    since = (SubmissionEvent.submission_ref == wanted.c.ref) & (SubmissionEvent.id > wanted.c.after)
+    return session.scalars(select(SubmissionEvent).join(wanted, since).order_by(SubmissionEvent.id)).all()
+
+
+def _array(numbers: Collection[int]) -> ColumnElement[Any]:
+    return literal(list(numbers), ARRAY(BigInteger))
+
+
+def public_jobs(session: Session, refs: Collection[int]) -> Sequence[Job]:
+    """The unfinished jobs of submissions that everyone may know of: none of the private track."""
+    own = Job.submission_ref.in_(refs)
+    return session.scalars(select(Job).where(own, Job.priority == 0, Job.state.in_(("waiting", "running")))).all()
+
+
+def usual_seconds(session: Session, queue: str, track_id: int | None) -> float | None:
+    """The median duration of the newest public jobs of a queue (of a track, if there is one); None before the
+    first."""
+    recent = (
+        select((extract("epoch", Job.finished_at) - extract("epoch", Job.started_at)).label("seconds"))
+        .where(Job.queue == queue, Job.track_id.is_not_distinct_from(track_id), Job.state == "done", Job.priority == 0)
+        .order_by(Job.finished_at.desc())
+        .limit(RECENT)
+        .subquery()
+    )
+    found = session.scalar(select(func.percentile_cont(0.5).within_group(recent.c.seconds)))
+    return None if found is None else float(found)
+
+
+def workers_in_sight(session: Session, now: datetime) -> dict[str, int]:
+    """How many workers do the work of each queue. On whichever track they are busy: the number of workers tells
+    nothing of private work, and counting only those on public jobs would."""
+    busy = (Job.state == "running") & (Job.lease_until > now)
+    query = select(Job.queue, func.count(Job.worker.distinct())).where(or_(busy, Job.finished_at > now - IN_SIGHT))
+    counted = session.execute(query.group_by(Job.queue))
+    return {queue: count for queue, count in counted}  # noqa: C416 - rows are not pairs to a type checker

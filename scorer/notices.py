@@ -1,0 +1,118 @@
+"""Notices: what people must learn, on the site, by mail and by webhook.
+
+``tell`` and its kin write rows in the transaction of what they tell, so nothing leaves before the commit, and nothing
+after a rollback; workers empty the outbox (:mod:`scorer.mails`) and the webhooks' (:mod:`scorer.webhooks`).
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+
+from sqlalchemy.orm import Session
+
+from scorer.db import notices
+from scorer.db.notices import Words
+from scorer.db.tables import Account, Competition, Notice, Submission
+from scorer.errors import NotFound
+
+
+class Kind(StrEnum):
+    """What a notice is about."""
+
+    ENTRY_SCORED = "entry-scored"
+    ENTRY_REJECTED = "entry-rejected"
+    ENTRY_FAILED = "entry-failed"
+    INVITATION = "invitation"
+    PUBLICATION = "publication"
+    RULING = "ruling"
+
+
+NAMES: Mapping[Kind, str] = MappingProxyType(
+    {
+        Kind.ENTRY_SCORED: "An entry has its public score",
+        Kind.ENTRY_REJECTED: "An entry was rejected",
+        Kind.ENTRY_FAILED: "An entry failed by our fault",
+        Kind.INVITATION: "Invitations to teams",
+        Kind.PUBLICATION: "A final board is published or withdrawn",
+        Kind.RULING: "Rulings, and answers to rebuttals",
+    }
+)
+MAILED = frozenset(Kind) - {Kind.ENTRY_SCORED}
+"""What is mailed to whoever has said nothing. A score is awaited at the screen, some a day."""
+FAREWELL = "\n\nWhich mails you get is yours to choose: see your account."
+
+
+def tell(session: Session, account: Account, kind: Kind, subject: str, body: str, link: str, now: datetime) -> None:
+    """Tell one person. ``link`` is a path on this site, ``body`` plain text."""
+    _tell(session, Words(kind, subject, body, link), accounts=[account.id], teams=(), now=now)
+
+
+def tell_team(session: Session, team_id: int, kind: Kind, subject: str, body: str, link: str, now: datetime) -> None:
+    """Tell every member of a team, and the team's own webhooks once."""
+    members = notices.members_of(session, [team_id])
+    _tell(session, Words(kind, subject, body, link), accounts=members, teams=[team_id], now=now)
+
+
+def tell_competition(
+    session: Session, competition: Competition, kind: Kind, subject: str, body: str, link: str, now: datetime
+) -> None:
+    """Tell everybody who competes."""
+    teams = notices.competing_teams(session, competition.id)
+    members = notices.members_of(session, teams)
+    _tell(session, Words(kind, subject, body, link), accounts=members, teams=teams, now=now)
+
+
+def _tell(session: Session, words: Words, *, accounts: Collection[int], teams: Collection[int], now: datetime) -> None:
+    mailed = words.kind in MAILED
+    notices.write(session, words, accounts=accounts, teams=teams, mailed=mailed, farewell=FAREWELL, now=now)
+
+
+def tell_end(session: Session, submission: Submission, kind: Kind, *, reason: str = "", now: datetime) -> None:
+    """Tell a team how an entry of theirs has ended."""
+    title = submission.competition.title
+    said = {
+        Kind.ENTRY_SCORED: ("has its public score", "See how it did."),
+        Kind.ENTRY_REJECTED: ("was rejected", f"{reason} It is not counted among your entries of the day."),
+        Kind.ENTRY_FAILED: ("failed", reason),
+    }
+    what, body = said[kind]
+    subject = f"{submission.file_name} {what}"
+    body = f"Your entry {submission.file_name} in {title} {what}. {body}"
+    tell_team(session, submission.team_id, kind, subject, body, f"/submissions/{submission.id}", now)
+
+
+def list_own(
+    session: Session, account: Account, *, before: int | None = None, limit: int, unread: bool = False
+) -> Sequence[Notice]:
+    """A page of a person's notices, newest first."""
+    return notices.page_of(session, account.id, before=before, limit=limit, unread=unread)
+
+
+def count_unread(session: Session, account: Account) -> int:
+    """How many a person has not read."""
+    return notices.count_unread(session, account.id)
+
+
+def mark_read(session: Session, account: Account, notice_id: int, *, now: datetime) -> None:
+    """Mark a notice as read; ``NotFound`` if it is not theirs."""
+    if not notices.exists(session, account.id, notice_id):
+        raise NotFound("no-notice", "You have no such notice.")
+    notices.mark_read(session, account.id, now, only=notice_id)
+
+
+def mark_all_read(session: Session, account: Account, *, up_to: int, now: datetime) -> None:
+    """Mark as read whatever a person has seen: the notice ``up_to`` and all before it."""
+    notices.mark_read(session, account.id, now, up_to=up_to)
+
+
+def mail_choices(session: Session, account: Account) -> dict[Kind, bool]:
+    """Which kinds a person gets by mail."""
+    said = notices.mail_choices(session, account.id)
+    return {kind: said.get(kind, kind in MAILED) for kind in Kind}
+
+
+def choose_mails(session: Session, account: Account, choices: Mapping[Kind, bool]) -> None:
+    """Mail some kinds to a person, or mail them no more; what is left out stays."""
+    for kind, mailed in choices.items():
+        notices.choose_mail(session, account.id, kind, mailed=mailed)

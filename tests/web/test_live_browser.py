@@ -1,0 +1,125 @@
+"""A submission's page that keeps itself up to date, and the pages of notices, in a real browser."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, StreamingResponse
+from playwright.sync_api import Browser
+
+from api.pages import rendering
+from tests.api.conftest import Service
+from tests.web.browsing import DESK, PHONE, browser, visit
+from tests.web.serving import serving
+from tests.web.test_door import press, sign_up
+from tests.web.test_notices import tell
+
+__all__ = ["browser"]  # a fixture is found by its name here
+
+
+@dataclass
+class Theatre:
+    """A submission's page by the contract of live.js, and a stream whose play the test writes."""
+
+    states: list[dict[str, Any]] = field(default_factory=list)
+    came_back_with: list[str] = field(default_factory=list)
+    cut: threading.Event = field(default_factory=threading.Event)
+
+    def play(self, status: str, **progress: Any) -> None:
+        """The next state."""
+        nothing = dict.fromkeys(("stage", "stage_in_words", "fraction", "queue_position", "estimate_seconds"))
+        self.states.append({"status": status, "over": status == "scored", **nothing, **progress})
+
+    def app(self) -> FastAPI:
+        """The application around it."""
+        app = FastAPI()
+        app.include_router(rendering.router)
+
+        @app.get("/")
+        def page() -> HTMLResponse:
+            shown = f"<title>x</title><link rel=icon href='{rendering.static('kennel.svg')}'><h1>Entry</h1>"
+            shown += f"<script src='{rendering.static('live.js')}' defer></script>"
+            if self.states and self.states[-1]["over"]:
+                shown += "<p id=end>Here is your score.</p>"
+            else:
+                shown += (
+                    "<section data-events=/events><p aria-live=polite><span data-live=status>received</span></p>"
+                    "<progress data-live=fraction max=1></progress><span data-live=stage></span>"
+                    "<p data-live-for=position hidden>Place <span data-live=position></span>,"
+                    " <span data-live=estimate></span></p></section>"
+                )
+            return HTMLResponse(shown, headers=rendering.HEADERS)
+
+        @app.get("/events")
+        def events(request: Request) -> StreamingResponse:
+            self.came_back_with.append(request.headers.get("last-event-id", ""))
+            return StreamingResponse(self._lines(), media_type="text/event-stream")
+
+        return app
+
+    def _lines(self) -> Iterator[str]:
+        yield "retry: 50\n\n"
+        told, deadline = int(self.came_back_with[-1] or 0), monotonic() + 20
+        while monotonic() < deadline:
+            for number in range(told, len(self.states)):
+                yield f"id: {number + 1}\ndata: {json.dumps(self.states[number])}\n\n"
+                told = number + 1
+            if self.cut.is_set():
+                self.cut.clear()
+                return
+            if self.states and self.states[-1]["over"]:
+                return
+            sleep(0.02)
+
+
+def test_a_submissions_page_keeps_itself_up_to_date(browser: Browser) -> None:
+    theatre = Theatre()
+    with serving(theatre.app()) as address, visit(browser, address) as tab:
+        status, place = tab.page.locator("[data-live=status]"), tab.page.locator("[data-live-for=position]")
+        assert status.inner_text() == "received"
+        assert not place.is_visible()
+        theatre.play("queued", queue_position=3, estimate_seconds=250)
+        place.wait_for(state="visible")
+        assert re.sub(r"\s+", " ", place.inner_text()) == "Place 3, about 4 min"
+        assert status.inner_text() == "queued"
+        progress, stage = tab.page.locator("progress"), tab.page.locator("[data-live=stage]")
+        assert (progress.evaluate("each => each.position"), stage.inner_text()) == (-1, "–")
+        theatre.cut.set()
+        theatre.play("scoring", stage="neighbours", stage_in_words="nearest neighbours", fraction=0.625)
+        tab.page.locator("progress[value]").wait_for()
+        assert progress.evaluate("each => each.value") == 0.625
+        assert progress.get_attribute("aria-valuetext") == "62 %"
+        assert stage.inner_text() == "nearest neighbours"
+        assert not place.is_visible()
+        theatre.play("scored")
+        tab.page.locator("#end").wait_for()
+        assert tab.complaints == []
+        assert all(url.startswith(address) for url in tab.requests)
+    assert theatre.came_back_with[0] == ""
+    assert set(theatre.came_back_with[1:]) <= {"1", "2"}
+    assert len(theatre.came_back_with) >= 2, "the line was cut once"
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_the_pages_of_notices_fit_and_can_be_read(service: Service, browser: Browser, width: int) -> None:
+    service.competition()
+    sign_up(service)
+    tell(service, "An entry was rejected", "W" * 120, "Short")
+    cookie = service.http.cookies["kennel"]
+    press(service, "/account/notices", "/account/notices/webhooks", url="https://hooks.example.org/" + "a" * 200)
+    app = service.http.app
+    assert isinstance(app, FastAPI)
+    with serving(app) as address:
+        for path in ("/notices", "/account/notices"):
+            with visit(browser, f"{address}/signin", width=width) as tab:
+                tab.page.context.add_cookies([{"name": "kennel", "value": cookie, "url": address}])
+                tab.page.goto(address + path)
+                assert tab.page.locator("h1").is_visible()
+                assert tab.page.evaluate("document.documentElement.scrollWidth") == width
+                assert tab.complaints == []

@@ -1,0 +1,394 @@
+"""Webhooks, posted to real servers on loopback."""
+
+import asyncio
+import hashlib
+import hmac
+import ipaddress
+import json
+import socket
+import ssl
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from scorer import notices, webhooks
+from scorer.db.tables import Account, Delivery, Webhook
+from scorer.notices import Kind
+from scorer.queue import broker
+from scorer.settings import Settings
+from tests.factories import make_account
+from worker import posting
+from worker.bench import Bench
+from worker.outside import NotOutside, address_of, is_public
+from worker.posting import post_due
+
+SECRET = "a secret of the webhook"
+
+
+@dataclass
+class Receiver:
+    """Takes what is posted, or answers with another status, late, or without end."""
+
+    requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    wait: float = 0.0
+    endless: bool = False
+    port: int = 0
+
+    @property
+    def ids(self) -> list[str]:
+        """Of the deliveries that came."""
+        return [headers["Kennel-Delivery"] for _, headers, _ in self.requests]
+
+    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+        """An address here."""
+        return f"http://{host}:{self.port}{path}"
+
+
+def handler_for(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
+    """The standard library's server, as the receiver wants it."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            receiver.requests.append((self.path, dict(self.headers), body))
+            time.sleep(receiver.wait)
+            self.send_response(receiver.status)
+            for name, value in receiver.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            try:
+                while receiver.endless:
+                    self.wfile.write(b"x" * 65536)
+            except OSError:
+                receiver.endless = False
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return Handler
+
+
+def serve(receiver: Receiver, context: ssl.SSLContext | None = None) -> Iterator[Receiver]:
+    """Run a receiver."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_for(receiver))
+    server.handle_error = lambda *_: None  # type: ignore[method-assign] # a handshake that we want to fail
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    receiver.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield receiver
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A receiver without TLS."""
+    yield from serve(Receiver())
+
+
+@pytest.fixture
+def bench(settings: Settings) -> Iterator[Bench]:
+    """A worker that may post to this machine."""
+    app = broker(settings)
+    allowing = settings.model_copy(update={"webhooks_local": True, "public_url": "https://kennel.example.org"})
+    moment = datetime.now(UTC)
+    bench = replace(Bench.open(allowing, app), now=lambda: moment)
+    yield bench
+    app.close()
+    bench.sessions.kw["bind"].dispose()
+
+
+def later(bench: Bench, **wait: float) -> Bench:
+    """The same worker at a later moment."""
+    moment = bench.now() + timedelta(**wait)
+    return replace(bench, now=lambda: moment)
+
+
+def person(bench: Bench, *urls: str) -> Account:
+    """Somebody with webhooks."""
+    with bench.sessions.begin() as session:
+        account = make_account(session, bench.now())
+        for url in urls:
+            webhooks.register(session, account, url, secret=SECRET, team=None, local=True, now=bench.now())
+    return account
+
+
+def tell(bench: Bench, account: Account, times: int = 1) -> None:
+    """Notices, each in a transaction of its own."""
+    for _ in range(times):
+        with bench.sessions.begin() as session:
+            notices.tell(session, account, Kind.RULING, "Größe", "Kept.", "/submissions/x", bench.now())
+
+
+def deliveries(bench: Bench) -> list[Delivery]:
+    """All of them, oldest first."""
+    with bench.sessions() as session:
+        return session.query(Delivery).order_by(Delivery.id).all()
+
+
+def test_a_notice_arrives_once_and_can_be_verified(bench: Bench, receiver: Receiver) -> None:
+    tell(bench, person(bench, receiver.url("/hook?a=1")))
+    assert post_due(bench) == 1
+    assert post_due(later(bench, days=2)) == 0
+    ((path, headers, body),) = receiver.requests
+    (delivery,) = deliveries(bench)
+    assert (delivery.state, delivery.attempts, delivery.error) == ("sent", 1, None)
+    assert path == "/hook?a=1"
+    assert json.loads(body) == {
+        "id": delivery.id,
+        "kind": "ruling",
+        "subject": "Größe",
+        "body": "Kept.",
+        "link": "https://kennel.example.org/submissions/x",
+        "created_at": bench.now().isoformat(),
+    }
+    signed = dict(part.split("=") for part in headers["Kennel-Signature"].split(","))
+    assert int(signed["t"]) == int(bench.now().timestamp())
+    expected = hmac.new(SECRET.encode(), signed["t"].encode() + b"." + body, hashlib.sha256).hexdigest()
+    assert signed["v1"] == expected
+    assert headers["Host"] == f"127.0.0.1:{receiver.port}"
+    assert headers["Content-Type"] == "application/json"
+    assert headers["Kennel-Delivery"] == str(delivery.id)
+
+
+def test_workers_side_by_side_send_nothing_twice(bench: Bench, receiver: Receiver) -> None:
+    account = person(bench, *(receiver.url(f"/{number}") for number in range(3)))
+    tell(bench, account, 10)
+    threads = [threading.Thread(target=post_due, args=[bench]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    post_due(bench)  # a worker may have found each webhook busy with another's delivery
+    assert Counter(receiver.ids) == Counter({str(each.id): 1 for each in deliveries(bench)})
+    assert len(receiver.ids) == 30
+
+
+def test_a_failure_is_tried_for_a_day_with_the_same_id(bench: Bench, receiver: Receiver) -> None:
+    receiver.status = 500
+    tell(bench, person(bench, receiver.url()))
+    waits, moment = [], bench.now()
+    for _ in range(20):
+        assert post_due(replace(bench, now=lambda moment=moment: moment)) == 0  # type: ignore[misc]
+        (delivery,) = deliveries(bench)
+        if delivery.state != "waiting":
+            break
+        assert delivery.error == "It answered 500."
+        waits.append((delivery.due_at - moment).total_seconds() / 60)
+        early = delivery.due_at - timedelta(seconds=1)
+        assert post_due(replace(bench, now=lambda moment=early: moment)) == 0  # type: ignore[misc]
+        moment = delivery.due_at
+    assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+    assert (delivery.state, delivery.attempts) == ("failed", 11)
+    assert receiver.ids == [str(delivery.id)] * 11
+    assert len({body for _, _, body in receiver.requests}) == 1
+
+
+def test_a_receiver_that_recovers_gets_it(bench: Bench, receiver: Receiver) -> None:
+    receiver.status = 503
+    tell(bench, person(bench, receiver.url()))
+    assert post_due(bench) == 0
+    receiver.status = 204
+    assert post_due(later(bench, seconds=61)) == 1
+    assert deliveries(bench)[0].state == "sent"
+
+
+def test_redirects_are_not_followed(bench: Bench, receiver: Receiver) -> None:
+    receiver.status, receiver.headers = 307, {"Location": receiver.url("/elsewhere")}
+    tell(bench, person(bench, receiver.url("/here")))
+    assert post_due(bench) == 0
+    assert [path for path, _, _ in receiver.requests] == ["/here"]
+    assert deliveries(bench)[0].error == "It answered 307."
+
+
+def test_a_slow_receiver_keeps_no_other_waiting(
+    bench: Bench, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(posting, "ATTEMPT_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        account = person(bench, f"http://127.0.0.1:{silent.getsockname()[1]}/", receiver.url())
+        tell(bench, account, 3)
+        start = time.monotonic()
+        assert post_due(bench) == 3
+        assert time.monotonic() - start < 3
+    assert Counter((each.state, each.error) for each in deliveries(bench)) == {
+        ("sent", None): 3,
+        ("waiting", "It did not answer within 0.5 s."): 3,
+    }
+
+
+def test_an_answer_without_end_is_not_read(bench: Bench, receiver: Receiver) -> None:
+    receiver.endless = True
+    tell(bench, person(bench, receiver.url()))
+    start = time.monotonic()
+    assert post_due(bench) == 1
+    assert time.monotonic() - start < 2
+
+
+def test_nobody_there_is_a_failure_like_any_other(bench: Bench) -> None:
+    tell(bench, person(bench, "http://127.0.0.1:1/"))
+    assert post_due(bench) == 0
+    assert "could not be reached" in (deliveries(bench)[0].error or "")
+
+
+def test_what_a_lost_sender_left_is_sent_again_under_the_same_id(bench: Bench, receiver: Receiver) -> None:
+    tell(bench, person(bench, receiver.url()))
+    with bench.sessions.begin() as session:
+        (lost,) = webhooks.claim(session, now=bench.now(), limit=9)
+    assert post_due(later(bench, seconds=50)) == 0, "its sender may still be at it"
+    assert post_due(later(bench, seconds=61)) == 1
+    assert receiver.ids == [str(lost.id)]
+    with bench.sessions.begin() as session:
+        webhooks.refused(session, lost, error="too late to say", now=bench.now())
+    assert (deliveries(bench)[0].state, deliveries(bench)[0].error) == ("sent", None)
+
+
+# Where a stranger may not send us
+
+
+def test_this_machine_is_out_of_reach_unless_it_is_allowed(bench: Bench, receiver: Receiver) -> None:
+    strict = replace(bench, settings=bench.settings.model_copy(update={"webhooks_local": False}))
+    tell(bench, person(bench, receiver.url(), receiver.url(host="localhost")))
+    assert post_due(strict) == 0
+    assert receiver.requests == []
+    assert {each.error for each in deliveries(bench)} == {
+        "The host 127.0.0.1 is not on the public network.",
+        "The host localhost is not on the public network.",
+    }
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1", "127.8.8.8", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1",
+        "192.0.0.8", "192.0.2.1", "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "::", "::1", "fe80::1",
+        "fe80::1%eth0", "fc00::1", "fd12::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:8.8.8.8",
+        "64:ff9b::7f00:1", "2002:7f00:1::", "2001:0:1::1", "2001:db8::1", "not an address",
+    ],
+)  # fmt: skip
+def test_addresses_that_are_not_public(address: str) -> None:
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "193.99.144.80", "2606:4700:4700::1111", "2a02:2e0:3fe:1001::1"])
+def test_addresses_that_are(address: str) -> None:
+    assert is_public(address)
+
+
+def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
+    """Let every name mean these addresses; the names that were asked for."""
+    asked: list[str] = []
+    system = socket.getaddrinfo
+
+    def resolve(host: Any, *args: Any, **options: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else str(host)
+        asked.append(name)
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in addresses]
+        return system(host, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    return asked
+
+
+def test_a_name_with_one_address_inside_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolving(monkeypatch, "8.8.8.8", "127.0.0.1")
+    with pytest.raises(NotOutside):
+        asyncio.run(address_of("hooks.example.org", local=False))
+    resolving(monkeypatch, "8.8.8.8")
+    assert asyncio.run(address_of("hooks.example.org", local=False)) == "8.8.8.8"
+    resolving(monkeypatch)
+    with pytest.raises(NotOutside):
+        asyncio.run(address_of("hooks.example.org", local=True))
+
+
+def test_the_address_that_was_looked_at_is_the_one_that_is_called(
+    bench: Bench, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell(bench, person(bench, receiver.url(host="hooks.example.org")))
+    asked = resolving(monkeypatch, "127.0.0.1")
+    assert post_due(bench) == 1
+    assert asked.count("hooks.example.org") == 1, "a name that means something else the next time is not asked again"
+    assert receiver.requests[0][1]["Host"] == f"hooks.example.org:{receiver.port}"
+
+
+# TLS
+
+
+def certificate(folder: Path, name: str) -> tuple[Path, Path]:
+    """A certificate for ``name`` that signs itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    moment = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(moment - timedelta(days=1))
+        .not_valid_after(moment + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    chain, secret = folder / "chain.pem", folder / "key.pem"
+    chain.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    plain = serialization.NoEncryption()
+    secret.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, plain)
+    )
+    return chain, secret
+
+
+@pytest.mark.parametrize(
+    ("trusted", "host", "arrives"),
+    [(True, "hooks.example.org", 1), (False, "hooks.example.org", 0), (True, "other.example.org", 0)],
+)
+def test_the_certificate_must_be_the_names(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool, host: str, arrives: int
+) -> None:
+    chain, key = certificate(tmp_path, "hooks.example.org")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain, key)
+    asked: list[str | None] = []
+    context.sni_callback = lambda _, name, __: asked.append(name)
+    if trusted:
+        system = ssl.create_default_context
+        monkeypatch.setattr("ssl.create_default_context", lambda **_: system(cafile=str(chain)))
+    for receiver in serve(Receiver(), context):
+        tell(bench, person(bench, receiver.url(host=host).replace("http:", "https:")))
+        resolving(monkeypatch, "127.0.0.1")
+        assert post_due(bench) == arrives
+        assert len(receiver.requests) == arrives
+    assert asked == [host]
+    assert ("CERTIFICATE_VERIFY_FAILED" in (deliveries(bench)[0].error or "")) is (arrives == 0)
+
+
+def test_a_webhook_of_nobody_is_left_alone(bench: Bench, receiver: Receiver) -> None:
+    """What others are told does not go there."""
+    person(bench, receiver.url())
+    tell(bench, person(bench))
+    assert post_due(bench) == 0
+    with bench.sessions() as session:
+        assert session.query(Webhook).count() == 1
+    assert receiver.requests == []
