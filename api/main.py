@@ -19,6 +19,7 @@ from api.routes import (
     submissions,
     thresholds,
     tokens,
+    uploads,
 )
 from scorer.blobs import Blobs
 from scorer.db.session import engine_of, sessions_of
@@ -52,11 +53,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.settings = read
     app.state.sessions = sessions_of(engine)
-    app.state.blobs = Blobs(read.blob_url)
+    app.state.blobs = Blobs(read.blob_url, public_endpoint=read.s3_public_endpoint)
     app.state.broker = broker(read)
     app.state.rates = Rates(read)
     problems.add_handlers(app)
     for module in (accounts, sessions, tokens, competitions, submissions, leaderboard, thresholds, reviews, health):
         app.include_router(module.router, prefix=API)
+    app.include_router(uploads.router, prefix=API)
     pages.mount(app)
     return app

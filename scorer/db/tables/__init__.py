@@ -14,6 +14,7 @@ from scorer.db.tables.competition import (
 from scorer.db.tables.entries import Job, Label, Measurement, Membership, Submission, Team
 from scorer.db.tables.people import Account, Identity, OneTimeLink, Token, WebSession
 from scorer.db.tables.records import AuditEntry, Mail
+from scorer.db.tables.uploads import Upload
 
 __all__ = [
     "Account",
@@ -37,5 +38,6 @@ __all__ = [
     "Threshold",
     "Token",
     "Track",
+    "Upload",
     "WebSession",
 ]
