@@ -1,0 +1,61 @@
+"""A tus client that is not ours, two API servers, and a network that cuts."""
+
+import hashlib
+from io import BytesIO
+
+import pytest
+from tusclient.client import TusClient
+
+from scorer.assembly import PART_BYTES
+from tests.api.conftest import API, Service
+from tests.api.serving import Proxy, served
+from tests.factories import noise, zipped
+
+CUTS = 10
+MEGABYTE = 10**6
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "megabytes"),
+    [(104, 256, 20), pytest.param(130, 512, 100, marks=pytest.mark.slow)],
+)
+def test_an_upload_survives_ten_cut_connections(service: Service, count: int, size: int, megabytes: int) -> None:
+    slug = service.competition(image_count=count, image_size=size)
+    content = zipped(noise(1, count, size))
+    assert len(content) > megabytes * MEGABYTE
+    with served(service.bench.settings) as one, served(service.bench.settings) as other:
+        proxy = Proxy([one, other], after=len(content) // (CUTS + 5), cuts=CUTS)
+        with proxy.running() as address:
+            client = TusClient(
+                f"{address}{API}/competitions/{slug}/uploads",
+                headers={"Authorization": f"Bearer {service.tokens['ada']}"},
+            )
+            uploader = client.uploader(
+                file_stream=BytesIO(content), metadata={"filename": "big.zip"}, retries=50, retry_delay=0.1
+            )
+            uploader.upload()
+    assert proxy.cut == CUTS
+    assert proxy.carried < len(content) + CUTS * PART_BYTES, "it went on, it did not begin again"
+    (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert (entry["file_name"], entry["bytes"]) == ("big.zip", len(content))
+    assert entry["sha256"] == hashlib.sha256(content).hexdigest()
+    assert uploader.request.response_headers["kennel-submission"] == entry["id"]
+
+
+def test_a_tus_client_sends_checksums_and_learns_of_a_refusal(service: Service) -> None:
+    from tusclient.exceptions import TusUploadFailed
+
+    slug = service.competition()
+    with served(service.bench.settings) as port:
+        client = TusClient(
+            f"http://127.0.0.1:{port}{API}/competitions/{slug}/uploads",
+            headers={"Authorization": f"Bearer {service.tokens['ada']}"},
+        )
+        good = zipped(noise(9))
+        client.uploader(file_stream=BytesIO(good), chunk_size=1000, upload_checksum=True).upload()
+        with pytest.raises(TusUploadFailed) as told:
+            client.uploader(file_stream=BytesIO(good[:-1])).upload()
+    assert told.value.status_code == 422
+    assert b"not-a-zip" in told.value.response_content
+    (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert entry["sha256"] == hashlib.sha256(good).hexdigest()
