@@ -159,6 +159,24 @@ class Blobs:
         except (FileNotFoundError, NotFoundError):
             return
 
+    def delete_all(self, keys: Sequence[str]) -> None:
+        """Forget many blobs; none needs to exist."""
+        try:
+            obstore.delete(self._store, keys)
+        except (FileNotFoundError, NotFoundError):
+            for key in keys:
+                self.delete(key)
+
+    def remove_torn(self, before: datetime) -> int:
+        """Remove what killed writers have left in a local folder; how many files. obstore writes ``key#1`` and renames
+        it at the end. An S3 store keeps such pieces where a bucket's own rule removes them."""
+        if self._folder is None:
+            return 0
+        torn = [each for each in self._folder.glob("*/*#*") if each.stat().st_mtime < before.timestamp()]
+        for each in torn:
+            each.unlink(missing_ok=True)
+        return len(torn)
+
     def local(self, key: str, cache: Path) -> Path:
         """A path under which the blob can be memory-mapped: the blob itself, or a copy of it in ``cache``."""
         if self._folder is not None:

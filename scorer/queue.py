@@ -22,6 +22,8 @@ SWEEP_QUEUE = "sweep"
 WORK = "kennel.work"
 SWEEP = "kennel.sweep"
 MAIL = "kennel.mail"
+UPLOADS = "kennel.uploads"
+LOST = "kennel.lost"
 VISIBILITY_SECONDS = 24 * 3600
 """Longer than the longest job: the lease, not the broker, decides who works."""
 
@@ -56,10 +58,10 @@ def broker(settings: Settings) -> Celery:
         beat_schedule={
             task: {
                 "task": task,
-                "schedule": float(settings.sweep_seconds),
-                "options": {"queue": SWEEP_QUEUE, "expires": 10 * settings.sweep_seconds},
+                "schedule": float(rounds * settings.sweep_seconds),
+                "options": {"queue": SWEEP_QUEUE, "expires": 10 * rounds * settings.sweep_seconds},
             }
-            for task in (SWEEP, MAIL)
+            for task, rounds in ((SWEEP, 1), (MAIL, 1), (UPLOADS, 2), (LOST, 240))
         },
     )
     return app

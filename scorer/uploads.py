@@ -1,5 +1,6 @@
 """Uploads that survive a cut: ``begin``, ``take_over``, ``advance``, ``finish``. The row says how much has arrived."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -7,7 +8,7 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from scorer import errors, submissions
-from scorer.blobs import Received
+from scorer.blobs import Blobs, Received
 from scorer.competitions import shown_state
 from scorer.db import lookups
 from scorer.db import uploads as rows
@@ -22,6 +23,9 @@ should have to look for what they abandoned."""
 FINISHING = timedelta(seconds=60)
 FINISHING_BYTES_A_SECOND = 4 << 20
 """Making the submission means to copy and hash the whole upload; who takes much longer than this has vanished."""
+
+AT_ONCE = 50
+"""Uploads that one round of the sweep ends or clears away."""
 
 
 @dataclass(frozen=True)
@@ -237,6 +241,32 @@ def refuse(session: Session, upload: Upload, error: KennelError) -> bool:
         "faults": list(error.faults[:10]),
     }
     return rows.close(session, upload.id, to="refused", problem=problem, idempotency_key=None)
+
+
+def expire(session: Session, now: datetime) -> int:
+    """End uploads that nobody has gone on with; how many."""
+    return sum(
+        rows.close(session, each.id, to="ended", idempotency_key=None) for each in rows.expired(session, now, AT_ONCE)
+    )
+
+
+def next_unfinished(session: Session, now: datetime) -> Upload | None:
+    """A whole upload that should be a submission by now, though nobody makes it."""
+    return rows.next_unfinished(session, now - FINISHING)
+
+
+def clear(session: Session, store: Blobs) -> None:
+    """Delete the parts of closed uploads. If this transaction fails they are deleted once more, which costs nothing."""
+    for each in rows.litter(session, AT_ONCE):
+        store.delete_all(each.parts)
+        each.parts = []
+
+
+def lost_among(session: Session, keys: Sequence[str]) -> list[str]:
+    """Those of these old blobs that belong to no upload under way."""
+    owners = {key: key.removeprefix("uploads/").split(".")[0] for key in keys}
+    living = set(rows.under_way(session, sorted(set(owners.values()))))
+    return [key for key, owner in owners.items() if owner not in living]
 
 
 def problem_of(problem: dict[str, Any]) -> KennelError:

@@ -2,12 +2,13 @@
 
 from functools import cache
 
-from scorer.queue import MAIL, SWEEP, WORK
+from scorer.queue import LOST, MAIL, SWEEP, UPLOADS, WORK
 from worker.app import app, settings
 from worker.bench import Bench
 from worker.mailing import send_due
 from worker.pipeline import run_next
 from worker.sweeping import sweep_once
+from worker.tidying import remove_lost, tidy_uploads
 
 
 @cache
@@ -32,3 +33,15 @@ def sweep() -> None:
 def mail() -> None:
     """Send what lies in the outbox."""
     send_due(bench())
+
+
+@app.task(name=UPLOADS)
+def uploads() -> None:
+    """End, finish and clear away uploads that nobody works on."""
+    tidy_uploads(bench())
+
+
+@app.task(name=LOST)
+def lost() -> None:
+    """Remove bytes that belong to nothing."""
+    remove_lost(bench())

@@ -126,6 +126,11 @@ def next_unfinished(session: Session, since: datetime) -> Upload | None:
     ).one_or_none()
 
 
+def under_way(session: Session, ids: Sequence[str]) -> Sequence[str]:
+    """Which of these uploads are under way."""
+    return session.scalars(select(Upload.id).where(RECEIVING, Upload.id.in_(ids))).all()
+
+
 def _changed(session: Session, where: ColumnElement[bool], **values: object) -> bool:
     result = session.execute(update(Upload).where(where).values(**values).execution_options(synchronize_session=False))
     return isinstance(result, CursorResult) and result.rowcount == 1

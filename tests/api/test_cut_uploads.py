@@ -5,6 +5,7 @@ from io import BytesIO
 
 import pytest
 from tusclient.client import TusClient
+from tusclient.exceptions import TusUploadFailed
 
 from scorer.assembly import PART_BYTES
 from tests.api.conftest import API, Service
@@ -39,12 +40,11 @@ def test_an_upload_survives_ten_cut_connections(service: Service, count: int, si
     (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert (entry["file_name"], entry["bytes"]) == ("big.zip", len(content))
     assert entry["sha256"] == hashlib.sha256(content).hexdigest()
+    assert uploader.request is not None
     assert uploader.request.response_headers["kennel-submission"] == entry["id"]
 
 
 def test_a_tus_client_sends_checksums_and_learns_of_a_refusal(service: Service) -> None:
-    from tusclient.exceptions import TusUploadFailed
-
     slug = service.competition()
     with served(service.bench.settings) as port:
         client = TusClient(

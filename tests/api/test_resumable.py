@@ -14,6 +14,7 @@ from anyio.to_thread import run_sync
 from sqlalchemy.orm import Session
 
 from scorer import assembly, uploads
+from scorer.archive import list_images
 from scorer.assembly import Appender
 from scorer.db.tables import Submission, Upload
 from scorer.errors import Conflict, TooLarge
@@ -425,7 +426,7 @@ def test_two_who_finish_at_once_make_one_submission(
     """The second claims while the first still works, as after a lease that ran out."""
     path = begun(service, slug)
     upload_id = path.rsplit("/", 1)[1]
-    real, done = assembly.list_images, []
+    done: list[int] = []
 
     def late(*args: Any) -> Any:
         if not done:
@@ -435,7 +436,7 @@ def test_two_who_finish_at_once_make_one_submission(
             begin = service.bench.sessions.begin
             other = assembly.finalise(begin, service.bench.blobs, upload_id, public_id="second", now=service.bench.now)
             assert other.state == "done"
-        return real(*args)
+        return list_images(*args)
 
     monkeypatch.setattr(assembly, "list_images", late)
     assert send(service, path, 0, ZIP).headers["kennel-submission"] == "second"
@@ -448,3 +449,15 @@ def test_two_who_finish_at_once_make_one_submission(
 
 def _count(session: Session) -> int:
     return session.query(Submission).count()
+
+
+def test_json_creates_for_tus_where_the_store_is_a_folder(service: Service, slug: str) -> None:
+    answer = service.call("ada", "POST", f"/competitions/{slug}/uploads", json={"length": len(ZIP), "note": "n"})
+    view = answer.json()
+    assert (answer.status_code, view["method"], view["offset"], view["note"]) == (201, "tus", 0, "n")
+    assert view["url"] == answer.headers["location"] == f"{API}/uploads/{view['id']}"
+    assert "kennel-submission" in send(service, f"/uploads/{view['id']}", 0, ZIP).headers
+    put = {"length": 5, "method": "put"}
+    refused(service.call("ada", "POST", f"/competitions/{slug}/uploads", json=put), 422, "no-put")
+    unfinished = begun(service, slug)
+    refused(service.call("ada", "POST", f"{unfinished}/complete"), 409, "not-complete")
