@@ -13,7 +13,7 @@ from api.etags import etag_of, is_known
 from api.pages import markdown, words
 
 HERE = Path(__file__).parent
-MEDIA = {".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 FILES = {path.name: path.read_bytes() for path in sorted((HERE / "static").iterdir()) if path.suffix in MEDIA}
 
 CONTENT_SECURITY_POLICY = "; ".join(
@@ -22,6 +22,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "style-src 'self'",
         "img-src 'self'",
         "script-src 'self'",
+        "connect-src 'self'",
         "base-uri 'none'",
         "form-action 'self'",
         "frame-ancestors 'none'",

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 
 from api.deps import DbSession, Now, Visitor
 from api.etags import etag_of, is_known
-from api.pages import rendering, words
+from api.pages import rendering, submit, words
 from api.pages.board import MEDALS, PAGE, leaf_of, searched
 from scorer import competitions, leaderboard
 from scorer.competitions import State, TrackKind, may_see_private
@@ -20,6 +20,7 @@ router = APIRouter(include_in_schema=False)
 def mount(app: FastAPI) -> None:
     """Add the pages and their static files to ``app``."""
     app.include_router(router)
+    app.include_router(submit.router)
     app.include_router(rendering.router)
 
 
