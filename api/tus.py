@@ -114,6 +114,12 @@ def checksum_of(header: str | None) -> Checksum | None:
     return Checksum(algorithm, digest)
 
 
+def require_override(request: Request) -> None:
+    """``Refusal`` unless a POST stands for a PATCH: some proxies know no PATCH."""
+    if request.headers.get("x-http-method-override", "").upper() != "PATCH":
+        raise Refusal(405, "wrong-method", "A POST here says X-HTTP-Method-Override: PATCH.")
+
+
 def require_piece(request: Request) -> None:
     """``Refusal`` unless the body is a piece of an upload."""
     if request.headers.get("content-type", "").lower() != PIECE:

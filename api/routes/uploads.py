@@ -115,6 +115,9 @@ def show(upload_id: str, session: DbSession, store: BlobStore, account: Submitte
     return view_of(uploads.find(session, upload_id, account, now=now), store, now)
 
 
+@resumable.post(
+    "/uploads/{upload_id}", status_code=204, include_in_schema=False, dependencies=[Depends(tus.require_override)]
+)
 @resumable.patch("/uploads/{upload_id}", status_code=204)
 async def append(
     upload_id: str,

@@ -1,14 +1,19 @@
 """Zips that go straight to an S3 store (moto's): the API signs, checks and makes the submission."""
 
 import hashlib
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from deploy.client import Client
+from deploy.resumable import upload_resumably
+from scorer.db.tables import Upload
 from scorer.settings import Settings
 from tests.api.conftest import API, Service
+from tests.api.serving import served
 from tests.api.test_blobs import s3
 from tests.api.test_resumable import begun, send
 from tests.api.test_uploads import refused
@@ -121,3 +126,15 @@ def test_a_bad_creation_says_what_is_wrong(service: Service, slug: str) -> None:
     refused(create(service, slug, length=0), 422, "bad-request")
     refused(create(service, slug, lenght=1), 422, "bad-request")
     refused(create(service, slug, length=1 << 30), 413, "too-large")
+
+
+def test_our_own_client_puts_where_the_service_offers_it(service: Service, slug: str) -> None:
+    seen: list[int] = []
+    with served(service.bench.settings) as port, Client(f"http://127.0.0.1:{port}", service.tokens["ada"]) as client:
+        made = upload_resumably(
+            client, slug, BytesIO(ZIP), file_name="put.zip", progress=lambda sent, _: seen.append(sent)
+        )
+    with service.bench.sessions() as session:
+        assert session.query(Upload).one().method == "put"
+    assert service.call("ada", "GET", f"/submissions/{made}").json()["file_name"] == "put.zip"
+    assert seen[-1] == len(ZIP)

@@ -451,6 +451,14 @@ def _count(session: Session) -> int:
     return session.query(Submission).count()
 
 
+def test_a_post_may_stand_for_a_patch(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    piece = {**TUS, "Upload-Offset": "0", "Content-Type": "application/offset+octet-stream"}
+    assert service.call("ada", "POST", path, headers=piece, content=ZIP).status_code == 405
+    answer = service.call("ada", "POST", path, headers={**piece, "X-HTTP-Method-Override": "PATCH"}, content=ZIP)
+    assert (answer.status_code, "kennel-submission" in answer.headers) == (204, True)
+
+
 def test_json_creates_for_tus_where_the_store_is_a_folder(service: Service, slug: str) -> None:
     answer = service.call("ada", "POST", f"/competitions/{slug}/uploads", json={"length": len(ZIP), "note": "n"})
     view = answer.json()
