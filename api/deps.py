@@ -75,16 +75,16 @@ class Caller:
     """How many notices wait; counted for browsers only."""
 
 
-def caller(
+def claimed(
     request: Request,
     begin: Annotated[Transaction, Depends(transactions)],
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
-    given_csrf: Annotated[str | None, Depends(cookies.given_csrf)],
     moment: Annotated[datetime, Depends(now)],
     counted: Annotated[Rates, Depends(rates)],
     client: Annotated[Browser, Depends(browser)],
 ) -> Caller | None:
-    """Who asks, if they said so: a wrong token is an error; no token and no living session is a visitor."""
+    """Whose name the request bears, which a browser adds whoever made the page: only for routes that read the proof of
+    their form themselves."""
     network = network_of(client.address)
     try:
         with begin() as each:
@@ -95,7 +95,16 @@ def caller(
         counted.take("sign-in-address", network)
         raise
     counted.take("request", *(("account", found.account.id) if found else ("address", network)))
-    if found is not None and credentials is None and request.method not in cookies.SAFE:
+    return found
+
+
+def caller(
+    request: Request,
+    found: Annotated[Caller | None, Depends(claimed)],
+    given_csrf: Annotated[str | None, Depends(cookies.given_csrf)],
+) -> Caller | None:
+    """Who asks, if they said so: a wrong token is an error; no token and no living session is a visitor."""
+    if found is not None and found.session_id is not None and request.method not in cookies.SAFE:
         cookies.require_csrf(cookies.session_secret(request) or "", given_csrf)
     return found
 
@@ -187,6 +196,7 @@ DbSession = Annotated[Session, Depends(session, scope="function")]
 Transactions = Annotated[Transaction, Depends(transactions)]
 Visitor = Annotated[Account | None, Depends(visitor)]
 CurrentCaller = Annotated[Caller | None, Depends(caller)]
+ClaimedCaller = Annotated[Caller | None, Depends(claimed)]
 KnownCaller = Annotated[Caller, Depends(known)]
 SignedIn = Annotated[Caller, Depends(signed_in)]
 CurrentUser = Annotated[Account, Depends(reader)]

@@ -23,6 +23,7 @@ from api.routes import (
     submissions,
     thresholds,
     tokens,
+    uploads,
     webhooks,
 )
 from scorer import live
@@ -59,7 +60,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.settings = read
     app.state.sessions = sessions_of(engine)
-    app.state.blobs = Blobs(read.blob_url)
+    app.state.blobs = Blobs(read.blob_url, public_endpoint=read.s3_public_endpoint)
     app.state.broker = broker(read)
     app.state.rates = Rates(read)
     app.state.hub = Hub(_looker(app.state.sessions))
@@ -71,6 +72,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         audit,
         competitions,
         submissions,
+        uploads,
         events,
         notices,
         webhooks,

@@ -40,12 +40,16 @@ class Client:
 
     def call(self, method: str, path: str, **options: Any) -> Any:
         """One request; its JSON, or ``Refused``."""
+        return self.send(method, path, **options).json()
+
+    def send(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """One request; its answer, or ``Refused`` (with status 0 if there is none)."""
         try:
             response = self._http.request(method, path, **options)
         except httpx.TransportError as error:
             raise Refused(0, {"title": f"No answer from {self._http.base_url}: {error}."}) from None
         if response.is_success:
-            return response.json()
+            return response
         raise Refused(response.status_code, _problem(response))
 
     def get(self, path: str, **params: Any) -> Any:

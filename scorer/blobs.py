@@ -4,8 +4,9 @@ import hashlib
 import io
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -13,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import obstore
 from obstore.exceptions import NotFoundError
-from obstore.store import LocalStore, ObjectStore, from_url
+from obstore.store import LocalStore, ObjectStore, S3Store, from_url
 
 from scorer.errors import NotFound, TooLarge, Unavailable
 
@@ -42,10 +43,12 @@ def require_bytes(found: int | None, limit: int) -> None:
 
 
 class Blobs:
-    """The blob store at ``url`` (``file:///folder`` or ``s3://bucket/prefix``)."""
+    """The blob store at ``url`` (``file:///folder`` or ``s3://bucket/prefix``). ``public_endpoint`` is the S3 endpoint
+    as participants reach it, if they do."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, public_endpoint: str | None = None) -> None:
         self._folder: Path | None = None
+        self._public: S3Store | None = None
         parts = urlsplit(url)
         try:
             if parts.scheme == "file":
@@ -53,6 +56,8 @@ class Blobs:
                 self._store: ObjectStore = LocalStore(self._folder, mkdir=True)
             else:
                 self._store = from_url(url)
+                if public_endpoint is not None and isinstance(self._store, S3Store):
+                    self._public = cast(S3Store, from_url(url, endpoint=public_endpoint))
         except Exception as error:
             raise Unavailable("blob-store", f"The blob store at {url} cannot be opened: {error}.") from error
 
@@ -80,6 +85,58 @@ class Blobs:
         """Store a file's content under ``key`` in constant memory, replacing what was there, all or nothing."""
         obstore.put(self._store, key, path)
 
+    async def write_async(self, key: str, data: bytes) -> None:
+        """``write`` for the event loop."""
+        await obstore.put_async(self._store, key, data)
+
+    def join(self, keys: Sequence[str], key: str) -> Received:
+        """Store the blobs ``keys``, one after the other, as ``key``, in the memory of one of them; ``NotFound`` if one
+        is missing, and then nothing is stored."""
+        digest, size = hashlib.sha256(), 0
+        writer = obstore.open_writer(self._store, key)
+        for each in keys:
+            data = self.read(each)
+            size += len(data)
+            digest.update(data)
+            writer.write(data)
+        writer.close()
+        return Received(key, size, digest.hexdigest())
+
+    def copy(self, key: str, to: str) -> Received:
+        """Copy a blob within the store, then read the copy through: whatever happens to ``key`` later, this is what
+        ``to`` holds."""
+        try:
+            obstore.copy(self._store, key, to)
+        except (FileNotFoundError, NotFoundError):
+            raise NotFound("blob-missing", f"The blob {key} is missing.") from None
+        digest, size = hashlib.sha256(), 0
+        for chunk in obstore.get(self._store, to).stream(min_chunk_size=READ_AHEAD):
+            size += len(chunk)
+            digest.update(chunk)
+        return Received(to, size, digest.hexdigest())
+
+    def size(self, key: str) -> int | None:
+        """Bytes of a blob; None if there is none."""
+        try:
+            return obstore.head(self._store, key)["size"]
+        except (FileNotFoundError, NotFoundError):
+            return None
+
+    @property
+    def takes_put(self) -> bool:
+        """Whether participants reach the store themselves."""
+        return self._public is not None
+
+    def presigned_put(self, key: str, life: timedelta) -> str | None:
+        """An address that takes one PUT of ``key``, repeatable for ``life``; None where the store's own address is not
+        for participants."""
+        return obstore.sign(self._public, "PUT", key, life) if self._public is not None else None
+
+    def older_than(self, prefix: str, moment: datetime) -> list[str]:
+        """The blobs under ``prefix`` that were last written before ``moment``."""
+        listed = obstore.list(self._store, prefix)
+        return [blob["path"] for batch in listed for blob in batch if blob["last_modified"] < moment]
+
     def read(self, key: str) -> bytes:
         """The whole blob; ``NotFound`` if there is none."""
         try:
@@ -89,11 +146,7 @@ class Blobs:
 
     def exists(self, key: str) -> bool:
         """Whether something is stored under ``key``."""
-        try:
-            obstore.head(self._store, key)
-        except (FileNotFoundError, NotFoundError):
-            return False
-        return True
+        return self.size(key) is not None
 
     def open(self, key: str) -> BinaryIO:
         """A seekable reader that fetches only what is read; ``NotFound`` if there is no such blob."""
@@ -109,6 +162,24 @@ class Blobs:
             obstore.delete(self._store, key)
         except (FileNotFoundError, NotFoundError):
             return
+
+    def delete_all(self, keys: Sequence[str]) -> None:
+        """Forget many blobs; none needs to exist."""
+        try:
+            obstore.delete(self._store, keys)
+        except (FileNotFoundError, NotFoundError):
+            for key in keys:
+                self.delete(key)
+
+    def remove_torn(self, before: datetime) -> int:
+        """Remove what killed writers have left in a local folder; how many files. obstore writes ``key#1`` and renames
+        it at the end. An S3 store keeps such pieces where a bucket's own rule removes them."""
+        if self._folder is None:
+            return 0
+        torn = [each for each in self._folder.glob("*/*#*") if each.stat().st_mtime < before.timestamp()]
+        for each in torn:
+            each.unlink(missing_ok=True)
+        return len(torn)
 
     def local(self, key: str, cache: Path) -> Path:
         """A path under which the blob can be memory-mapped: the blob itself, or a copy of it in ``cache``."""

@@ -23,6 +23,8 @@ WORK = "kennel.work"
 SWEEP = "kennel.sweep"
 MAIL = "kennel.mail"
 POST = "kennel.post"
+UPLOADS = "kennel.uploads"
+LOST = "kennel.lost"
 VISIBILITY_SECONDS = 24 * 3600
 """Longer than the longest job: the lease, not the broker, decides who works."""
 
@@ -55,12 +57,12 @@ def broker(settings: Settings) -> Celery:
         },
         enable_utc=True,
         beat_schedule={
-            name: {
+            task: {
                 "task": task,
-                "schedule": float(settings.sweep_seconds),
-                "options": {"queue": SWEEP_QUEUE, "expires": 10 * settings.sweep_seconds},
+                "schedule": float(rounds * settings.sweep_seconds),
+                "options": {"queue": SWEEP_QUEUE, "expires": 10 * rounds * settings.sweep_seconds},
             }
-            for name, task in (("sweep", SWEEP), ("mail", MAIL), ("post", POST))
+            for task, rounds in ((SWEEP, 1), (MAIL, 1), (POST, 1), (UPLOADS, 2), (LOST, 240))
         },
     )
     return app

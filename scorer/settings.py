@@ -61,6 +61,11 @@ class Settings(BaseSettings):
     """Whether a team sees a provisional public score, computed in bfloat16, while the final one is computed."""
 
     max_upload_bytes: int = 2 * 1024**3
+    upload_life_seconds: int = Field(24 * 3600, ge=60, le=7 * 24 * 3600)
+    """An upload that nobody goes on with for so long is removed."""
+    s3_public_endpoint: HttpAddress | None = None
+    """The S3 endpoint as participants reach it. With it programs may send zips straight there; without, all bytes come
+    through the API."""
     lease_seconds: int = 30
     """A worker that has not been heard of for so long has lost its work."""
     sweep_seconds: int = 15

@@ -53,7 +53,10 @@ def admit(
 ) -> State:
     """Refuse at the door, before a byte is read, what cannot be accepted anyway."""
     state = shown_state(session, slug, account, now)
-    if _repeated(session, state, entry, account) is not None:
+    earlier = _repeated(session, state, entry, account)
+    if earlier is not None:
+        if declared_bytes not in {None, earlier.bytes}:
+            raise key_reused()
         return state
     _require_ready(state)
     _require_open(state, entry, now=now, grace=timedelta(0))
@@ -85,7 +88,8 @@ def accept(
 ) -> Submission:
     """Take an uploaded, listed zip in: window, limits, row, check job. ``now`` is when the last byte arrived.
 
-    A repeated ``idempotency_key`` answers with the submission that the first request made.
+    A repeated ``idempotency_key`` answers with the submission that the first request made; with other bytes under it,
+    with ``Conflict``.
     """
     # References must not change under an entry.
     lookups.lock_competition(session, slug, share=True)
@@ -93,6 +97,8 @@ def accept(
     team = _entering_team(session, state, entry, account, now)
     earlier = _repeated(session, state, entry, account)
     if earlier is not None:
+        if earlier.sha256 != received.sha256:
+            raise key_reused()
         return earlier
     _require_ready(state)
     _require_open(state, entry, now=now, grace=timedelta(seconds=state.competition.upload_grace_seconds))
@@ -130,6 +136,11 @@ def _repeated(session: Session, state: State, entry: Entry, account: Account) ->
     if entry.idempotency_key is None:
         return None
     return lookups.submission_by_idempotency_key(session, state.competition.id, account.id, entry.idempotency_key)
+
+
+def key_reused() -> Conflict:
+    """One idempotency key cannot stand for two things."""
+    return Conflict("key-reused", "This Idempotency-Key was used for another upload; please take a new one.")
 
 
 def _require_ready(state: State) -> None:

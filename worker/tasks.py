@@ -2,13 +2,14 @@
 
 from functools import cache
 
-from scorer.queue import MAIL, POST, SWEEP, WORK
+from scorer.queue import LOST, MAIL, POST, SWEEP, UPLOADS, WORK
 from worker.app import app, settings
 from worker.bench import Bench
 from worker.mailing import send_due
 from worker.pipeline import run_next
 from worker.posting import post_due
 from worker.sweeping import sweep_once
+from worker.tidying import remove_lost, tidy_uploads
 
 
 @cache
@@ -39,3 +40,15 @@ def mail() -> None:
 def post() -> None:
     """Send webhooks what they are due."""
     post_due(bench())
+
+
+@app.task(name=UPLOADS)
+def uploads() -> None:
+    """End, finish and clear away uploads that nobody works on."""
+    tidy_uploads(bench())
+
+
+@app.task(name=LOST)
+def lost() -> None:
+    """Remove bytes that belong to nothing."""
+    remove_lost(bench())

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from api.deps import Caller, CurrentCaller, DbSession, Now, SignedIn, Visitor
 from api.etags import etag_of, is_known
 from api.forms import FormFields, text
-from api.pages import account, door, notices, outside, rendering, words
+from api.pages import account, door, notices, outside, rendering, submit, words
 from api.pages.board import MEDALS, PAGE, leaf_of, searched
 from scorer import competitions, leaderboard, rules
 from scorer.competitions import State, TrackKind, may_see_private
@@ -19,7 +19,7 @@ router = APIRouter(include_in_schema=False)
 
 def mount(app: FastAPI) -> None:
     """Add the pages and their static files to ``app``."""
-    for each in (router, door.router, outside.router, account.router, notices.router):
+    for each in (router, door.router, outside.router, account.router, notices.router, submit.router):
         app.include_router(each)
     app.include_router(rendering.router)
 

@@ -71,6 +71,11 @@ def number(value: float, decimals: int) -> str:
     return f"{value:,.{decimals}f}"
 
 
+def size(count: int) -> str:
+    """Bytes in the unit that a file manager shows: ``41 MB``, rounded down."""
+    return f"{count // 10**6:,} MB" if count >= 10**6 else f"{count // 1000:,} kB"
+
+
 @dataclass(frozen=True)
 class Deadline:
     """What happens next, or happened last, and when."""

@@ -1,19 +1,15 @@
 """Submissions: upload, follow, list."""
 
-import secrets
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.deps import AppSettings, BlobStore, CurrentUser, DbSession, Now, Submitter, Transactions
-from api.deps import now as moment
 from api.schemas import SubmissionPage, SubmissionView
 from api.submission_views import view_of
-from api.uploads import declared_bytes, discarded_on_error
+from api.uploads import Counter, declared_bytes
 from scorer import submissions
-from scorer.archive import list_images
-from scorer.competitions import State, shown_state
+from scorer.competitions import shown_state
 from scorer.db.tables import Submission
 from scorer.submissions import Entry
 
@@ -38,30 +34,14 @@ async def submit(
     at once; every image is decoded by a worker within seconds, and what is wrong then is on the submission.
     """
     entry = Entry(file_name, note, idempotency_key, benchmark)
-    size, most, begun = declared_bytes(request), settings.max_upload_bytes, moment()
-
-    def admit() -> State:
-        with begin() as session:
-            return submissions.admit(session, slug, entry, account, declared_bytes=size, max_bytes=most, now=begun)
-
-    state = await run_in_threadpool(admit)
-    new_id = secrets.token_urlsafe(9)
-    limit = submissions.upload_limit(state, most)
-    received = await store.receive(f"submissions/{new_id}.zip", request.stream(), limit=limit)
-    complete = moment()
-
-    def accept() -> SubmissionView:
-        with discarded_on_error(store, received):
-            with store.open(received.key) as file:
-                list_images(file, state.image_spec)
-            with begin() as session:
-                kept = submissions.accept(session, slug, entry, account, received, public_id=new_id, now=complete)
-                view = view_of(session, kept, account)
-        if kept.blob_key != received.key:
-            store.delete(received.key)
-        return view
-
-    view = await run_in_threadpool(accept)
+    view = await Counter(begin, store, settings.max_upload_bytes).hand_in(
+        slug,
+        entry,
+        account,
+        request.stream(),
+        declared=declared_bytes(request),
+        look=lambda session, kept: view_of(session, kept, account),
+    )
     response.headers["Location"] = f"/api/v1/submissions/{view.id}"
     return view
 

@@ -24,6 +24,7 @@ from scorer.db.tables.events import SubmissionEvent
 from scorer.db.tables.notices import Delivery, MailChoice, Notice, Webhook
 from scorer.db.tables.people import Account, Identity, OneTimeLink, Token, WebSession
 from scorer.db.tables.records import AuditEntry, Mail
+from scorer.db.tables.uploads import Upload
 
 __all__ = [
     "Account",
@@ -52,6 +53,7 @@ __all__ = [
     "Threshold",
     "Token",
     "Track",
+    "Upload",
     "WebSession",
     "Webhook",
 ]

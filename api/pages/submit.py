@@ -1,0 +1,113 @@
+"""Handing an entry in from a browser: a script resumes after cuts; without it a plain form works."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import RedirectResponse, Response
+from sqlalchemy.orm import Session
+
+from api import cookies
+from api.deps import AppSettings, BlobStore, Caller, ClaimedCaller, DbSession, Now, SignedIn, Transaction, Transactions
+from api.deps import now as moment
+from api.multipart import open_form
+from api.pages import rendering, words
+from api.problems import STATUS
+from api.upload_schemas import NAME, NOTE
+from api.uploads import Counter
+from scorer import rules, submissions
+from scorer.competitions import shown_state
+from scorer.errors import Invalid, KennelError, Unauthenticated
+from scorer.settings import Settings
+from scorer.submissions import Entry
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.api_route("/competitions/{slug}/submit", methods=["GET", "HEAD"])
+def show(slug: str, session: DbSession, settings: AppSettings, viewer: SignedIn, now: Now) -> Response:
+    """The form, or why there is none at the moment."""
+    return _page(session, settings, slug, viewer, now)
+
+
+def _page(
+    session: Session,
+    settings: Settings,
+    slug: str,
+    viewer: Caller,
+    now: datetime,
+    *,
+    error: KennelError | None = None,
+    note: str = "",
+) -> Response:
+    state = shown_state(session, slug, viewer.account, now)
+    try:
+        most = settings.max_upload_bytes
+        submissions.admit(session, slug, Entry(""), viewer.account, declared_bytes=None, max_bytes=most, now=now)
+        closed = None
+    except KennelError as refusal:
+        closed = refusal
+    return rendering.page(
+        "submit.html",
+        status=200 if error is None else STATUS[type(error)],
+        headers={"Cache-Control": "no-store"},
+        viewer=viewer,
+        state=state,
+        deadline=words.deadline(state, now),
+        rules_accepted=rules.has_accepted(session, state.competition, viewer.account),
+        closed=closed if error is None else None,
+        error=error,
+        note=note,
+        longest_note=NOTE,
+        most_bytes=submissions.upload_limit(state, settings.max_upload_bytes),
+        now=now,
+    )
+
+
+@router.post("/competitions/{slug}/submit")
+async def send(
+    slug: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    viewer: ClaimedCaller,
+) -> Response:
+    """The form without a script: the zip is streamed on into the store."""
+    if viewer is None or viewer.session_id is None:
+        raise Unauthenticated("no-session", "Please sign in first.")
+    note, body = "", request.stream()
+    try:
+        form = await open_form(request.headers.get("content-type", ""), body)
+        cookies.require_csrf(cookies.session_secret(request) or "", form.fields.get(cookies.FIELD))
+        note = form.fields.get("note", "").strip()
+        if len(note) > NOTE:
+            raise Invalid("too-long", f"The note may have {NOTE:,} characters.")
+        submission_id = await Counter(begin, store, settings.max_upload_bytes).hand_in(
+            slug,
+            Entry(form.file_name[-NAME:], note),
+            viewer.account,
+            form.chunks,
+            declared=None,
+            look=lambda _, kept: kept.id,
+        )
+    except KennelError as error:
+        await _drain(body, settings.max_upload_bytes)
+        return await run_in_threadpool(_refused, begin, settings, slug, viewer, error, note)
+    return RedirectResponse(f"/submissions/{submission_id}", 303, headers=rendering.HEADERS)
+
+
+async def _drain(body: AsyncIterator[bytes], most: int) -> None:
+    """Browsers read an answer only once they have sent everything: before that they tell of a broken connection."""
+    async for chunk in body:
+        most -= len(chunk)
+        if most < 0:
+            return
+
+
+def _refused(
+    begin: Transaction, settings: Settings, slug: str, viewer: Caller, error: KennelError, note: str
+) -> Response:
+    with begin() as session:
+        return _page(session, settings, slug, viewer, moment(), error=error, note=note)

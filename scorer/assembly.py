@@ -1,0 +1,167 @@
+"""The bytes of uploads: ``append`` keeps what arrives part by part, ``finalise`` makes a submission of the whole.
+
+Both take long, so they are given how to begin a transaction (``begin``) and hold none while bytes move.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from anyio import to_thread
+from sqlalchemy.orm import Session
+
+from scorer import uploads
+from scorer.archive import ImageSpec, list_images
+from scorer.blobs import Blobs, Received
+from scorer.db import uploads as rows
+from scorer.db.tables import Upload
+from scorer.errors import Conflict, Invalid, KennelError, Unavailable
+
+log = logging.getLogger(__name__)
+
+Begin = Callable[[], AbstractContextManager[Session]]
+PART_BYTES = 4 << 20
+PART_AGE = timedelta(seconds=2)
+"""A part is kept when it is so large or so old: a cut costs no more than this, and a slow line still moves on."""
+
+
+@dataclass
+class Appender:
+    """One request that adds bytes to an upload. ``offset`` is how far they are counted; only ``writer`` counts."""
+
+    begin: Begin
+    store: Blobs
+    upload_id: str
+    writer: str
+    offset: int
+    length: int
+    life: timedelta
+    now: Callable[[], datetime]
+    _filling: bytearray = field(default_factory=bytearray)
+    _since: datetime | None = None
+
+    async def append(self, chunks: AsyncIterator[bytes]) -> None:
+        """Keep what comes. When the stream breaks off, what has come is kept before the error goes on; so it is when
+        more comes than was promised (``TooLarge``). ``Conflict`` once a newer request has taken over."""
+        try:
+            async for chunk in chunks:
+                await self._take(chunk)
+        finally:
+            if self._filling:
+                await self._keep()
+
+    async def append_whole(self, chunks: AsyncIterator[bytes], accept: Callable[[bytes | bytearray], bool]) -> bool:
+        """Keep what comes only if it comes entirely and ``accept`` likes it: a piece with a checksum. At most one part
+        long (``TooLarge``)."""
+        async for chunk in chunks:
+            self._require_promised(chunk)
+            self._filling += chunk
+            if len(self._filling) > PART_BYTES:
+                raise uploads.piece_too_long(PART_BYTES)
+        liked = accept(self._filling)
+        if liked and self._filling:
+            await self._keep()
+        return liked
+
+    async def _take(self, chunk: bytes) -> None:
+        self._require_promised(chunk)
+        moment = self.now()
+        self._since = self._since or moment
+        self._filling += chunk
+        if len(self._filling) >= PART_BYTES or moment - self._since >= PART_AGE:
+            await self._keep()
+
+    def _require_promised(self, chunk: bytes) -> None:
+        if self.offset + len(self._filling) + len(chunk) > self.length:
+            raise uploads.too_long(self.length)
+
+    async def _keep(self) -> None:
+        arrived = self.now()
+        data, self._filling, self._since = bytes(self._filling), bytearray(), None
+        key = uploads.part_key(self.upload_id, self.offset, self.writer)
+        await self.store.write_async(key, data)
+        to = self.offset + len(data)
+        try:
+            await to_thread.run_sync(self._count, key, to, arrived)
+        except BaseException:
+            await to_thread.run_sync(self.store.delete, key)
+            raise
+        self.offset = to
+
+    def _count(self, key: str, to: int, arrived: datetime) -> None:
+        with self.begin() as session:
+            uploads.advance(
+                session,
+                self.upload_id,
+                writer=self.writer,
+                offset=self.offset,
+                to=to,
+                part=key,
+                expires_at=arrived + self.life,
+                completed_at=arrived if to == self.length else None,
+            )
+
+
+def finalise(begin: Begin, store: Blobs, upload_id: str, *, public_id: str, now: Callable[[], datetime]) -> Upload:
+    """Make the submission of a whole upload, or refuse it for good. Answers with the upload as it stands then: whoever
+    asks again is told the same, and while somebody else is at it, that it is not ``done`` yet.
+
+    A fault of ours is raised and leaves the upload as it was, for the next who asks or for the sweep.
+    """
+    with begin() as session:
+        until = uploads.claim_finish(session, upload_id, now=now())
+        upload = uploads.current(session, upload_id)
+        spec = ImageSpec(count=upload.competition.image_count, size=upload.competition.image_size)
+    if until is not None:
+        try:
+            _make(begin, store, upload, spec, public_id)
+        except Exception:
+            with begin() as session:
+                rows.release(session, upload_id, until=until, now=now())
+                upload = uploads.current(session, upload_id)
+            if upload.state == "receiving":
+                raise
+            log.info("upload %s was closed while its submission was made", upload_id)
+    with begin() as session:
+        return uploads.current(session, upload_id)
+
+
+def _make(begin: Begin, store: Blobs, upload: Upload, spec: ImageSpec, public_id: str) -> None:
+    # One key for every attempt: a second one writes the same bytes over those of a first that died.
+    key = f"submissions/{upload.id}.zip"
+    received = store.copy(upload.parts[0], key) if upload.method == "put" else store.join(upload.parts, key)
+    try:
+        _require_promised(upload, received)
+        with store.open(key) as file:
+            list_images(file, spec)
+        with begin() as session:
+            kept = uploads.finish(session, upload, received, public_id=public_id)
+        unused = kept.blob_key != key
+    except Unavailable:
+        raise
+    except KennelError as error:
+        with begin() as session:
+            uploads.refuse(session, upload, error)
+            unused = uploads.current(session, upload.id).state != "done"
+    if unused:
+        store.delete(key)
+
+
+def _require_promised(upload: Upload, received: Received) -> None:
+    if received.bytes != upload.length:
+        said = f"{received.bytes:,} bytes arrived, {upload.length:,} were announced."
+        raise Invalid("wrong-length", said)
+    if upload.sha256 not in {None, received.sha256}:
+        raise Invalid("wrong-sha256", "The bytes that arrived do not have the SHA-256 that was announced.")
+
+
+def arrive(begin: Begin, store: Blobs, upload: Upload, *, now: datetime) -> None:
+    """Note that a presigned PUT has brought its bytes to the store; ``Conflict`` if it has not, or brought others."""
+    found = store.size(uploads.staged_key(upload.id))
+    if found != upload.length:
+        says = "Nothing has arrived" if found is None else f"{found:,} bytes have arrived"
+        raise Conflict("not-complete", f"{says} at the store; {upload.length:,} bytes were announced.")
+    with begin() as session:
+        rows.arrive(session, upload.id, now=now)

@@ -1,0 +1,285 @@
+"""Uploads that survive a cut: ``begin``, ``take_over``, ``advance``, ``finish``. The row says how much has arrived."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from sqlalchemy.orm import Session
+
+from scorer import errors, submissions
+from scorer.blobs import Blobs, Received
+from scorer.competitions import shown_state
+from scorer.db import lookups
+from scorer.db import uploads as rows
+from scorer.db.tables import Account, Submission, Upload
+from scorer.errors import Conflict, Invalid, KennelError, NotFound, TooLarge
+from scorer.submissions import Entry
+
+Method = Literal["tus", "put", "wire"]
+OPEN_UPLOADS = 5
+"""A person's uploads under way in a competition. One more ends the one that has rested longest: near the close nobody
+should have to look for what they abandoned."""
+FINISHING = timedelta(seconds=60)
+FINISHING_BYTES_A_SECOND = 4 << 20
+"""Making the submission means to copy and hash the whole upload; who takes much longer than this has vanished."""
+
+AT_ONCE = 50
+"""Uploads that one round of the sweep ends or clears away."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What somebody promises to upload: ``length`` bytes, and their SHA-256 (hex) if they say so. ``described`` is
+    tus's Upload-Metadata as it came."""
+
+    entry: Entry
+    length: int
+    method: Method = "tus"
+    sha256: str | None = None
+    described: str = ""
+
+
+def begin(
+    session: Session,
+    slug: str,
+    wanted: Wanted,
+    account: Account,
+    *,
+    upload_id: str,
+    max_bytes: int,
+    life: timedelta,
+    now: datetime,
+) -> Upload:
+    """Let somebody upload, or refuse before a byte is sent what cannot be accepted anyway.
+
+    A repeated ``idempotency_key`` answers with the upload that the first request began, in whatever state; with
+    another promise under it, with ``Conflict``. The key of an upload that ended without a submission is free again.
+    """
+    # Locked, so that one key makes one upload and the open ones are counted right.
+    lookups.lock_account(session, account.id)
+    competition_id = shown_state(session, slug, account, now).competition.id
+    earlier = _earlier(session, competition_id, wanted, account, now)
+    if earlier is not None:
+        return earlier
+    if wanted.length < 1:
+        raise Invalid("empty", "An upload has at least one byte.")
+    size = wanted.length
+    submissions.admit(session, slug, wanted.entry, account, declared_bytes=size, max_bytes=max_bytes, now=now)
+    _end_resting(session, competition_id, account)
+    upload = Upload(
+        id=upload_id,
+        competition_id=competition_id,
+        account_id=account.id,
+        state="receiving",
+        received=0,
+        parts=[staged_key(upload_id)] if wanted.method == "put" else [],
+        described=wanted.described,
+        begun_at=now,
+        expires_at=now + life,
+        **_promise(wanted),
+    )
+    made = _made_before(session, competition_id, wanted, account)
+    if made is not None:
+        upload.state, upload.received, upload.parts = "done", upload.length, []
+        upload.completed_at, upload.submission_ref = made.accepted_at, made.ref
+    session.add(upload)
+    session.flush()
+    return upload
+
+
+def _promise(wanted: Wanted) -> dict[str, Any]:
+    return {"method": wanted.method, "length": wanted.length, "sha256": wanted.sha256, **vars(wanted.entry)}
+
+
+def _earlier(session: Session, competition_id: int, wanted: Wanted, account: Account, now: datetime) -> Upload | None:
+    key = wanted.entry.idempotency_key
+    if key is None:
+        return None
+    earlier = rows.upload_by_idempotency_key(session, competition_id, account.id, key)
+    if earlier is None:
+        return None
+    if _has_expired(earlier, now):
+        rows.close(session, earlier.id, to="ended", idempotency_key=None)
+        return None
+    if any(getattr(earlier, name) != value for name, value in _promise(wanted).items()):
+        raise submissions.key_reused()
+    return earlier
+
+
+def _made_before(session: Session, competition_id: int, wanted: Wanted, account: Account) -> Submission | None:
+    """The submission that a straight upload under the same key has made."""
+    key = wanted.entry.idempotency_key
+    if key is None:
+        return None
+    made = lookups.submission_by_idempotency_key(session, competition_id, account.id, key)
+    if made is not None and (made.bytes != wanted.length or wanted.sha256 not in {None, made.sha256}):
+        raise submissions.key_reused()
+    return made
+
+
+def _end_resting(session: Session, competition_id: int, account: Account) -> None:
+    resting = rows.open_uploads(session, competition_id, account.id)
+    for each in resting[: max(0, len(resting) + 1 - OPEN_UPLOADS)]:
+        rows.close(session, each.id, to="ended", idempotency_key=None)
+
+
+def _has_expired(upload: Upload, now: datetime) -> bool:
+    return upload.state == "receiving" and upload.completed_at is None and upload.expires_at <= now
+
+
+def find(session: Session, upload_id: str, account: Account, *, now: datetime) -> Upload:
+    """A person's own upload; ``NotFound`` if it is not theirs, has expired or was ended."""
+    upload = rows.upload_by_id(session, upload_id)
+    if upload is None or upload.account_id != account.id or upload.state == "ended" or _has_expired(upload, now):
+        raise NotFound("no-upload", "There is no such upload (any more); please begin a new one.")
+    return upload
+
+
+def require_whole(upload: Upload) -> None:
+    """``Conflict`` while bytes are missing."""
+    if upload.completed_at is None:
+        missing = upload.length - upload.received
+        raise Conflict("not-complete", f"{missing:,} bytes are still missing.", offset=upload.received)
+
+
+def require_fine(upload: Upload) -> None:
+    """Raise what an upload was refused for, if it was."""
+    if upload.problem is not None:
+        raise problem_of(upload.problem)
+
+
+def take_over(session: Session, upload: Upload, *, offset: int, adds: int | None, writer: str) -> None:
+    """Let ``writer`` (a random name) add bytes from ``offset`` on, and nobody else any more. ``Conflict`` if the upload
+    stands elsewhere, ``TooLarge`` if the ``adds`` bytes that are announced would be more than were promised."""
+    if upload.method != "tus":
+        raise Conflict("wrong-method", "The bytes of this upload come in another way.")
+    if adds is not None and offset + adds > upload.length:
+        raise too_long(upload.length)
+    if upload.completed_at is not None and offset == upload.length:
+        return  # a repeated last request: there is nothing to add
+    if not rows.take_over(session, upload.id, offset=offset, writer=writer):
+        received = upload.received
+        raise Conflict("wrong-offset", f"{received:,} bytes have arrived: go on from there.", offset=received)
+
+
+def too_long(length: int) -> TooLarge:
+    """More bytes came than the ``length`` that was promised."""
+    return TooLarge("too-long", f"The upload was announced with {length:,} bytes; these would be more.", limit=length)
+
+
+def piece_too_long(limit: int) -> TooLarge:
+    """A piece with a checksum is held in memory until it is checked."""
+    return TooLarge("piece-too-long", f"A piece with a checksum may have {limit:,} bytes.", limit=limit)
+
+
+def restart(session: Session, upload: Upload, *, writer: str) -> list[str]:
+    """Let ``writer`` send everything from the first byte on. The blobs returned are to be deleted after the commit.
+    ``Conflict`` once the submission is being made."""
+    if not rows.restart(session, upload.id, writer=writer):
+        raise taken_over()
+    return upload.parts
+
+
+def advance(session: Session, upload_id: str, *, writer: str, offset: int, to: int, part: str, **when: object) -> None:
+    """Count the bytes from ``offset`` up to ``to``, safe in the blob ``part``; ``Conflict`` if a newer request has
+    taken over. ``when``: ``expires_at``, ``completed_at``."""
+    if not rows.advance(session, upload_id, writer=writer, offset=offset, to=to, parts=[part], **when):
+        raise taken_over()
+
+
+def taken_over() -> Conflict:
+    """A newer request goes on in this one's place."""
+    return Conflict("taken-over", "A newer request goes on with this upload, or it has ended.")
+
+
+def end(session: Session, upload: Upload) -> None:
+    """Give an upload up; ``Conflict`` once it has become a submission or was refused."""
+    if not rows.close(session, upload.id, to="ended", idempotency_key=None):
+        raise Conflict("upload-closed", "This upload is complete already.")
+
+
+def claim_finish(session: Session, upload_id: str, *, now: datetime) -> datetime | None:
+    """Let the caller alone make the submission, until the moment returned; None if there is nothing to make or somebody
+    makes it."""
+    upload = current(session, upload_id)
+    until = now + FINISHING + timedelta(seconds=upload.length / FINISHING_BYTES_A_SECOND)
+    return until if rows.claim_finish(session, upload_id, now=now, until=until) else None
+
+
+def current(session: Session, upload_id: str) -> Upload:
+    """An upload as it stands, whosever it is."""
+    upload = rows.upload_by_id(session, upload_id)
+    if upload is None:
+        raise NotFound("no-upload", "There is no such upload.")
+    return upload
+
+
+def finish(session: Session, upload: Upload, received: Received, *, public_id: str) -> Submission:
+    """Make the submission of a whole upload whose zip is listed, as of the moment when its last byte arrived.
+
+    Raises what ``submissions.accept`` raises, and ``Conflict`` if the upload was closed meanwhile: then nothing of
+    this transaction may be kept.
+    """
+    entry = Entry(upload.file_name, upload.note, upload.idempotency_key, upload.benchmark)
+    arrived = upload.completed_at
+    if arrived is None:
+        raise ValueError(f"upload {upload.id} is not whole")
+    slug, account = upload.competition.slug, upload.account
+    submission = submissions.accept(session, slug, entry, account, received, public_id=public_id, now=arrived)
+    if not rows.close(session, upload.id, to="done", submission_ref=submission.ref):
+        raise taken_over()
+    return submission
+
+
+def refuse(session: Session, upload: Upload, error: KennelError) -> bool:
+    """End an upload that cannot become a submission and keep why; False if it was closed meanwhile."""
+    problem = {
+        "kind": type(error).__name__,
+        "slug": error.slug,
+        "message": error.message,
+        "faults": list(error.faults[:10]),
+    }
+    return rows.close(session, upload.id, to="refused", problem=problem, idempotency_key=None)
+
+
+def expire(session: Session, now: datetime) -> int:
+    """End uploads that nobody has gone on with; how many."""
+    return sum(
+        rows.close(session, each.id, to="ended", idempotency_key=None) for each in rows.expired(session, now, AT_ONCE)
+    )
+
+
+def next_unfinished(session: Session, now: datetime) -> Upload | None:
+    """A whole upload that should be a submission by now, though nobody makes it."""
+    return rows.next_unfinished(session, now - FINISHING)
+
+
+def clear(session: Session, store: Blobs) -> None:
+    """Delete the parts of closed uploads. If this transaction fails they are deleted once more, which costs nothing."""
+    for each in rows.litter(session, AT_ONCE):
+        store.delete_all(each.parts)
+        each.parts = []
+
+
+def lost_among(session: Session, keys: Sequence[str]) -> list[str]:
+    """Those of these old blobs that belong to no upload under way."""
+    owners = {key: key.removeprefix("uploads/").split(".")[0] for key in keys}
+    living = set(rows.under_way(session, sorted(set(owners.values()))))
+    return [key for key, owner in owners.items() if owner not in living]
+
+
+def problem_of(problem: dict[str, Any]) -> KennelError:
+    """The error that ``refuse`` kept."""
+    kind: type[KennelError] = getattr(errors, problem["kind"])
+    return kind(problem["slug"], problem["message"], faults=problem["faults"])
+
+
+def staged_key(upload_id: str) -> str:
+    """Where a presigned PUT leaves its bytes."""
+    return f"uploads/{upload_id}"
+
+
+def part_key(upload_id: str, offset: int, writer: str) -> str:
+    """Where ``writer`` leaves the bytes from ``offset`` on: no other request ever writes there."""
+    return f"uploads/{upload_id}.{offset:013d}.{writer}"

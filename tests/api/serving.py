@@ -1,0 +1,109 @@
+"""The application served on loopback by real servers, and a proxy that cuts connections."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import cycle
+from threading import Thread
+from time import monotonic, sleep
+
+import uvicorn
+
+from api.main import create_app
+from scorer.settings import Settings
+
+CHUNK = 1 << 16
+
+
+@contextmanager
+def served(settings: Settings) -> Iterator[int]:
+    """The port of one API server."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="error", ws="none"))
+        thread = Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            deadline = monotonic() + 20
+            while not server.started:
+                assert thread.is_alive()
+                assert monotonic() < deadline
+                sleep(0.02)
+            yield int(listener.getsockname()[1])
+        finally:
+            server.should_exit = True
+            thread.join(20)
+
+
+@dataclass
+class Proxy:
+    """Passes connections on to ``ports`` in turn, and cuts the first ``cuts`` ones that carry more than ``after``
+    bytes to the server."""
+
+    ports: list[int]
+    after: int
+    cuts: int
+    cut: int = 0
+    carried: int = 0
+    port: int = 0
+    _threads: list[Thread] = field(default_factory=list)
+
+    @contextmanager
+    def running(self) -> Iterator[str]:
+        """The address to connect to."""
+        targets = cycle(self.ports)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.settimeout(0.1)
+            open_ = [True]
+
+            def accept() -> None:
+                while open_:
+                    with suppress(TimeoutError):
+                        client, _ = listener.accept()
+                        client.settimeout(30)
+                        self._start(client, next(targets))
+
+            thread = Thread(target=accept)
+            thread.start()
+            try:
+                yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            finally:
+                open_.clear()
+                for each in (thread, *self._threads):
+                    each.join(30)
+
+    def _start(self, client: socket.socket, port: int) -> None:
+        thread = Thread(target=self._connect, args=(client, port))
+        self._threads.append(thread)
+        thread.start()
+
+    def _connect(self, client: socket.socket, port: int) -> None:
+        with ExitStack() as stack:
+            stack.enter_context(client)
+            server = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+            back = Thread(target=self._answers, args=(server, client))
+            back.start()
+            with suppress(OSError):
+                self._asks(client, server)
+            for each in (client, server):
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+            back.join(30)
+
+    def _asks(self, client: socket.socket, server: socket.socket) -> None:
+        carried = 0
+        while data := client.recv(CHUNK):
+            carried += len(data)
+            self.carried += len(data)
+            if carried > self.after and self.cut < self.cuts:
+                self.cut += 1
+                return
+            server.sendall(data)
+
+    def _answers(self, server: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while data := server.recv(CHUNK):
+                client.sendall(data)
+        with suppress(OSError):
+            client.shutdown(socket.SHUT_RDWR)

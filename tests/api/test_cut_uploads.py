@@ -1,0 +1,99 @@
+"""A tus client that is not ours, two API servers, and a network that cuts."""
+
+import hashlib
+from io import BytesIO
+from typing import Any
+
+import pytest
+from tusclient.client import TusClient
+from tusclient.exceptions import TusUploadFailed
+
+from deploy.client import Client, Refused
+from deploy.resumable import TRIES, upload_resumably
+from scorer.assembly import PART_BYTES
+from tests.api.conftest import API, Service
+from tests.api.serving import Proxy, served
+from tests.factories import noise, zipped
+
+CUTS = 10
+MEGABYTE = 10**6
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "megabytes"),
+    [(104, 256, 20), pytest.param(130, 512, 100, marks=pytest.mark.slow)],
+)
+def test_an_upload_survives_ten_cut_connections(service: Service, count: int, size: int, megabytes: int) -> None:
+    slug = service.competition(image_count=count, image_size=size)
+    content = zipped(noise(1, count, size))
+    assert len(content) > megabytes * MEGABYTE
+    with served(service.bench.settings) as one, served(service.bench.settings) as other:
+        proxy = Proxy([one, other], after=len(content) // (CUTS + 5), cuts=CUTS)
+        with proxy.running() as address:
+            client = TusClient(
+                f"{address}{API}/competitions/{slug}/uploads",
+                headers={"Authorization": f"Bearer {service.tokens['ada']}"},
+            )
+            uploader = client.uploader(
+                file_stream=BytesIO(content), metadata={"filename": "big.zip"}, retries=50, retry_delay=0.1
+            )
+            uploader.upload()
+    assert proxy.cut == CUTS
+    assert proxy.carried < len(content) + CUTS * PART_BYTES, "it went on, it did not begin again"
+    (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert (entry["file_name"], entry["bytes"]) == ("big.zip", len(content))
+    assert entry["sha256"] == hashlib.sha256(content).hexdigest()
+    path = f"/uploads/{(uploader.url or '').rsplit('/', 1)[1]}"
+    told = service.call("ada", "HEAD", path, headers={"Tus-Resumable": "1.0.0"})
+    assert told.headers["kennel-submission"] == entry["id"]
+
+
+def test_a_tus_client_sends_checksums_and_learns_of_a_refusal(service: Service) -> None:
+    slug = service.competition()
+    with served(service.bench.settings) as port:
+        client = TusClient(
+            f"http://127.0.0.1:{port}{API}/competitions/{slug}/uploads",
+            headers={"Authorization": f"Bearer {service.tokens['ada']}"},
+        )
+        good = zipped(noise(9))
+        client.uploader(file_stream=BytesIO(good), chunk_size=1000, upload_checksum=True).upload()
+        with pytest.raises(TusUploadFailed) as told:
+            client.uploader(file_stream=BytesIO(good[:-1])).upload()
+    assert told.value.status_code == 422
+    assert b"not-a-zip" in told.value.response_content
+    (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert entry["sha256"] == hashlib.sha256(good).hexdigest()
+
+
+def test_our_own_client_goes_on_after_cuts(service: Service) -> None:
+    count, size = 40, 128
+    slug, content = service.competition(image_count=count, image_size=size), zipped(noise(3, count, size))
+    seen: list[int] = []
+    pauses: list[float] = []
+    with served(service.bench.settings) as port:
+        proxy = Proxy([port], after=len(content) // 4, cuts=3)
+        with proxy.running() as address, Client(address, service.tokens["ada"]) as client:
+
+            def hand_in(data: bytes, **options: Any) -> str:
+                return upload_resumably(
+                    client, slug, BytesIO(data), file_name="ours.zip", note="n", sleep=pauses.append, **options
+                )
+
+            made = hand_in(content, key="kept", progress=lambda sent, _: seen.append(sent))
+            assert hand_in(content, key="kept") == made
+            with pytest.raises(Refused, match="zip"):
+                hand_in(content[:-1])
+    assert proxy.cut == 3
+    assert len(pauses) >= 3
+    assert seen[-1] == len(content)
+    assert proxy.carried < 4 * len(content)
+    (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert (entry["id"], entry["file_name"], entry["note"]) == (made, "ours.zip", "n")
+
+
+def test_our_own_client_gives_up_on_a_service_that_is_gone() -> None:
+    pauses: list[float] = []
+    with Client("http://127.0.0.1:9", "none") as client, pytest.raises(Refused, match="No answer"):
+        upload_resumably(client, "any", BytesIO(b"x"), file_name="x.zip", sleep=pauses.append)
+    assert len(pauses) == TRIES
+    assert pauses == sorted(pauses)

@@ -1,0 +1,49 @@
+"""What uploads leave behind: abandoned ones end, whole ones without a maker are finished, bytes nobody needs go."""
+
+import logging
+import secrets
+from contextlib import AbstractContextManager
+from datetime import timedelta
+
+from sqlalchemy.orm import Session
+
+from scorer import assembly, uploads
+from scorer.queue import transaction
+from worker.bench import Bench
+
+log = logging.getLogger(__name__)
+LOST = timedelta(days=2)
+"""Bytes without an upload are kept for so long: no request and no presigned PUT takes longer to arrive."""
+
+
+def tidy_uploads(bench: Bench) -> None:
+    """One round; says in the log what it did, if anything."""
+
+    def begin() -> AbstractContextManager[Session]:
+        return transaction(bench.sessions, bench.broker)
+
+    with begin() as session:
+        ended = uploads.expire(session, bench.now())
+        left = uploads.next_unfinished(session, bench.now())
+    if ended:
+        log.info("%d uploads were abandoned", ended)
+    if left is not None:
+        log.warning("upload %s was left whole: its submission is made now", left.id)
+        public_id = secrets.token_urlsafe(9)
+        try:
+            assembly.finalise(begin, bench.blobs, left.id, public_id=public_id, now=bench.now)
+        except Exception:
+            log.exception("upload %s could not be made a submission; the next round tries again", left.id)
+    with begin() as session:
+        uploads.clear(session, bench.blobs)
+
+
+def remove_lost(bench: Bench) -> None:
+    """Remove bytes that no upload counts: of requests that were killed, of a PUT that came too late."""
+    before = bench.now() - LOST
+    with transaction(bench.sessions, bench.broker) as session:
+        lost = uploads.lost_among(session, bench.blobs.older_than("uploads", before))
+    bench.blobs.delete_all(lost)
+    torn = bench.blobs.remove_torn(before)
+    if lost or torn:
+        log.info("removed %d lost parts of uploads and %d torn files", len(lost), torn)
