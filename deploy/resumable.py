@@ -91,7 +91,10 @@ def _append(client: Client, path: str, view: dict[str, Any], file: BinaryIO, pro
         "Content-Length": str(total - offset),
     }
     content = _told(file, offset, total, progress)
-    return client.send("PATCH", path, headers=headers, content=content).headers.get("Kennel-Submission")
+    submission: str | None = client.send("PATCH", path, headers=headers, content=content).headers.get(
+        "Kennel-Submission"
+    )
+    return submission
 
 
 def _put(view: dict[str, Any], file: BinaryIO, progress: Progress) -> None:

@@ -1,8 +1,6 @@
 """Handing an entry in from a browser: with the script, over a line that breaks, and with nothing but a form."""
 
-import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -10,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from api.cookies import csrf_token
 from scorer import sessions
@@ -19,9 +17,9 @@ from scorer.sessions import Browser as Where
 from tests.api.conftest import Service, service
 from tests.api.serving import Proxy, served
 from tests.factories import noise, zipped
-from tests.web.test_browser import BROWSERS, QUIET
+from tests.web.browsing import browser
 
-__all__ = ["service"]
+__all__ = ["browser", "service"]
 ZIP = zipped(noise(9))
 HTML = {"Accept": "text/html"}
 
@@ -111,20 +109,6 @@ def test_a_form_of_somebody_elses_making_is_refused(service: Service) -> None:
     )
     assert urlencoded.status_code == 422
     assert entries(service, slug) == []
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium, as the machine has it."""
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"CI needs a browser for these tests; none of {', '.join(BROWSERS)} is installed.")
-        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=QUIET)
-        yield chromium
-        chromium.close()
 
 
 @contextmanager
