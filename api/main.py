@@ -17,6 +17,7 @@ from api.routes import (
     reviews,
     sessions,
     submissions,
+    teams,
     thresholds,
     tokens,
 )
@@ -56,7 +57,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.broker = broker(read)
     app.state.rates = Rates(read)
     problems.add_handlers(app)
-    for module in (accounts, sessions, tokens, competitions, submissions, leaderboard, thresholds, reviews, health):
+    for module in (
+        accounts,
+        sessions,
+        tokens,
+        competitions,
+        teams,
+        submissions,
+        leaderboard,
+        thresholds,
+        reviews,
+        health,
+    ):
         app.include_router(module.router, prefix=API)
     pages.mount(app)
     return app

@@ -11,9 +11,10 @@ from scorer.db.tables.competition import (
     Threshold,
     Track,
 )
-from scorer.db.tables.entries import Job, Label, Measurement, Membership, Submission, Team
+from scorer.db.tables.entries import Job, Label, Measurement, Submission
 from scorer.db.tables.people import Account, Identity, OneTimeLink, Token, WebSession
 from scorer.db.tables.records import AuditEntry, Mail
+from scorer.db.tables.teams import Membership, Team, TeamInvitation, TeamMerge, TeamRenaming
 
 __all__ = [
     "Account",
@@ -34,6 +35,9 @@ __all__ = [
     "Submission",
     "Table",
     "Team",
+    "TeamInvitation",
+    "TeamMerge",
+    "TeamRenaming",
     "Threshold",
     "Token",
     "Track",
