@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, func, literal, literal_column, or_, select, update
+from sqlalchemy import ColumnElement, func, literal, literal_column, select, update
 from sqlalchemy.orm import Session, aliased
 
 from scorer.db.tables import Account, Membership, Submission, Team, TeamInvitation
@@ -93,10 +93,11 @@ def sent_by(session: Session, team_id: int) -> Sequence[TeamInvitation]:
 
 def sent_to(session: Session, competition_id: int, account_id: int, team_id: int | None) -> Sequence[TeamInvitation]:
     """The open invitations to a person or to their team, oldest first."""
+    asked = TeamInvitation.account_id == account_id
+    if team_id is not None:
+        asked |= TeamInvitation.invited_team_id == team_id
     query = select(TeamInvitation).where(
-        TeamInvitation.competition_id == competition_id,
-        TeamInvitation.state == "open",
-        or_(TeamInvitation.account_id == account_id, TeamInvitation.invited_team_id == team_id),
+        TeamInvitation.competition_id == competition_id, TeamInvitation.state == "open", asked
     )
     return session.scalars(query.order_by(TeamInvitation.id)).all()
 
