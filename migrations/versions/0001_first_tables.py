@@ -345,7 +345,7 @@ def upgrade() -> None:
         unique=False,
     )
     op.create_index(op.f("ix_measurements_submission_ref"), "measurements", ["submission_ref"], unique=False)
-    op.execute(scores(revision))
+    op.execute(scores("first"))
 
 
 def downgrade() -> None:

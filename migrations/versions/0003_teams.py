@@ -34,7 +34,7 @@ def upgrade() -> None:
     _create_renamings()
     _create_merges()
     _create_invitations()
-    op.execute(scores(revision))
+    op.execute(scores("merged_teams"))
 
 
 def _create_renamings() -> None:
@@ -123,7 +123,7 @@ def _create_invitations() -> None:
 
 def downgrade() -> None:
     """Take back. What was merged parts again, and a person's first team is theirs."""
-    op.execute(scores("0001"))
+    op.execute(scores("first"))
     for table in ("team_invitations", "team_merges", "team_renamings"):
         op.drop_table(table)
     op.drop_index("ix_teams_name", table_name="teams")

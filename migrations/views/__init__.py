@@ -1,8 +1,8 @@
-"""The view ``scores`` as each migration made it: code goes on, history stays."""
+"""The view ``scores`` as the migrations made it: code goes on, history stays."""
 
 from pathlib import Path
 
 
-def scores(revision: str) -> str:
-    """The statement with which ``revision`` makes the view."""
-    return (Path(__file__).parent / f"scores_{revision}.sql").read_text()
+def scores(version: str) -> str:
+    """The statement that makes a version of the view."""
+    return (Path(__file__).parent / f"scores_{version}.sql").read_text()
