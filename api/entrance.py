@@ -1,4 +1,7 @@
-"""The door, as the API and the pages share it: signing up and in, and new passwords, not too often."""
+"""The door, as the API and the pages share it: signing up and in, and new passwords, not too often.
+
+Hashing a password takes a while and much memory, so no transaction is held meanwhile.
+"""
 
 import secrets
 from dataclasses import dataclass
@@ -7,10 +10,11 @@ from typing import Annotated
 
 from fastapi import Depends
 
-from api.deps import AppRates, AppSettings, Client, Now, Transaction, Transactions
-from scorer import resets, sessions, signup
+from api.deps import AppRates, AppSettings, Caller, Client, Now, Transaction, Transactions
+from scorer import accounts, identities, passwords, resets, sessions, signup
 from scorer.db.tables import Account
 from scorer.errors import Unauthenticated
+from scorer.identities import Vouched
 from scorer.rates import Rates, network_of
 from scorer.sessions import Browser
 from scorer.settings import Settings
@@ -45,9 +49,15 @@ class Entrance:
         self.rates.take("sign-in", self.network, key)
         self.rates.take("sign-in-account", key)
         secret = new_secret()
+        with self.begin() as session:
+            kept = sessions.kept_hash(session, login)
+        matched = kept if passwords.matches(password, kept) else None
+        renewed = passwords.renewed(password, matched) if matched else None
         # A failure is committed too: the audit log tells it.
         with self.begin() as session:
-            opened = sessions.sign_in(session, login, password, secret=secret, browser=self.browser, now=self.now)
+            opened = sessions.sign_in(
+                session, login, matched, renewed=renewed, secret=secret, browser=self.browser, now=self.now
+            )
         if opened is None:
             raise Unauthenticated("wrong-login", "There is no account with this name and this password.")
         self.rates.forgive("sign-in", self.network, key)
@@ -57,18 +67,27 @@ class Entrance:
         """The secret of a new session for somebody who has shown who they are in another way."""
         secret = new_secret()
         with self.begin() as session:
-            known = session.merge(account, load=False)
-            sessions.begin(session, known, secret=secret, browser=self.browser, now=self.now)
+            sessions.begin(session, account, secret=secret, browser=self.browser, now=self.now)
         return secret
 
-    def sign_up(self, wanted: Application) -> Account:
+    def vouched(self, person: Vouched) -> str:
+        """The secret of a new session for somebody whom an issuer vouches for."""
+        secret = new_secret()
+        with self.begin() as session:
+            account = identities.account_for(session, person, mode=self.settings.sign_up, now=self.now)
+            sessions.begin(session, account, secret=secret, browser=self.browser, now=self.now)
+        return secret
+
+    def sign_up(self, wanted: Application, password: str) -> Account:
         """A new participant; whether the mail address is known already makes no difference to see."""
         self.rates.take("sign-up", self.network)
         self._count_mail(wanted.email)
+        password_hash = passwords.good_hash(password, handle=wanted.handle, email=wanted.email)
         with self.begin() as session:
             return signup.sign_up(
                 session,
                 wanted,
+                password_hash,
                 mode=self.settings.sign_up,
                 secret=new_secret(),
                 site=self.settings.public_url,
@@ -79,9 +98,8 @@ class Entrance:
         """Send a link that makes ``email`` the account's address."""
         self._count_mail(email)
         with self.begin() as session:
-            known = session.merge(account, load=False)
             signup.ask_confirmation(
-                session, known, email, secret=new_secret(), site=self.settings.public_url, now=self.now
+                session, account, email, secret=new_secret(), site=self.settings.public_url, now=self.now
             )
 
     def ask_reset(self, email: str) -> None:
@@ -93,11 +111,23 @@ class Entrance:
     def reset(self, link: str, password: str) -> Account:
         """Set a new password by a link."""
         self.rates.take("sign-in-address", self.network)
+        password_hash = passwords.good_hash(password)
         with self.begin() as session:
-            account = resets.complete(session, link, password, now=self.now)
+            account = resets.complete(session, link, password_hash, now=self.now)
         for login in filter(None, (account.handle, account.email)):
             self.rates.forgive("sign-in-account", login.lower())
         return account
+
+    def change_password(self, caller: Caller, old: str, new: str) -> None:
+        """Set a new password for somebody who knows the old one; their other sessions end."""
+        kept = caller.account.password_hash
+        self.rates.take("sign-in", self.network, caller.account.handle.lower())
+        matched = kept if passwords.matches(old, kept) else None
+        new_hash = passwords.good_hash(new, handle=caller.account.handle, email=caller.account.email or "")
+        with self.begin() as session:
+            accounts.change_password(
+                session, caller.account, matched, new_hash, keep_session=caller.session_id, now=self.now
+            )
 
     def confirm(self, link: str) -> Account:
         """Let a mail address count by a link."""

@@ -1,8 +1,9 @@
 """The pages' forms: small, and read only where one is expected."""
 
+from typing import Annotated
 from urllib.parse import parse_qsl
 
-from fastapi import Request
+from fastapi import Depends, Request
 from starlette.datastructures import ImmutableMultiDict
 
 from scorer.errors import Invalid, TooLarge
@@ -40,3 +41,6 @@ def text(fields: Fields, name: str, *, longest: int = 300) -> str:
     if len(value) > longest:
         raise Invalid("too-long", f"The field {name} may have {longest} characters.")
     return value
+
+
+FormFields = Annotated[Fields, Depends(fields_of)]

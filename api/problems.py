@@ -47,17 +47,27 @@ def problem(
     return JSONResponse(body, status, headers=dict(headers or {}), media_type="application/problem+json")
 
 
-def problem_of(error: KennelError) -> JSONResponse:
-    """The answer to a domain error."""
+def status_of(error: KennelError) -> int:
+    """The status that tells the kind of a domain error."""
+    return STATUS[type(error)]
+
+
+def headers_of(error: KennelError) -> dict[str, str]:
+    """What a domain error adds to the headers."""
     headers = {}
     if isinstance(error, Unauthenticated):
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, TooMany) and error.retry_after is not None:
         headers["Retry-After"] = str(error.retry_after)
+    return headers
+
+
+def problem_of(error: KennelError) -> JSONResponse:
+    """The answer to a domain error."""
     extra = dict(error.extra)
     if error.faults:
         extra["faults"] = list(error.faults[:SHOWN_FAULTS])
-    return problem(STATUS[type(error)], error.slug, error.message, headers=headers, **extra)
+    return problem(status_of(error), error.slug, error.message, headers=headers_of(error), **extra)
 
 
 def add_handlers(app: FastAPI) -> None:

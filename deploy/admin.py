@@ -56,7 +56,9 @@ def create_admin(handle: str, data: Data = None) -> None:
             account = accounts.create_account(session, handle=handle, name="", role="admin", now=now)
         accounts.require(account)
         tokens.issue(session, account, secret, name="made by the operator", now=now)
-        audit.record(session, "token.made", f"account:{handle}", actor=None, now=now, after={"by": "the operator"})
+        audit.record(
+            session, "token.made", f"account:{account.handle}", actor=None, now=now, after={"by": "the operator"}
+        )
     print(secret)
 
 
@@ -69,7 +71,9 @@ def reset_link(handle: str, data: Data = None) -> None:
         if account is None:
             raise Refused(0, {"title": f"There is no account {handle!r}."})
         link = resets.link_for(session, account, secret=secret, site=settings.public_url, now=now)
-        audit.record(session, "reset-link.made", f"account:{handle}", actor=None, now=now, after={"by": "the operator"})
+        audit.record(
+            session, "reset-link.made", f"account:{account.handle}", actor=None, now=now, after={"by": "the operator"}
+        )
     print(link)
 
 

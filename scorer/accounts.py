@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import audit, passwords
+from scorer import audit
 from scorer.db import people
 from scorer.db.tables import Account
 from scorer.errors import Conflict, Forbidden, Invalid
@@ -61,22 +61,16 @@ def require_email(email: str) -> str:
     return email
 
 
-def set_password(session: Session, account: Account, password: str) -> None:
-    """Give an account a password; ``Invalid`` for a weak one."""
-    passwords.require_good(password, handle=account.handle, email=account.email or "")
-    account.password_hash = passwords.hash_of(password)
-    session.flush()
-
-
 def change_password(
-    session: Session, account: Account, old: str, new: str, *, keep_session: int | None, now: datetime
+    session: Session, account: Account, matched: str | None, new_hash: str, *, keep_session: int | None, now: datetime
 ) -> None:
-    """Set a new password for somebody who knows the old one, and end their other sessions; ``Forbidden`` otherwise.
-
-    An account that never had a password (made by an admin, or signed in elsewhere) is given its first one.
+    """Give an account a new password and end its other sessions. ``matched`` is the hash that the present password was
+    seen to match; ``Forbidden`` if it is not the account's. An account that never had a password (made by an admin, or
+    signed in elsewhere) gets its first one without.
     """
-    if account.password_hash is not None and not passwords.matches(old, account.password_hash):
+    account = session.get_one(Account, account.id, with_for_update=True)
+    if account.password_hash is not None and account.password_hash != matched:
         raise Forbidden("wrong-password", "The present password is not right.")
-    set_password(session, account, new)
+    account.password_hash = new_hash
     people.end_sessions(session, account.id, now, but=keep_session)
     audit.record(session, "password.changed", f"account:{account.handle}", actor=account, now=now)

@@ -48,6 +48,12 @@ def require_good(password: str, *, handle: str = "", email: str = "") -> None:
         raise Invalid("weak-password", "This password is among the first that anybody would try; please take another.")
 
 
+def good_hash(password: str, *, handle: str = "", email: str = "") -> str:
+    """The hash of a new password; ``Invalid`` if it is not good enough."""
+    require_good(password, handle=handle, email=email)
+    return hash_of(password)
+
+
 def hash_of(password: str) -> str:
     """The password's argon2id hash with its salt and costs, in PHC form."""
     with _room:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from scorer import audit, passwords
+from scorer import audit
 from scorer.db import people
 from scorer.db.tables import Account, WebSession
 from scorer.digests import digest_of
@@ -26,28 +26,42 @@ class Browser:
     agent: str = ""
 
 
+def kept_hash(session: Session, login: str) -> str | None:
+    """The password hash of the account with this handle or address, if there is one."""
+    account = people.account_by_login(session, login)
+    return account.password_hash if account is not None else None
+
+
 def sign_in(
-    session: Session, login: str, password: str, *, secret: str, browser: Browser, now: datetime
+    session: Session,
+    login: str,
+    matched: str | None,
+    *,
+    renewed: str | None = None,
+    secret: str,
+    browser: Browser,
+    now: datetime,
 ) -> WebSession | None:
-    """Open the session ``secret`` (random, made at the edge) for whoever knows the password of the account with this
-    handle or address. None if nobody is known so or the password is wrong: which of them, not even time tells; the
-    audit log does, so the caller must commit in that case too.
+    """Open the session ``secret`` (random, made at the edge) for whoever gave the password behind the hash ``matched``.
+
+    Passwords are compared before, with no transaction held. ``matched`` is None if the password was wrong; ``renewed``
+    is its hash at today's costs, if those have changed. None, if nobody is known by this login or the password is not
+    theirs (any more): which of them only the audit log tells, so the caller must commit in that case too.
     """
     account = people.account_by_login(session, login)
-    if not passwords.matches(password, account.password_hash if account else None) or account is None:
+    if account is None or matched is None or account.password_hash != matched:
         # An unknown name is not written down: it may be a password in the wrong field.
         subject = f"account:{account.handle}" if account else "account"
         audit.record(session, "sign-in.failed", subject, actor=None, now=now, address=browser.address)
         return None
-    if account.password_hash is not None:
-        account.password_hash = passwords.renewed(password, account.password_hash) or account.password_hash
+    account.password_hash = renewed or matched
     return begin(session, account, secret=secret, browser=browser, now=now)
 
 
 def begin(session: Session, account: Account, *, secret: str, browser: Browser, now: datetime) -> WebSession:
     """Open the session ``secret`` for somebody who has shown who they are."""
     opened = WebSession(
-        account=account,
+        account_id=account.id,
         digest=digest_of(secret),
         address=browser.address,
         agent=browser.agent[:LONGEST_AGENT],

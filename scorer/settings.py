@@ -76,7 +76,8 @@ class Settings(BaseSettings):
     """How often is too often, by name (``scorer.rates.RATES``), for example ``{"sign-in": "5/minute"}``."""
 
     oidc_issuer: HttpAddress | None = None
-    """An OpenID Connect issuer whose people may sign in, for example ``https://accounts.example.org``."""
+    """An OpenID Connect issuer whose people may sign in, for example ``https://accounts.example.org``. It is trusted:
+    who has a verified address there has the account with that address here."""
     oidc_client_id: str = ""
     oidc_client_secret: SecretStr = SecretStr("")
     oidc_name: str = "OpenID Connect"

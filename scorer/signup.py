@@ -10,7 +10,7 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from scorer import accounts, audit, links, mails, passwords
+from scorer import accounts, audit, links, mails
 from scorer.db import people
 from scorer.db.tables import Account
 from scorer.errors import Conflict, Forbidden
@@ -45,25 +45,26 @@ class Application:
 
     handle: str
     email: str
-    password: str
     name: str = ""
     invitation: str = ""
 
 
-def sign_up(session: Session, wanted: Application, *, mode: Mode, secret: str, site: str, now: datetime) -> Account:
+def sign_up(
+    session: Session, wanted: Application, password_hash: str, *, mode: Mode, secret: str, site: str, now: datetime
+) -> Account:
     """Make a participant's account. ``secret`` (random, made at the edge) is the link that confirms the address.
 
     Raises ``Forbidden`` without an invitation where one is needed, ``Conflict`` for a handle or name that is taken,
-    ``Invalid`` for a bad handle, name or address or a weak password. A known address makes no difference.
+    ``Invalid`` for a bad handle, name or address. A known address makes no difference.
     """
     if mode == "invitation" and not wanted.invitation:
         raise Forbidden("invitation-needed", "Accounts here are by invitation; please ask the organizers for one.")
     email = accounts.require_email(wanted.email)
-    passwords.require_good(wanted.password, handle=wanted.handle, email=email)
-    password_hash = passwords.hash_of(wanted.password)  # before any lock is held: it takes a while
     invitation = links.use(session, "invitation", wanted.invitation, now=now) if wanted.invitation else None
-    accounts.require_free_name(session, wanted.name or wanted.handle)
-    account = accounts.create_account(session, handle=wanted.handle, name=wanted.name, role="participant", now=now)
+    name = " ".join(wanted.name.split())
+    for each in {wanted.handle, name} - {""}:
+        accounts.require_free_name(session, each)
+    account = accounts.create_account(session, handle=wanted.handle, name=name, role="participant", now=now)
     account.password_hash = password_hash
     if invitation is not None and (invitation.email or "").lower() == email.lower():
         # The invitation was sent there, so the address is shown to be theirs.

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from api.deps import Caller
 from api.etags import etag_of, is_known
 from api.pages import markdown, words
 
@@ -67,10 +68,23 @@ def _environment() -> Environment:
 _ENVIRONMENT = _environment()
 
 
-def page(template: str, *, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> HTMLResponse:
-    """A rendered page with its headers."""
-    body = _ENVIRONMENT.get_template(template).render(values)
+def page(
+    template: str,
+    *,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    viewer: Caller | None = None,
+    door: bool = True,
+    **values: Any,
+) -> HTMLResponse:
+    """A rendered page with its headers. ``viewer`` is who looks at it; ``door`` shows them, or the way in."""
+    body = _ENVIRONMENT.get_template(template).render(values, viewer=viewer, door=door)
     return HTMLResponse(body, status, headers={**HEADERS, **FRESH, **(headers or {})})
+
+
+def see(address: str) -> RedirectResponse:
+    """What a form answers once it is done: a page of ours that may be reloaded without sending the form again."""
+    return RedirectResponse(address, 303, headers={**HEADERS, "Cache-Control": "no-store"})
 
 
 def not_modified(etag: str) -> Response:
@@ -100,7 +114,9 @@ TITLES = {
     403: "Not open to you",
     404: "Not found",
     405: "Not possible",
-    422: "Something in the address is wrong",
+    409: "That does not fit",
+    413: "Too large",
+    422: "Something is wrong in what you sent",
     429: "Too many requests",
     500: "Our fault",
     503: "Not available now",
@@ -115,4 +131,4 @@ def wants_page(request: Request) -> bool:
 def error_page(status: int, message: str, *, headers: dict[str, str] | None = None) -> HTMLResponse:
     """A failure as a page: what happened in one sentence, and a way on."""
     title = TITLES.get(status, "Something went wrong")
-    return page("error.html", status=status, headers=headers, title=title, message=message, code=status)
+    return page("error.html", status=status, headers=headers, door=False, title=title, message=message, code=status)

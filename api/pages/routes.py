@@ -6,29 +6,30 @@ from typing import Annotated
 from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import Response
 
-from api.deps import DbSession, Now, Visitor
+from api.deps import Caller, CurrentCaller, DbSession, Now, SignedIn, Visitor
 from api.etags import etag_of, is_known
-from api.pages import rendering, words
+from api.forms import FormFields, text
+from api.pages import account, door, outside, rendering, words
 from api.pages.board import MEDALS, PAGE, leaf_of, searched
-from scorer import competitions, leaderboard
+from scorer import competitions, leaderboard, rules
 from scorer.competitions import State, TrackKind, may_see_private
-from scorer.db.tables import Account
 
 router = APIRouter(include_in_schema=False)
 
 
 def mount(app: FastAPI) -> None:
     """Add the pages and their static files to ``app``."""
-    app.include_router(router)
+    for each in (router, door.router, outside.router, account.router):
+        app.include_router(each)
     app.include_router(rendering.router)
 
 
 @router.api_route("/", methods=["GET", "HEAD"])
-def home(session: DbSession, account: Visitor, now: Now) -> Response:
+def home(session: DbSession, account: Visitor, viewer: CurrentCaller, now: Now) -> Response:
     """The competitions, newest first."""
     shown = competitions.shown_states(session, account, now)
     teams = {state.competition.slug: leaderboard.count_teams(session, state) for state in shown}
-    return rendering.page("home.html", states=shown, teams=teams, now=now)
+    return rendering.page("home.html", viewer=viewer, states=shown, teams=teams, now=now)
 
 
 @router.api_route("/competitions/{slug}", methods=["GET", "HEAD"])
@@ -37,6 +38,7 @@ def show(
     request: Request,
     session: DbSession,
     account: Visitor,
+    viewer: CurrentCaller,
     now: Now,
     track: TrackKind = "public",
     after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
@@ -45,7 +47,8 @@ def show(
     """A competition's board from rank ``after + 1`` on, or of the teams whose name contains ``search``."""
     state = competitions.shown_state(session, slug, account, now)
     search = search.strip()
-    etag = etag_of(*_depends_on(session, state, track, account, now), after, search)
+    accepted = account is not None and rules.has_accepted(session, state.competition, account)
+    etag = etag_of(*_depends_on(session, state, track, viewer, now), accepted, after, search)
     if is_known(request, etag):
         return rendering.not_modified(etag)
     if search:
@@ -56,6 +59,9 @@ def show(
     return rendering.page(
         "competition.html",
         headers={"ETag": etag},
+        viewer=viewer,
+        rules_sha256=rules.version_of(state.competition),
+        rules_accepted=accepted,
         state=state,
         board=board,
         leaf=leaf_of(board, after=after),
@@ -69,11 +75,21 @@ def show(
     )
 
 
+@router.post("/competitions/{slug}/rules-acceptance")
+def accept_rules(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Accept the rules as the page showed them."""
+    state = competitions.shown_state(session, slug, viewer.account, now)
+    rules.accept(session, state, text(fields, "rules_sha256"), account=viewer.account, now=now)
+    return rendering.see(f"/competitions/{slug}#rules")
+
+
 def _depends_on(
-    session: DbSession, state: State, track: TrackKind, account: Account | None, now: datetime
+    session: DbSession, state: State, track: TrackKind, viewer: Caller | None, now: datetime
 ) -> tuple[object, ...]:
     """All that a page is made of: the pages themselves, the board, the competition's own words and dates,
-    and the minute, since it says how long ago things were."""
+    who looks at it, and the minute, since it says how long ago things were."""
+    account = viewer.account if viewer else None
     columns = [getattr(state.competition, column.key) for column in type(state.competition).__table__.columns]
     version = leaderboard.version(session, state, track, account)
-    return rendering.BUILD, version, track, columns, now.replace(second=0, microsecond=0)
+    looking = (viewer.account.handle, viewer.csrf) if viewer else None
+    return rendering.BUILD, version, track, columns, looking, now.replace(second=0, microsecond=0)

@@ -39,6 +39,21 @@ def until(moment: datetime, now: datetime) -> str:
     return f"in {span((moment - now).total_seconds())}"
 
 
+BROWSERS = (("Edg", "Edge"), ("OPR", "Opera"), ("Firefox", "Firefox"), ("Chrome", "Chrome"), ("Safari", "Safari"))
+SYSTEMS = (
+    ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"), ("Mac OS", "macOS"),
+    ("Linux", "Linux"),
+)  # fmt: skip
+"""What browsers call themselves, the more special word first: nearly all of them say Safari too."""
+
+
+def agent(text: str) -> str:
+    """A browser in the words of its owner: ``Firefox on Linux``; whatever it says, if that is no browser."""
+    browser = next((name for sign, name in BROWSERS if sign in text), None)
+    system = next((name for sign, name in SYSTEMS if sign in text), None)
+    return f"{browser} on {system}" if browser and system else text or "unknown"
+
+
 def exact(moment: datetime) -> str:
     """The moment in UTC, to the second where it has seconds: ``14 Nov 2026, 23:59 UTC``."""
     utc = moment.astimezone(UTC)

@@ -19,10 +19,9 @@ def sign_up(body: SignUp, door: Door) -> AccountView:
         handle=body.handle,
         name=body.name,
         email=body.email,
-        password=body.password.get_secret_value(),
         invitation=body.invitation,
     )
-    return AccountView.model_validate(door.sign_up(wanted), from_attributes=True)
+    return AccountView.model_validate(door.sign_up(wanted, body.password.get_secret_value()), from_attributes=True)
 
 
 @router.post("/admin/accounts", status_code=201)
@@ -56,11 +55,9 @@ def me(caller: KnownCaller) -> MeView:
 
 
 @router.put("/me/password", status_code=204)
-def change_password(body: PasswordChange, session: DbSession, caller: SignedIn, now: Now) -> None:
+def change_password(body: PasswordChange, door: Door, caller: SignedIn) -> None:
     """Change one's password; all other sessions end."""
-    old, new = body.old.get_secret_value(), body.new.get_secret_value()
-    account = session.merge(caller.account, load=False)
-    accounts.change_password(session, account, old, new, keep_session=caller.session_id, now=now)
+    door.change_password(caller, body.old.get_secret_value(), body.new.get_secret_value())
 
 
 @router.put("/me/email", status_code=202)

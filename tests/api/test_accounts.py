@@ -1,6 +1,7 @@
 """People at the door of the API: signing up and in, sessions, tokens and their scopes."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -168,6 +169,18 @@ def test_nobodys_address_is_shown_to_others(service: Service) -> None:
     for who in (None, "ada", "organizer"):
         for path in (f"/submissions/{entry}", f"/competitions/{slug}/leaderboard", f"/competitions/{slug}", "/me"):
             assert "example.org" not in service.call(who, "GET", path).text
+
+
+def test_of_many_at_once_one_gets_the_name(service: Service) -> None:
+    handles = ["grace", "Grace", "GRACE", "gRACE", "\uff47race", "graCe"]
+
+    def attempt(number: int) -> int:
+        status: int = sign_up(service, handle=handles[number], email=f"g{number}@example.org").status_code
+        return status
+
+    with ThreadPoolExecutor(6) as pool:
+        statuses = list(pool.map(attempt, range(6)))
+    assert sorted(statuses) == [201, 409, 409, 409, 409, 409]
 
 
 # Sessions
@@ -355,6 +368,22 @@ def test_only_the_newest_link_works_and_only_for_an_hour(service: Service) -> No
     with service.bench.sessions.begin() as session:
         session.execute(text("UPDATE one_time_links SET expires_at = now() WHERE purpose = 'reset'"))
     refused(service.http.put(f"{API}/password-resets/{newer}", json=body), 404, "no-link")
+
+
+def test_a_link_used_twice_at_once_works_once(service: Service) -> None:
+    confirmed(service)
+    service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
+    path = f"{API}/password-resets/{link_in(mails(service)[-1])}"
+
+    def attempt(number: int) -> int:
+        status: int = service.http.put(path, json={"password": f"a better password {number}"}).status_code
+        return status
+
+    with ThreadPoolExecutor(4) as pool:
+        statuses = list(pool.map(attempt, range(4)))
+    assert sorted(statuses) == [204, 404, 404, 404]
+    fits = [sign_in(service, password=f"a better password {number}").status_code == 201 for number in range(4)]
+    assert fits == [status == 204 for status in statuses]
 
 
 def test_one_kind_of_link_does_not_do_for_another(service: Service) -> None:

@@ -1,27 +1,22 @@
 """Limits: shown before they bite, given back for cancelled entries, and kept by a crowd of parallel posts."""
 
 import asyncio
-import socket
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from threading import Thread
-from time import monotonic, sleep
 from typing import Any
 
 import httpx
-import uvicorn
+from fastapi import FastAPI
 from sqlalchemy import text
 
-from api.main import create_app
 from scorer import work
 from scorer.queue import transaction
-from scorer.settings import Settings
 from tests.api.conftest import API, Service
 from tests.api.test_teams import join
 from tests.api.test_uploads import refused
 from tests.factories import noise, zipped
+from tests.web.serving import serving
 from worker.bench import Bench
 from worker.pipeline import run_next
 
@@ -209,26 +204,6 @@ def test_a_cancel_and_a_worker_at_once_agree(service: Service) -> None:
 # Kept
 
 
-@contextmanager
-def served(settings: Settings) -> Iterator[str]:
-    """The service on a port of this machine, as uvicorn serves it."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="warning", ws="none"))
-        thread = Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            deadline = monotonic() + 20
-            while not server.started:
-                assert thread.is_alive()
-                assert monotonic() < deadline
-                sleep(0.02)
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(20)
-
-
 async def crowd(address: str, slug: str, tokens: list[str], content: bytes) -> list[httpx.Response]:
     """Everyone's posts at once, each on a connection of its own."""
     open_ended = httpx.Limits(max_connections=CROWD)
@@ -244,13 +219,14 @@ async def crowd(address: str, slug: str, tokens: list[str], content: bytes) -> l
         return await asyncio.gather(*posts)
 
 
-def test_two_hundred_parallel_posts_leave_exactly_the_limit(service: Service, settings: Settings) -> None:
+def test_two_hundred_parallel_posts_leave_exactly_the_limit(service: Service) -> None:
+    app: FastAPI = service.http.app  # type: ignore[assignment]
     slug = service.competition(daily_limit=5, pending_limit=100)
     join(service, slug, "ada", "bob")
     cancelled = submitted(service, slug)
     assert cancel(service, cancelled).status_code == 200
     team = [service.tokens[who] for who in ("ada", "bob")]
-    with served(settings) as address:
+    with serving(app) as address:
         answers = asyncio.run(crowd(address, slug, team, zipped(noise(9))))
     assert Counter(answer.status_code for answer in answers) == {202: 5, 429: CROWD - 5}
     late = [answer for answer in answers if answer.status_code == 429]

@@ -10,12 +10,13 @@ from fastapi import FastAPI
 
 from api import deps, problems
 from api.pages import routes
-from scorer import competitions, leaderboard
+from scorer import competitions, leaderboard, rules
 from scorer.competitions import State
 from scorer.db.tables import Account, Competition, Threshold, Track
 from scorer.errors import NotFound
 from scorer.leaderboard import Benchmark, Board, Copy, Place
 from scorer.lifecycle import Phase
+from scorer.tokens import SCOPES
 
 NOW = datetime(2026, 11, 2, 14, 5, 30, tzinfo=UTC)
 SLUG = "textures"
@@ -170,6 +171,7 @@ class Site:
     version: str = "v1"
     now: datetime = NOW
     account: Account | None = None
+    accepted: bool = False
 
     def _standings(
         self,
@@ -215,7 +217,7 @@ class Site:
         problems.add_handlers(app)
         app.dependency_overrides = {
             deps.session: lambda: None,
-            deps.visitor: lambda: self.account,
+            deps.caller: lambda: self.account and deps.Caller(self.account, SCOPES, 1, "proof"),
             deps.now: lambda: self.now,
         }
         with (
@@ -224,5 +226,6 @@ class Site:
             patch.object(competitions, "state_of", self._state_of),
             patch.object(competitions, "shown_states", self._shown_states),
             patch.object(leaderboard, "count_teams", self._count_teams),
+            patch.object(rules, "has_accepted", lambda *_: self.accepted),
         ):
             yield app

@@ -1,0 +1,96 @@
+"""One's own account: address, API tokens, password, sessions."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from fastapi.responses import Response
+
+from api.deps import Caller, DbSession, Now, SignedIn
+from api.entrance import Door, new_secret
+from api.forms import FormFields, text
+from api.pages.door import PASSWORD
+from api.pages.rendering import page, see
+from api.problems import status_of
+from scorer import sessions, tokens
+from scorer.errors import Invalid, KennelError
+
+router = APIRouter(prefix="/account", include_in_schema=False)
+Id = Annotated[int, Path(ge=1, le=2**62)]
+LONGEST_NAME = 100
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show(session: DbSession, viewer: SignedIn, now: Now, done: str = "") -> Response:
+    """The account."""
+    return _page(session, viewer, now, done=DONE.get(done))
+
+
+DONE = {
+    "password": "Your password is changed; all other sessions have ended.",
+    "email": "A link is on its way to the address; it counts once you have followed it.",
+    "token": "The token is revoked.",
+    "session": "The session has ended.",
+}
+
+
+def _page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **told: Any) -> Response:
+    """The account as it is, with what just happened. It may show a new secret, so nothing keeps it."""
+    return page(
+        "account.html",
+        status=status,
+        headers={"Cache-Control": "no-store"},
+        viewer=viewer,
+        tokens=tokens.list_own(session, viewer.account),
+        scopes=tokens.SCOPES if viewer.account.role != "participant" else tokens.SCOPES[:2],
+        sessions=sessions.list_own(session, viewer.account, now),
+        now=now,
+        **{"error": None, "place": None, "done": None, "secret": None, **told},
+    )
+
+
+@router.post("/tokens")
+def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Make a token and show it, this once."""
+    name, secret = text(fields, "name", longest=LONGEST_NAME).strip(), new_secret()
+    try:
+        if not name:
+            raise Invalid("no-name", "Give the token a name, so that you know it again.")
+        tokens.issue(session, viewer.account, secret, name=name, scopes=fields.getlist("scope"), now=now)
+    except KennelError as error:
+        return _page(session, viewer, now, status=status_of(error), error=error.message, place="token")
+    return _page(session, viewer, now, status=201, secret=secret)
+
+
+@router.post("/tokens/{token_id}/revoke")
+def revoke_token(token_id: Id, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """End a token."""
+    tokens.revoke(session, viewer.account, token_id, now=now)
+    return see("/account?done=token#tokens")
+
+
+@router.post("/sessions/{session_id}/end")
+def end_session(session_id: Id, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """End a session."""
+    sessions.end(session, viewer.account, session_id, now=now)
+    return see("/account?done=session#sessions" if session_id != viewer.session_id else "/")
+
+
+@router.post("/password")
+def change_password(fields: FormFields, session: DbSession, door: Door, viewer: SignedIn, now: Now) -> Response:
+    """Set a new password."""
+    old, new = (text(fields, name, longest=PASSWORD) for name in ("old", "new"))
+    try:
+        door.change_password(viewer, old, new)
+    except KennelError as error:
+        return _page(session, viewer, now, status=status_of(error), error=error.message, place="password")
+    return see("/account?done=password#password")
+
+
+@router.post("/email")
+def change_email(fields: FormFields, session: DbSession, door: Door, viewer: SignedIn, now: Now) -> Response:
+    """Send a link to an address."""
+    try:
+        door.ask_confirmation(viewer.account, text(fields, "email"))
+    except KennelError as error:
+        return _page(session, viewer, now, status=status_of(error), error=error.message, place="email")
+    return see("/account?done=email")

@@ -1,0 +1,67 @@
+"""People whom an OpenID Connect issuer vouches for."""
+
+import itertools
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from scorer import accounts
+from scorer.db import people
+from scorer.db.tables import Account, Identity
+from scorer.errors import Forbidden
+from scorer.signup import Mode
+
+LONGEST = 30
+"""Characters of a handle made of an issuer's word; the rest is for a number."""
+
+
+@dataclass(frozen=True)
+class Vouched:
+    """What an issuer says of somebody."""
+
+    issuer: str
+    subject: str
+    email: str | None = None
+    """Only if the issuer has verified it."""
+    name: str = ""
+    handle: str = ""
+
+
+def account_for(session: Session, person: Vouched, *, mode: Mode, now: datetime) -> Account:
+    """The account of somebody whom the issuer vouches for: theirs since an earlier visit, else the one with the same
+    verified address, else a new participant's. ``Forbidden`` for a new one where accounts are by invitation."""
+    people.lock_names(session)
+    known = people.account_by_identity(session, person.issuer, person.subject)
+    if known is not None:
+        return known
+    account = people.account_by_email(session, person.email) if person.email else None
+    if account is None:
+        account = _new_account(session, person, mode=mode, now=now)
+    session.add(Identity(account_id=account.id, issuer=person.issuer, subject=person.subject, created_at=now))
+    session.flush()
+    return account
+
+
+def _new_account(session: Session, person: Vouched, *, mode: Mode, now: datetime) -> Account:
+    if mode == "invitation":
+        raise Forbidden("invitation-needed", "Accounts here are by invitation; please ask the organizers for one.")
+    wish = _handle_of(person)
+    numbered = (f"{wish}-{number}" for number in itertools.count(2))
+    handle = next(each for each in itertools.chain([wish], numbered) if not people.is_name_taken(session, each))
+    name = "".join(each for each in person.name if unicodedata.category(each)[0] != "C").strip()[:100]
+    if people.is_name_taken(session, name):
+        name = ""
+    account = accounts.create_account(session, handle=handle, name=name, role="participant", now=now)
+    account.email = person.email
+    session.flush()
+    return account
+
+
+def _handle_of(person: Vouched) -> str:
+    word = person.handle or (person.email or "").partition("@")[0]
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", unicodedata.normalize("NFKC", word))
+    plain = plain.lstrip("-_.")[:LONGEST].rstrip("-_.")
+    return plain if accounts.HANDLE.fullmatch(plain) else "person"
