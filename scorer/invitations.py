@@ -149,7 +149,7 @@ def _enter(session: Session, state: State, team: Team, account: Account, *, now:
         return
     if old is not None and len(rosters.members_of(session, old.id)) > 1:
         raise Conflict("in-a-team", f"You are in the team {old.name!r}; leave it first.")
-    if rosters.has_entered(session, state.competition.id, account.id):
+    if teams.has_entered(session, state, account):
         raise Conflict(
             "has-entries",
             "You have entered this competition already, and your entries must come along: ask the leader of "

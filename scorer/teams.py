@@ -78,10 +78,16 @@ def changing(session: Session, slug: str, account: Account, *, now: datetime) ->
     return state
 
 
-def require_before_deadline(state: State, now: datetime) -> None:
-    """``Conflict`` once members may no longer change."""
+def is_changeable(state: State, now: datetime) -> bool:
+    """Whether people may join, merge and leave: while the competition is open and the merge deadline has not passed."""
     deadline = state.competition.team_merge_deadline
-    if deadline is not None and now >= deadline:
+    return state.phase is Phase.OPEN and (deadline is None or now < deadline)
+
+
+def require_before_deadline(state: State, now: datetime) -> None:
+    """``Conflict`` once the members of an open competition's teams stay as they are."""
+    deadline = state.competition.team_merge_deadline
+    if deadline is not None and not is_changeable(state, now):
         raise Conflict(
             "merge-deadline", f"Since {deadline:%Y-%m-%d %H:%M} UTC, the team merge deadline, members stay as they are."
         )
@@ -157,13 +163,18 @@ def leave(session: Session, slug: str, *, account: Account, now: datetime) -> No
     require_before_deadline(state, now)
     team = own_roster(session, state, account).team
     rosters.lock_teams(session, [team.id])
-    if rosters.has_entered(session, state.competition.id, account.id):
+    if has_entered(session, state, account):
         raise Conflict(
             "has-entries", "You have entered this competition with your team, so you stay in it, as your entries do."
         )
     session.add(_membership(team, account, joined=False, now=now))
     session.flush()
     disband_if_empty(session, team, now=now)
+
+
+def has_entered(session: Session, state: State, account: Account) -> bool:
+    """Whether a person has handed anything in, whatever became of it; then they stay in their team."""
+    return rosters.has_entered(session, state.competition.id, account.id)
 
 
 def join(session: Session, team: Team, accounts: Sequence[Account], *, now: datetime) -> None:
