@@ -72,6 +72,7 @@ class CompetitionView(BaseModel):
     review_days: int
     daily_limit: int | None
     pending_limit: int
+    max_team_size: int
     final_picks: int
     prizes: list[dict[str, Any]]
     medals: dict[str, int]

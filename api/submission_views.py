@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from api.schemas import MeasurementView, ProvisionalView, SubmissionView
-from scorer import evidence
+from scorer import evidence, teams
 from scorer.competitions import is_organizer
 from scorer.db.tables import Account, Submission
 
@@ -18,7 +18,7 @@ def view_of(session: Session, submission: Submission, account: Account, *, ranke
     fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
     fields |= {
         "competition": submission.competition.slug,
-        "team": submission.team.name,
+        "team": teams.of_submission(session, submission).name,
         "submitted_by": submission.account.handle,
         "stage": progress.stage,
         "fraction": progress.fraction,

@@ -72,6 +72,7 @@ class CompetitionSpec(BaseModel):
     daily_limit: int | None = Field(5, ge=1, description="Entries a team and UTC day; null for no limit.")
     pending_limit: int = Field(2, ge=1, description="Entries of a team in progress at once.")
     rejected_limit: int = Field(20, ge=1, description="Uploads of a team and UTC day that fail the deep check.")
+    max_team_size: int = Field(5, ge=1, le=100, description="Members of a team.")
     final_picks: int = Field(2, ge=1, le=10)
     invitation_only: bool = False
     prizes: list[Prize] = Field(default=[], max_length=100)

@@ -1,5 +1,6 @@
 """The states of a submission, the phases of a competition, and the arithmetic of limits. Pure."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,7 +26,7 @@ class Status(StrEnum):
 ALLOWED: dict[Status, frozenset[Status]] = {
     # Backward steps are leases that ran out: the worker is gone and the work waits again.
     Status.RECEIVED: frozenset({Status.CHECKING, Status.CANCELLED, Status.FAILED}),
-    Status.CHECKING: frozenset({Status.QUEUED, Status.REJECTED, Status.FAILED, Status.RECEIVED}),
+    Status.CHECKING: frozenset({Status.QUEUED, Status.REJECTED, Status.FAILED, Status.RECEIVED, Status.CANCELLED}),
     Status.QUEUED: frozenset({Status.SCORING, Status.CANCELLED, Status.FAILED}),
     Status.SCORING: frozenset({Status.SCORED, Status.FAILED, Status.QUEUED}),
     Status.SCORED: frozenset(),
@@ -35,8 +36,11 @@ ALLOWED: dict[Status, frozenset[Status]] = {
 }
 
 PENDING = frozenset({Status.RECEIVED, Status.CHECKING, Status.QUEUED, Status.SCORING})
+CANCELLABLE = frozenset(status for status, steps in ALLOWED.items() if Status.CANCELLED in steps)
+"""Scoring has not begun."""
 UNCHARGED = frozenset({Status.REJECTED, Status.FAILED, Status.CANCELLED})
-"""Ends that give the day's slot back: a bad zip has a small cap of its own, our faults cost nothing."""
+"""Ends that give the day's slot back: a bad zip has a small cap of its own, our faults and second thoughts cost
+nothing."""
 
 
 STAGES: Mapping[str, str] = MappingProxyType(
@@ -126,3 +130,21 @@ def refusal_of(limits: Limits, usage: Usage) -> Refusal | None:
     if usage.pending >= limits.pending:
         return Refusal.PENDING
     return None
+
+
+def next_entry_at(limits: Limits, usage: Usage, now: datetime) -> datetime | None:
+    """When a team may enter next: ``now`` if there is room, else the next UTC day. None while as many entries as are
+    allowed are in progress: when one of them ends, nobody knows for sure."""
+    refusal = refusal_of(limits, usage)
+    if refusal is None:
+        return now
+    return None if refusal is Refusal.PENDING else utc_day(now)[1]
+
+
+def possible_from(entries: int, daily: int | None, opens_at: datetime) -> datetime:
+    """The first moment at which one team can have made so many entries, with ``daily`` of them on every UTC day since
+    the start: before that, teams that made them apart may not be one."""
+    if daily is None or entries == 0:
+        return opens_at
+    full_days = math.ceil(entries / daily) - 1
+    return max(opens_at, utc_day(opens_at)[0] + timedelta(days=full_days))

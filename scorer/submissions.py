@@ -6,14 +6,14 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import notices, rules, teams, work
+from scorer import limits, notices, rules, teams, work
 from scorer.archive import Copies
 from scorer.blobs import Received, require_bytes
 from scorer.competitions import State, is_organizer, shown_state
 from scorer.db import events, jobs, lookups
 from scorer.db.tables import Account, Measurement, ProvisionalMeasurement, Submission, Team
-from scorer.errors import Conflict, Forbidden, Invalid, NotFound, TooMany
-from scorer.lifecycle import Limits, Phase, Refusal, Status, refusal_of, utc_day
+from scorer.errors import Conflict, Forbidden, Invalid, NotFound
+from scorer.lifecycle import CANCELLABLE, Phase, Status
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def admit(
     require_bytes(declared_bytes, upload_limit(state, max_bytes))
     team = lookups.team_of(session, state.competition.id, account.id)
     if team is not None and entry.benchmark is None:
-        _require_room(session, state, team, now)
+        limits.require_room(session, state.competition, team, now=now)
     return state
 
 
@@ -104,7 +104,7 @@ def accept(
     _require_open(state, entry, now=now, grace=timedelta(seconds=state.competition.upload_grace_seconds))
     if not team.benchmark:
         rules.require_accepted(session, state.competition, account, newest=False)
-        _require_room(session, state, team, now)
+        limits.require_room(session, state.competition, team, now=now)
     submission = Submission(
         id=public_id,
         competition_id=state.competition.id,
@@ -159,24 +159,6 @@ def _require_open(state: State, entry: Entry, *, now: datetime, grace: timedelta
         opens_at = state.competition.opens_at
         raise Conflict("not-open", f"The competition opens at {opens_at:%Y-%m-%d %H:%M} UTC.")
     raise Conflict("closed", f"The competition closed at {closes_at:%Y-%m-%d %H:%M} UTC.")
-
-
-def _require_room(session: Session, state: State, team: Team, now: datetime) -> None:
-    competition = state.competition
-    limits = Limits(competition.daily_limit, competition.pending_limit, competition.rejected_limit)
-    refusal = refusal_of(limits, lookups.usage_of(session, team.id, now))
-    if refusal is None:
-        return
-    tomorrow = utc_day(now)[1]
-    says = {
-        Refusal.DAILY: f"Your team has used its {limits.daily} entries of this UTC day",
-        Refusal.REJECTED: f"Your team has had {limits.rejected} uploads rejected in this UTC day",
-        Refusal.PENDING: f"Your team has {limits.pending} entries in progress, as many as are allowed at once",
-    }[refusal]
-    if refusal is Refusal.PENDING:
-        raise TooMany(refusal, f"{says}; wait until one is scored.")
-    seconds = int((tomorrow - now).total_seconds()) + 1
-    raise TooMany(refusal, f"{says}; the next one is possible at {tomorrow:%Y-%m-%d %H:%M} UTC.", retry_after=seconds)
 
 
 def pass_check(session: Session, claim: work.Claim, copies: Copies, *, pixels_sha256: str, now: datetime) -> bool:
@@ -273,11 +255,36 @@ def find(session: Session, submission_id: str, account: Account) -> Submission:
     """A submission that this person may see: their team's, or any for organizers. ``NotFound`` otherwise, so that
     ids tell nothing."""
     submission = lookups.submission_by_id(session, submission_id)
-    if submission is not None:
-        team = lookups.team_of(session, submission.competition_id, account.id)
-        if is_organizer(account) or (team is not None and team.id == submission.team_id):
-            return submission
+    if submission is not None and (is_organizer(account) or _is_own(session, submission, account)):
+        return submission
     raise NotFound("no-submission", f"There is no submission {submission_id!r}, or it is not yours.")
+
+
+def _is_own(session: Session, submission: Submission, account: Account) -> bool:
+    team = lookups.team_of(session, submission.competition_id, account.id)
+    return team is not None and team.id == teams.of_submission(session, submission).id
+
+
+def cancel(session: Session, submission_id: str, account: Account, *, now: datetime) -> Submission:
+    """Take an entry of one's team back before its scoring began: it is not counted. Again is the same; ``Conflict``
+    once scoring has begun or the entry has ended otherwise."""
+    submission = find(session, submission_id, account)
+    if submission.account_id != account.id and not _is_own(session, submission, account):
+        raise Forbidden("not-yours", "An entry is cancelled by its own team.")
+    # A job that is locked neither starts nor ends, so from here on the entry stays where it is.
+    jobs.lock_unfinished(session, submission.ref)
+    session.refresh(submission)
+    status = Status(submission.status)
+    if status is Status.CANCELLED:
+        return submission
+    if status not in CANCELLABLE:
+        began = status in {Status.SCORING, Status.SCORED}
+        why = "Its scoring has begun" if began else f"It is {status} already"
+        raise Conflict("too-late-to-cancel", f"{why}: an entry can be cancelled while it waits.", state=status)
+    jobs.cancel_unfinished(session, submission.ref, now)
+    lookups.move_submission(session, submission.ref, from_=status, to=Status.CANCELLED, now=now, finished_at=now)
+    session.refresh(submission)
+    return submission
 
 
 def list_own(session: Session, state: State, account: Account, *, before: int | None, limit: int) -> list[Submission]:

@@ -1,36 +1,211 @@
-"""Teams. A person alone is a team of one, made when they first enter."""
+"""Teams: founding, naming, leaving. A person alone is a team of one, made when they first enter or ask somebody in.
+
+Whatever changes a team's members is done under the lock of the competition's teams (``changing``) and of the team's
+own row. Entering holds only the latter, so that uploads do not wait for one another.
+"""
 
 import itertools
+import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer.db import lookups
-from scorer.db.tables import Account, Membership, Team
+from scorer import rules
+from scorer.competitions import State, shown_state
+from scorer.db import lookups, rosters
+from scorer.db.merges import current
+from scorer.db.tables import Account, Membership, Submission, Team, TeamInvitation, TeamRenaming
+from scorer.errors import Conflict, Forbidden, Invalid, NotFound
+from scorer.lifecycle import Phase
+
+LONGEST_NAME = 60
+
+
+@dataclass(frozen=True)
+class Roster:
+    """A team as its members see it."""
+
+    team: Team
+    members: Sequence[Account]
+    """In the order in which they joined; the first one leads the team."""
+    invitations: Sequence[TeamInvitation]
+    """What the team asks of others, and nobody has answered yet."""
+
+    @property
+    def leader(self) -> Account:
+        """Who acts for the team."""
+        return self.members[0]
 
 
 def team_for(session: Session, competition_id: int, account: Account, *, now: datetime) -> Team:
     """The person's team in a competition, made if there is none yet, locked for this transaction."""
-    # The account is locked first, so that two first entries at once make one team.
-    lookups.lock_account(session, account.id)
     team = lookups.team_of(session, competition_id, account.id)
     if team is None:
-        lookups.lock_team_names(session, competition_id)
-        # Handles are unique, names are not.
-        names = (account.name, f"{account.name} ({account.handle})")
-        team = _add_team(session, competition_id, names, now=now)
-        session.add(Membership(competition_id=competition_id, team_id=team.id, account_id=account.id, created_at=now))
-    lookups.lock_team(session, team.id)
-    return team
+        rosters.lock_changes(session, competition_id)
+        # Of two first entries at once, the second one finds the team of the first.
+        team = lookups.team_of(session, competition_id, account.id) or _team_of_one(
+            session, competition_id, account, now=now
+        )
+    while True:
+        rosters.lock_teams(session, [team.id])
+        found = lookups.team_of(session, competition_id, account.id)
+        if found is None:
+            raise Conflict("team-changed", "You have left your team just now; please try again.")
+        if found.id == team.id:
+            return team
+        team = found  # merged while we waited for the lock
 
 
 def benchmark_team(session: Session, competition_id: int, name: str, *, now: datetime) -> Team:
     """The reference line ``name`` of the board, made if there is none yet."""
-    lookups.lock_team_names(session, competition_id)
+    rosters.lock_changes(session, competition_id)
     names = (name, f"{name} (benchmark)")
     team = lookups.benchmark_by_name(session, competition_id, names)
     return team or _add_team(session, competition_id, names, now=now, benchmark=True)
+
+
+def changing(session: Session, slug: str, account: Account, *, now: datetime) -> State:
+    """The competition, with its times and its teams held still for this transaction; ``Conflict`` unless it is open."""
+    lookups.lock_competition(session, slug, share=True)
+    state = shown_state(session, slug, account, now)
+    rosters.lock_changes(session, state.competition.id)
+    if state.phase is Phase.DRAFT:
+        raise Conflict("not-open", "Teams are formed once the competition is open.")
+    if state.phase is not Phase.OPEN:
+        raise Conflict("closed", "The competition has closed: its teams stay as they are.")
+    return state
+
+
+def is_changeable(state: State, now: datetime) -> bool:
+    """Whether people may join, merge and leave: while the competition is open and the merge deadline has not passed."""
+    deadline = state.competition.team_merge_deadline
+    return state.phase is Phase.OPEN and (deadline is None or now < deadline)
+
+
+def require_before_deadline(state: State, now: datetime) -> None:
+    """``Conflict`` once the members of an open competition's teams stay as they are."""
+    deadline = state.competition.team_merge_deadline
+    if deadline is not None and not is_changeable(state, now):
+        raise Conflict(
+            "merge-deadline", f"Since {deadline:%Y-%m-%d %H:%M} UTC, the team merge deadline, members stay as they are."
+        )
+
+
+def own(session: Session, state: State, account: Account) -> Team | None:
+    """The person's team, if they are in one."""
+    return lookups.team_of(session, state.competition.id, account.id)
+
+
+def own_roster(session: Session, state: State, account: Account) -> Roster:
+    """The person's team with its members; ``NotFound`` if they are in none."""
+    team = own(session, state, account)
+    if team is None:
+        raise NotFound("no-team", "You are in no team here yet: your first entry makes a team of one.")
+    return Roster(team, rosters.members_of(session, team.id), rosters.sent_by(session, team.id))
+
+
+def led_roster(session: Session, state: State, account: Account) -> Roster:
+    """The team that the person leads; ``Forbidden`` for another member, ``NotFound`` without a team."""
+    roster = own_roster(session, state, account)
+    if roster.leader.id != account.id:
+        raise Forbidden("leader-needed", f"This is for the leader of your team, {roster.leader.name}.")
+    return roster
+
+
+def founded(session: Session, state: State, account: Account, *, now: datetime) -> Roster:
+    """The team that the person leads; a team of one is made if they are in none. Call within ``changing``."""
+    if own(session, state, account) is None:
+        rules.require_accepted(session, state.competition, account)
+        _team_of_one(session, state.competition.id, account, now=now)
+    return led_roster(session, state, account)
+
+
+def create(session: Session, slug: str, name: str, *, account: Account, now: datetime) -> Roster:
+    """Found a team; ``Conflict`` if the person is in one already or the name is taken."""
+    state = changing(session, slug, account, now=now)
+    team = own(session, state, account)
+    if team is not None:
+        raise Conflict("in-a-team", f"You are in the team {team.name!r} already; its leader can rename it.")
+    rules.require_accepted(session, state.competition, account)
+    team = _add_team(session, state.competition.id, [_free_name(session, state, name)], now=now)
+    join(session, team, [account], now=now)
+    return own_roster(session, state, account)
+
+
+def rename(session: Session, slug: str, name: str, *, account: Account, now: datetime) -> Roster:
+    """Give the team that the person leads another name."""
+    state = changing(session, slug, account, now=now)
+    roster = led_roster(session, state, account)
+    team = roster.team
+    if name.strip() != team.name:
+        after = _free_name(session, state, name, own_name=team.name)
+        session.add(
+            TeamRenaming(
+                competition_id=team.competition_id,
+                team_id=team.id,
+                before=team.name,
+                after=after,
+                account_id=account.id,
+                created_at=now,
+            )
+        )
+        team.name = after
+        session.flush()
+    return roster
+
+
+def leave(session: Session, slug: str, *, account: Account, now: datetime) -> None:
+    """Leave one's team. ``Conflict`` for whoever has entered: entries stay with the team that made them, and nobody
+    gets a second team's limits."""
+    state = changing(session, slug, account, now=now)
+    require_before_deadline(state, now)
+    team = own_roster(session, state, account).team
+    rosters.lock_teams(session, [team.id])
+    if has_entered(session, state, account):
+        raise Conflict(
+            "has-entries", "You have entered this competition with your team, so you stay in it, as your entries do."
+        )
+    session.add(_membership(team, account, joined=False, now=now))
+    session.flush()
+    disband_if_empty(session, team, now=now)
+
+
+def has_entered(session: Session, state: State, account: Account) -> bool:
+    """Whether a person has handed anything in, whatever became of it; then they stay in their team."""
+    return rosters.has_entered(session, state.competition.id, account.id)
+
+
+def join(session: Session, team: Team, accounts: Sequence[Account], *, now: datetime) -> None:
+    """Let people be in a team, in this order, wherever they were before. Call within ``changing``."""
+    for account in accounts:
+        session.add(_membership(team, account, joined=True, now=now))
+        session.flush()
+
+
+def disband_if_empty(session: Session, team: Team, *, now: datetime) -> None:
+    """A team without members asks for nothing and can be asked nothing."""
+    if not rosters.members_of(session, team.id):
+        rosters.close_invitations(session, team.id, now)
+
+
+def of_submission(session: Session, submission: Submission) -> Team:
+    """The team that a submission belongs to now: the one that handed it in, or what that was merged into."""
+    return current(session, submission.team_id)
+
+
+def _membership(team: Team, account: Account, *, joined: bool, now: datetime) -> Membership:
+    return Membership(
+        competition_id=team.competition_id, team_id=team.id, account_id=account.id, joined=joined, created_at=now
+    )
+
+
+def _team_of_one(session: Session, competition_id: int, account: Account, *, now: datetime) -> Team:
+    # Handles are unique, names are not.
+    team = _add_team(session, competition_id, (account.name, f"{account.name} ({account.handle})"), now=now)
+    join(session, team, [account], now=now)
+    return team
 
 
 def _add_team(
@@ -38,9 +213,21 @@ def _add_team(
 ) -> Team:
     numbered = (f"{names[-1]} {number}" for number in itertools.count(2))
     free = (
-        name for name in itertools.chain(names, numbered) if not lookups.team_by_name(session, competition_id, name)
+        name for name in itertools.chain(names, numbered) if not rosters.is_name_taken(session, competition_id, name)
     )
     team = Team(competition_id=competition_id, name=next(free), benchmark=benchmark, created_at=now)
     session.add(team)
     session.flush()
     return team
+
+
+def _free_name(session: Session, state: State, name: str, *, own_name: str = "") -> str:
+    name = unicodedata.normalize("NFC", name).strip()
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise Invalid("bad-name", f"A team's name has 1 to {LONGEST_NAME} characters.")
+    if any(unicodedata.category(each)[0] == "C" for each in name):
+        raise Invalid("bad-name", "A name may not have invisible signs or line breaks in it.")
+    respelled = unicodedata.normalize("NFKC", name).lower() == unicodedata.normalize("NFKC", own_name).lower()
+    if not respelled and rosters.is_name_taken(session, state.competition.id, name):
+        raise Conflict("name-taken", f"There is a team {name!r} in this competition already.")
+    return name

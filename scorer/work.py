@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from scorer import notices
-from scorer.db import jobs, lookups
+from scorer.db import jobs, lookups, merges
 from scorer.db.tables import Job, Submission
 from scorer.lifecycle import Status
 from scorer.queue import send_after_commit
@@ -47,7 +47,7 @@ def add_job(
     private: bool = False,
 ) -> Job:
     """Put a job on a queue and announce it after the commit. Public work goes before private work."""
-    team_id = submission.team_id if submission is not None else None
+    team_id = merges.current(session, submission.team_id).id if submission is not None else None
     job = Job(
         queue=queue,
         submission_ref=submission.ref if submission is not None else None,

@@ -9,17 +9,19 @@ from fastapi.responses import Response
 from api.deps import Caller, CurrentCaller, DbSession, Now, SignedIn, Visitor
 from api.etags import etag_of, is_known
 from api.forms import FormFields, text
-from api.pages import account, door, notices, outside, rendering, submit, words
+from api.pages import account, door, notices, outside, rendering, submit, team, words
 from api.pages.board import MEDALS, PAGE, leaf_of, searched
-from scorer import competitions, leaderboard, rules
+from api.pages.room import room_of
+from scorer import competitions, leaderboard, limits, rules
 from scorer.competitions import State, TrackKind, may_see_private
+from scorer.lifecycle import Phase
 
 router = APIRouter(include_in_schema=False)
 
 
 def mount(app: FastAPI) -> None:
     """Add the pages and their static files to ``app``."""
-    for each in (router, door.router, outside.router, account.router, notices.router, submit.router):
+    for each in (router, door.router, outside.router, account.router, notices.router, submit.router, team.router):
         app.include_router(each)
     app.include_router(rendering.router)
 
@@ -48,7 +50,10 @@ def show(
     state = competitions.shown_state(session, slug, account, now)
     search = search.strip()
     accepted = account is not None and rules.has_accepted(session, state.competition, account)
-    etag = etag_of(*_depends_on(session, state, track, viewer, now), accepted, after, search)
+    room = (
+        room_of(limits.allowance(session, state, account, now=now)) if account and state.phase is Phase.OPEN else None
+    )
+    etag = etag_of(*_depends_on(session, state, track, viewer, now), accepted, room, after, search)
     if is_known(request, etag):
         return rendering.not_modified(etag)
     if search:
@@ -62,6 +67,7 @@ def show(
         viewer=viewer,
         rules_sha256=rules.version_of(state.competition),
         rules_accepted=accepted,
+        room=room,
         state=state,
         board=board,
         leaf=leaf_of(board, after=after),

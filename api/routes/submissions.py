@@ -69,3 +69,10 @@ def index(
 def show(submission_id: str, session: DbSession, account: CurrentUser) -> SubmissionView:
     """One submission: where it is, what is wrong with it, or what was measured."""
     return view_of(session, submissions.find(session, submission_id, account), account)
+
+
+@router.post("/submissions/{submission_id}/cancel")
+def cancel(submission_id: str, session: DbSession, account: Submitter, now: Now) -> SubmissionView:
+    """Take an entry back before its scoring begins: it is not counted. Again is the same; 409 once scoring has
+    begun."""
+    return view_of(session, submissions.cancel(session, submission_id, account, now=now), account)

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-from scorer.db.judging import scores_view
+from migrations.views import scores
 
 revision = "0001"
 down_revision = None
@@ -345,7 +345,7 @@ def upgrade() -> None:
         unique=False,
     )
     op.create_index(op.f("ix_measurements_submission_ref"), "measurements", ["submission_ref"], unique=False)
-    op.execute(scores_view())
+    op.execute(scores("first"))
 
 
 def downgrade() -> None:

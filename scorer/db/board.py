@@ -7,8 +7,9 @@ from sqlalchemy import ColumnElement, Row, Select, func, literal_column, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
+from scorer.db import merges
 from scorer.db.judging import judged, rounded
-from scorer.db.tables import Label, Measurement, Publication, Submission, Threshold, Track
+from scorer.db.tables import Label, Measurement, Publication, Submission, TeamRenaming, Threshold, Track
 
 INFINITY: ColumnElement[float] = literal_column("'Infinity'::double precision")
 
@@ -40,7 +41,7 @@ def standings(
             func.count(Submission.ref).label("entries"),
             func.max(Submission.accepted_at).label("last_entry_at"),
         )
-        .where(Submission.team_id == board.c.team_id, Submission.status == "scored")
+        .where(merges.is_of(board.c.team_id), Submission.status == "scored")
         .lateral("entries")
     )
     query = (
@@ -125,6 +126,8 @@ def version_of(session: Session, track: Track, *, labels: bool) -> tuple[Any, ..
             select(func.max(Submission.finished_at))
             .where(Submission.competition_id == competition_id)
             .scalar_subquery(),
+            select(func.count(TeamRenaming.id)).where(TeamRenaming.competition_id == competition_id).scalar_subquery(),
+            merges.count_in(competition_id),
         )
     ).one()
     return (*row, _count_labels(session, competition_id) if labels else None)

@@ -10,6 +10,7 @@ from scorer.db.tables import Job
 
 ORDER = (Job.priority, Job.turn, Job.id)
 """The one order of waiting work: what is claimed and what is shown as queue position."""
+UNFINISHED = ("waiting", "running")
 
 
 def claim_next(
@@ -55,6 +56,25 @@ def lock_held(session: Session, job_id: int, holder: str) -> Job | None:
     return session.scalars(held.with_for_update(of=Job)).one_or_none()
 
 
+def lock_unfinished(session: Session, submission_ref: int) -> Sequence[Job]:
+    """Every job of a submission that has not ended, locked for this transaction: no worker can take or end it, and
+    only a worker that ends one adds the next."""
+    unfinished = select(Job).where(Job.submission_ref == submission_ref, Job.state.in_(UNFINISHED)).order_by(Job.id)
+    locking = unfinished.with_for_update(of=Job).execution_options(populate_existing=True)
+    session.scalars(locking).all()
+    # A job that ended while we waited for its lock has left a next one, which only a new statement sees.
+    return session.scalars(locking).all()
+
+
+def cancel_unfinished(session: Session, submission_ref: int, now: datetime) -> None:
+    """End every job of a submission that has not ended; a worker that holds one finds out and drops its result."""
+    session.execute(
+        update(Job)
+        .where(Job.submission_ref == submission_ref, Job.state.in_(UNFINISHED))
+        .values(state="cancelled", holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
+    )
+
+
 def lock_expired(session: Session, now: datetime) -> Sequence[Job]:
     """Running jobs whose worker has not been heard of within the lease, locked for this transaction."""
     return session.scalars(
@@ -76,7 +96,7 @@ def next_turn(session: Session, queue: str, priority: int, team_id: int | None) 
     """
     lane = (Job.queue == queue) & (Job.priority == priority)
     current = select(func.min(Job.turn)).where(lane, Job.state == "waiting").scalar_subquery()
-    unfinished = Job.state.in_(("waiting", "running"))
+    unfinished = Job.state.in_(UNFINISHED)
     own = select(func.max(Job.turn) + 1).where(lane, Job.team_id == team_id, unfinished).scalar_subquery()
     turn = session.scalar(select(func.greatest(func.coalesce(current, 0), func.coalesce(own, 0))))
     return int(turn or 0)

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Select, case, func, literal, literal_colum
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import distinct_on
 
+from scorer.db import merges
 from scorer.db.tables import Competition, Measurement, Submission, Team, Threshold, Track
 from scorer.lifecycle import Status
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
@@ -35,7 +36,8 @@ def rounded(score: Any, decimals: int) -> ColumnElement[Any]:
 
 
 def judged(*, track_id: int | None = None, tau: float | None = None) -> Select[Any]:
-    """Every scored submission of a track (None: of all), judged with ``tau`` (None: the newest threshold).
+    """Every scored submission of a track (None: of all), judged with ``tau`` (None: the newest threshold), under the
+    team that it belongs to now.
 
     Columns: ref, id, competition, track, competition_id, track_id, team_id, team, benchmark, accepted_at, fid,
     memorization_distance, distance_se, copied_share, tau, copy, penalised, mifid (NaN for a copy and without a
@@ -92,6 +94,7 @@ def _measured(track_id: int | None, tau: float | None) -> Select[Any]:
         .order_by(Threshold.track_id, Threshold.id.desc())
         .subquery("chosen")
     )
+    merged = merges.newest()
     threshold: Any = chosen.c.tau if tau is None else literal(tau)
     return (
         select(
@@ -102,7 +105,7 @@ def _measured(track_id: int | None, tau: float | None) -> Select[Any]:
             Track.epsilon,
             Submission.competition_id,
             measured.track_id,
-            Submission.team_id,
+            Team.id.label("team_id"),
             Team.name.label("team"),
             Team.benchmark,
             Submission.accepted_at,
@@ -116,7 +119,8 @@ def _measured(track_id: int | None, tau: float | None) -> Select[Any]:
             measured.created_at.label("measured_at"),
         )
         .join(newest_rows, measured.submission_ref == Submission.ref)
-        .join(Team, Team.id == Submission.team_id)
+        .outerjoin(merged, merged.c.team_id == Submission.team_id)
+        .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
         .join(Track, Track.id == measured.track_id)
         .join(Competition, Competition.id == Track.competition_id)
         .outerjoin(chosen, chosen.c.track_id == Track.id)

@@ -7,7 +7,7 @@ from sqlalchemy import CursorResult, func, select, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
-from scorer.db import events
+from scorer.db import events, merges
 from scorer.db.tables import (
     Account,
     Competition,
@@ -97,12 +97,15 @@ def thresholds_of(session: Session, track_id: int) -> Sequence[Threshold]:
 
 
 def team_of(session: Session, competition_id: int, account_id: int) -> Team | None:
-    """The team of a person in a competition."""
-    return session.scalars(
-        select(Team)
-        .join(Membership, Membership.team_id == Team.id)
+    """The team that a person is in."""
+    newest = (
+        select(Membership.team_id, Membership.joined)
         .where(Membership.competition_id == competition_id, Membership.account_id == account_id)
-    ).one_or_none()
+        .order_by(Membership.id.desc())
+        .limit(1)
+        .subquery("newest")
+    )
+    return session.scalars(select(Team).join(newest, newest.c.team_id == Team.id).where(newest.c.joined)).one_or_none()
 
 
 def benchmark_by_name(session: Session, competition_id: int, names: Sequence[str]) -> Team | None:
@@ -111,19 +114,9 @@ def benchmark_by_name(session: Session, competition_id: int, names: Sequence[str
     return session.scalars(query.limit(1)).one_or_none()
 
 
-def team_by_name(session: Session, competition_id: int, name: str) -> Team | None:
-    """A team of a competition by its name."""
-    return session.scalars(select(Team).where(Team.competition_id == competition_id, Team.name == name)).one_or_none()
-
-
 def lock_account(session: Session, account_id: int) -> None:
-    """Let one transaction at a time decide which team a person is in."""
+    """Let one transaction at a time decide about a person."""
     session.execute(select(Account.id).where(Account.id == account_id).with_for_update()).one()
-
-
-def lock_team(session: Session, team_id: int) -> None:
-    """Let one transaction at a time decide about a team's limits."""
-    session.execute(select(Team.id).where(Team.id == team_id).with_for_update()).one()
 
 
 def lock_competition(session: Session, slug: str, *, share: bool) -> None:
@@ -131,13 +124,8 @@ def lock_competition(session: Session, slug: str, *, share: bool) -> None:
     session.execute(select(Competition.id).where(Competition.slug == slug).with_for_update(read=share))
 
 
-def lock_team_names(session: Session, competition_id: int) -> None:
-    """Let one transaction at a time give teams of a competition their names."""
-    session.execute(select(func.pg_advisory_xact_lock(competition_id)))
-
-
 def usage_of(session: Session, team_id: int, now: datetime) -> Usage:
-    """What a team has used of its limits in the UTC day of ``now``."""
+    """What a team, with all that was merged into it, has used of its limits in the UTC day of ``now``."""
     start, end = utc_day(now)
     today = (Submission.accepted_at >= start) & (Submission.accepted_at < end)
     row = session.execute(
@@ -145,7 +133,7 @@ def usage_of(session: Session, team_id: int, now: datetime) -> Usage:
             func.count().filter(today & Submission.status.not_in(UNCHARGED)),
             func.count().filter(Submission.status.in_(PENDING)),
             func.count().filter(today & (Submission.status == Status.REJECTED)),
-        ).where(Submission.team_id == team_id)
+        ).where(merges.is_of(team_id))
     ).one()
     return Usage(charged=row[0], pending=row[1], rejected=row[2])
 
@@ -174,7 +162,7 @@ def submissions_of(
     """Submissions of a competition (of one team, if given), newest first, older than ref ``before``."""
     query = select(Submission).where(Submission.competition_id == competition_id)
     if team_id is not None:
-        query = query.where(Submission.team_id == team_id)
+        query = query.where(merges.is_of(team_id))
     if before is not None:
         query = query.where(Submission.ref < before)
     return session.scalars(query.order_by(Submission.ref.desc()).limit(limit)).all()

@@ -22,7 +22,9 @@ def test_an_act_is_written_down_whole(session: Session, now: datetime) -> None:
     assert (row.before, row.after, row.address) == ({"tau": 0.1}, {"tau": 0.2}, None)
 
 
-@pytest.mark.parametrize("table", ["audit_entries", "rules_acceptances"])
+@pytest.mark.parametrize(
+    "table", ["audit_entries", "memberships", "rules_acceptances", "team_merges", "team_renamings"]
+)
 @pytest.mark.parametrize("change", ["UPDATE {} SET created_at = now()", "DELETE FROM {}", "TRUNCATE {}"])
 def test_the_service_can_neither_change_nor_delete_it(session: Session, table: str, change: str) -> None:
     assert session.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() == 0

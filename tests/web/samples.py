@@ -10,12 +10,13 @@ from fastapi import FastAPI
 
 from api import deps, problems
 from api.pages import routes
-from scorer import competitions, leaderboard, rules
+from scorer import competitions, leaderboard, limits, rules
 from scorer.competitions import State
 from scorer.db.tables import Account, Competition, Threshold, Track
 from scorer.errors import NotFound
 from scorer.leaderboard import Benchmark, Board, Copy, Place
-from scorer.lifecycle import Phase
+from scorer.lifecycle import Limits, Phase, Usage, next_entry_at, refusal_of, utc_day
+from scorer.limits import Allowance
 from scorer.tokens import SCOPES
 
 NOW = datetime(2026, 11, 2, 14, 5, 30, tzinfo=UTC)
@@ -160,6 +161,12 @@ def board(
     return Board(of, of.tracks["public"], threshold, places, benchmarks or [], copies or [], len(places))
 
 
+def allowance(*, daily: int | None = 5, charged: int = 2, pending: int = 0, rejected: int = 0) -> Allowance:
+    """What a team may still enter at ``NOW``; 2 may be in progress and 20 rejected."""
+    of, usage = Limits(daily, 2, 20), Usage(charged, pending, rejected)
+    return Allowance(of, usage, refusal_of(of, usage), utc_day(NOW)[1], next_entry_at(of, usage, NOW))
+
+
 @dataclass
 class Site:
     """What the pages find where the database would be."""
@@ -172,6 +179,7 @@ class Site:
     now: datetime = NOW
     account: Account | None = None
     accepted: bool = False
+    allowance: Allowance = field(default_factory=allowance)
 
     def _standings(
         self,
@@ -227,5 +235,6 @@ class Site:
             patch.object(competitions, "shown_states", self._shown_states),
             patch.object(leaderboard, "count_teams", self._count_teams),
             patch.object(rules, "has_accepted", lambda *_: self.accepted),
+            patch.object(limits, "allowance", lambda *_, **__: self.allowance),
         ):
             yield app

@@ -1,5 +1,6 @@
 """Handing an entry in from a browser: with the script, over a line that breaks, and with nothing but a form."""
 
+import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager

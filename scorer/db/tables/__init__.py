@@ -15,15 +15,14 @@ from scorer.db.tables.entries import (
     Job,
     Label,
     Measurement,
-    Membership,
     ProvisionalMeasurement,
     Submission,
-    Team,
 )
 from scorer.db.tables.events import SubmissionEvent
 from scorer.db.tables.notices import Delivery, MailChoice, Notice, Webhook
 from scorer.db.tables.people import Account, Identity, OneTimeLink, Token, WebSession
 from scorer.db.tables.records import AuditEntry, Mail
+from scorer.db.tables.teams import Membership, Team, TeamInvitation, TeamMerge, TeamRenaming
 from scorer.db.tables.uploads import Upload
 
 __all__ = [
@@ -50,6 +49,9 @@ __all__ = [
     "SubmissionEvent",
     "Table",
     "Team",
+    "TeamInvitation",
+    "TeamMerge",
+    "TeamRenaming",
     "Threshold",
     "Token",
     "Track",

@@ -35,6 +35,7 @@ class Competition(Table):
     daily_limit: Mapped[int | None]
     pending_limit: Mapped[int]
     rejected_limit: Mapped[int]
+    max_team_size: Mapped[int]
     final_picks: Mapped[int]
     invitation_only: Mapped[bool]
     prizes: Mapped[list[dict[str, Any]]]

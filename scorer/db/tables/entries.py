@@ -1,4 +1,4 @@
-"""What is handed in, the work on it, and what was found: teams, submissions, jobs, measurements, labels."""
+"""What is handed in, the work on it, and what was found: submissions, jobs, measurements, labels."""
 
 from datetime import datetime
 from typing import Any
@@ -9,32 +9,7 @@ from sqlalchemy.orm import Mapped, mapped_column, relationship
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
 from scorer.db.tables.competition import Competition, Preparation, Track
 from scorer.db.tables.people import Account
-
-
-class Team(Table):
-    """Who competes. A benchmark is an organizer's reference line: shown, unranked, never judged."""
-
-    __tablename__ = "teams"
-    __table_args__ = (UniqueConstraint("competition_id", "name"),)
-
-    id: Mapped[int] = identity()
-    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
-    name: Mapped[str]
-    benchmark: Mapped[bool]
-    created_at: Mapped[datetime]
-
-
-class Membership(Table):
-    """Who belongs to which team."""
-
-    __tablename__ = "memberships"
-    __table_args__ = (UniqueConstraint("competition_id", "account_id"), {"info": APPEND_ONLY})
-
-    id: Mapped[int] = identity()
-    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
-    team_id: Mapped[int] = mapped_column(ForeignKey(Team.id), index=True)
-    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
-    created_at: Mapped[datetime]
+from scorer.db.tables.teams import Team
 
 
 class Submission(Table):
@@ -55,6 +30,7 @@ class Submission(Table):
     id: Mapped[str] = mapped_column(unique=True)
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
+    """The team that handed it in. Whose it is now, after merges, says :mod:`scorer.db.merges`."""
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     file_name: Mapped[str]
     bytes: Mapped[int] = mapped_column(BigInteger)

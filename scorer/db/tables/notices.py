@@ -6,8 +6,8 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from scorer.db.tables.base import Table, identity
-from scorer.db.tables.entries import Team
 from scorer.db.tables.people import Account
+from scorer.db.tables.teams import Team
 
 
 class Notice(Table):

@@ -1,0 +1,169 @@
+"""One's team in a competition: its members, whom it asks, what it is asked, what it may still enter."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.deps import AppRates, AppSettings, Caller, Now, SignedIn, Transaction, Transactions
+from api.forms import FormFields, text
+from api.pages.rendering import page, see
+from api.pages.room import room_of
+from api.problems import headers_of, status_of
+from scorer import invitations, limits, teams
+from scorer.competitions import shown_state
+from scorer.errors import KennelError
+
+router = APIRouter(prefix="/competitions/{slug}/team", include_in_schema=False)
+InvitationId = Annotated[int, Path(ge=1, le=2**62)]
+DONE = {
+    "founded": "Your team is founded.",
+    "renamed": "Your team has its new name.",
+    "asked": "It is asked; here you see whether there is an answer yet.",
+    "withdrawn": "The invitation is withdrawn.",
+    "accepted": "Welcome to the team.",
+    "declined": "The invitation is declined.",
+    "left": "You have left the team.",
+}
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The page at one moment, with whoever sits before it."""
+
+    slug: str
+    begin: Transaction
+    viewer: Caller
+    now: datetime
+
+    def show(self, *, status: int = 200, headers: dict[str, str] | None = None, **told: Any) -> Response:
+        """The team as it is, with what just happened."""
+        account = self.viewer.account
+        with self.begin() as session:
+            state = shown_state(session, self.slug, account, self.now)
+            team = teams.own(session, state, account)
+            return page(
+                "team.html",
+                status=status,
+                headers=headers,
+                viewer=self.viewer,
+                state=state,
+                roster=teams.own_roster(session, state, account) if team is not None else None,
+                entered=teams.has_entered(session, state, account),
+                received=invitations.received(session, state, account),
+                room=room_of(limits.allowance(session, state, account, now=self.now)),
+                changeable=teams.is_changeable(state, self.now),
+                longest=teams.LONGEST_NAME,
+                now=self.now,
+                **{"error": None, "place": None, "done": None, **told},
+            )
+
+    def act(self, doing: Callable[[Session], object], *, place: str, done: str) -> Response:
+        """Do it, all or nothing; or show in its ``place`` why it cannot be done."""
+        try:
+            with self.begin() as session:
+                doing(session)
+        except KennelError as error:
+            return self.show(status=status_of(error), headers=headers_of(error), error=error.message, place=place)
+        return see(f"/competitions/{self.slug}/team?done={done}")
+
+
+def desk(slug: str, begin: Transactions, viewer: SignedIn, now: Now) -> Desk:
+    """The page as it is for this request."""
+    return Desk(slug, begin, viewer, now)
+
+
+Here = Annotated[Desk, Depends(desk)]
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show(here: Here, done: str = "") -> Response:
+    """The team."""
+    return here.show(done=DONE.get(done))
+
+
+@router.post("")
+def create(here: Here, fields: FormFields) -> Response:
+    """Found a team."""
+    name, account = text(fields, "name"), here.viewer.account
+    return here.act(
+        lambda session: teams.create(session, here.slug, name, account=account, now=here.now),
+        place="name",
+        done="founded",
+    )
+
+
+@router.post("/name")
+def rename(here: Here, fields: FormFields) -> Response:
+    """Give the team another name."""
+    name, account = text(fields, "name"), here.viewer.account
+    return here.act(
+        lambda session: teams.rename(session, here.slug, name, account=account, now=here.now),
+        place="name",
+        done="renamed",
+    )
+
+
+@router.post("/invitations")
+def invite(here: Here, fields: FormFields, rates: AppRates, settings: AppSettings) -> Response:
+    """Ask a person in."""
+    handle, author = text(fields, "handle"), here.viewer.account
+    rates.take("team-invitation", author.id)
+    return here.act(
+        lambda session: invitations.invite(
+            session, here.slug, handle, author=author, site=settings.public_url, now=here.now
+        ),
+        place="handle",
+        done="asked",
+    )
+
+
+@router.post("/merges")
+def propose_merge(here: Here, fields: FormFields, rates: AppRates, settings: AppSettings) -> Response:
+    """Ask another team to merge into this one."""
+    name, author = text(fields, "team"), here.viewer.account
+    rates.take("team-invitation", author.id)
+    return here.act(
+        lambda session: invitations.propose_merge(
+            session, here.slug, name, author=author, site=settings.public_url, now=here.now
+        ),
+        place="merge",
+        done="asked",
+    )
+
+
+@router.post("/invitations/{invitation_id}/withdrawal")
+def withdraw(here: Here, invitation_id: InvitationId) -> Response:
+    """Take an invitation back."""
+    author = here.viewer.account
+    return here.act(
+        lambda session: invitations.withdraw(session, here.slug, invitation_id, author=author, now=here.now),
+        place="invitations",
+        done="withdrawn",
+    )
+
+
+@router.post("/invitations/{invitation_id}/answer")
+def answer(here: Here, invitation_id: InvitationId, fields: FormFields) -> Response:
+    """Accept (the field ``accept`` is ``yes``) or decline."""
+    accept, account = text(fields, "accept") == "yes", here.viewer.account
+    return here.act(
+        lambda session: invitations.answer(
+            session, here.slug, invitation_id, accept=accept, account=account, now=here.now
+        ),
+        place="received",
+        done="accepted" if accept else "declined",
+    )
+
+
+@router.post("/leaving")
+def leave(here: Here) -> Response:
+    """Leave the team."""
+    account = here.viewer.account
+    return here.act(
+        lambda session: teams.leave(session, here.slug, account=account, now=here.now), place="leave", done="left"
+    )

@@ -1,0 +1,123 @@
+"""Who competes together: teams, their members, their names, what was merged, and who was asked to join.
+
+Members, names and merges are history: the newest row says what holds, the older ones what held on a past board.
+"""
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from scorer.db.tables.base import APPEND_ONLY, Table, identity
+from scorer.db.tables.competition import Competition
+from scorer.db.tables.people import Account
+
+
+class Team(Table):
+    """Who competes. A benchmark is an organizer's reference line: shown, unranked, never judged."""
+
+    __tablename__ = "teams"
+    __table_args__ = (
+        UniqueConstraint("competition_id", "name"),
+        Index("ix_teams_name", "competition_id", text("lower(NORMALIZE(name, NFKC))")),
+    )
+
+    id: Mapped[int] = identity()
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
+    name: Mapped[str]
+    """As it is now; earlier names are in ``team_renamings``."""
+    benchmark: Mapped[bool]
+    created_at: Mapped[datetime]
+
+
+class Membership(Table):
+    """A person joined a team, or left it; the newest row of a person in a competition says where they are."""
+
+    __tablename__ = "memberships"
+    __table_args__ = (
+        Index("ix_memberships_newest", "competition_id", "account_id", text("id DESC")),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
+    team_id: Mapped[int] = mapped_column(ForeignKey(Team.id), index=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
+    joined: Mapped[bool]
+    """False: left."""
+    created_at: Mapped[datetime]
+
+
+class TeamRenaming(Table):
+    """A team took another name."""
+
+    __tablename__ = "team_renamings"
+    __table_args__ = ({"info": APPEND_ONLY},)
+
+    id: Mapped[int] = identity()
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
+    team_id: Mapped[int] = mapped_column(ForeignKey(Team.id), index=True)
+    before: Mapped[str]
+    after: Mapped[str]
+    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
+
+
+class TeamMerge(Table):
+    """All that is a team's became another team's; the newest row of a team says whose it is.
+
+    If the other team is merged later, the first one gets a new row too: nobody has to follow a chain.
+    """
+
+    __tablename__ = "team_merges"
+    __table_args__ = (
+        Index("ix_team_merges_newest", "team_id", text("id DESC")),
+        CheckConstraint("team_id <> into_team_id", name="two"),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
+    team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
+    into_team_id: Mapped[int] = mapped_column(ForeignKey(Team.id), index=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    """Who accepted it for the team that was merged."""
+    created_at: Mapped[datetime]
+
+
+class TeamInvitation(Table):
+    """A team asks a person to join it, or another team to merge into it."""
+
+    __tablename__ = "team_invitations"
+    __table_args__ = (
+        CheckConstraint("(account_id IS NULL) <> (invited_team_id IS NULL)", name="invited"),
+        CheckConstraint("state IN ('open', 'accepted', 'declined', 'withdrawn')", name="state"),
+        CheckConstraint("(state = 'open') = (answered_at IS NULL)", name="answered"),
+        Index(
+            "uq_team_invitations_account", "team_id", "account_id", unique=True, postgresql_where=text("state = 'open'")
+        ),
+        Index(
+            "uq_team_invitations_team",
+            "team_id",
+            "invited_team_id",
+            unique=True,
+            postgresql_where=text("state = 'open'"),
+        ),
+    )
+
+    id: Mapped[int] = identity()
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
+    team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
+    account_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id), index=True)
+    """Who is asked to join; None where a team is asked to merge."""
+    invited_team_id: Mapped[int | None] = mapped_column(ForeignKey(Team.id), index=True)
+    invited_by: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    state: Mapped[str]
+    created_at: Mapped[datetime]
+    answered_at: Mapped[datetime | None]
+    answered_by: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
+
+    team: Mapped[Team] = relationship(foreign_keys=[team_id])
+    invited_team: Mapped[Team | None] = relationship(foreign_keys=[invited_team_id])
+    account: Mapped[Account | None] = relationship(foreign_keys=[account_id])
+    inviter: Mapped[Account] = relationship(foreign_keys=[invited_by])

@@ -1,0 +1,260 @@
+"""Growing a team: it asks a person to join, or another team to merge into it; they accept or decline.
+
+A merge is accepted by the leader of the team that is asked. All its members and entries belong to the asking team from
+then on, within the limits that one team would have had.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from scorer import mails, rules, teams
+from scorer.competitions import State
+from scorer.db import merges, people, rosters
+from scorer.db.tables import Account, Team, TeamInvitation, TeamMerge
+from scorer.errors import Conflict, Forbidden, NotFound
+from scorer.lifecycle import possible_from
+from scorer.teams import Roster
+
+INVITED = """Hello {name},
+
+{inviter} ({handle}) asks you to join the team "{team}" in the competition "{competition}".
+Accept or decline here:
+
+{site}/competitions/{slug}/team
+"""
+ASKED_TO_MERGE = """Hello {name},
+
+{inviter} ({handle}) asks your team "{own}" to merge into the team "{team}" in the competition "{competition}": its
+members and entries would belong to "{team}". You lead your team, so it is for you to accept or decline:
+
+{site}/competitions/{slug}/team
+"""
+
+
+def invite(session: Session, slug: str, handle: str, *, author: Account, site: str, now: datetime) -> TeamInvitation:
+    """Ask a person into the team that ``author`` leads, on the site and by mail; asking again is the same."""
+    state, roster = _asking(session, slug, author, now=now)
+    person = people.account_by_handle(session, handle.strip())
+    if person is None:
+        raise NotFound("no-account", f"There is nobody with the handle {handle.strip()!r}.")
+    if any(member.id == person.id for member in roster.members):
+        raise Conflict("is-member", f"{person.name} is in your team already.")
+    _require_place(state, len(roster.members) + 1)
+    earlier = rosters.open_invitation(session, roster.team.id, account_id=person.id)
+    if earlier is not None:
+        return earlier
+    invitation = _add(session, roster.team, author=author, account=person, now=now)
+    _mail(session, person, "You are asked to join a team", INVITED, invitation, state, site=site, now=now)
+    return invitation
+
+
+def propose_merge(
+    session: Session, slug: str, name: str, *, author: Account, site: str, now: datetime
+) -> TeamInvitation:
+    """Ask another team to merge into the one that ``author`` leads; asking again is the same."""
+    state, roster = _asking(session, slug, author, now=now)
+    other = rosters.competing_team(session, state.competition.id, name.strip())
+    members = rosters.members_of(session, other.id) if other is not None else []
+    if other is None or not members:
+        raise NotFound("no-team", f"There is no team {name.strip()!r} in this competition.")
+    if other.id == roster.team.id:
+        raise Conflict("same-team", "This is your own team.")
+    _require_mergeable(session, state, roster.team, other, now=now)
+    earlier = rosters.open_invitation(session, roster.team.id, invited_team_id=other.id)
+    if earlier is not None:
+        return earlier
+    invitation = _add(session, roster.team, author=author, invited_team=other, now=now)
+    _mail(session, members[0], "Your team is asked to merge", ASKED_TO_MERGE, invitation, state, site=site, now=now)
+    return invitation
+
+
+def received(session: Session, state: State, account: Account) -> Sequence[TeamInvitation]:
+    """What a person is asked, and what their team is asked, oldest first."""
+    team = teams.own(session, state, account)
+    return rosters.sent_to(session, state.competition.id, account.id, team.id if team is not None else None)
+
+
+def withdraw(session: Session, slug: str, invitation_id: int, *, author: Account, now: datetime) -> None:
+    """Take back what the team that ``author`` leads has asked; again is the same."""
+    state = teams.changing(session, slug, author, now=now)
+    roster = teams.led_roster(session, state, author)
+    invitation = rosters.lock_invitation(session, state.competition.id, invitation_id)
+    if invitation is None or invitation.team_id != roster.team.id:
+        raise NotFound("no-invitation", "Your team has made no such invitation.")
+    if invitation.state != "withdrawn":
+        _require_unanswered(invitation)
+        _close(invitation, "withdrawn", author, now=now)
+
+
+def answer(
+    session: Session, slug: str, invitation_id: int, *, accept: bool, account: Account, now: datetime
+) -> TeamInvitation:
+    """Accept or decline what one, or the team that one leads, is asked; the same answer again is the same."""
+    state = teams.changing(session, slug, account, now=now)
+    invitation = rosters.lock_invitation(session, state.competition.id, invitation_id)
+    if invitation is None or not _is_for(session, state, invitation, account):
+        raise NotFound("no-invitation", "There is no such invitation for you.")
+    wanted = "accepted" if accept else "declined"
+    if invitation.state == wanted:
+        return invitation
+    _require_unanswered(invitation)
+    if accept:
+        teams.require_before_deadline(state, now)
+        if invitation.invited_team is not None:
+            _merge(session, state, invitation.team, invitation.invited_team, account, now=now)
+        else:
+            _enter(session, state, invitation.team, account, now=now)
+    _close(invitation, wanted, account, now=now)
+    session.flush()
+    return invitation
+
+
+def _asking(session: Session, slug: str, author: Account, *, now: datetime) -> tuple[State, Roster]:
+    state = teams.changing(session, slug, author, now=now)
+    teams.require_before_deadline(state, now)
+    return state, teams.founded(session, state, author, now=now)
+
+
+def _is_for(session: Session, state: State, invitation: TeamInvitation, account: Account) -> bool:
+    if invitation.invited_team_id is None:
+        return invitation.account_id == account.id
+    if invitation.answered_by == account.id:
+        return True  # and since then, in the merged team
+    team = teams.own(session, state, account)
+    if team is None or team.id != invitation.invited_team_id:
+        return False
+    leader = rosters.members_of(session, team.id)[0]
+    if leader.id != account.id:
+        raise Forbidden("leader-needed", f"This is for the leader of your team, {leader.name}.")
+    return True
+
+
+def _require_unanswered(invitation: TeamInvitation) -> None:
+    if invitation.state != "open":
+        raise Conflict("answered", f"This invitation has been {invitation.state} already.")
+
+
+def _close(invitation: TeamInvitation, state: str, account: Account, *, now: datetime) -> None:
+    invitation.state, invitation.answered_at, invitation.answered_by = state, now, account.id
+
+
+def _enter(session: Session, state: State, team: Team, account: Account, *, now: datetime) -> None:
+    """A person joins a team. A team of one that has not entered yet is given up for it."""
+    rules.require_accepted(session, state.competition, account)
+    old = teams.own(session, state, account)
+    rosters.lock_teams(session, [team.id, *([old.id] if old is not None else [])])
+    if old is not None and old.id == team.id:
+        return
+    if old is not None and len(rosters.members_of(session, old.id)) > 1:
+        raise Conflict("in-a-team", f"You are in the team {old.name!r}; leave it first.")
+    if teams.has_entered(session, state, account):
+        raise Conflict(
+            "has-entries",
+            "You have entered this competition already, and your entries must come along: ask the leader of "
+            f"{team.name!r} to propose a merge to your team.",
+        )
+    _require_place(state, len(rosters.members_of(session, team.id)) + 1)
+    teams.join(session, team, [account], now=now)
+    if old is not None:
+        teams.disband_if_empty(session, old, now=now)
+
+
+def _merge(session: Session, state: State, team: Team, other: Team, account: Account, *, now: datetime) -> None:
+    """All that is ``other``'s belongs to ``team`` from now on, for ever."""
+    rosters.lock_teams(session, [team.id, other.id])
+    _require_mergeable(session, state, team, other, now=now)
+    members = rosters.members_of(session, other.id)
+    for team_id in (other.id, *merges.absorbed_ids(session, other.id)):
+        session.add(
+            TeamMerge(
+                competition_id=team.competition_id,
+                team_id=team_id,
+                into_team_id=team.id,
+                account_id=account.id,
+                created_at=now,
+            )
+        )
+    teams.join(session, team, members, now=now)
+    teams.disband_if_empty(session, other, now=now)
+
+
+def _require_place(state: State, size: int) -> None:
+    most = state.competition.max_team_size
+    if size > most:
+        raise Conflict("team-full", f"A team may have {most} members here; this one would have {size}.")
+
+
+def _require_mergeable(session: Session, state: State, team: Team, other: Team, *, now: datetime) -> None:
+    """``Conflict`` if the two together are more than one team may be, or have made more than one team could have."""
+    _require_place(state, sum(len(rosters.members_of(session, each.id)) for each in (team, other)))
+    daily, opens_at = state.competition.daily_limit, state.competition.opens_at or now
+    ids = [part for each in (team, other) for part in (each.id, *merges.absorbed_ids(session, each.id))]
+    entries = rosters.count_charged(session, ids)
+    earliest = possible_from(entries, daily, opens_at)
+    if now < earliest:
+        last = state.competition.team_merge_deadline or state.competition.closes_at
+        later = (
+            f"If neither of you enters until then, you can merge from {earliest:%Y-%m-%d %H:%M} UTC on."
+            if last is None or earliest < last
+            else "That stays so until teams may no longer change."
+        )
+        raise Conflict(
+            "too-many-entries",
+            f"Together you have made {entries} entries, more than one team could have made so far with {daily} a day. "
+            f"{later}",
+        )
+
+
+def _add(
+    session: Session,
+    team: Team,
+    *,
+    author: Account,
+    now: datetime,
+    account: Account | None = None,
+    invited_team: Team | None = None,
+) -> TeamInvitation:
+    invitation = TeamInvitation(
+        competition_id=team.competition_id,
+        team_id=team.id,
+        account_id=account.id if account is not None else None,
+        invited_team_id=invited_team.id if invited_team is not None else None,
+        invited_by=author.id,
+        state="open",
+        created_at=now,
+    )
+    session.add(invitation)
+    session.flush()
+    return invitation
+
+
+def _mail(
+    session: Session,
+    to: Account,
+    subject: str,
+    body: str,
+    invitation: TeamInvitation,
+    state: State,
+    *,
+    site: str,
+    now: datetime,
+) -> None:
+    """Tell somebody by mail; whoever has no confirmed address sees it on the site."""
+    if to.email is None:
+        return
+    competition, own = state.competition, invitation.invited_team
+    text = body.format(
+        name=to.name,
+        inviter=invitation.inviter.name,
+        handle=invitation.inviter.handle,
+        team=invitation.team.name,
+        own=own.name if own is not None else "",
+        competition=competition.title,
+        slug=competition.slug,
+        site=site,
+    )
+    mails.put(
+        session, to.email, subject, text, now=now, expires_at=competition.team_merge_deadline or competition.closes_at
+    )

@@ -1,0 +1,79 @@
+"""How much a team may still enter, decided under its lock, and told to it before it tries."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from scorer.competitions import State
+from scorer.db import lookups
+from scorer.db.tables import Account, Competition, Team
+from scorer.errors import TooMany
+from scorer.lifecycle import Limits, Phase, Refusal, Usage, next_entry_at, refusal_of, utc_day
+
+NOTHING = Usage(charged=0, pending=0, rejected=0)
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """A team's limits, what it has used of them, and when it may enter next."""
+
+    limits: Limits
+    usage: Usage
+    refusal: Refusal | None
+    """The limit that stands in the way of the next entry."""
+    resets_at: datetime
+    """When the counts of the day begin anew: the next UTC midnight."""
+    next_entry_at: datetime | None
+    """The moment of the next slot: now, the reset, or the start. None if it waits for an entry in progress, or if the
+    competition closes before."""
+
+    @property
+    def remaining(self) -> int | None:
+        """Entries left in this UTC day; None: any number."""
+        return None if self.limits.daily is None else max(0, self.limits.daily - self.usage.charged)
+
+
+def limits_of(competition: Competition) -> Limits:
+    """What every team of a competition may do."""
+    return Limits(competition.daily_limit, competition.pending_limit, competition.rejected_limit)
+
+
+def allowance(session: Session, state: State, account: Account, *, now: datetime) -> Allowance:
+    """What a person's team may still do; a person without a team has used nothing."""
+    team = lookups.team_of(session, state.competition.id, account.id)
+    usage = lookups.usage_of(session, team.id, now) if team is not None else NOTHING
+    limits = limits_of(state.competition)
+    return Allowance(
+        limits=limits,
+        usage=usage,
+        refusal=refusal_of(limits, usage),
+        resets_at=utc_day(now)[1],
+        next_entry_at=_while_open(state, next_entry_at(limits, usage, now)),
+    )
+
+
+def _while_open(state: State, moment: datetime | None) -> datetime | None:
+    opens_at, closes_at = state.competition.opens_at, state.competition.closes_at
+    if state.phase is Phase.DRAFT:
+        return opens_at
+    closed = moment is not None and closes_at is not None and moment >= closes_at
+    return moment if state.phase is Phase.OPEN and not closed else None
+
+
+def require_room(session: Session, competition: Competition, team: Team, *, now: datetime) -> None:
+    """``TooMany`` if a limit of the team is used up. It holds as long as the caller has the team's lock."""
+    limits = limits_of(competition)
+    refusal = refusal_of(limits, lookups.usage_of(session, team.id, now))
+    if refusal is None:
+        return
+    tomorrow = utc_day(now)[1]
+    says = {
+        Refusal.DAILY: f"Your team has used its {limits.daily} entries of this UTC day",
+        Refusal.REJECTED: f"Your team has had {limits.rejected} uploads rejected in this UTC day",
+        Refusal.PENDING: f"Your team has {limits.pending} entries in progress, as many as are allowed at once",
+    }[refusal]
+    if refusal is Refusal.PENDING:
+        raise TooMany(refusal, f"{says}; wait until one is scored.")
+    seconds = int((tomorrow - now).total_seconds()) + 1
+    raise TooMany(refusal, f"{says}; the next one is possible at {tomorrow:%Y-%m-%d %H:%M} UTC.", retry_after=seconds)

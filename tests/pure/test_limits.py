@@ -1,0 +1,63 @@
+"""The arithmetic of limits."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from scorer.lifecycle import (
+    ALLOWED,
+    CANCELLABLE,
+    Limits,
+    Refusal,
+    Status,
+    Usage,
+    next_entry_at,
+    possible_from,
+    refusal_of,
+)
+
+NOON = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
+MIDNIGHT = datetime(2026, 3, 15, tzinfo=UTC)
+LIMITS = Limits(daily=5, pending=2, rejected=3)
+
+
+@pytest.mark.parametrize(
+    ("usage", "refusal", "moment"),
+    [
+        (Usage(0, 0, 0), None, NOON),
+        (Usage(4, 1, 2), None, NOON),
+        (Usage(5, 0, 0), Refusal.DAILY, MIDNIGHT),
+        (Usage(9, 0, 0), Refusal.DAILY, MIDNIGHT),
+        (Usage(0, 0, 3), Refusal.REJECTED, MIDNIGHT),
+        (Usage(2, 2, 0), Refusal.PENDING, None),
+        (Usage(5, 2, 0), Refusal.DAILY, MIDNIGHT),
+    ],
+)
+def test_the_next_slot_is_now_or_tomorrow_or_when_one_in_progress_ends(
+    usage: Usage, refusal: Refusal | None, moment: datetime | None
+) -> None:
+    assert refusal_of(LIMITS, usage) is refusal
+    assert next_entry_at(LIMITS, usage, NOON) == moment
+
+
+def test_no_daily_limit_refuses_nobody() -> None:
+    assert next_entry_at(Limits(daily=None, pending=2, rejected=3), Usage(10_000, 0, 0), NOON) == NOON
+
+
+@pytest.mark.parametrize(
+    ("entries", "days"), [(0, None), (1, None), (5, None), (6, 1), (10, 1), (11, 2), (50, 9), (51, 10)]
+)
+def test_one_team_could_have_made_so_many_entries_after_so_many_days(entries: int, days: int | None) -> None:
+    """The day of the start counts, however late the competition opens on it."""
+    midnight = NOON.replace(hour=0)
+    expected = NOON if days is None else midnight + timedelta(days=days)
+    assert possible_from(entries, 5, NOON) == expected
+
+
+def test_without_a_daily_limit_teams_may_merge_at_once() -> None:
+    assert possible_from(10_000, None, NOON) == NOON
+
+
+def test_an_entry_is_cancelled_before_its_scoring_begins() -> None:
+    assert {Status.RECEIVED, Status.CHECKING, Status.QUEUED} == CANCELLABLE
+    assert ALLOWED[Status.CANCELLED] == frozenset()
