@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from scorer import mails, rules, teams
 from scorer.competitions import State
-from scorer.db import merges, people, rosters
+from scorer.db import merges, people, rosters, webhooks
 from scorer.db.tables import Account, Team, TeamInvitation, TeamMerge
 from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.lifecycle import possible_from
@@ -166,6 +166,7 @@ def _merge(session: Session, state: State, team: Team, other: Team, account: Acc
     rosters.lock_teams(session, [team.id, other.id])
     _require_mergeable(session, state, team, other, now=now)
     members = rosters.members_of(session, other.id)
+    webhooks.move(session, [other.id], team.id)
     for team_id in (other.id, *merges.absorbed_ids(session, other.id)):
         session.add(
             TeamMerge(

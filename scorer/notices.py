@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from sqlalchemy.orm import Session
 
-from scorer.db import notices
+from scorer.db import merges, notices
 from scorer.db.notices import Words
 from scorer.db.tables import Account, Competition, Notice, Submission
 from scorer.errors import NotFound
@@ -79,7 +79,15 @@ def tell_end(session: Session, submission: Submission, kind: Kind, *, reason: st
     what, body = said[kind]
     subject = f"{submission.file_name} {what}"
     body = f"Your entry {submission.file_name} in {title} {what}. {body}"
-    tell_team(session, submission.team_id, kind, subject, body, f"/submissions/{submission.id}", now)
+    tell_team(
+        session,
+        merges.current(session, submission.team_id).id,
+        kind,
+        subject,
+        body,
+        f"/submissions/{submission.id}",
+        now,
+    )
 
 
 def list_own(

@@ -48,10 +48,10 @@ def named_teams_of(session: Session, account_id: int) -> list[TeamName]:
 
 
 def _present(column: InstrumentedAttribute[int]) -> Select[int]:
-    """Of memberships that hold: the newest of a person in a competition."""
+    """Of memberships that hold: the newest of a person in a competition, unless they left."""
     later = aliased(Membership)
     here = (later.competition_id == Membership.competition_id) & (later.account_id == Membership.account_id)
-    return select(column).where(~select(later.id).where(here, later.id > Membership.id).exists())
+    return select(column).where(Membership.joined, ~select(later.id).where(here, later.id > Membership.id).exists())
 
 
 def competing_teams(session: Session, competition_id: int) -> Sequence[int]:

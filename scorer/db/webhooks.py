@@ -20,6 +20,11 @@ def living(session: Session, account_id: int, team_ids: Collection[int]) -> Sequ
     return session.scalars(select(Webhook).where(Webhook.ended_at.is_(None), own).order_by(Webhook.id)).all()
 
 
+def move(session: Session, team_ids: Collection[int], to: int) -> None:
+    """What was these teams' is the team ``to``'s."""
+    session.execute(update(Webhook).where(Webhook.team_id.in_(team_ids)).values(team_id=to))
+
+
 def deliveries_of(session: Session, webhook_id: int, *, limit: int) -> Sequence[Delivery]:
     """What a webhook was sent, or is to be, newest first."""
     query = select(Delivery).where(Delivery.webhook_id == webhook_id).order_by(Delivery.id.desc()).limit(limit)
