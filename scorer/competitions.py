@@ -73,6 +73,9 @@ class CompetitionSpec(BaseModel):
     pending_limit: int = Field(2, ge=1, description="Entries of a team in progress at once.")
     rejected_limit: int = Field(20, ge=1, description="Uploads of a team and UTC day that fail the deep check.")
     final_picks: int = Field(2, ge=1, le=10)
+    late_submissions: bool = Field(
+        False, description="Whether entries are taken after the close, for a board of their own."
+    )
     invitation_only: bool = False
     prizes: list[Prize] = Field(default=[], max_length=100)
     medals: Medals = Medals()
@@ -99,6 +102,7 @@ class CompetitionChanges(BaseModel):
     opens_at: AwareDatetime | None = None
     team_merge_deadline: AwareDatetime | None = None
     closes_at: AwareDatetime | None = None
+    late_submissions: bool = False
 
 
 def fault_of_times(

@@ -14,10 +14,12 @@ from scorer.db.tables.competition import (
 from scorer.db.tables.entries import Job, Label, Measurement, Membership, Submission, Team
 from scorer.db.tables.people import Account, Identity, OneTimeLink, Token, WebSession
 from scorer.db.tables.records import AuditEntry, Mail
+from scorer.db.tables.results import CodeAttachment, PickSet
 
 __all__ = [
     "Account",
     "AuditEntry",
+    "CodeAttachment",
     "Competition",
     "CompetitionReference",
     "Identity",
@@ -27,6 +29,7 @@ __all__ = [
     "Measurement",
     "Membership",
     "OneTimeLink",
+    "PickSet",
     "Preparation",
     "Publication",
     "ReferenceSet",

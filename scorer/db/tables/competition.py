@@ -36,6 +36,7 @@ class Competition(Table):
     pending_limit: Mapped[int]
     rejected_limit: Mapped[int]
     final_picks: Mapped[int]
+    late_submissions: Mapped[bool] = mapped_column(default=False)
     invitation_only: Mapped[bool]
     prizes: Mapped[list[dict[str, Any]]]
     medals: Mapped[dict[str, Any]]
