@@ -14,6 +14,7 @@ from api.routes import (
     competitions,
     health,
     leaderboard,
+    results,
     reviews,
     sessions,
     submissions,
@@ -58,5 +59,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     problems.add_handlers(app)
     for module in (accounts, sessions, tokens, competitions, submissions, leaderboard, thresholds, reviews, health):
         app.include_router(module.router, prefix=API)
+    app.include_router(results.router, prefix=API)
     pages.mount(app)
     return app

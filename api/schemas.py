@@ -73,6 +73,7 @@ class CompetitionView(BaseModel):
     daily_limit: int | None
     pending_limit: int
     final_picks: int
+    late_submissions: bool
     prizes: list[dict[str, Any]]
     medals: dict[str, int]
     tracks: list[TrackView]
@@ -83,6 +84,16 @@ class ReferenceView(BaseModel):
     role: str
     sha256: str
     bytes: int
+
+
+class CodeView(BaseModel):
+    """The code that is attached to a submission; reviewers and organizers read it."""
+
+    kind: Literal["zip", "notebook"]
+    bytes: int
+    sha256: str
+    attached_by: str
+    created_at: datetime
 
 
 class MeasurementView(BaseModel):
@@ -96,7 +107,9 @@ class MeasurementView(BaseModel):
     penalised: bool | None
     copy_: bool = Field(serialization_alias="copy")
     mifid: float | None
-    rank: int | None
+    rank: int | None = Field(description="Of the team, where this entry is its best one.")
+    would_be_rank: int | None = Field(description="The rank of the team if this entry were its best one.")
+    explanation: str = Field(description="Whether and why it is penalised, in a sentence.")
     histogram: dict[str, Any]
     measured_at: datetime
     closest_pairs: list[dict[str, Any]] | None = Field(None, description="Organizers only.")
@@ -123,6 +136,9 @@ class SubmissionView(BaseModel):
     queue_position: int | None
     accepted_at: datetime
     finished_at: datetime | None
+    late: bool = Field(description="Begun after the close: it is on the board of late entries alone.")
+    sprite: str | None = Field(description="Where small versions of some of its images are, in one picture.")
+    code: CodeView | None
     measurements: list[MeasurementView]
     private_state: str | None = Field(None, description="Organizers only: waiting, running, done or failed.")
 
@@ -165,6 +181,7 @@ class CopyView(BaseModel):
 class BoardView(BaseModel):
     competition: str
     track: TrackKind
+    late: bool = Field(description="Whether this is the board of the entries after the close.")
     tau: float | None
     teams: int
     entries: list[PlaceView]

@@ -5,10 +5,10 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from api.schemas import MeasurementView, SubmissionView
-from scorer import evidence
+from api.schemas import CodeView, MeasurementView, SubmissionView
+from scorer import attachments, evidence
 from scorer.competitions import is_organizer
-from scorer.db.tables import Account, Submission
+from scorer.db.tables import Account, CodeAttachment, Submission
 
 
 def view_of(session: Session, submission: Submission, account: Account, *, ranked: bool = True) -> SubmissionView:
@@ -23,6 +23,8 @@ def view_of(session: Session, submission: Submission, account: Account, *, ranke
         "stage": progress.stage,
         "fraction": progress.fraction,
         "queue_position": progress.queue_position,
+        "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
+        "code": code_view(code) if (code := attachments.newest_of(session, submission)) else None,
         "private_state": progress.private_state if organizer else None,
         "measurements": [
             _measurement(each, organizer=organizer)
@@ -30,6 +32,12 @@ def view_of(session: Session, submission: Submission, account: Account, *, ranke
         ],
     }
     return SubmissionView(**fields)
+
+
+def code_view(code: CodeAttachment) -> CodeView:
+    """What its team sees of attached code: that it is there, and its hash."""
+    fields = {name: getattr(code, name) for name in ("kind", "bytes", "sha256", "created_at")}
+    return CodeView(**fields, attached_by=code.author.handle)
 
 
 def _measurement(judged: evidence.Judged, *, organizer: bool) -> MeasurementView:
@@ -44,6 +52,8 @@ def _measurement(judged: evidence.Judged, *, organizer: bool) -> MeasurementView
         copy_=judged.copy,
         mifid=None if mifid is None or math.isnan(mifid) else mifid,
         rank=judged.rank,
+        would_be_rank=judged.would_be_rank,
+        explanation=judged.explanation,
         histogram=judged.measurement.histogram,
         measured_at=judged.measurement.created_at,
         closest_pairs=judged.measurement.closest_pairs if organizer else None,

@@ -13,7 +13,7 @@ from scorer.competitions import State, is_organizer, shown_state
 from scorer.db import jobs, lookups
 from scorer.db.tables import Account, Measurement, Submission, Team
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound, TooMany
-from scorer.lifecycle import Limits, Phase, Refusal, Status, refusal_of, utc_day
+from scorer.lifecycle import Limits, Phase, Refusal, Status, is_late, refusal_of, utc_day
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def admit(
     if _repeated(session, state, entry, account) is not None:
         return state
     _require_ready(state)
-    _require_open(state, entry, now=now, grace=timedelta(0))
+    late = _window(state, entry, begun=now, now=now)
     if entry.benchmark is not None and not is_organizer(account):
         raise Forbidden("wrong-role", "Only organizers add benchmark entries.")
     if entry.benchmark is None:
@@ -64,7 +64,7 @@ def admit(
     require_bytes(declared_bytes, upload_limit(state, max_bytes))
     team = lookups.team_of(session, state.competition.id, account.id)
     if team is not None and entry.benchmark is None:
-        _require_room(session, state, team, now)
+        _require_room(session, state, team, now, late=late)
     return state
 
 
@@ -82,8 +82,10 @@ def accept(
     *,
     public_id: str,
     now: datetime,
+    begun: datetime | None = None,
 ) -> Submission:
-    """Take an uploaded, listed zip in: window, limits, row, check job. ``now`` is when the last byte arrived.
+    """Take an uploaded, listed zip in: window, limits, row, check job. ``now`` is when the last byte arrived,
+    ``begun`` when the first one did, as far as that is known.
 
     A repeated ``idempotency_key`` answers with the submission that the first request made.
     """
@@ -95,10 +97,10 @@ def accept(
     if earlier is not None:
         return earlier
     _require_ready(state)
-    _require_open(state, entry, now=now, grace=timedelta(seconds=state.competition.upload_grace_seconds))
+    late = _window(state, entry, begun=begun, now=now)
     if not team.benchmark:
         rules.require_accepted(session, state.competition, account, newest=False)
-        _require_room(session, state, team, now)
+        _require_room(session, state, team, now, late=late)
     submission = Submission(
         id=public_id,
         competition_id=state.competition.id,
@@ -112,6 +114,7 @@ def accept(
         idempotency_key=entry.idempotency_key,
         status=Status.RECEIVED,
         accepted_at=now,
+        late=late,
     )
     session.add(submission)
     session.flush()
@@ -136,6 +139,19 @@ def _require_ready(state: State) -> None:
         raise Conflict("not-ready", "The organizers are still setting this competition up; please come back later.")
 
 
+def _window(state: State, entry: Entry, *, begun: datetime | None, now: datetime) -> bool:
+    """Whether the entry is late; ``Conflict`` if it comes when none is taken. Where nobody knows when an upload began
+    (``begun`` is None), one that ends after the close of a competition with late entries is one of them."""
+    competition = state.competition
+    closes_at, grace = competition.closes_at, timedelta(seconds=competition.upload_grace_seconds)
+    may_be_late = competition.late_submissions and state.phase is not Phase.DRAFT and entry.benchmark is None
+    if may_be_late and closes_at is not None and is_late(closes_at, grace, begun=begun or now, complete=now):
+        return True
+    in_time = begun is None or closes_at is None or begun < closes_at
+    _require_open(state, entry, now=now, grace=grace if in_time else timedelta(0))
+    return False
+
+
 def _require_open(state: State, entry: Entry, *, now: datetime, grace: timedelta) -> None:
     if entry.benchmark is not None and state.phase is not Phase.DRAFT:
         return
@@ -149,10 +165,10 @@ def _require_open(state: State, entry: Entry, *, now: datetime, grace: timedelta
     raise Conflict("closed", f"The competition closed at {closes_at:%Y-%m-%d %H:%M} UTC.")
 
 
-def _require_room(session: Session, state: State, team: Team, now: datetime) -> None:
+def _require_room(session: Session, state: State, team: Team, now: datetime, *, late: bool) -> None:
     competition = state.competition
     limits = Limits(competition.daily_limit, competition.pending_limit, competition.rejected_limit)
-    refusal = refusal_of(limits, lookups.usage_of(session, team.id, now))
+    refusal = refusal_of(limits, lookups.usage_of(session, team.id, now, late=late))
     if refusal is None:
         return
     tomorrow = utc_day(now)[1]
@@ -167,13 +183,22 @@ def _require_room(session: Session, state: State, team: Team, now: datetime) -> 
     raise TooMany(refusal, f"{says}; the next one is possible at {tomorrow:%Y-%m-%d %H:%M} UTC.", retry_after=seconds)
 
 
-def pass_check(session: Session, claim: work.Claim, copies: Copies, *, pixels_sha256: str, now: datetime) -> bool:
+def pass_check(
+    session: Session,
+    claim: work.Claim,
+    copies: Copies,
+    *,
+    pixels_sha256: str,
+    sprite_key: str | None = None,
+    now: datetime,
+) -> bool:
     """The images are what they should be: queue the entry for the public track."""
     if not work.finish(session, claim, now):
         return False
     submission = session.get_one(Submission, claim.submission_ref)
     submission.exact_copies, submission.mirrored_copies = copies.exact, copies.mirrored
     submission.copied_share, submission.pixels_sha256 = copies.share, pixels_sha256
+    submission.sprite_key = sprite_key
     session.flush()
     lookups.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED)
     public = lookups.tracks_of(session, submission.competition_id)["public"]
@@ -197,8 +222,8 @@ def reject(session: Session, claim: work.Claim, error: Invalid, *, now: datetime
 
 
 def record(session: Session, claim: work.Claim, measured: Measured, *, now: datetime) -> bool:
-    """Keep a measurement, once, and after the public one queue the private track. False when the job was no longer
-    that worker's: its result is dropped."""
+    """Keep a measurement, once, and after the public one queue the private track, which a late entry has none of. False
+    when the job was no longer that worker's: its result is dropped."""
     if claim.submission_ref is None or not work.finish(session, claim, now):
         return False
     session.add(
@@ -213,6 +238,8 @@ def record(session: Session, claim: work.Claim, measured: Measured, *, now: date
     if claim.public:
         lookups.move_submission(session, claim.submission_ref, from_=Status.SCORING, to=Status.SCORED, finished_at=now)
         submission = session.get_one(Submission, claim.submission_ref)
+        if submission.late:
+            return True
         private = lookups.tracks_of(session, submission.competition_id)["private"]
         work.add_job(session, "score", submission=submission, track_id=private.id, private=True, now=now)
     return True
@@ -227,11 +254,20 @@ def find(session: Session, submission_id: str, account: Account) -> Submission:
     """A submission that this person may see: their team's, or any for organizers. ``NotFound`` otherwise, so that
     ids tell nothing."""
     submission = lookups.submission_by_id(session, submission_id)
-    if submission is not None:
-        team = lookups.team_of(session, submission.competition_id, account.id)
-        if is_organizer(account) or (team is not None and team.id == submission.team_id):
-            return submission
-    raise NotFound("no-submission", f"There is no submission {submission_id!r}, or it is not yours.")
+    if submission is not None and (is_organizer(account) or is_own(session, submission, account)):
+        return submission
+    raise unknown(submission_id)
+
+
+def unknown(submission_id: str) -> NotFound:
+    """No such submission, or none that this person may know of."""
+    return NotFound("no-submission", f"There is no submission {submission_id!r}, or it is not yours.")
+
+
+def is_own(session: Session, submission: Submission, account: Account) -> bool:
+    """Whether a submission is of this person's team."""
+    team = lookups.team_of(session, submission.competition_id, account.id)
+    return team is not None and team.id == submission.team_id
 
 
 def list_own(session: Session, state: State, account: Account, *, before: int | None, limit: int) -> list[Submission]:

@@ -5,6 +5,7 @@ import io
 import logging
 import secrets
 import traceback
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from worker.bench import Bench
 from worker.heartbeat import Heartbeat, LeaseLost
 from worker.measuring import SCORER_VERSION, Numbers, measure
 from worker.references import SetAddress, load_prepared, names_of, pixel_hashes_of, prepare
+from worker.sprites import sprite_of
 
 log = logging.getLogger(__name__)
 CLOSEST_PAIRS = 20
@@ -80,8 +82,19 @@ def check(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
         return
     exact, mirrored = pixel_hashes_of(bench, SetAddress(training.sha256, training.blob_key, spec.size))
     found = copies(hashes, exact, mirrored)
+    sprite_key = _keep_sprite(bench, submission, path)
     with transaction(bench.sessions, bench.broker) as session:
-        submissions.pass_check(session, claim, found, pixels_sha256=_content_of(hashes), now=bench.now())
+        submissions.pass_check(
+            session, claim, found, pixels_sha256=_content_of(hashes), sprite_key=sprite_key, now=bench.now()
+        )
+
+
+def _keep_sprite(bench: Bench, submission: Submission, path: Path) -> str:
+    """Store a picture of some of the images; the same ones however often the check is tried."""
+    key = f"sprites/{submission.id}.png"
+    rng = np.random.default_rng(int(submission.sha256, 16))
+    bench.blobs.write(key, sprite_of(np.load(path, mmap_mode="r"), rng))
+    return key
 
 
 def _content_of(hashes: PixelHashes) -> str:

@@ -55,7 +55,9 @@ async def submit(
             with store.open(received.key) as file:
                 list_images(file, state.image_spec)
             with begin() as session:
-                kept = submissions.accept(session, slug, entry, account, received, public_id=new_id, now=complete)
+                kept = submissions.accept(
+                    session, slug, entry, account, received, public_id=new_id, now=complete, begun=begun
+                )
                 view = view_of(session, kept, account)
         if kept.blob_key != received.key:
             store.delete(received.key)

@@ -134,8 +134,8 @@ def lock_team_names(session: Session, competition_id: int) -> None:
     session.execute(select(func.pg_advisory_xact_lock(competition_id)))
 
 
-def usage_of(session: Session, team_id: int, now: datetime) -> Usage:
-    """What a team has used of its limits in the UTC day of ``now``."""
+def usage_of(session: Session, team_id: int, now: datetime, *, late: bool = False) -> Usage:
+    """What a team has used of its limits in the UTC day of ``now``; late entries (``late``) have theirs apart."""
     start, end = utc_day(now)
     today = (Submission.accepted_at >= start) & (Submission.accepted_at < end)
     row = session.execute(
@@ -143,7 +143,7 @@ def usage_of(session: Session, team_id: int, now: datetime) -> Usage:
             func.count().filter(today & Submission.status.not_in(UNCHARGED)),
             func.count().filter(Submission.status.in_(PENDING)),
             func.count().filter(today & (Submission.status == Status.REJECTED)),
-        ).where(Submission.team_id == team_id)
+        ).where(Submission.team_id == team_id, Submission.late == late)
     ).one()
     return Usage(charged=row[0], pending=row[1], rejected=row[2])
 
