@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from fastapi import Request, Response
 
-from api import forms
+from api import forms, multipart
 from scorer.errors import Forbidden
 from scorer.sessions import LIFE
 from scorer.settings import Settings
@@ -84,4 +84,6 @@ async def given_csrf(request: Request) -> str | None:
     """The token that a request carries, in its header or in its form. Only a browser's cookie needs one."""
     if request.method in SAFE or session_secret(request) is None or "x-csrf-token" in request.headers:
         return request.headers.get("x-csrf-token")
+    if multipart.is_upload(request):
+        return (await multipart.form_of(request)).fields.get(FIELD)
     return forms.text(await forms.fields_of(request), FIELD) if forms.is_form(request) else None

@@ -6,29 +6,25 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-COLUMNS = 10
-SHOWN = 100
-TILE = 96
-"""Pixels a side: larger images are made smaller, so that the picture is about 1 MB whatever the competition asks."""
+from scorer.sprites import layout_of
 
 
 def sprite_of(images: NDArray[np.uint8], rng: np.random.Generator) -> bytes:
-    """A PNG of up to 100 of the images (n, size, size, 3), ten in a row, full rows only, in canonical order.
+    """A PNG of up to 100 of the images (n, size, size, 3), ten in a row, in canonical order.
 
     Which ones, ``rng`` decides: the first hundred names may all be of one kind.
     """
-    count = min(SHOWN, len(images) // COLUMNS * COLUMNS) or len(images)
-    chosen = np.sort(rng.choice(len(images), count, replace=False))
-    tiles = np.stack([_tile(images[index]) for index in chosen])
-    columns, side = min(COLUMNS, count), tiles.shape[1]
-    rows = tiles.reshape(count // columns, columns, side, side, 3)
-    picture = rows.transpose(0, 2, 1, 3, 4).reshape(count // columns * side, columns * side, 3)
+    layout = layout_of(len(images), images.shape[1])
+    chosen = np.sort(rng.choice(len(images), layout.count, replace=False))
+    tiles = np.stack([_tile(images[index], layout.tile) for index in chosen])
+    rows = tiles.reshape(-1, layout.columns, layout.tile, layout.tile, 3)
+    picture = rows.transpose(0, 2, 1, 3, 4).reshape(layout.height, layout.width, 3)
     buffer = io.BytesIO()
     Image.fromarray(picture).save(buffer, "PNG")
     return buffer.getvalue()
 
 
-def _tile(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    if image.shape[0] <= TILE:
+def _tile(image: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
+    if image.shape[0] == side:
         return image
-    return np.asarray(Image.fromarray(image).resize((TILE, TILE), Image.Resampling.LANCZOS))
+    return np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.LANCZOS))

@@ -60,7 +60,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(static=static, product_version=version("kennel"), words=words)
+    environment.globals.update(static=static, files=frozenset(FILES), product_version=version("kennel"), words=words)
     environment.filters.update(markdown=markdown.html_of, summary=markdown.summary_of, rest=markdown.rest_of)
     return environment
 

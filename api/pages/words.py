@@ -56,6 +56,14 @@ def number(value: float, decimals: int) -> str:
     return f"{value:,.{decimals}f}"
 
 
+def size(count: int) -> str:
+    """Bytes in the unit that is read at a glance: ``98.3 MB``."""
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return counted(count, "byte")
+
+
 @dataclass(frozen=True)
 class Deadline:
     """What happens next, or happened last, and when."""
