@@ -57,7 +57,7 @@ def _entry(session: Session, submission_id: str, viewer: Caller, now: Now) -> di
     state = competitions.state_of(session, submission.competition.slug, now)
     view = view_of(session, submission, viewer.account)
     own = submissions.is_own(session, submission, viewer.account)
-    finals = picks.finals(session, state, submission.team) if own else None
+    finals = _finals(session, state, viewer) if own else None
     return {
         "competition": state.competition,
         "published": state.published,

@@ -12,6 +12,8 @@ from api.pages.words import DISTANCE_DECIMALS
 TOP, FLOOR, HEIGHT = 44, 204, 230
 """Pixels: two lines of labels above the bars, the axis below them."""
 TICKS = 5
+THINNEST = 0.6
+"""Per cent: images that are all equally far are one bar, which must be seen."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def _bars(counts: Sequence[int], edges: Sequence[float], right: float, tau: floa
     return [
         Bar(
             x=100 * left / right,
-            width=100 * (end - left) / right,
+            width=max(100 * (end - left) / right, THINNEST),
             y=FLOOR - count * scale,
             height=count * scale,
             near=tau is not None and (left + end) / 2 < tau,

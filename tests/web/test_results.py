@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from api.pages import rendering
 from api.pages.histogram import FLOOR, TOP, drawing_of
-from scorer import sessions
+from scorer import competitions, sessions
 from scorer.db import people
+from scorer.lifecycle import Status
 from scorer.sessions import Browser
 from tests.api.conftest import Service
 from tests.api.test_flow import _with_a_wrong_image as with_a_wrong_image
@@ -155,6 +157,40 @@ def test_a_copy_says_so(service: Service) -> None:
     assert numbers(page)["Score MiFID, lower is better"] == "none"
     assert numbers(page)["Rank"] == "none"
     assert "pixel by pixel (8 as they are, 0 mirrored)" in page.one(class_="verdict").text
+
+
+def test_an_entry_that_is_not_the_teams_best_says_where_it_would_rank(service: Service) -> None:
+    slug = service.competition()
+    entries = [service.scored("ada", slug, noise(seed)) for seed in (10, 11)]
+    worse = max(entries, key=lambda each: each["measurements"][0]["mifid"])
+    enter(service, "ada")
+    page = read(service, f"/submissions/{worse['id']}")
+    assert numbers(page)["Would-be rank"] == "1"
+    assert "If this one were its best, the team would be on rank 1." in page.one("main").text
+
+
+def test_a_provisional_score_has_a_marked_place(service: Service) -> None:
+    slug = service.competition()
+    entry = service.submit("ada", slug, zipped(noise(10))).json()
+    view = {
+        "ref": 1, "file_name": "a.zip", "status": Status.SCORING, "late": False, "note": "", "team": "Ada",
+        "submitted_by": "ada", "accepted_at": datetime.now(UTC), "bytes": 1, "sha256": "0" * 64, "id": entry["id"],
+        "fraction": 0.5, "stage": "features", "queue_position": None, "reason": None, "faults": None, "code": None,
+        "measurements": [], "sprite": None,
+        "provisional": {"mifid": 31.25, "fid": 31.25, "memorization_distance": 0.3},
+    }  # fmt: skip
+    now = datetime.now(UTC)
+    with service.bench.sessions() as session:
+        competition = competitions.state_of(session, slug, now).competition
+    answer = rendering.page(
+        "submission.html", view=view, competition=competition, published=False, own=True, pending=True, now=now,
+        may_attach=False, pick=None, sprite=None, drawings=[], error=None,
+    )  # fmt: skip
+    section = parsed(bytes(answer.body).decode()).one("section", class_="provisional")
+    assert section.one("h2").text == "Provisional score not final"
+    assert numbers(section)["Score MiFID"] == "31.25000"
+    enter(service, "ada")
+    assert not read(service, f"/submissions/{entry['id']}").all("section", class_="provisional")
 
 
 def test_an_entry_from_before_there_were_sprites_says_nothing_of_it(service: Service) -> None:

@@ -63,13 +63,16 @@ def site(service: Service) -> Iterator[tuple[str, dict[str, str]]]:
     images = noise(10, 120, 32)
     long = "a_very_long_name_without_any_space_in_it_" * 3 + ".zip"
     scored = service.scored("ada", slug, images, file_name=long, note="the first one, with a note of some length")
+    tau = scored["measurements"][0]["memorization_distance"] * 1.01
+    body = {"method": "manual", "tau": tau, "reason": "just above it: the labels of the picture meet"}
+    assert service.call("organizer", "POST", f"/competitions/{slug}/tracks/public/thresholds", json=body).is_success
     service.scored("bob", slug, noise(11, 120, 32))
     copied = service.scored("ada", slug, noise(1, 40, 32)[[*range(40)] * 3], file_name="copies.zip")
     rejected = service.submit("ada", slug, with_a_wrong_image(images), file_name="wrong.zip").json()
     service.work()
     waiting = service.submit("ada", slug, zipped(noise(12, 120, 32)), file_name="waiting.zip").json()
     service.call("ada", "PUT", f"/submissions/{scored['id']}/code", content=code_zip())
-    pages = {"entries": f"/competitions/{slug}/entries"}
+    pages = {"entries": f"/competitions/{slug}/entries", "late": f"/competitions/{slug}?track=public&late=true"}
     for name, entry in {"scored": scored, "copied": copied, "rejected": rejected, "waiting": waiting}.items():
         pages[name] = f"/submissions/{entry['id']}"
     with served(service) as address:
