@@ -147,6 +147,14 @@ def signed_in(asking: Annotated[Caller, Depends(known)]) -> Caller:
     return asking
 
 
+def uploader(found: Annotated[Caller | None, Depends(claimed)]) -> Caller:
+    """Somebody at a browser who sends a form with a file in it: its route reads the proof (``cookies.require_csrf``),
+    which comes with the form."""
+    if found is None or found.session_id is None:
+        raise Unauthenticated("no-session", "Please sign in first.")
+    return found
+
+
 def reader(asking: Annotated[Caller, Depends(known)]) -> Account:
     """Who reads what is theirs."""
     tokens.require_scope(asking.scopes, "read")
@@ -196,9 +204,9 @@ DbSession = Annotated[Session, Depends(session, scope="function")]
 Transactions = Annotated[Transaction, Depends(transactions)]
 Visitor = Annotated[Account | None, Depends(visitor)]
 CurrentCaller = Annotated[Caller | None, Depends(caller)]
-ClaimedCaller = Annotated[Caller | None, Depends(claimed)]
 KnownCaller = Annotated[Caller, Depends(known)]
 SignedIn = Annotated[Caller, Depends(signed_in)]
+Uploader = Annotated[Caller, Depends(uploader)]
 CurrentUser = Annotated[Account, Depends(reader)]
 Submitter = Annotated[Account, Depends(submitter)]
 Organizer = Annotated[Account, Depends(organizer)]

@@ -41,7 +41,16 @@ async def open_form(content_type: str, body: AsyncIterator[bytes]) -> UploadForm
             break
         content = b"".join([data async for data in _part(events, MOST_BYTES)])
         fields[_text(said.get(b"name", b""))] = _text(content)
-    raise Invalid("no-file", "Choose the zip with your images first.")
+    raise Invalid("no-file", "Choose a file first.")
+
+
+async def drain(body: AsyncIterator[bytes], most: int) -> None:
+    """Read what is left of a refused form, up to ``most`` bytes. Browsers read an answer only once they have sent
+    everything: before that they tell of a broken connection."""
+    async for chunk in body:
+        most -= len(chunk)
+        if most < 0:
+            return
 
 
 def _text(data: bytes) -> str:

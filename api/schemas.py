@@ -74,6 +74,7 @@ class CompetitionView(BaseModel):
     pending_limit: int
     max_team_size: int
     final_picks: int
+    late_submissions: bool
     prizes: list[dict[str, Any]]
     medals: dict[str, int]
     tracks: list[TrackView]
@@ -84,6 +85,16 @@ class ReferenceView(BaseModel):
     role: str
     sha256: str
     bytes: int
+
+
+class CodeView(BaseModel):
+    """The code that is attached to a submission; reviewers and organizers read it."""
+
+    kind: Literal["zip", "notebook"]
+    bytes: int
+    sha256: str
+    attached_by: str
+    created_at: datetime
 
 
 class MeasurementView(BaseModel):
@@ -97,7 +108,9 @@ class MeasurementView(BaseModel):
     penalised: bool | None
     copy_: bool = Field(serialization_alias="copy")
     mifid: float | None
-    rank: int | None
+    rank: int | None = Field(description="Of the team, where this entry is its best one.")
+    would_be_rank: int | None = Field(description="The rank of the team if this entry were its best one.")
+    explanation: str = Field(description="Whether and why it is penalised, in a sentence.")
     histogram: dict[str, Any]
     measured_at: datetime
     closest_pairs: list[dict[str, Any]] | None = Field(None, description="Organizers only.")
@@ -138,6 +151,9 @@ class SubmissionView(BaseModel):
     queue_position: int | None
     accepted_at: datetime
     finished_at: datetime | None
+    late: bool = Field(description="Begun after the close: it is on the board of late entries alone.")
+    sprite: str | None = Field(description="Where small versions of some of its images are, in one picture.")
+    code: CodeView | None
     provisional: ProvisionalView | None = Field(
         None, description="Only while the entry is being scored, and where the operator has switched it on."
     )
@@ -183,6 +199,7 @@ class CopyView(BaseModel):
 class BoardView(BaseModel):
     competition: str
     track: TrackKind
+    late: bool = Field(description="Whether this is the board of the entries after the close.")
     tau: float | None
     teams: int
     entries: list[PlaceView]

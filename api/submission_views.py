@@ -5,10 +5,10 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from api.schemas import MeasurementView, ProvisionalView, SubmissionView
-from scorer import evidence, teams
+from api.schemas import CodeView, MeasurementView, ProvisionalView, SubmissionView
+from scorer import attachments, evidence, teams
 from scorer.competitions import is_organizer
-from scorer.db.tables import Account, Submission
+from scorer.db.tables import Account, CodeAttachment, Submission
 
 
 def view_of(session: Session, submission: Submission, account: Account, *, ranked: bool = True) -> SubmissionView:
@@ -24,6 +24,8 @@ def view_of(session: Session, submission: Submission, account: Account, *, ranke
         "fraction": progress.fraction,
         "queue_position": progress.queue_position,
         "provisional": _provisional(evidence.provisional_of(session, submission)),
+        "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
+        "code": code_view(code) if (code := attachments.newest_of(session, submission)) else None,
         "private_state": progress.private_state if organizer else None,
         "measurements": [
             _measurement(each, organizer=organizer)
@@ -48,6 +50,12 @@ def _provisional(found: evidence.Provisional | None) -> ProvisionalView | None:
     )
 
 
+def code_view(code: CodeAttachment) -> CodeView:
+    """What its team sees of attached code: that it is there, and its hash."""
+    fields = {name: getattr(code, name) for name in ("kind", "bytes", "sha256", "created_at")}
+    return CodeView(**fields, attached_by=code.author.handle)
+
+
 def _measurement(judged: evidence.Judged, *, organizer: bool) -> MeasurementView:
     mifid = judged.mifid
     return MeasurementView(
@@ -60,6 +68,8 @@ def _measurement(judged: evidence.Judged, *, organizer: bool) -> MeasurementView
         copy_=judged.copy,
         mifid=None if mifid is None or math.isnan(mifid) else mifid,
         rank=judged.rank,
+        would_be_rank=judged.would_be_rank,
+        explanation=judged.explanation,
         histogram=judged.measurement.histogram,
         measured_at=judged.measurement.created_at,
         closest_pairs=judged.measurement.closest_pairs if organizer else None,

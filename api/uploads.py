@@ -84,7 +84,9 @@ class Counter:
                 with self.store.open(received.key) as file:
                     list_images(file, state.image_spec)
                 with self.begin() as session:
-                    kept = submissions.accept(session, slug, entry, account, received, public_id=new_id, now=complete)
+                    kept = submissions.accept(
+                        session, slug, entry, account, received, public_id=new_id, now=complete, begun=begun
+                    )
                     seen = look(session, kept)
             if kept.blob_key != received.key:
                 self.store.delete(received.key)

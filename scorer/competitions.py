@@ -74,6 +74,9 @@ class CompetitionSpec(BaseModel):
     rejected_limit: int = Field(20, ge=1, description="Uploads of a team and UTC day that fail the deep check.")
     max_team_size: int = Field(5, ge=1, le=100, description="Members of a team.")
     final_picks: int = Field(2, ge=1, le=10)
+    late_submissions: bool = Field(
+        False, description="Whether entries are taken after the close, for a board of their own."
+    )
     invitation_only: bool = False
     prizes: list[Prize] = Field(default=[], max_length=100)
     medals: Medals = Medals()
@@ -100,6 +103,7 @@ class CompetitionChanges(BaseModel):
     opens_at: AwareDatetime | None = None
     team_merge_deadline: AwareDatetime | None = None
     closes_at: AwareDatetime | None = None
+    late_submissions: bool = False
 
 
 def fault_of_times(
@@ -243,6 +247,13 @@ def may_see_private(state: State, account: Account | None) -> bool:
 def is_organizer(account: Account | None) -> bool:
     """Whether this person runs competitions."""
     return account is not None and account.role in {"organizer", "admin"}
+
+
+def takes_late(state: State, now: datetime) -> bool:
+    """Whether an entry that begins now is a late one: taken after the close, for a board of its own."""
+    closes_at = state.competition.closes_at
+    over = closes_at is not None and now >= closes_at and state.phase is not Phase.DRAFT
+    return over and state.competition.late_submissions
 
 
 def visible_track(state: State, kind: str, account: Account | None) -> Track:

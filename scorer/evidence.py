@@ -1,12 +1,15 @@
 """What is known of one submission: how far it is, and what was measured, judged with the newest threshold."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy.orm import Session
 
+from scorer import verdicts
 from scorer.competitions import is_organizer
 from scorer.db import board, jobs, lookups
 from scorer.db.tables import Account, Job, Measurement, ProvisionalMeasurement, Submission
+from scorer.errors import NotFound
 from scorer.lifecycle import Status
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
 
@@ -33,6 +36,10 @@ class Judged:
     mifid: float | None
     rank: int | None
     """The rank of the team on this track where this entry is the team's best one, else None."""
+    would_be_rank: int | None
+    """The rank that the team would have if this entry were its best one."""
+    explanation: str
+    """Why the score is what it is, in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +95,13 @@ def provisional_of(session: Session, submission: Submission) -> Provisional | No
     )
 
 
+def sprite_key(submission: Submission) -> str:
+    """The blob with small versions of some of a submission's images; ``NotFound`` if there is none (yet)."""
+    if submission.sprite_key is None:
+        raise NotFound("no-sprite", "There is no picture of this entry's images.")
+    return submission.sprite_key
+
+
 def measurements_of(session: Session, submission: Submission, account: Account, *, ranked: bool) -> list[Judged]:
     """The measurements that this person may see: public ones, and private ones once published (always, for
     organizers). Ranks cost a whole board each, so a list asks without (``ranked``)."""
@@ -100,7 +114,15 @@ def measurements_of(session: Session, submission: Submission, account: Account, 
         row = board.score_of(session, track.id, submission.ref)
         if row is None:
             continue
-        decimals = submission.competition.score_decimals
-        rank = board.rank_of(session, track.id, submission.ref, decimals=decimals) if ranked else None
-        found.append(Judged(kind, measurement, row.tau, row.penalised, row.copy, row.mifid, rank))
+        rank, would_be = _ranks(session, submission, track.id) if ranked else (None, None)
+        why = verdicts.explain(submission, row)
+        found.append(Judged(kind, measurement, row.tau, row.penalised, row.copy, row.mifid, rank, would_be, why))
     return found
+
+
+def _ranks(session: Session, submission: Submission, track_id: int) -> tuple[int | None, int | None]:
+    where: dict[str, Any] = {"decimals": submission.competition.score_decimals, "late": submission.late}
+    return (
+        board.rank_of(session, track_id, submission.ref, **where),
+        board.would_be_rank(session, track_id, submission.ref, **where),
+    )

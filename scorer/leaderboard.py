@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions import State, is_organizer, visible_track
 from scorer.db import board, lookups
 from scorer.db.tables import Account, Threshold, Track
+from scorer.errors import Invalid
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class Board:
     copies: Sequence[Copy]
     teams: int
     """How many teams have a rank."""
+    late: bool = False
+    """Whether this is the board of late entries."""
 
 
 def version(session: Session, state: State, kind: str, account: Account | None) -> str:
@@ -85,21 +88,25 @@ def standings(
     *,
     after: int = 0,
     limit: int | None = None,
+    late: bool = False,
 ) -> Board:
     """The board of a track from rank ``after + 1`` on, at most ``limit`` places; ``Forbidden`` for the private
-    track before publication."""
+    track before publication. ``late``: of the entries after the close, which have no private track."""
     track = visible_track(state, kind, account)
+    if late and kind != "public":
+        raise Invalid("late-is-public", "Entries after the close are scored on the public track alone.")
     decimals = state.competition.score_decimals
     labels = lookups.decided_labels(session, state.competition.id) if is_organizer(account) else {}
-    rows = board.standings(session, track.id, decimals=decimals, after=after, limit=limit)
+    rows = board.standings(session, track.id, decimals=decimals, after=after, limit=limit, late=late)
     return Board(
         state=state,
         track=track,
         threshold=lookups.newest_threshold(session, track.id),
         places=[_place(row, labels) for row in rows],
         benchmarks=[_benchmark(row) for row in board.benchmarks(session, track.id, decimals=decimals)],
-        copies=[_copy(row, labels) for row in board.copies(session, track.id)],
-        teams=board.count_ranked(session, track.id),
+        copies=[_copy(row, labels) for row in board.copies(session, track.id, late=late)],
+        teams=board.count_ranked(session, track.id, late=late),
+        late=late,
     )
 
 

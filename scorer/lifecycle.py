@@ -88,6 +88,11 @@ def phase_at(now: datetime, *, opens_at: datetime | None, closes_at: datetime | 
     return Phase.REVIEW
 
 
+def is_late(closes_at: datetime, grace: timedelta, *, begun: datetime, complete: datetime) -> bool:
+    """Whether an upload missed the close: it began at it or after it, or was not complete within the grace period."""
+    return begun >= closes_at or complete >= closes_at + grace
+
+
 def utc_day(now: datetime) -> tuple[datetime, datetime]:
     """The first moment of the UTC day of ``now``, and of the next one: what "daily" means everywhere."""
     start = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

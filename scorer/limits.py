@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer.competitions import State
+from scorer.competitions import State, takes_late
 from scorer.db import lookups
 from scorer.db.tables import Account, Competition, Team
 from scorer.errors import TooMany
@@ -40,16 +40,19 @@ def limits_of(competition: Competition) -> Limits:
 
 
 def allowance(session: Session, state: State, account: Account, *, now: datetime) -> Allowance:
-    """What a person's team may still do; a person without a team has used nothing."""
+    """What a person's team may still do; a person without a team has used nothing. After the close it is about late
+    entries, where they are taken."""
     team = lookups.team_of(session, state.competition.id, account.id)
-    usage = lookups.usage_of(session, team.id, now) if team is not None else NOTHING
+    late = takes_late(state, now)
+    usage = lookups.usage_of(session, team.id, now, late=late) if team is not None else NOTHING
     limits = limits_of(state.competition)
+    moment = next_entry_at(limits, usage, now)
     return Allowance(
         limits=limits,
         usage=usage,
         refusal=refusal_of(limits, usage),
         resets_at=utc_day(now)[1],
-        next_entry_at=_while_open(state, next_entry_at(limits, usage, now)),
+        next_entry_at=moment if late else _while_open(state, moment),
     )
 
 
@@ -61,10 +64,11 @@ def _while_open(state: State, moment: datetime | None) -> datetime | None:
     return moment if state.phase is Phase.OPEN and not closed else None
 
 
-def require_room(session: Session, competition: Competition, team: Team, *, now: datetime) -> None:
-    """``TooMany`` if a limit of the team is used up. It holds as long as the caller has the team's lock."""
+def require_room(session: Session, competition: Competition, team: Team, *, now: datetime, late: bool = False) -> None:
+    """``TooMany`` if a limit of the team is used up. It holds as long as the caller has the team's lock. ``late``: of
+    entries after the close, which count apart."""
     limits = limits_of(competition)
-    refusal = refusal_of(limits, lookups.usage_of(session, team.id, now))
+    refusal = refusal_of(limits, lookups.usage_of(session, team.id, now, late=late))
     if refusal is None:
         return
     tomorrow = utc_day(now)[1]

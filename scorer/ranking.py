@@ -70,6 +70,15 @@ def standings(entries: Iterable[Entry], precision: int) -> Standings:
     return Standings(tuple(placings), _copies_apart(given))
 
 
+def would_be_rank(entries: Iterable[Entry], ref: int, precision: int) -> int | None:
+    """The rank that the entry ``ref`` would take if its team had no other; None if it could take none."""
+    given = tuple(entries)
+    (own,) = (entry for entry in given if entry.ref == ref)
+    field = [entry for entry in given if entry.team != own.team]
+    lines = standings([*field, own], precision).placings
+    return next((line.rank for line in lines if line.entry.ref == ref), None)
+
+
 def _copies_apart(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
     """The newest entry of every team all of whose entries are copies."""
     others = {entry.team for entry in entries if not entry.copy}

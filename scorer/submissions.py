@@ -13,7 +13,7 @@ from scorer.competitions import State, is_organizer, shown_state
 from scorer.db import events, jobs, lookups
 from scorer.db.tables import Account, Measurement, ProvisionalMeasurement, Submission, Team
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
-from scorer.lifecycle import CANCELLABLE, Phase, Status
+from scorer.lifecycle import CANCELLABLE, Phase, Status, is_late
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def admit(
             raise key_reused()
         return state
     _require_ready(state)
-    _require_open(state, entry, now=now, grace=timedelta(0))
+    late = _window(state, entry, begun=now, now=now)
     if entry.benchmark is not None and not is_organizer(account):
         raise Forbidden("wrong-role", "Only organizers add benchmark entries.")
     if entry.benchmark is None:
@@ -67,7 +67,7 @@ def admit(
     require_bytes(declared_bytes, upload_limit(state, max_bytes))
     team = lookups.team_of(session, state.competition.id, account.id)
     if team is not None and entry.benchmark is None:
-        limits.require_room(session, state.competition, team, now=now)
+        limits.require_room(session, state.competition, team, now=now, late=late)
     return state
 
 
@@ -85,8 +85,10 @@ def accept(
     *,
     public_id: str,
     now: datetime,
+    begun: datetime | None = None,
 ) -> Submission:
-    """Take an uploaded, listed zip in: window, limits, row, check job. ``now`` is when the last byte arrived.
+    """Take an uploaded, listed zip in: window, limits, row, check job. ``now`` is when the last byte arrived,
+    ``begun`` when the first one did, as far as that is known.
 
     A repeated ``idempotency_key`` answers with the submission that the first request made; with other bytes under it,
     with ``Conflict``.
@@ -101,10 +103,10 @@ def accept(
             raise key_reused()
         return earlier
     _require_ready(state)
-    _require_open(state, entry, now=now, grace=timedelta(seconds=state.competition.upload_grace_seconds))
+    late = _window(state, entry, begun=begun, now=now)
     if not team.benchmark:
         rules.require_accepted(session, state.competition, account, newest=False)
-        limits.require_room(session, state.competition, team, now=now)
+        limits.require_room(session, state.competition, team, now=now, late=late)
     submission = Submission(
         id=public_id,
         competition_id=state.competition.id,
@@ -118,6 +120,7 @@ def accept(
         idempotency_key=entry.idempotency_key,
         status=Status.RECEIVED,
         accepted_at=now,
+        late=late,
     )
     session.add(submission)
     session.flush()
@@ -148,6 +151,19 @@ def _require_ready(state: State) -> None:
         raise Conflict("not-ready", "The organizers are still setting this competition up; please come back later.")
 
 
+def _window(state: State, entry: Entry, *, begun: datetime | None, now: datetime) -> bool:
+    """Whether the entry is late; ``Conflict`` if it comes when none is taken. Where nobody knows when an upload began
+    (``begun`` is None), one that ends after the close of a competition with late entries is one of them."""
+    competition = state.competition
+    closes_at, grace = competition.closes_at, timedelta(seconds=competition.upload_grace_seconds)
+    may_be_late = competition.late_submissions and state.phase is not Phase.DRAFT and entry.benchmark is None
+    if may_be_late and closes_at is not None and is_late(closes_at, grace, begun=begun or now, complete=now):
+        return True
+    in_time = begun is None or closes_at is None or begun < closes_at
+    _require_open(state, entry, now=now, grace=grace if in_time else timedelta(0))
+    return False
+
+
 def _require_open(state: State, entry: Entry, *, now: datetime, grace: timedelta) -> None:
     if entry.benchmark is not None and state.phase is not Phase.DRAFT:
         return
@@ -161,13 +177,22 @@ def _require_open(state: State, entry: Entry, *, now: datetime, grace: timedelta
     raise Conflict("closed", f"The competition closed at {closes_at:%Y-%m-%d %H:%M} UTC.")
 
 
-def pass_check(session: Session, claim: work.Claim, copies: Copies, *, pixels_sha256: str, now: datetime) -> bool:
+def pass_check(
+    session: Session,
+    claim: work.Claim,
+    copies: Copies,
+    *,
+    pixels_sha256: str,
+    sprite_key: str | None = None,
+    now: datetime,
+) -> bool:
     """The images are what they should be: queue the entry for the public track."""
     if not work.finish(session, claim, now):
         return False
     submission = session.get_one(Submission, claim.submission_ref)
     submission.exact_copies, submission.mirrored_copies = copies.exact, copies.mirrored
     submission.copied_share, submission.pixels_sha256 = copies.share, pixels_sha256
+    submission.sprite_key = sprite_key
     session.flush()
     lookups.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED, now=now)
     public = lookups.tracks_of(session, submission.competition_id)["public"]
@@ -195,8 +220,8 @@ def reject(session: Session, claim: work.Claim, error: Invalid, *, now: datetime
 
 
 def record(session: Session, claim: work.Claim, measured: Measured, *, now: datetime) -> bool:
-    """Keep a measurement, once, and after the public one queue the private track. False when the job was no longer
-    that worker's: its result is dropped."""
+    """Keep a measurement, once, and after the public one queue the private track, which a late entry has none of. False
+    when the job was no longer that worker's: its result is dropped."""
     if claim.submission_ref is None or not work.finish(session, claim, now):
         return False
     session.add(
@@ -213,8 +238,9 @@ def record(session: Session, claim: work.Claim, measured: Measured, *, now: date
             session, claim.submission_ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now
         )
         submission = session.get_one(Submission, claim.submission_ref)
-        private = lookups.tracks_of(session, submission.competition_id)["private"]
-        work.add_job(session, "score", submission=submission, track_id=private.id, private=True, now=now)
+        if not submission.late:
+            private = lookups.tracks_of(session, submission.competition_id)["private"]
+            work.add_job(session, "score", submission=submission, track_id=private.id, private=True, now=now)
         notices.tell_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)
     return True
 
@@ -255,12 +281,18 @@ def find(session: Session, submission_id: str, account: Account) -> Submission:
     """A submission that this person may see: their team's, or any for organizers. ``NotFound`` otherwise, so that
     ids tell nothing."""
     submission = lookups.submission_by_id(session, submission_id)
-    if submission is not None and (is_organizer(account) or _is_own(session, submission, account)):
+    if submission is not None and (is_organizer(account) or is_own(session, submission, account)):
         return submission
-    raise NotFound("no-submission", f"There is no submission {submission_id!r}, or it is not yours.")
+    raise unknown(submission_id)
 
 
-def _is_own(session: Session, submission: Submission, account: Account) -> bool:
+def unknown(submission_id: str) -> NotFound:
+    """No such submission, or none that this person may know of."""
+    return NotFound("no-submission", f"There is no submission {submission_id!r}, or it is not yours.")
+
+
+def is_own(session: Session, submission: Submission, account: Account) -> bool:
+    """Whether a submission is of this person's team now, whichever team handed it in."""
     team = lookups.team_of(session, submission.competition_id, account.id)
     return team is not None and team.id == teams.of_submission(session, submission).id
 
@@ -269,7 +301,7 @@ def cancel(session: Session, submission_id: str, account: Account, *, now: datet
     """Take an entry of one's team back before its scoring began: it is not counted. Again is the same; ``Conflict``
     once scoring has begun or the entry has ended otherwise."""
     submission = find(session, submission_id, account)
-    if submission.account_id != account.id and not _is_own(session, submission, account):
+    if submission.account_id != account.id and not is_own(session, submission, account):
         raise Forbidden("not-yours", "An entry is cancelled by its own team.")
     # A job that is locked neither starts nor ends, so from here on the entry stays where it is.
     jobs.lock_unfinished(session, submission.ref)

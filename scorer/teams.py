@@ -48,9 +48,14 @@ def team_for(session: Session, competition_id: int, account: Account, *, now: da
         team = lookups.team_of(session, competition_id, account.id) or _team_of_one(
             session, competition_id, account, now=now
         )
+    return held(session, team, account)
+
+
+def held(session: Session, team: Team, account: Account) -> Team:
+    """The person's team, locked for this transaction: ``team``, or what they are in if it was merged just now."""
     while True:
         rosters.lock_teams(session, [team.id])
-        found = lookups.team_of(session, competition_id, account.id)
+        found = lookups.team_of(session, team.competition_id, account.id)
         if found is None:
             raise Conflict("team-changed", "You have left your team just now; please try again.")
         if found.id == team.id:

@@ -226,7 +226,9 @@ def finish(session: Session, upload: Upload, received: Received, *, public_id: s
     if arrived is None:
         raise ValueError(f"upload {upload.id} is not whole")
     slug, account = upload.competition.slug, upload.account
-    submission = submissions.accept(session, slug, entry, account, received, public_id=public_id, now=arrived)
+    submission = submissions.accept(
+        session, slug, entry, account, received, public_id=public_id, now=arrived, begun=upload.begun_at
+    )
     if not rows.close(session, upload.id, to="done", submission_ref=submission.ref):
         raise taken_over()
     return submission

@@ -5,6 +5,7 @@ import io
 import logging
 import secrets
 import traceback
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from worker.measuring import SCORER_VERSION, Numbers, measure
 from worker.provenance import environment
 from worker.provisional import measure_provisionally
 from worker.references import SetAddress, load_prepared, names_of, pixel_hashes_of, prepare
+from worker.sprites import sprite_of
 
 log = logging.getLogger(__name__)
 CLOSEST_PAIRS = 20
@@ -85,8 +87,19 @@ def check(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
         return
     exact, mirrored = pixel_hashes_of(bench, SetAddress(training.sha256, training.blob_key, spec.size))
     found = copies(hashes, exact, mirrored)
+    sprite_key = _keep_sprite(bench, submission, path)
     with transaction(bench.sessions, bench.broker) as session:
-        submissions.pass_check(session, claim, found, pixels_sha256=_content_of(hashes), now=bench.now())
+        submissions.pass_check(
+            session, claim, found, pixels_sha256=_content_of(hashes), sprite_key=sprite_key, now=bench.now()
+        )
+
+
+def _keep_sprite(bench: Bench, submission: Submission, path: Path) -> str:
+    """Store a picture of some of the images; the same ones however often the check is tried."""
+    key = f"sprites/{submission.id}.png"
+    rng = np.random.default_rng(int(submission.sha256, 16))
+    bench.blobs.write(key, sprite_of(np.load(path, mmap_mode="r"), rng))
+    return key
 
 
 def _content_of(hashes: PixelHashes) -> str:

@@ -3,7 +3,10 @@
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
+from scorer.competitions import State, may_see_private, takes_late
+from scorer.db.tables import Account
 from scorer.leaderboard import Benchmark, Board, Copy, Place
 from scorer.ranking import medal
 
@@ -32,6 +35,30 @@ class Leaf:
     last: int | None
     previous: int | None
     next: int | None
+
+
+@dataclass(frozen=True)
+class Tab:
+    """One of a competition's boards."""
+
+    text: str
+    track: str
+    late: bool
+
+    @property
+    def query(self) -> str:
+        """What addresses the board."""
+        return f"track={self.track}" + ("&late=true" if self.late else "")
+
+
+def tabs_of(state: State, account: Account | None, now: datetime, *, late: bool) -> list[Tab]:
+    """The boards that this person may see; none if that is the public one alone. ``late``: one is looked at already."""
+    tabs = [Tab("Public", "public", False)]
+    if may_see_private(state, account):
+        tabs.append(Tab("Private", "private", False))
+    if late or takes_late(state, now):
+        tabs.append(Tab("After the deadline", "public", True))
+    return tabs if len(tabs) > 1 else []
 
 
 def searched(board: Board, words: str) -> Board:

@@ -9,11 +9,11 @@ from fastapi.responses import Response
 from api.deps import Caller, CurrentCaller, DbSession, Now, SignedIn, Visitor
 from api.etags import etag_of, is_known
 from api.forms import FormFields, text
-from api.pages import account, door, notices, outside, rendering, submit, team, words
-from api.pages.board import MEDALS, PAGE, leaf_of, searched
+from api.pages import account, door, entries, notices, outside, rendering, submit, team, words
+from api.pages.board import MEDALS, PAGE, leaf_of, searched, tabs_of
 from api.pages.room import room_of
 from scorer import competitions, leaderboard, limits, rules
-from scorer.competitions import State, TrackKind, may_see_private
+from scorer.competitions import State, TrackKind, takes_late
 from scorer.lifecycle import Phase
 
 router = APIRouter(include_in_schema=False)
@@ -21,8 +21,9 @@ router = APIRouter(include_in_schema=False)
 
 def mount(app: FastAPI) -> None:
     """Add the pages and their static files to ``app``."""
-    for each in (router, door.router, outside.router, account.router, notices.router, submit.router, team.router):
-        app.include_router(each)
+    app.include_router(router)
+    for each in (door, outside, account, notices, submit, entries, team):
+        app.include_router(each.router)
     app.include_router(rendering.router)
 
 
@@ -45,34 +46,36 @@ def show(
     track: TrackKind = "public",
     after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
     search: Annotated[str, Query(max_length=100)] = "",
+    late: bool = False,
 ) -> Response:
-    """A competition's board from rank ``after + 1`` on, or of the teams whose name contains ``search``."""
+    """A competition's board from rank ``after + 1`` on, or of the teams whose name contains ``search``; ``late``: of
+    the entries after the deadline."""
     state = competitions.shown_state(session, slug, account, now)
     search = search.strip()
     accepted = account is not None and rules.has_accepted(session, state.competition, account)
-    room = (
-        room_of(limits.allowance(session, state, account, now=now)) if account and state.phase is Phase.OPEN else None
-    )
-    etag = etag_of(*_depends_on(session, state, track, viewer, now), accepted, room, after, search)
+    may_enter = state.phase is Phase.OPEN or takes_late(state, now)
+    room = room_of(limits.allowance(session, state, account, now=now)) if account and may_enter else None
+    etag = etag_of(*_depends_on(session, state, track, viewer, now), accepted, room, after, search, late)
     if is_known(request, etag):
         return rendering.not_modified(etag)
     if search:
         # The whole board is read: a search is rare, and must find rank 90,000 as well as rank 9.
-        board = searched(leaderboard.standings(session, state, track, account, after=after), search)
+        board = searched(leaderboard.standings(session, state, track, account, after=after, late=late), search)
     else:
-        board = leaderboard.standings(session, state, track, account, after=after, limit=PAGE + 1)
+        board = leaderboard.standings(session, state, track, account, after=after, limit=PAGE + 1, late=late)
     return rendering.page(
         "competition.html",
         headers={"ETag": etag},
         viewer=viewer,
         rules_sha256=rules.version_of(state.competition),
         rules_accepted=accepted,
+        may_enter=may_enter,
         room=room,
         state=state,
         board=board,
         leaf=leaf_of(board, after=after),
         deadline=words.deadline(state, now),
-        tabs=["public", "private"] if may_see_private(state, account) else [],
+        tabs=tabs_of(state, account, now, late=late),
         medals=[(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],
         page_size=PAGE,
         search=search,

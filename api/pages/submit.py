@@ -1,6 +1,5 @@
 """Handing an entry in from a browser: a script resumes after cuts; without it a plain form works."""
 
-from collections.abc import AsyncIterator
 from datetime import datetime
 
 from fastapi import APIRouter, Request
@@ -9,16 +8,16 @@ from fastapi.responses import RedirectResponse, Response
 from sqlalchemy.orm import Session
 
 from api import cookies
-from api.deps import AppSettings, BlobStore, Caller, ClaimedCaller, DbSession, Now, SignedIn, Transaction, Transactions
+from api.deps import AppSettings, BlobStore, Caller, DbSession, Now, SignedIn, Transaction, Transactions, Uploader
 from api.deps import now as moment
-from api.multipart import open_form
+from api.multipart import drain, open_form
 from api.pages import rendering, words
 from api.problems import STATUS
 from api.upload_schemas import NAME, NOTE
 from api.uploads import Counter
 from scorer import rules, submissions
 from scorer.competitions import shown_state
-from scorer.errors import Invalid, KennelError, Unauthenticated
+from scorer.errors import Invalid, KennelError
 from scorer.settings import Settings
 from scorer.submissions import Entry
 
@@ -72,11 +71,9 @@ async def send(
     begin: Transactions,
     store: BlobStore,
     settings: AppSettings,
-    viewer: ClaimedCaller,
+    viewer: Uploader,
 ) -> Response:
     """The form without a script: the zip is streamed on into the store."""
-    if viewer is None or viewer.session_id is None:
-        raise Unauthenticated("no-session", "Please sign in first.")
     note, body = "", request.stream()
     try:
         form = await open_form(request.headers.get("content-type", ""), body)
@@ -93,17 +90,9 @@ async def send(
             look=lambda _, kept: kept.id,
         )
     except KennelError as error:
-        await _drain(body, settings.max_upload_bytes)
+        await drain(body, settings.max_upload_bytes)
         return await run_in_threadpool(_refused, begin, settings, slug, viewer, error, note)
     return RedirectResponse(f"/submissions/{submission_id}", 303, headers=rendering.HEADERS)
-
-
-async def _drain(body: AsyncIterator[bytes], most: int) -> None:
-    """Browsers read an answer only once they have sent everything: before that they tell of a broken connection."""
-    async for chunk in body:
-        most -= len(chunk)
-        if most < 0:
-            return
 
 
 def _refused(

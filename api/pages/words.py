@@ -72,8 +72,11 @@ def number(value: float, decimals: int) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes in the unit that a file manager shows: ``41 MB``, rounded down."""
-    return f"{count // 10**6:,} MB" if count >= 10**6 else f"{count // 1000:,} kB"
+    """Bytes in the unit that is read at a glance, rounded down, as a limit must be: ``98.3 MB``."""
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= unit:
+            return f"{count * 10 // unit / 10:.1f} {name}"
+    return counted(count, "byte")
 
 
 @dataclass(frozen=True)

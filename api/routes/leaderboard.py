@@ -28,6 +28,7 @@ def show(
     after: Annotated[int, Query(ge=0, le=10**9, description="Show places after this rank.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     format: Annotated[Literal["json", "csv"] | None, Query()] = None,  # noqa: A002
+    late: Annotated[bool, Query(description="The board of the entries after the close.")] = False,
     accept: Annotated[str, Header()] = "",
 ) -> Response:
     """The board, ranked now with the newest threshold. CSV holds every place. The private board is for organizers
@@ -36,17 +37,17 @@ def show(
     as_csv = format == "csv" or (format is None and "text/csv" in accept)
     version = leaderboard.version(session, state, track, account)
     headers = {
-        "ETag": etag_of(version, as_csv, after, limit),
+        "ETag": etag_of(version, as_csv, after, limit, late),
         "Cache-Control": "private, no-cache",
         "Vary": "Accept, Authorization, Cookie",
     }
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     if as_csv:
-        board = leaderboard.standings(session, state, track, account)
-        headers["Content-Disposition"] = f'attachment; filename="{slug}-{track}.csv"'
+        board = leaderboard.standings(session, state, track, account, late=late)
+        headers["Content-Disposition"] = f'attachment; filename="{slug}-{"late" if late else track}.csv"'
         return Response(_csv(board), media_type="text/csv; charset=utf-8", headers=headers)
-    board = leaderboard.standings(session, state, track, account, after=after, limit=limit)
+    board = leaderboard.standings(session, state, track, account, after=after, limit=limit, late=late)
     return Response(
         _view(board, account).model_dump_json(by_alias=True), media_type="application/json", headers=headers
     )
@@ -62,6 +63,7 @@ def _view(board: leaderboard.Board, account: Account | None) -> BoardView:
     return BoardView(
         competition=board.state.competition.slug,
         track=board.track.kind,
+        late=board.late,
         tau=board.threshold.tau if board.threshold else None,
         teams=board.teams,
         entries=[PlaceView.model_validate(fields(place)) for place in board.places],

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, func, literal_column, select
+from sqlalchemy import ColumnElement, Row, Select, exists, func, literal, literal_column, select, tuple_
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
@@ -14,16 +14,21 @@ from scorer.db.tables import Label, Measurement, Publication, Submission, TeamRe
 INFINITY: ColumnElement[float] = literal_column("'Infinity'::double precision")
 
 
-def ranked(track_id: int, *, decimals: int, tau: float | None = None) -> Select[Any]:
+def _is_late(scores: Any, late: bool) -> ColumnElement[bool]:
+    """Late entries (``late``) have a board of their own and are on no other."""
+    return exists().where(Submission.ref == scores.c.ref, Submission.late == late)
+
+
+def ranked(track_id: int, *, decimals: int, tau: float | None = None, late: bool = False) -> Select[Any]:
     """Teams by their best entry: lower is better, ties go to the earlier entry. Copies (NaN) and entries without
-    a threshold (NULL) never rank: neither is below infinity."""
+    a threshold (NULL) never rank: neither is below infinity. ``late``: the board of late entries."""
     scores = judged(track_id=track_id, tau=tau).subquery("scores")
     score = rounded(scores.c.mifid, decimals)
     order = (score, scores.c.accepted_at, scores.c.ref)
     best = (
         select(scores, score.label("score"))
         .ext(distinct_on(scores.c.team_id))
-        .where(scores.c.mifid < INFINITY, ~scores.c.benchmark)
+        .where(scores.c.mifid < INFINITY, ~scores.c.benchmark, _is_late(scores, late))
         .order_by(scores.c.team_id, *order)
         .subquery("best")
     )
@@ -32,16 +37,16 @@ def ranked(track_id: int, *, decimals: int, tau: float | None = None) -> Select[
 
 
 def standings(
-    session: Session, track_id: int, *, decimals: int, after: int = 0, limit: int | None = None
+    session: Session, track_id: int, *, decimals: int, after: int = 0, limit: int | None = None, late: bool = False
 ) -> Sequence[Row[Any]]:
     """A page of the board, with the number and the time of every team's entries."""
-    board = ranked(track_id, decimals=decimals).subquery("board")
+    board = ranked(track_id, decimals=decimals, late=late).subquery("board")
     entries = (
         select(
             func.count(Submission.ref).label("entries"),
             func.max(Submission.accepted_at).label("last_entry_at"),
         )
-        .where(merges.is_of(board.c.team_id), Submission.status == "scored")
+        .where(merges.is_of(board.c.team_id), Submission.status == "scored", Submission.late == late)
         .lateral("entries")
     )
     query = (
@@ -59,16 +64,47 @@ def ranks(session: Session, track_id: int, *, decimals: int, tau: float | None =
     return session.execute(ranked(track_id, decimals=decimals, tau=tau).order_by("rank")).all()
 
 
-def rank_of(session: Session, track_id: int, submission_ref: int, *, decimals: int) -> int | None:
+def rank_of(session: Session, track_id: int, submission_ref: int, *, decimals: int, late: bool = False) -> int | None:
     """The rank that an entry holds for its team, if it is the team's best."""
-    board = ranked(track_id, decimals=decimals).subquery("board")
+    board = ranked(track_id, decimals=decimals, late=late).subquery("board")
     return session.scalar(select(board.c.rank).where(board.c.ref == submission_ref))
 
 
-def count_ranked(session: Session, track_id: int) -> int:
+def would_be_rank(
+    session: Session, track_id: int, submission_ref: int, *, decimals: int, late: bool = False
+) -> int | None:
+    """The rank that an entry would hold if it were its team's best (:func:`scorer.ranking.would_be_rank`); None for
+    one that cannot rank."""
+    scores = judged(track_id=track_id).subquery("scores")
+    entry = session.execute(
+        select(scores.c.team_id, rounded(scores.c.mifid, decimals).label("score"), scores.c.accepted_at).where(
+            scores.c.ref == submission_ref, scores.c.mifid < INFINITY, ~scores.c.benchmark
+        )
+    ).one_or_none()
+    if entry is None:
+        return None
+    board = ranked(track_id, decimals=decimals, late=late).subquery("board")
+    better = tuple_(board.c.score, board.c.accepted_at, board.c.ref) < tuple_(
+        literal(entry.score), literal(entry.accepted_at), literal(submission_ref)
+    )
+    ahead = select(func.count()).where(board.c.team_id != entry.team_id, better)
+    return int(session.scalar(ahead) or 0) + 1
+
+
+def best_of_team(session: Session, track_id: int, team_id: int, *, decimals: int, most: int) -> Sequence[int]:
+    """The refs of a team's ``most`` best entries, best first; what cannot rank is none of them."""
+    scores = judged(track_id=track_id).subquery("scores")
+    ranking = (rounded(scores.c.mifid, decimals), scores.c.accepted_at, scores.c.ref)
+    can_rank = (scores.c.mifid < INFINITY) & ~scores.c.benchmark & _is_late(scores, False)
+    query = select(scores.c.ref).where(scores.c.team_id == team_id, can_rank).order_by(*ranking).limit(most)
+    return session.scalars(query).all()
+
+
+def count_ranked(session: Session, track_id: int, *, late: bool = False) -> int:
     """How many teams have a rank."""
     scores = judged(track_id=track_id).subquery("scores")
-    counted = select(func.count(scores.c.team_id.distinct())).where(scores.c.mifid < INFINITY, ~scores.c.benchmark)
+    can_rank = (scores.c.mifid < INFINITY) & ~scores.c.benchmark & _is_late(scores, late)
+    counted = select(func.count(scores.c.team_id.distinct())).where(can_rank)
     return int(session.scalar(counted) or 0)
 
 
@@ -86,15 +122,15 @@ def benchmarks(session: Session, track_id: int, *, decimals: int) -> Sequence[Ro
     return session.execute(select(best).order_by(best.c.score)).all()
 
 
-def copies(session: Session, track_id: int) -> Sequence[Row[Any]]:
+def copies(session: Session, track_id: int, *, late: bool = False) -> Sequence[Row[Any]]:
     """Teams that have nothing on the board but copies, each with its newest one."""
     scores = judged(track_id=track_id).subquery("scores")
-    honest = select(scores.c.team_id).where(~scores.c.copy)
+    honest = select(scores.c.team_id).where(~scores.c.copy, _is_late(scores, late))
     newest = (
         select(scores, Submission.exact_copies, Submission.mirrored_copies)
         .join(Submission, Submission.ref == scores.c.ref)
         .ext(distinct_on(scores.c.team_id))
-        .where(scores.c.copy, scores.c.team_id.not_in(honest))
+        .where(scores.c.copy, scores.c.team_id.not_in(honest), Submission.late == late)
         .order_by(scores.c.team_id, scores.c.ref.desc())
         .subquery("newest")
     )
@@ -102,9 +138,10 @@ def copies(session: Session, track_id: int) -> Sequence[Row[Any]]:
 
 
 def scores_of_track(session: Session, track_id: int, *, tau: float | None = None) -> Sequence[Row[Any]]:
-    """Every judged entry of a track that is no benchmark, in order of ref."""
+    """Every judged entry of a track that is neither a benchmark nor late, in order of ref: what tau is chosen by."""
     scores = judged(track_id=track_id, tau=tau).subquery("scores")
-    return session.execute(select(scores).where(~scores.c.benchmark).order_by(scores.c.ref)).all()
+    competing = ~scores.c.benchmark & _is_late(scores, False)
+    return session.execute(select(scores).where(competing).order_by(scores.c.ref)).all()
 
 
 def score_of(session: Session, track_id: int, submission_ref: int) -> Row[Any] | None:

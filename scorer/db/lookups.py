@@ -124,8 +124,9 @@ def lock_competition(session: Session, slug: str, *, share: bool) -> None:
     session.execute(select(Competition.id).where(Competition.slug == slug).with_for_update(read=share))
 
 
-def usage_of(session: Session, team_id: int, now: datetime) -> Usage:
-    """What a team, with all that was merged into it, has used of its limits in the UTC day of ``now``."""
+def usage_of(session: Session, team_id: int, now: datetime, *, late: bool = False) -> Usage:
+    """What a team, with all that was merged into it, has used of its limits in the UTC day of ``now``; late entries
+    (``late``) have theirs apart."""
     start, end = utc_day(now)
     today = (Submission.accepted_at >= start) & (Submission.accepted_at < end)
     row = session.execute(
@@ -133,7 +134,7 @@ def usage_of(session: Session, team_id: int, now: datetime) -> Usage:
             func.count().filter(today & Submission.status.not_in(UNCHARGED)),
             func.count().filter(Submission.status.in_(PENDING)),
             func.count().filter(today & (Submission.status == Status.REJECTED)),
-        ).where(merges.is_of(team_id))
+        ).where(merges.is_of(team_id), Submission.late == late)
     ).one()
     return Usage(charged=row[0], pending=row[1], rejected=row[2])
 

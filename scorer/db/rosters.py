@@ -59,9 +59,9 @@ def has_entered(session: Session, competition_id: int, account_id: int) -> bool:
 
 
 def count_charged(session: Session, team_ids: Collection[int]) -> int:
-    """How many entries of these teams have counted against a daily limit so far."""
-    charged = select(func.count()).where(Submission.team_id.in_(team_ids), Submission.status.not_in(UNCHARGED))
-    return session.scalar(charged) or 0
+    """How many entries of these teams have counted against a daily limit so far; late ones have limits of their own."""
+    charged = Submission.team_id.in_(team_ids) & Submission.status.not_in(UNCHARGED) & ~Submission.late
+    return session.scalar(select(func.count()).where(charged)) or 0
 
 
 def lock_invitation(session: Session, competition_id: int, invitation_id: int) -> TeamInvitation | None:

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from scorer import limits, teams, work
-from scorer.competitions import State
+from scorer import limits, picks, submissions, teams, work
+from scorer.competitions import State, state_of
 from scorer.db import board, lookups, merges, rosters
 from scorer.db.tables import Team, TeamMerge
 from tests.factories import make_account, make_competition, make_scored, make_submission, make_team, set_tau
@@ -96,6 +96,48 @@ def test_members_are_those_whose_newest_row_says_so(session: Session, state: Sta
     assert rosters.members_of(session, elsewhere.id)[1:] == [account]
     assert lookups.team_of(session, state.competition.id, account.id) is elsewhere
     assert teams.team_for(session, state.competition.id, account, now=now) is elsewhere
+
+
+def test_entries_picks_and_bests_are_the_merged_teams(session: Session, state: State, now: datetime) -> None:
+    ada, bob = make_account(session, now), make_account(session, now)
+    first, second = (teams.team_for(session, state.competition.id, each, now=now) for each in (ada, bob))
+    entries = [
+        make_scored(session, state, team, fid=fid, distance=0.5, now=now)
+        for team, fid in ((first, 30.0), (second, 10.0), (second, 20.0))
+    ]
+    picks.pick(session, state, [entries[2].id], account=bob, now=now)
+    assert not submissions.is_own(session, entries[1], ada)
+    merge(session, second, first, now)
+    teams.join(session, first, [bob], now=now)
+    assert all(submissions.is_own(session, entry, each) for entry in entries for each in (ada, bob))
+    assert picks.finals(session, state, first).chosen is None, "the choice of a team that is no more is no choice"
+    assert picks.best_public(session, state, first.id) == (entries[1].ref, entries[2].ref)
+    chosen = picks.pick(session, state, [entries[0].id, entries[2].id], account=bob, now=now)
+    assert [each.ref for each in chosen.picks] == [entries[0].ref, entries[2].ref]
+    assert picks.picks_of(session, first.id) == (entries[0].ref, entries[2].ref)
+
+
+def test_late_entries_have_limits_and_a_board_apart_after_a_merge_too(
+    session: Session, state: State, now: datetime
+) -> None:
+    state.competition.late_submissions = True
+    first = teams.team_for(session, state.competition.id, ada := make_account(session, now), now=now)
+    second = make_team(session, state, now)
+    for team in (first, second, second):
+        make_scored(session, state, team, fid=10.0, distance=0.5, now=now).late = True
+    make_scored(session, state, second, fid=10.0, distance=0.5, now=now)
+    merge(session, second, first, now)
+    assert lookups.usage_of(session, first.id, now).charged == 1
+    assert lookups.usage_of(session, first.id, now, late=True).charged == 3
+    assert rosters.count_charged(session, [first.id, second.id]) == 1
+    for late, count in ((False, 1), (True, 3)):
+        (row,) = board.standings(session, state.tracks["public"].id, decimals=5, late=late)
+        assert (row.team_id, row.entries) == (first.id, count)
+    assert limits.allowance(session, state, ada, now=now).remaining == 4
+    state.competition.closes_at = now
+    session.flush()
+    after = limits.allowance(session, state_of(session, state.competition.slug, now), ada, now=now)
+    assert (after.remaining, after.next_entry_at) == (2, now)
 
 
 def test_the_next_slot_before_the_start_is_the_start(session: Session, now: datetime) -> None:

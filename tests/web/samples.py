@@ -190,11 +190,12 @@ class Site:
         *,
         after: int = 0,
         limit: int | None = None,
+        late: bool = False,
     ) -> Board:
         track = competitions.visible_track(of, kind, account)
         board = self.boards.get(of.competition.slug, self.board)
         places = [place for place in board.places if place.rank > after][:limit]
-        return replace(board, state=of, track=track, places=places)
+        return replace(board, state=of, track=track, places=places, late=late)
 
     def _state_of(self, _: object, slug: str, _now: datetime) -> State:
         for each in self._states():

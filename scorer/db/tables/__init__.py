@@ -22,12 +22,14 @@ from scorer.db.tables.events import SubmissionEvent
 from scorer.db.tables.notices import Delivery, MailChoice, Notice, Webhook
 from scorer.db.tables.people import Account, Identity, OneTimeLink, Token, WebSession
 from scorer.db.tables.records import AuditEntry, Mail
+from scorer.db.tables.results import CodeAttachment, PickSet
 from scorer.db.tables.teams import Membership, Team, TeamInvitation, TeamMerge, TeamRenaming
 from scorer.db.tables.uploads import Upload
 
 __all__ = [
     "Account",
     "AuditEntry",
+    "CodeAttachment",
     "Competition",
     "CompetitionReference",
     "Delivery",
@@ -40,6 +42,7 @@ __all__ = [
     "Membership",
     "Notice",
     "OneTimeLink",
+    "PickSet",
     "Preparation",
     "ProvisionalMeasurement",
     "Publication",

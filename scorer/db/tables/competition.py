@@ -37,6 +37,7 @@ class Competition(Table):
     rejected_limit: Mapped[int]
     max_team_size: Mapped[int]
     final_picks: Mapped[int]
+    late_submissions: Mapped[bool] = mapped_column(default=False)
     invitation_only: Mapped[bool]
     prizes: Mapped[list[dict[str, Any]]]
     medals: Mapped[dict[str, Any]]

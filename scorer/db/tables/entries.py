@@ -48,6 +48,10 @@ class Submission(Table):
     copied_share: Mapped[float | None]
     pixels_sha256: Mapped[str | None] = mapped_column(index=True)
     """Of the sorted hashes of the decoded images: equal for the same images under other names."""
+    late: Mapped[bool] = mapped_column(default=False)
+    """Begun after the close: on a board of its own, without a private track, in no picks."""
+    sprite_key: Mapped[str | None]
+    """Blob with small versions of some of its images, in one picture, for its team."""
 
     competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)
     team: Mapped[Team] = relationship(lazy="joined", innerjoin=True)

@@ -1,0 +1,206 @@
+"""A team's own pages: its entries with the final picks among them, and each entry with its results."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api import cookies
+from api.deps import (
+    AppSettings,
+    BlobStore,
+    Caller,
+    CurrentCaller,
+    CurrentUser,
+    DbSession,
+    KnownCaller,
+    Now,
+    SignedIn,
+    Transaction,
+    Transactions,
+    Uploader,
+)
+from api.deps import Visitor as Reader
+from api.deps import now as moment
+from api.etags import etag_of, is_known
+from api.forms import FormFields
+from api.multipart import drain, open_form
+from api.pages.histogram import drawing_of
+from api.pages.rendering import BUILD, not_modified, page, see
+from api.problems import status_of
+from api.routes.results import attach_code
+from api.schemas import SubmissionView
+from api.submission_views import view_of
+from scorer import competitions, picks, submissions
+from scorer.competitions import State, is_organizer
+from scorer.db.tables import Submission
+from scorer.errors import Conflict, KennelError, NotFound
+from scorer.lifecycle import CANCELLABLE, PENDING, STAGES, Phase
+from scorer.picks import Finals
+from scorer.sprites import layout_of
+
+router = APIRouter(include_in_schema=False)
+PAGE = 50
+LONGEST_ID = 100
+Before = Annotated[int | None, Query(ge=1, le=2**62)]
+
+
+@router.api_route("/submissions/{submission_id}", methods=["GET", "HEAD"])
+def show(
+    submission_id: str, request: Request, session: DbSession, account: Reader, viewer: CurrentCaller, now: Now
+) -> Response:
+    """An entry: how far it is, what is wrong with it, or what was measured; for its team and organizers."""
+    if account is None or viewer is None:
+        raise NotFound("no-submission", "There is no such entry, or it is not yours. Sign in to see your own.")
+    values = _entry(session, submission_id, viewer, now)
+    competition = values["competition"]
+    columns = [getattr(competition, column.key) for column in type(competition).__table__.columns]
+    shown = values["view"].model_dump_json(), *(values[name] for name in ("own", "may_attach", "pick", "published"))
+    looking = viewer.csrf, viewer.account.handle, viewer.unread
+    etag = etag_of(BUILD, looking, columns, shown, now.replace(second=0, microsecond=0))
+    if is_known(request, etag):
+        return not_modified(etag)
+    return page("submission.html", headers={"ETag": etag}, viewer=viewer, now=now, error=None, place=None, **values)
+
+
+def _entry(session: Session, submission_id: str, viewer: Caller, now: Now) -> dict[str, Any]:
+    """All that the page shows of an entry."""
+    submission = submissions.find(session, submission_id, viewer.account)
+    state = competitions.state_of(session, submission.competition.slug, now)
+    view = view_of(session, submission, viewer.account)
+    own = submissions.is_own(session, submission, viewer.account)
+    finals = _finals(session, state, viewer) if own else None
+    return {
+        "competition": state.competition,
+        "published": state.published,
+        "view": view,
+        "own": own,
+        "stage": STAGES.get(view.stage or "", view.stage),
+        "pending": view.status in PENDING,
+        "may_cancel": (own or submission.account_id == viewer.account.id) and view.status in CANCELLABLE,
+        "may_attach": own and (state.phase is Phase.OPEN or submission.late),
+        "pick": _pick_of(finals, view.id),
+        "sprite": layout_of(state.competition.image_count, state.competition.image_size),
+        "drawings": [drawing_of(each.histogram, each.memorization_distance, each.tau) for each in view.measurements],
+    }
+
+
+def _pick_of(finals: Finals | None, submission_id: str) -> str | None:
+    """Whether an entry is a final pick: ``picked``, ``standing`` (no choice was made, and it is one of the best)."""
+    if finals is None or submission_id not in [each.id for each in finals.picks]:
+        return None
+    return "picked" if finals.chosen else "standing"
+
+
+@router.post("/submissions/{submission_id}/code")
+async def attach(
+    submission_id: str, request: Request, begin: Transactions, store: BlobStore, settings: AppSettings, viewer: Uploader
+) -> Response:
+    """Attach the file of the page's form as the entry's code."""
+    body = request.stream()
+    try:
+        form = await open_form(request.headers.get("content-type", ""), body)
+        cookies.require_csrf(cookies.session_secret(request) or "", form.fields.get(cookies.FIELD))
+        await attach_code(submission_id, form.chunks, begin, store, viewer.account)
+    except KennelError as error:
+        await drain(body, settings.max_upload_bytes)
+        return await run_in_threadpool(_not_attached, submission_id, begin, viewer, error)
+    return see(f"/submissions/{submission_id}#code")
+
+
+def _not_attached(submission_id: str, begin: Transaction, viewer: Caller, error: KennelError) -> Response:
+    with begin() as session:
+        return _again(session, submission_id, viewer, error, place="code", now=moment())
+
+
+def _again(
+    session: Session, submission_id: str, viewer: Caller, error: KennelError, *, place: str, now: datetime
+) -> Response:
+    """The entry once more, with what is wrong in the ``place`` where something was asked for."""
+    values = _entry(session, submission_id, viewer, now)
+    told: dict[str, Any] = {"error": error.message, "place": place}
+    return page("submission.html", status=status_of(error), viewer=viewer, now=now, **told, **values)
+
+
+@router.post("/submissions/{submission_id}/cancel")
+def cancel(submission_id: str, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Take the entry back before its scoring begins."""
+    try:
+        submissions.cancel(session, submission_id, viewer.account, now=now)
+    except Conflict as error:
+        return _again(session, submission_id, viewer, error, place="cancel", now=now)
+    return see(f"/submissions/{submission_id}")
+
+
+@router.api_route("/competitions/{slug}/entries", methods=["GET", "HEAD"])
+def index(
+    slug: str, session: DbSession, account: CurrentUser, viewer: KnownCaller, now: Now, before: Before = None
+) -> Response:
+    """The team's entries, newest first, with the final picks; everybody's, for organizers."""
+    return _entries(session, slug, viewer, now, before=before)
+
+
+def _entries(
+    session: Session,
+    slug: str,
+    viewer: Caller,
+    now: Now,
+    *,
+    before: int | None = None,
+    error: KennelError | None = None,
+) -> Response:
+    state = competitions.shown_state(session, slug, viewer.account, now)
+    found = submissions.list_own(session, state, viewer.account, before=before, limit=PAGE + 1)
+    shown = found[:PAGE]
+    finals = _finals(session, state, viewer)
+    return page(
+        "entries.html",
+        status=status_of(error) if error else 200,
+        viewer=viewer,
+        now=now,
+        error=error,
+        state=state,
+        lines=_lines(session, shown, viewer, finals),
+        finals=finals,
+        elsewhere=[each for each in finals.picks if each.ref not in {one.ref for one in shown}] if finals else [],
+        may_pick=finals is not None and state.phase is Phase.OPEN,
+        everybody=is_organizer(viewer.account),
+        next=shown[-1].ref if len(found) > PAGE else None,
+        before=before,
+    )
+
+
+def _finals(session: Session, state: State, viewer: Caller) -> Finals | None:
+    try:
+        team = picks.own_team(session, state, viewer.account)
+    except NotFound:
+        return None
+    return picks.finals(session, state, team)
+
+
+def _lines(
+    session: Session, shown: Sequence[Submission], viewer: Caller, finals: Finals | None
+) -> list[tuple[SubmissionView, str | None, bool]]:
+    """Each entry as its team sees it, whether it is a final pick, and whether it can be one."""
+    lines = []
+    for each in shown:
+        own = finals is not None and submissions.is_own(session, each, viewer.account)
+        view = view_of(session, each, viewer.account, ranked=False)
+        lines.append((view, _pick_of(finals, each.id), own and each.status == "scored" and not each.late))
+    return lines
+
+
+@router.post("/competitions/{slug}/picks")
+def pick(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Make the ticked entries the team's final picks."""
+    state = competitions.shown_state(session, slug, viewer.account, now)
+    wanted = [each[:LONGEST_ID] for each in fields.getlist("pick")]
+    try:
+        picks.pick(session, state, wanted, account=viewer.account, now=now)
+    except KennelError as error:
+        return _entries(session, slug, viewer, now, error=error)
+    return see(f"/competitions/{slug}/entries#picks")

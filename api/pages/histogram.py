@@ -1,0 +1,110 @@
+"""The histogram of an entry's distances as a drawing: positions in per cent of the width, so that the text on it keeps
+its size on a phone. Pure."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from api.pages.words import DISTANCE_DECIMALS
+
+TOP, FLOOR, HEIGHT = 44, 204, 230
+"""Pixels: two lines of labels above the bars, the axis below them."""
+TICKS = 5
+THINNEST = 0.6
+"""Per cent: images that are all equally far are one bar, which must be seen."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bin: ``x`` and ``width`` in per cent, ``y`` and ``height`` in pixels; ``near`` if it lies below tau."""
+
+    x: float
+    width: float
+    y: float
+    height: float
+    near: bool
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A position on the axis, its text, and on which side of it the text has room (SVG's ``text-anchor``)."""
+
+    x: float
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """All that the picture has in it."""
+
+    bars: Sequence[Bar]
+    ticks: Sequence[Mark]
+    mean: Mark
+    tau: Mark | None
+    most: int
+    description: str
+
+
+def drawing_of(histogram: Mapping[str, Any], mean: float, tau: float | None) -> Drawing | None:
+    """The drawing of ``counts`` in equal bins from ``low`` to ``high``; None if there is nothing to draw.
+
+    ``tau`` None or 0 (a reference line is never penalised): no threshold in it.
+    """
+    counts: Sequence[int] = histogram.get("counts", ())
+    if not any(counts):
+        return None
+    low, high = float(histogram["low"]), float(histogram["high"])
+    limit = tau or None
+    right = max(high, mean, limit or 0.0) * 1.04
+    edges = [low + (high - low) * index / len(counts) for index in range(len(counts) + 1)]
+    return Drawing(
+        bars=_bars(counts, edges, right, limit),
+        ticks=[Mark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in _ticks(right)],
+        mean=_mark(mean, right, "mean"),
+        tau=None if limit is None else _mark(limit, right, "tau"),
+        most=max(counts),
+        description=_described(counts, edges, mean, limit),
+    )
+
+
+def _bars(counts: Sequence[int], edges: Sequence[float], right: float, tau: float | None) -> list[Bar]:
+    scale = (FLOOR - TOP) / max(counts)
+    return [
+        Bar(
+            x=100 * left / right,
+            width=max(100 * (end - left) / right, THINNEST),
+            y=FLOOR - count * scale,
+            height=count * scale,
+            near=tau is not None and (left + end) / 2 < tau,
+        )
+        for count, (left, end) in zip(counts, pairwise(edges), strict=True)
+        if count
+    ]
+
+
+def _mark(value: float, right: float, name: str) -> Mark:
+    x = 100 * value / right
+    return Mark(x, f"{name} {value:.{DISTANCE_DECIMALS}f}", "start" if x < 60 else "end")
+
+
+def _ticks(right: float) -> list[float]:
+    """Round numbers from 0 on, about five of them."""
+    rough = right / TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
+    return [round(step * index, 12) for index in range(int(right / step) + 1)]
+
+
+def _described(counts: Sequence[int], edges: Sequence[float], mean: float, tau: float | None) -> str:
+    """The picture for who does not see it."""
+    fullest = max(range(len(counts)), key=counts.__getitem__)
+    threshold = "there is no threshold" if tau is None else f"tau is {tau:.{DISTANCE_DECIMALS}f}"
+    return (
+        f"{sum(counts):,} images by their distance to the nearest reference image, from 0 to {edges[-1]:.3f}."
+        f" Most common are distances from {edges[fullest]:.3f} to {edges[fullest + 1]:.3f}"
+        f" ({counts[fullest]:,} images). Their mean, the memorization distance, is {mean:.{DISTANCE_DECIMALS}f};"
+        f" {threshold}."
+    )

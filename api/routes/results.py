@@ -1,0 +1,133 @@
+"""One's own results: final picks, the picture of one's images, attached code."""
+
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
+from typing import BinaryIO
+
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from api.deps import BlobStore, CurrentUser, DbSession, Now, Submitter, Transaction, Transactions
+from api.deps import now as moment
+from api.etags import etag_of, is_known
+from api.result_schemas import NewPicks, PicksView
+from api.schemas import CodeView
+from api.submission_views import code_view
+from api.uploads import declared_bytes, discarded_on_error
+from scorer import attachments, competitions, evidence, picks, submissions
+from scorer.blobs import Blobs, require_bytes
+from scorer.competitions import State
+from scorer.db.tables import Account
+from scorer.picks import Finals
+
+router = APIRouter(tags=["results"])
+CODE_MEDIA = {"zip": "application/zip", "notebook": "application/x-ipynb+json"}
+INERT = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
+"""What somebody else made is never run by the browser of whoever looks at it."""
+OWN = {"Cache-Control": "private, max-age=31536000, immutable", "Vary": "Authorization, Cookie"}
+"""An entry never changes, so neither does its picture; another person at the same browser asks anew."""
+CHUNK = 1 << 18
+
+
+@router.get("/competitions/{slug}/picks")
+def show_picks(slug: str, session: DbSession, account: CurrentUser, now: Now) -> PicksView:
+    """What your team will be ranked by: its picks, or its best public entries."""
+    state = competitions.shown_state(session, slug, account, now)
+    team = picks.own_team(session, state, account)
+    return _picks(state, picks.finals(session, state, team))
+
+
+@router.put("/competitions/{slug}/picks")
+def pick(slug: str, body: NewPicks, session: DbSession, account: Submitter, now: Now) -> PicksView:
+    """Pick the entries that your team will be ranked by, until the close. An empty list takes the choice back."""
+    state = competitions.shown_state(session, slug, account, now)
+    return _picks(state, picks.pick(session, state, body.submissions, account=account, now=now))
+
+
+def _picks(state: State, finals: Finals) -> PicksView:
+    chosen = finals.chosen
+    return PicksView(
+        submissions=[each.id for each in finals.picks],
+        chosen=chosen is not None,
+        most=state.competition.final_picks,
+        until=state.competition.closes_at,
+        picked_by=chosen.author.handle if chosen else None,
+        picked_at=chosen.created_at if chosen else None,
+    )
+
+
+@router.get("/submissions/{submission_id}/sprite", response_class=Response)
+def sprite(
+    submission_id: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
+) -> Response:
+    """Small versions of up to 100 of the entry's images in one PNG, ten in a row; its team and organizers see it."""
+    key = evidence.sprite_key(submissions.find(session, submission_id, account))
+    headers = OWN | INERT | {"ETag": etag_of(key)}
+    if is_known(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return Response(store.read(key), media_type="image/png", headers=headers)
+
+
+@router.put("/submissions/{submission_id}/code")
+async def attach(
+    submission_id: str, request: Request, begin: Transactions, store: BlobStore, account: Submitter
+) -> CodeView:
+    """Attach the code that made the entry, for its reviewers: a zip or a notebook of at most 20 MB is the body itself.
+    Until the close it may be replaced."""
+    size = declared_bytes(request)
+    return await attach_code(submission_id, request.stream(), begin, store, account, declared=size)
+
+
+async def attach_code(
+    submission_id: str,
+    chunks: AsyncIterator[bytes],
+    begin: Transaction,
+    store: Blobs,
+    account: Account,
+    *,
+    declared: int | None = None,
+) -> CodeView:
+    """Store a stream as an entry's code, in place of earlier code."""
+
+    def admit(now: datetime) -> None:
+        with begin() as session:
+            attachments.require_change(session, submission_id, account, now)
+
+    require_bytes(declared, attachments.MOST_BYTES)
+    await run_in_threadpool(admit, moment())
+    key = f"code/{submission_id}/{secrets.token_hex(8)}"
+    received = await store.receive(key, chunks, limit=attachments.MOST_BYTES)
+
+    def keep(now: datetime) -> CodeView:
+        with discarded_on_error(store, received):
+            with store.open(received.key) as file:
+                kind = attachments.kind_of(file)
+            with begin() as session:
+                kept, replaced = attachments.attach(session, submission_id, received, kind, account=account, now=now)
+                view = code_view(kept)
+        if replaced is not None:
+            store.delete(replaced.blob_key)
+        return view
+
+    return await run_in_threadpool(keep, moment())
+
+
+@router.get("/submissions/{submission_id}/code", response_class=Response)
+def download(submission_id: str, session: DbSession, store: BlobStore, account: CurrentUser) -> Response:
+    """The code of an entry; for reviewers and organizers."""
+    submission, code = attachments.find(session, submission_id, account)
+    name = f"entry-{submission.ref}-code{attachments.SUFFIXES[code.kind]}"
+    headers = INERT | {
+        "Cache-Control": "private, no-store",
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "Content-Length": str(code.bytes),
+    }
+    return StreamingResponse(_chunks(store.open(code.blob_key)), media_type=CODE_MEDIA[code.kind], headers=headers)
+
+
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while chunk := file.read(CHUNK):
+            yield chunk

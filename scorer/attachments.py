@@ -1,0 +1,103 @@
+"""The code behind an entry, for reviewers: a zip or a notebook that its team may replace until the close."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import BinaryIO, Literal
+
+from sqlalchemy.orm import Session
+
+from scorer.archive.directory import find_directory, members_of
+from scorer.blobs import Received
+from scorer.competitions import is_organizer, state_of
+from scorer.db import lookups, results
+from scorer.db.tables import Account, CodeAttachment, Submission
+from scorer.errors import Conflict, Forbidden, Invalid, NotFound
+from scorer.lifecycle import Phase
+from scorer.submissions import find as find_submission
+from scorer.submissions import is_own, unknown
+
+MOST_BYTES = 20 * 1024**2
+MOST_DIRECTORY_BYTES = 1 << 20
+"""Of a zip of code: ten thousand files."""
+CodeKind = Literal["zip", "notebook"]
+SUFFIXES: Mapping[str, str] = {"zip": ".zip", "notebook": ".ipynb"}
+
+
+def kind_of(file: BinaryIO) -> CodeKind:
+    """What the bytes are, whatever they are called; ``Invalid`` if neither a zip nor a notebook."""
+    start = file.read(2)
+    file.seek(0)
+    if start == b"PK":
+        directory = find_directory(file)
+        if directory.size > MOST_DIRECTORY_BYTES:
+            raise Invalid("too-many-files", "The zip of code lists more files than anybody can read.")
+        members_of(directory)
+        return "zip"
+    try:
+        notebook = json.loads(file.read(MOST_BYTES + 1))
+    except (ValueError, RecursionError):
+        notebook = None
+    if isinstance(notebook, dict) and isinstance(notebook.get("cells"), list) and "nbformat" in notebook:
+        return "notebook"
+    raise Invalid("not-code", "The code is neither a zip nor a notebook (.ipynb, nbformat 4).")
+
+
+def require_change(session: Session, submission_id: str, account: Account, now: datetime) -> Submission:
+    """The submission whose code this person may attach or replace now: their own team's, until the close (a late
+    entry's at any time). ``NotFound``, ``Forbidden`` or ``Conflict`` otherwise."""
+    submission = find_submission(session, submission_id, account)
+    if not is_own(session, submission, account):
+        raise Forbidden("not-yours", "Only the team of an entry attaches code to it.")
+    state = state_of(session, submission.competition.slug, now)
+    if state.phase is not Phase.OPEN and not submission.late:
+        raise Conflict("closed", "The competition has closed; the code of its entries can no longer be changed.")
+    return submission
+
+
+def attach(
+    session: Session, submission_id: str, received: Received, kind: CodeKind, *, account: Account, now: datetime
+) -> tuple[CodeAttachment, CodeAttachment | None]:
+    """Attach received code to an entry. Returns it, and the attachment that it replaces, whose blob may go."""
+    submission = require_change(session, submission_id, account, now)
+    results.lock_submission(session, submission.ref)
+    replaced = results.newest_code(session, submission.ref)
+    kept = CodeAttachment(
+        submission_ref=submission.ref,
+        kind=kind,
+        bytes=received.bytes,
+        sha256=received.sha256,
+        blob_key=received.key,
+        author_id=account.id,
+        created_at=now,
+    )
+    session.add(kept)
+    session.flush()
+    return kept, replaced
+
+
+def find(session: Session, submission_id: str, account: Account) -> tuple[Submission, CodeAttachment]:
+    """The code of an entry, for whoever reviews it: organizers, and reviewers who do not compete themselves.
+
+    ``Forbidden`` for its own team, ``NotFound`` for everybody else, and if none is attached.
+    """
+    submission = lookups.submission_by_id(session, submission_id)
+    if submission is None or not (_reviews(session, submission, account) or is_own(session, submission, account)):
+        raise unknown(submission_id)
+    if not _reviews(session, submission, account):
+        raise Forbidden("wrong-role", "Attached code is read by reviewers and organizers alone.")
+    code = results.newest_code(session, submission.ref)
+    if code is None:
+        raise NotFound("no-code", "No code is attached to this entry.")
+    return submission, code
+
+
+def newest_of(session: Session, submission: Submission) -> CodeAttachment | None:
+    """The code that is attached to a submission."""
+    return results.newest_code(session, submission.ref)
+
+
+def _reviews(session: Session, submission: Submission, account: Account) -> bool:
+    if account.role == "reviewer":
+        return lookups.team_of(session, submission.competition_id, account.id) is None
+    return is_organizer(account)

@@ -1,0 +1,87 @@
+"""Final picks: the entries that a team wants to be ranked by in the end. Sets are only added; the newest counts.
+
+After a merge the choice of the team that took the other in stands; it may pick the other's entries from then on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from scorer import teams
+from scorer.competitions import State
+from scorer.db import board, results
+from scorer.db.tables import Account, PickSet, Submission, Team
+from scorer.errors import Conflict, Invalid, NotFound
+from scorer.lifecycle import Phase
+
+
+@dataclass(frozen=True)
+class Finals:
+    """What a team will be ranked by, as far as it is known now."""
+
+    chosen: PickSet | None
+    """The team's own choice, None if it has made none or has taken it back."""
+    picks: Sequence[Submission]
+    """The entries of that choice, or, without one, the best public ones."""
+
+
+def picks_of(session: Session, team_id: int, at: datetime | None = None) -> tuple[int, ...]:
+    """The refs of the entries that a team has picked (had picked at the moment ``at``), in the order of picking.
+    Empty if there is no choice: then the best public entries are taken (:func:`best_public`)."""
+    newest = results.newest_picks(session, team_id, at)
+    return tuple(newest.submission_refs) if newest is not None else ()
+
+
+def best_public(session: Session, state: State, team_id: int) -> tuple[int, ...]:
+    """The refs of the entries that stand for a team that picks none: its best on the public track, best first."""
+    competition = state.competition
+    track, most = state.tracks["public"], competition.final_picks
+    decimals = competition.score_decimals
+    return tuple(board.best_of_team(session, track.id, team_id, decimals=decimals, most=most))
+
+
+def finals(session: Session, state: State, team: Team) -> Finals:
+    """What a team will be ranked by."""
+    newest = results.newest_picks(session, team.id)
+    chosen = newest if newest is not None and newest.submission_refs else None
+    refs = chosen.submission_refs if chosen is not None else best_public(session, state, team.id)
+    return Finals(chosen, results.submissions_by_ref(session, refs))
+
+
+def pick(session: Session, state: State, submission_ids: Sequence[str], *, account: Account, now: datetime) -> Finals:
+    """Make these entries the team's picks, in place of earlier ones; none at all takes the choice back.
+
+    ``Conflict`` once the competition has closed, ``Invalid`` for too many entries or for one that cannot be picked.
+    """
+    team = own_team(session, state, account)
+    _require_open(state)
+    team = teams.held(session, team, account)
+    wanted, most = list(dict.fromkeys(submission_ids)), state.competition.final_picks
+    if len(wanted) > most:
+        raise Invalid("too-many-picks", f"A team picks {most} at most; these are {len(wanted)}.", most=most)
+    refs = results.pickable(session, state.tracks["public"].id, team.id, wanted)
+    wrong = [f"{each} is not a scored entry of your team" for each in wanted if each not in refs]
+    if wrong:
+        raise Invalid("not-pickable", "Only scored entries of your own team can be picked.", faults=wrong)
+    chosen = [refs[each] for each in wanted]
+    if tuple(chosen) != picks_of(session, team.id):
+        session.add(PickSet(team_id=team.id, submission_refs=chosen, author_id=account.id, created_at=now))
+        session.flush()
+    return finals(session, state, team)
+
+
+def own_team(session: Session, state: State, account: Account) -> Team:
+    """The team whose picks a person makes; ``NotFound`` for somebody without one."""
+    team = teams.own(session, state, account)
+    if team is None:
+        raise NotFound("no-team", "You have no team in this competition yet; your first entry makes one.")
+    return team
+
+
+def _require_open(state: State) -> None:
+    closes_at = state.competition.closes_at
+    if state.phase is not Phase.OPEN:
+        when = f" at {closes_at:%Y-%m-%d %H:%M} UTC" if closes_at is not None else ""
+        raise Conflict("closed", f"The competition closed{when}; picks can no longer be changed.")

@@ -1,0 +1,50 @@
+"""Why an entry has the score that it has, in one sentence with the numbers in it."""
+
+from math import floor, log10
+from typing import Any
+
+from scorer.db.tables import Submission
+from scorer.leaderboard import why_copy
+from scorer.metrics.mifid import penalty
+
+MOST_DECIMALS = 12
+
+
+def explain(submission: Submission, judged: Any) -> str:
+    """The sentence about a submission on one track. ``judged`` has its fid, memorization_distance, tau and copy."""
+    if judged.copy:
+        counts = submission.exact_copies or 0, submission.mirrored_copies or 0
+        return f"It is a copy and has no score. {why_copy(*counts, submission.copied_share or 0.0)}"
+    if submission.team.benchmark:
+        return "It is a reference line of the organizers: never penalised, without a rank."
+    return verdict(judged.fid, judged.memorization_distance, judged.tau)
+
+
+def verdict(fid: float, distance: float, tau: float | None) -> str:
+    """Whether and why an entry that is no copy is penalised. ``tau`` None: there is no threshold yet."""
+    if tau is None:
+        return "The threshold tau is not chosen yet, so it has no score."
+    # A tiny distance is shown with two digits that say something.
+    decimals = 3 if distance <= 0 else max(3, 1 - floor(log10(distance)))
+    shown, limit = apart(distance, tau, decimals)
+    if distance < tau:
+        penalised = f"so its FID of {_rough(fid)} is multiplied by {_rough(penalty(distance, tau))}."
+        return f"Its memorization distance {shown} is below tau = {limit}, {penalised}"
+    at_least = "not below" if distance > tau else "exactly"
+    return (
+        f"Its memorization distance {shown} is {at_least} tau = {limit}, so it is not penalised: its score is its FID."
+    )
+
+
+def _rough(value: float) -> str:
+    """Three digits, or all those before the point: ``6.49``, ``54.0``, ``1,530``."""
+    return f"{value:#.3g}" if 1e-3 < value < 99.95 else f"{value:,.0f}"
+
+
+def apart(one: float, other: float, decimals: int) -> tuple[str, str]:
+    """Two numbers with as many decimals as it takes to tell them apart, at least ``decimals``."""
+    for places in range(decimals, MOST_DECIMALS):
+        shown = f"{one:.{places}f}", f"{other:.{places}f}"
+        if one == other or shown[0] != shown[1]:
+            return shown
+    return repr(one), repr(other)

@@ -1,0 +1,191 @@
+"""Would-be ranks, late boards, picks and the window of late entries, in SQL and against their definitions."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import text
+from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.orm import Session
+
+from scorer import picks, ranking, submissions, teams, work
+from scorer.blobs import Received
+from scorer.competitions import State, state_of
+from scorer.db import board
+from scorer.db.tables import PickSet
+from scorer.errors import Conflict
+from scorer.lifecycle import is_late
+from scorer.metrics.mifid import is_copy, mifid
+from scorer.submissions import Entry
+from tests.factories import make_account, make_competition, make_scored, make_team, set_tau
+
+MOMENT = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
+TAU, DECIMALS = 0.25, 1
+
+entries = st.lists(
+    st.tuples(
+        st.integers(0, 3),  # team; the last one is a benchmark
+        st.sampled_from([1.0, 1.04, 1.06, 2.0, 7.5]),
+        st.sampled_from([0.0, 0.1, 0.25, 0.5]),
+        st.integers(0, 2),  # minutes
+        st.booleans(),  # late
+    ),
+    min_size=1,
+    max_size=9,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(entries)
+def test_late_boards_and_would_be_ranks_in_sql_are_the_readable_ones(
+    session: Session, given: list[tuple[int, float, float, int, bool]]
+) -> None:
+    with session.begin_nested() as savepoint:
+        state = make_competition(session, MOMENT, score_decimals=DECIMALS)
+        set_tau(session, state, "public", TAU, MOMENT)
+        field_of = [make_team(session, state, MOMENT) for _ in range(4)]
+        field_of[3].benchmark = True
+        plain: dict[bool, list[ranking.Entry]] = {False: [], True: []}
+        for team, fid, distance, minutes, late in given:
+            at = MOMENT + timedelta(minutes=minutes)
+            made = make_scored(session, state, field_of[team], fid=fid, distance=distance, now=at)
+            made.late = late
+            score = fid if team == 3 and not is_copy(distance) else mifid(fid, distance, TAU)
+            line = ranking.Entry(made.ref, team, score, at, copy=bool(is_copy(distance)), benchmark=team == 3)
+            plain[late].append(line)
+        session.flush()
+        track = state.tracks["public"].id
+        for late, field in plain.items():
+            expected = [
+                (line.rank, line.entry.ref) for line in ranking.standings(field, DECIMALS).placings if line.rank
+            ]
+            rows = board.standings(session, track, decimals=DECIMALS, late=late)
+            assert [(row.rank, row.ref) for row in rows] == expected
+            assert board.count_ranked(session, track, late=late) == len(expected)
+            apart = [entry.ref for entry in ranking.standings(field, DECIMALS).copies]
+            assert sorted(row.ref for row in board.copies(session, track, late=late)) == sorted(ref for ref in apart)
+            for entry in field:
+                found = board.would_be_rank(session, track, entry.ref, decimals=DECIMALS, late=late)
+                assert found == ranking.would_be_rank(field, entry.ref, DECIMALS)
+        savepoint.rollback()
+
+
+def test_the_best_entry_would_rank_where_it_ranks(session: Session, now: datetime) -> None:
+    state = make_competition(session, now)
+    set_tau(session, state, "public", TAU, now)
+    made_teams = [make_team(session, state, now) for _ in range(3)]
+    made = [
+        make_scored(session, state, team, fid=fid, distance=0.5, now=now)
+        for team, fid in zip(made_teams, (3, 1, 2), strict=True)
+    ]
+    worse = make_scored(session, state, made_teams[1], fid=9, distance=0.5, now=now)
+    track = state.tracks["public"].id
+    would = [board.would_be_rank(session, track, each.ref, decimals=5) for each in (*made, worse)]
+    assert would == [3, 1, 2, 3], "two other teams are better than the last one; its own best does not count"
+
+
+def test_picks_can_be_asked_for_as_they_were(session: Session, now: datetime) -> None:
+    state = make_competition(session, now)
+    account = make_account(session, now)
+    team = teams.team_for(session, state.competition.id, account, now=now)
+    made = [make_scored(session, state, team, fid=fid, distance=0.5, now=now) for fid in (1, 2)]
+    assert picks.picks_of(session, team.id) == ()
+    for minute, entry in enumerate(made):
+        at = now + timedelta(minutes=minute)
+        picks.pick(session, state, [entry.id], account=account, now=at)
+    assert picks.picks_of(session, team.id) == (made[1].ref,)
+    assert picks.picks_of(session, team.id, at=now) == (made[0].ref,)
+    assert picks.picks_of(session, team.id, at=now - timedelta(seconds=1)) == ()
+
+
+def test_what_stands_for_a_team_without_picks_is_its_best_that_can_rank(session: Session, now: datetime) -> None:
+    state = make_competition(session, now, final_picks=2)
+    set_tau(session, state, "public", TAU, now)
+    team = make_team(session, state, now)
+    fids = {5: 0.5, 4: 0.5, 3: 0.5, 1: 0.1, 0.5: 0.0}
+    made = {fid: make_scored(session, state, team, fid=fid, distance=s, now=now) for fid, s in fids.items()}
+    late = make_scored(session, state, team, fid=0.1, distance=0.5, now=now)
+    late.late = True
+    session.flush()
+    assert picks.best_public(session, state, team.id) == (made[3].ref, made[4].ref)
+
+
+@pytest.mark.parametrize("table", ["pick_sets", "code_attachments"])
+def test_picks_and_attachments_are_only_added(session: Session, table: str) -> None:
+    for change in (f"UPDATE {table} SET created_at = now()", f"DELETE FROM {table}"):
+        with pytest.raises(ProgrammingError, match="permission denied"), session.begin_nested():
+            session.execute(text(change))
+
+
+def test_a_pick_set_remembers_who_chose(session: Session, now: datetime) -> None:
+    state = make_competition(session, now)
+    account = make_account(session, now)
+    team = teams.team_for(session, state.competition.id, account, now=now)
+    entry = make_scored(session, state, team, fid=1, distance=0.5, now=now)
+    picks.pick(session, state, [entry.id], account=account, now=now)
+    (row,) = session.query(PickSet).filter_by(team_id=team.id)
+    assert (row.author_id, row.created_at, row.submission_refs) == (account.id, now, [entry.ref])
+
+
+# The window
+
+CLOSES = MOMENT
+GRACE = timedelta(minutes=15)
+
+
+@pytest.mark.parametrize(
+    ("begun", "complete", "late"),
+    [(-60, -1, False), (-1, 0, False), (-1, 899, False), (-1, 900, True), (0, 1, True), (5, 6, True)],
+)
+def test_late_is_what_began_after_the_close_or_took_longer_than_the_grace(
+    begun: int, complete: int, late: bool
+) -> None:
+    moments = {"begun": CLOSES + timedelta(seconds=begun), "complete": CLOSES + timedelta(seconds=complete)}
+    assert is_late(CLOSES, GRACE, **moments) is late
+
+
+def accept(session: Session, state: State, *, begun: int | None, complete: int) -> bool:
+    """Whether an upload with these times (in seconds after the close) is taken as a late one."""
+    slug, now = state.competition.slug, CLOSES + timedelta(seconds=complete)
+    account = make_account(session, MOMENT)
+    taken = submissions.accept(
+        session,
+        slug,
+        Entry("a.zip"),
+        account,
+        Received("key", 1, "0" * 64),
+        public_id=f"id-{account.id}",
+        now=now,
+        begun=None if begun is None else CLOSES + timedelta(seconds=begun),
+    )
+    return taken.late
+
+
+@pytest.fixture
+def ready(session: Session, monkeypatch: pytest.MonkeyPatch) -> State:
+    """A competition that closed at ``CLOSES`` and lacks nothing."""
+    monkeypatch.setattr(submissions, "_require_ready", lambda _: None)
+    monkeypatch.setattr(work, "add_job", lambda *_, **__: None)
+    return make_competition(session, MOMENT, opens_at=MOMENT - timedelta(days=1), closes_at=CLOSES)
+
+
+def test_an_upload_from_before_the_close_that_ends_within_the_grace_is_not_late(session: Session, ready: State) -> None:
+    ready.competition.late_submissions = True
+    assert accept(session, ready, begun=-5, complete=100) is False
+    assert accept(session, ready, begun=-5, complete=900) is True
+    assert accept(session, ready, begun=1, complete=100) is True
+    assert accept(session, ready, begun=None, complete=100) is True, "nobody can say that it began in time"
+
+
+def test_without_late_entries_the_window_is_the_grace(session: Session, ready: State) -> None:
+    assert accept(session, ready, begun=-5, complete=100) is False
+    assert accept(session, ready, begun=None, complete=100) is False
+    for begun, complete in ((1, 100), (-5, 900), (None, 900)):
+        with pytest.raises(Conflict, match="closed at"):
+            accept(session, ready, begun=begun, complete=complete)
+
+
+def test_the_state_knows_whether_late_entries_are_taken(session: Session, now: datetime) -> None:
+    state = make_competition(session, now, late_submissions=True)
+    assert state_of(session, state.competition.slug, now).competition.late_submissions is True

@@ -1,0 +1,30 @@
+"""A picture of some of an entry's images side by side: what its team looks at, instead of 10,000 files."""
+
+import io
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from scorer.sprites import layout_of
+
+
+def sprite_of(images: NDArray[np.uint8], rng: np.random.Generator) -> bytes:
+    """A PNG of up to 100 of the images (n, size, size, 3), ten in a row, in canonical order.
+
+    Which ones, ``rng`` decides: the first hundred names may all be of one kind.
+    """
+    layout = layout_of(len(images), images.shape[1])
+    chosen = np.sort(rng.choice(len(images), layout.count, replace=False))
+    tiles = np.stack([_tile(images[index], layout.tile) for index in chosen])
+    rows = tiles.reshape(-1, layout.columns, layout.tile, layout.tile, 3)
+    picture = rows.transpose(0, 2, 1, 3, 4).reshape(layout.height, layout.width, 3)
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _tile(image: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
+    if image.shape[0] == side:
+        return image
+    return np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.LANCZOS))
