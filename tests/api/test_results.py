@@ -277,6 +277,8 @@ def test_late_entries_have_a_board_of_their_own_and_no_private_track(service: Se
     close(service, slug)
     late = [service.scored("bob", slug, noise(seed)) for seed in (11, 12)]
     assert [(each["late"], each["status"]) for each in late] == [(True, "scored")] * 2
+    told = [each["kind"] for each in service.call("bob", "GET", "/notices").json()["notices"]]
+    assert told == ["entry-scored"] * 2
     path = f"/competitions/{slug}/leaderboard"
     main = service.call(None, "GET", path).json()
     own = service.call(None, "GET", path, params={"track": "public", "late": True}).json()
