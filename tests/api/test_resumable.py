@@ -332,6 +332,8 @@ def test_who_began_in_time_may_finish_within_the_grace(
 ) -> None:
     path = begun(service, slug)
     now = datetime.now(UTC)
+    with service.bench.sessions.begin() as session:
+        session.query(Upload).one().begun_at = now - timedelta(hours=1)
     change = {"closes_at": (now - ago).isoformat()}
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=change).status_code == 200
     refused(create(service, slug, len(ZIP)), 409, "closed")

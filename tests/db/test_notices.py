@@ -26,7 +26,11 @@ def join(session: Session, team: Team, now: datetime, email: str | None = None) 
     """One more member of a team."""
     account = make_account(session, now)
     account.email = email
-    session.add(Membership(competition_id=team.competition_id, team_id=team.id, account_id=account.id, created_at=now))
+    session.add(
+        Membership(
+            competition_id=team.competition_id, team_id=team.id, account_id=account.id, joined=True, created_at=now
+        )
+    )
     session.flush()
     return account
 
