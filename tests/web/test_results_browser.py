@@ -18,6 +18,7 @@ from tests.web.serving import serving
 from tests.web.test_results import enter
 
 __all__ = ["browser"]  # a fixture is found by its name here
+LOAD_IMAGES = "Promise.all([...document.images].map(each => { each.loading = 'eager'; return each.decode(); }))"
 
 
 @contextmanager
@@ -78,7 +79,7 @@ def _look(browser: Browser, service: Service, url: str, name: str, folder: Path)
     for scheme in schemes:
         for width in (1280, 360):
             with signed_in(browser, service, url, width=width, scheme=scheme) as tab:
-                tab.page.wait_for_load_state("networkidle")
+                tab.page.evaluate(LOAD_IMAGES)  # the network never rests: a waiting entry listens
                 tab.page.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=True)
 
 
