@@ -8,16 +8,16 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page
 
-from api.main import create_app
 from tests.api.conftest import Service
+from tests.api.serving import served
 from tests.api.test_flow import _with_a_wrong_image as with_a_wrong_image
 from tests.api.test_results import code_zip
 from tests.factories import noise, zipped
 from tests.web.browsing import LINES_OF_NUMBERS, OUTSIDE, WIDTHS, browser, visit
-from tests.web.serving import serving
 from tests.web.test_results import enter
 
 __all__ = ["browser"]  # a fixture is found by its name here
+LOAD_IMAGES = "Promise.all([...document.images].map(each => { each.loading = 'eager'; return each.decode(); }))"
 
 
 @contextmanager
@@ -52,8 +52,8 @@ def site(service: Service) -> Iterator[tuple[str, dict[str, str]]]:
     pages = {"entries": f"/competitions/{slug}/entries", "late": f"/competitions/{slug}?track=public&late=true"}
     for name, entry in {"scored": scored, "copied": copied, "rejected": rejected, "waiting": waiting}.items():
         pages[name] = f"/submissions/{entry['id']}"
-    with serving(create_app(service.bench.settings)) as address:
-        yield address, pages
+    with served(service.bench.settings) as port:
+        yield f"http://127.0.0.1:{port}", pages
 
 
 def test_pages_fit_every_screen_and_ask_nobody_else(
@@ -78,7 +78,7 @@ def _look(browser: Browser, service: Service, url: str, name: str, folder: Path)
     for scheme in schemes:
         for width in (1280, 360):
             with signed_in(browser, service, url, width=width, scheme=scheme) as tab:
-                tab.page.wait_for_load_state("networkidle")
+                tab.page.evaluate(LOAD_IMAGES)  # the network never rests: a waiting entry listens
                 tab.page.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=True)
 
 
