@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from api.schemas import CodeView, MeasurementView, ProvisionalView, SubmissionView
-from scorer import attachments, evidence, teams
+from scorer import attachments, evidence, provisional, teams
 from scorer.competitions import is_organizer
 from scorer.db.tables import Account, CodeAttachment, Submission
 
@@ -23,7 +23,7 @@ def view_of(session: Session, submission: Submission, account: Account, *, ranke
         "stage": progress.stage,
         "fraction": progress.fraction,
         "queue_position": progress.queue_position,
-        "provisional": _provisional(evidence.provisional_of(session, submission)),
+        "provisional": _provisional(provisional.of_submission(session, submission)),
         "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
         "code": code_view(code) if (code := attachments.newest_of(session, submission)) else None,
         "private_state": progress.private_state if organizer else None,
@@ -35,7 +35,7 @@ def view_of(session: Session, submission: Submission, account: Account, *, ranke
     return SubmissionView(**fields)
 
 
-def _provisional(found: evidence.Provisional | None) -> ProvisionalView | None:
+def _provisional(found: provisional.Provisional | None) -> ProvisionalView | None:
     if found is None:
         return None
     return ProvisionalView(

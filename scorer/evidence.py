@@ -8,10 +8,8 @@ from sqlalchemy.orm import Session
 from scorer import verdicts
 from scorer.competitions import is_organizer
 from scorer.db import board, jobs, lookups
-from scorer.db.tables import Account, Job, Measurement, ProvisionalMeasurement, Submission
+from scorer.db.tables import Account, Job, Measurement, Submission
 from scorer.errors import NotFound
-from scorer.lifecycle import Status
-from scorer.metrics.mifid import is_copy, is_penalised, mifid
 
 
 @dataclass(frozen=True)
@@ -42,17 +40,6 @@ class Judged:
     """Why the score is what it is, in a sentence."""
 
 
-@dataclass(frozen=True)
-class Provisional:
-    """A provisional public score, judged: rough, unranked, and gone as soon as the final one is there."""
-
-    measurement: ProvisionalMeasurement
-    tau: float | None
-    penalised: bool | None
-    copy: bool
-    mifid: float | None
-
-
 def progress_of(session: Session, submission: Submission) -> Progress:
     """How far a submission is, from its jobs."""
     own = jobs.jobs_of(session, submission.ref)
@@ -70,29 +57,6 @@ def progress_of(session: Session, submission: Submission) -> Progress:
 
 def _position(session: Session, job: Job | None) -> int | None:
     return None if job is None else jobs.position_of(session, job)
-
-
-def provisional_of(session: Session, submission: Submission) -> Provisional | None:
-    """The provisional public score of a submission that is being scored, else None."""
-    if submission.status != Status.SCORING:
-        return None
-    track = lookups.tracks_of(session, submission.competition_id)["public"]
-    measured = lookups.newest_provisional(session, submission.ref, track.id)
-    if measured is None:
-        return None
-    threshold = lookups.newest_threshold(session, track.id)
-    tau = None if threshold is None else threshold.tau
-    if submission.team.benchmark:  # never penalised: no distance is below zero
-        tau = 0.0
-    distance, share = measured.memorization_distance, submission.copied_share or 0.0
-    copy = bool(is_copy(distance, share))
-    return Provisional(
-        measurement=measured,
-        tau=tau,
-        penalised=None if tau is None else bool(is_penalised(distance, tau)),
-        copy=copy,
-        mifid=None if tau is None or copy else mifid(measured.fid, distance, tau, track.epsilon, copied_share=share),
-    )
 
 
 def sprite_key(submission: Submission) -> str:

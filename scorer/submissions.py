@@ -11,7 +11,7 @@ from scorer.archive import Copies
 from scorer.blobs import Received, require_bytes
 from scorer.competitions import State, is_organizer, shown_state
 from scorer.db import events, jobs, lookups
-from scorer.db.tables import Account, Measurement, ProvisionalMeasurement, Submission, Team
+from scorer.db.tables import Account, Measurement, Submission, Team
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import CANCELLABLE, Phase, Status, is_late
 
@@ -243,38 +243,6 @@ def record(session: Session, claim: work.Claim, measured: Measured, *, now: date
             work.add_job(session, "score", submission=submission, track_id=private.id, private=True, now=now)
         notices.tell_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)
     return True
-
-
-def record_provisional(
-    session: Session,
-    claim: work.Claim,
-    *,
-    fid: float,
-    memorization_distance: float,
-    provenance: dict[str, Any],
-    now: datetime,
-) -> None:
-    """Keep what a rougher precision found while the measurement itself is being made. Only of a public track: nobody
-    is shown a private one. Nothing if the job is no longer that worker's, or has given one before."""
-    if not claim.public or jobs.lock_held(session, claim.job_id, claim.holder) is None:
-        return
-    if session.get(ProvisionalMeasurement, claim.job_id) is None:
-        session.add(
-            ProvisionalMeasurement(
-                job_id=claim.job_id,
-                submission_ref=claim.submission_ref,
-                track_id=claim.track_id,
-                fid=fid,
-                memorization_distance=memorization_distance,
-                provenance=provenance,
-                created_at=now,
-            )
-        )
-
-
-def is_finished(session: Session, claim: work.Claim) -> bool:
-    """Whether no work on the claimed submission is left."""
-    return not any(job.state in {"waiting", "running"} for job in jobs.jobs_of(session, claim.submission_ref or 0))
 
 
 def find(session: Session, submission_id: str, account: Account) -> Submission:

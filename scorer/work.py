@@ -120,6 +120,11 @@ def finish(session: Session, claim: Claim, now: datetime) -> bool:
     )
 
 
+def is_finished(session: Session, claim: work.Claim) -> bool:
+    """Whether no work on the claimed submission is left."""
+    return not any(job.state in {"waiting", "running"} for job in jobs.jobs_of(session, claim.submission_ref or 0))
+
+
 def give_up(session: Session, claim: Claim, *, error: str, reason: str, now: datetime) -> None:
     """End a job that no further attempt can cure; the team reads ``reason``. Nothing if the job is no longer ours."""
     job = jobs.lock_held(session, claim.job_id, claim.holder)

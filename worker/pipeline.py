@@ -166,7 +166,7 @@ def _record(bench: Bench, claim: work.Claim, submission: Submission, measured: s
     with transaction(bench.sessions, bench.broker) as session:
         if not submissions.record(session, claim, measured, now=bench.now()):
             raise LeaseLost(f"job {claim.job_id}")
-        last = submissions.is_finished(session, claim)
+        last = work.is_finished(session, claim)
     if last:
         pixels.path_of(bench.scratch, submission.id).unlink(missing_ok=True)
     pixels.remove_old(bench.scratch)

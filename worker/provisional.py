@@ -5,7 +5,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from scorer import submissions
+from scorer import provisional
 from scorer.errors import KennelError
 from scorer.extractors import Precision
 from scorer.queue import transaction
@@ -38,7 +38,7 @@ def measure_provisionally(
         log.warning("no provisional score of job %s: %s", claim.job_id, error.message)
         return
     with transaction(bench.sessions, bench.broker) as session:
-        submissions.record_provisional(
+        provisional.record(
             session,
             claim,
             fid=numbers.fid,

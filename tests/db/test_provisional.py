@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import evidence, leaderboard, submissions, work
+from scorer import evidence, leaderboard, provisional, submissions, work
 from scorer.archive import Copies
 from scorer.competitions import State
 from scorer.db.tables import ProvisionalMeasurement, Submission
@@ -41,9 +41,7 @@ def claim(session: Session, now: datetime, holder: str = "h") -> work.Claim:
 
 
 def provisionally(session: Session, held: work.Claim, now: datetime, *, fid: float = 30.0, s: float = 0.5) -> None:
-    submissions.record_provisional(
-        session, held, fid=fid, memorization_distance=s, provenance={"precision": "bfloat16"}, now=now
-    )
+    provisional.record(session, held, fid=fid, memorization_distance=s, provenance={"precision": "bfloat16"}, now=now)
     session.flush()
 
 
@@ -53,7 +51,7 @@ def test_it_is_judged_like_any_score(
 ) -> None:
     provisionally(session, claim(session, now), now, s=distance)
     session.refresh(submission)
-    found = evidence.provisional_of(session, submission)
+    found = provisional.of_submission(session, submission)
     assert found is not None
     assert (found.tau, found.penalised, found.copy) == (0.2, penalised, False)
     assert found.mifid == pytest.approx(expected)
@@ -63,7 +61,7 @@ def test_a_copy_has_no_provisional_score_either(session: Session, submission: Su
     submission.copied_share = 0.9
     provisionally(session, claim(session, now), now)
     session.refresh(submission)
-    found = evidence.provisional_of(session, submission)
+    found = provisional.of_submission(session, submission)
     assert found is not None
     assert found.copy
     assert found.mifid is None
@@ -75,13 +73,13 @@ def test_the_final_one_replaces_it_and_the_board_never_saw_it(
     held = claim(session, now)
     provisionally(session, held, now)
     session.refresh(submission)
-    assert evidence.provisional_of(session, submission) is not None
+    assert provisional.of_submission(session, submission) is not None
     assert not leaderboard.standings(session, state, "public", None).places
     assert not evidence.measurements_of(session, submission, submission.account, ranked=True)
     assert submissions.record(session, held, Measured("1", 31.0, 0.5, 0.01, [], {}, "key", {}), now=now)
     session.flush()
     session.refresh(submission)
-    assert evidence.provisional_of(session, submission) is None
+    assert provisional.of_submission(session, submission) is None
     assert [place.score for place in leaderboard.standings(session, state, "public", None).places] == [31.0]
 
 
@@ -92,7 +90,7 @@ def test_a_second_attempt_changes_nothing(session: Session, submission: Submissi
     session.flush()
     provisionally(session, claim(session, later + LEASE, "second"), later, fid=99.0)
     session.refresh(submission)
-    found = evidence.provisional_of(session, submission)
+    found = provisional.of_submission(session, submission)
     assert found is not None
     assert found.measurement.fid == 30.0
 

@@ -280,7 +280,9 @@ def test_the_list_is_the_teams_own(service: Service) -> None:
     enter(service, "organizer")
     assert len(read(service, address).one("tbody").all("tr")) == 3
     enter(service, None)
-    assert service.http.get(address, headers=HTML).status_code == 401
+    answer = service.http.get(address, headers=HTML, follow_redirects=False)
+    assert answer.status_code == 303
+    assert answer.headers["location"].startswith("/signin")
 
 
 def test_picks_are_ticked_saved_and_shown(service: Service) -> None:

@@ -1,5 +1,5 @@
-// Uploads that go on after a cut: tus 1.0.0 in slices, each as long as the line sends in about two seconds. Where an
-// upload is, the service says; this browser remembers only its address, by the file's name, size and date.
+/* Uploads that go on after a cut: tus 1.0.0 in slices, each as long as the line sends in about two seconds. Where an
+   upload is, the service says; this browser remembers only its address, by the file's name, size and date. */
 "use strict";
 
 const TUS = "1.0.0";

@@ -1,0 +1,75 @@
+"""Provisional scores: rough, of the public track, shown to a team while the final one is computed. Nothing ranks by
+them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from scorer import work
+from scorer.db import jobs, lookups
+from scorer.db.tables import ProvisionalMeasurement, Submission
+from scorer.lifecycle import Status
+from scorer.metrics.mifid import is_copy, is_penalised, mifid
+
+
+@dataclass(frozen=True)
+class Provisional:
+    """A provisional public score, judged: rough, unranked, and gone as soon as the final one is there."""
+
+    measurement: ProvisionalMeasurement
+    tau: float | None
+    penalised: bool | None
+    copy: bool
+    mifid: float | None
+
+
+def record(
+    session: Session,
+    claim: work.Claim,
+    *,
+    fid: float,
+    memorization_distance: float,
+    provenance: dict[str, Any],
+    now: datetime,
+) -> None:
+    """Keep what a rougher precision found while the measurement itself is being made. Only of a public track: nobody
+    is shown a private one. Nothing if the job is no longer that worker's, or has given one before."""
+    if not claim.public or jobs.lock_held(session, claim.job_id, claim.holder) is None:
+        return
+    if session.get(ProvisionalMeasurement, claim.job_id) is None:
+        session.add(
+            ProvisionalMeasurement(
+                job_id=claim.job_id,
+                submission_ref=claim.submission_ref,
+                track_id=claim.track_id,
+                fid=fid,
+                memorization_distance=memorization_distance,
+                provenance=provenance,
+                created_at=now,
+            )
+        )
+
+
+def of_submission(session: Session, submission: Submission) -> Provisional | None:
+    """The provisional public score of a submission that is being scored, else None."""
+    if submission.status != Status.SCORING:
+        return None
+    track = lookups.tracks_of(session, submission.competition_id)["public"]
+    measured = lookups.newest_provisional(session, submission.ref, track.id)
+    if measured is None:
+        return None
+    threshold = lookups.newest_threshold(session, track.id)
+    tau = None if threshold is None else threshold.tau
+    if submission.team.benchmark:  # never penalised: no distance is below zero
+        tau = 0.0
+    distance, share = measured.memorization_distance, submission.copied_share or 0.0
+    copy = bool(is_copy(distance, share))
+    return Provisional(
+        measurement=measured,
+        tau=tau,
+        penalised=None if tau is None else bool(is_penalised(distance, tau)),
+        copy=copy,
+        mifid=None if tau is None or copy else mifid(measured.fid, distance, tau, track.epsilon, copied_share=share),
+    )
