@@ -120,7 +120,7 @@ def finish(session: Session, claim: Claim, now: datetime) -> bool:
     )
 
 
-def is_finished(session: Session, claim: work.Claim) -> bool:
+def is_finished(session: Session, claim: Claim) -> bool:
     """Whether no work on the claimed submission is left."""
     return not any(job.state in {"waiting", "running"} for job in jobs.jobs_of(session, claim.submission_ref or 0))
 
