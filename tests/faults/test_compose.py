@@ -139,4 +139,4 @@ def test_beat_sends_the_sweep(environment: dict[str, str], tmp_path: Path) -> No
     command[command.index("-s") + 1] = str(tmp_path / "beat-schedule")
     command[command.index("warning")] = "info"
     with running(command, environment | {"KENNEL_SWEEP_SECONDS": "1"}) as (_, output):
-        wait_for(lambda: "Sending due task sweep" in output(), output, f"sweep from {shlex.join(command)}")
+        wait_for(lambda: "Sending due task kennel.sweep" in output(), output, f"sweep from {shlex.join(command)}")

@@ -195,7 +195,13 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, temporary: Path) -> None:
     generated = written(tmp_path / "g.zip", coarse(1, 3000))
     command = [Path(sys.executable).with_name("kennel"), "score", generated, "--reference", generated]
     environment = os.environ | {"TMPDIR": str(temporary)}
-    process = subprocess.Popen([*map(str, command), "--extractor", "tiny"], env=environment, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*map(str, command), "--extractor", "tiny"],
+        env=environment,
+        stderr=subprocess.PIPE,
+        # Tests that run in the background of a shell ignore Ctrl-C, and so would their children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     end = time.monotonic() + 60
     while not list(temporary.rglob("*.npy*")):
         assert process.poll() is None, "it ended before it could be interrupted"
