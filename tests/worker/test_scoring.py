@@ -200,7 +200,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, temporary: Path) -> None:
         env=environment,
         stderr=subprocess.PIPE,
         # Tests that run in the background of a shell ignore Ctrl-C, and so would their children.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     end = time.monotonic() + 60
     while not list(temporary.rglob("*.npy*")):
