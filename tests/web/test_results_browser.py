@@ -113,4 +113,5 @@ def test_the_picture_of_distances_has_a_name_and_a_description(
         bars = tab.page.evaluate("[...document.querySelectorAll('svg rect')].map(each => each.getBBox().width)")
         assert bars
         assert min(bars) > 0
-        assert tab.page.evaluate("document.querySelector('img.sprite').naturalWidth") == 320
+        tab.page.locator("img.sprite").scroll_into_view_if_needed()  # it is fetched when it comes near
+        tab.page.wait_for_function("document.querySelector('img.sprite').naturalWidth === 320")
