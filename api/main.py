@@ -14,12 +14,14 @@ from api.routes import (
     accounts,
     audit,
     competitions,
+    desk,
     events,
     health,
     leaderboard,
     notices,
     results,
     reviews,
+    rulings,
     sessions,
     submissions,
     teams,
@@ -83,6 +85,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         leaderboard,
         thresholds,
         reviews,
+        desk,
+        rulings,
         health,
     ):
         app.include_router(module.router, prefix=API)
