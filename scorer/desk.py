@@ -18,6 +18,8 @@ from scorer.teams import of_submission
 from scorer.verdicts import apart
 
 MOST_OTHERS = 20
+MANY_ERRORS = 100
+"""Standard errors beyond which it says no more how many."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,13 @@ def compared(distance: float, error: float | None, fresh: float) -> str:
     """An entry's distance beside that of photographs that nobody has seen."""
     shown, other = apart(distance, fresh, 4)
     closer = "closer to the reference than fresh photographs are" if distance < fresh else "no closer than fresh ones"
-    z = f", {abs(distance - fresh) / error:,.0f} standard errors of its own apart" if error else ""
+    apart_by = abs(distance - fresh) / error if error else 0.0
+    z = f", {_rough(apart_by)} standard errors of its own apart" if apart_by else ""
     return f"its images are {closer}: {shown}, where theirs is {other}{z}."
+
+
+def _rough(errors: float) -> str:
+    return f"{errors:.1f}" if errors < MANY_ERRORS else f"more than {MANY_ERRORS}"
 
 
 def near_share(histogram: Mapping[str, Any], limit: float) -> str:

@@ -233,9 +233,10 @@ def _flagged(question: Question) -> CTE:
     ).subquery("weighed")
     of_images = func.count().filter(weighed.c.alone > 0).over(partition_by=weighed.c.pixels)
     itself = case((weighed.c.alone > 0, 1), else_=0)
-    doubles = select(weighed, and_(weighed.c.pixels.is_not(None), of_images > itself).label("near-duplicate")).subquery(
-        "doubles"
-    )
+    doubles = select(
+        weighed,
+        and_(weighed.c.pixels.is_not(None), ~weighed.c["same-images"], of_images > itself).label("near-duplicate"),
+    ).subquery("doubles")
     total = doubles.c.alone + case((doubles.c["near-duplicate"], question.weights["near-duplicate"]), else_=0)
     state = _state(doubles.c, question.own_team_id)
     return select(doubles, total.label("weight"), state.label("state")).where(total > 0).cte("flagged")
