@@ -1,7 +1,6 @@
 """The review desk in a real browser: by keyboard, on a phone, in the dark."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,29 +9,16 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.api.conftest import Service
-from tests.api.serving import served
 from tests.api.test_desk import close, hire
 from tests.api.test_results import code_zip
 from tests.factories import noise
-from tests.web.browsing import OUTSIDE, WIDTHS, browser, visit
-from tests.web.test_results import enter
+from tests.serving import serving
+from tests.web.browsing import OUTSIDE, WIDTHS, browser
+from tests.web.test_results_browser import signed_in
 
 __all__ = ["browser"]  # a fixture is found by its name here
 SIZE, COUNT = 16, 24
 SEES = "document.activeElement.matches('input[name=label]') && document.activeElement.value"
-
-
-@contextmanager
-def at(browser: Browser, service: Service, who: str, url: str, **options: Any) -> Iterator[Any]:
-    """A tab of somebody who is signed in."""
-    enter(service, who)
-    cookie = {"name": "kennel", "value": f"session-of-{who}", "domain": "127.0.0.1", "path": "/"}
-    state = {
-        "cookies": [{**cookie, "expires": -1, "httpOnly": True, "secure": False, "sameSite": "Lax"}],
-        "origins": [],
-    }
-    with visit(browser, url, storage_state=state, **options) as tab:
-        yield tab
 
 
 def nudged(seed: int) -> Any:
@@ -64,15 +50,15 @@ def site(service: Service) -> Iterator[tuple[str, str, dict[str, str]]]:
     for name, decided in (("labelled", "aug"), ("fresh", "legitimate")):
         service.call("organizer", "PUT", f"{label}{entries[name]}/label", json={"label": decided, "note": "seen"})
     service.call("bob", "PUT", f"/submissions/{entries['nudged']}/code", content=code_zip())
-    with served(service.bench.settings) as port:
-        yield f"http://127.0.0.1:{port}", slug, entries
+    with serving(service.app) as address:
+        yield address, slug, entries
 
 
 def test_entries_are_reviewed_by_keyboard_alone(
     browser: Browser, service: Service, site: tuple[str, str, dict[str, str]]
 ) -> None:
     address, slug, _ = site
-    with at(browser, service, "rita", f"{address}/competitions/{slug}/desk") as tab:
+    with signed_in(browser, service, f"{address}/competitions/{slug}/desk", who="rita") as tab:
         page: Page = tab.page
         page.get_by_role("link", name="Review the next entry").press("Enter")
         seen = []
@@ -86,9 +72,8 @@ def test_entries_are_reviewed_by_keyboard_alone(
                 assert page.locator("input[name=intent]:checked").input_value() == "intended"
             page.get_by_label("Note").fill("A letter, l, in a note chooses nothing.")
             assert page.locator("input[name=label]:checked").input_value() == label
-            before = page.url
-            page.keyboard.press("Control+Enter")
-            page.wait_for_url(lambda url, before=before: url != before)
+            with page.expect_navigation():
+                page.keyboard.press("Control+Enter")
             assert page.get_by_role("status").inner_text().startswith("Your review is saved.")
         assert len(set(seen)) == 3
         last = page.url.split("/")[4]
@@ -107,19 +92,19 @@ def test_keys_can_be_switched_off_and_the_form_needs_no_script(
 ) -> None:
     address, _, entries = site
     url = f"{address}/submissions/{entries['nudged']}/desk"
-    with at(browser, service, "rita", url) as tab:
+    with signed_in(browser, service, url, who="rita") as tab:
         tab.page.get_by_label("Use keys").uncheck()
         tab.page.locator("h1").click()
         tab.page.keyboard.press("u")
         assert tab.page.locator("input[name=label]:checked").count() == 0
         tab.page.reload()
         assert not tab.page.get_by_label("Use keys").is_checked()
-    with at(browser, service, "rita", url, java_script_enabled=False) as tab:
+    with signed_in(browser, service, url, java_script_enabled=False, who="rita") as tab:
         tab.page.get_by_role("radio", name="aug").focus()
         tab.page.keyboard.press("Space")
         tab.page.keyboard.press("Enter")
         tab.page.wait_for_url("**done=**")
-    with at(browser, service, "rob", url) as tab:
+    with signed_in(browser, service, url, who="rob") as tab:
         assert tab.page.get_by_text("1 of 2 reviews").count() == 1
         assert tab.page.get_by_text("rita").count() == 0
         tab.page.keyboard.press("4")
@@ -150,7 +135,7 @@ def test_the_desk_fits_every_screen(
         "penalised": ("bob", f"/submissions/{entries['again']}"),
     }
     for name, (who, path) in pages.items():
-        with at(browser, service, who, address + path) as tab:
+        with signed_in(browser, service, address + path, who=who) as tab:
             for width in WIDTHS:
                 tab.page.set_viewport_size({"width": width, "height": 800})
                 assert tab.page.evaluate(OUTSIDE, width) == [], (name, width)
@@ -163,6 +148,6 @@ def _look(browser: Browser, service: Service, who: str, url: str, name: str, fol
     schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
     for scheme in schemes:
         for width in (1280, 360):
-            with at(browser, service, who, url, width=width, scheme=scheme) as tab:
+            with signed_in(browser, service, url, who=who, width=width, scheme=scheme) as tab:
                 tab.page.wait_for_load_state("networkidle")
                 tab.page.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=True)
