@@ -168,7 +168,8 @@ def _medal(found: Mapping[str, Any]) -> str:
 
 
 def _stake(found: Mapping[str, Any]) -> str:
-    return f"Without its penalty it would win something on the {' and the '.join(_tracks(found, 'stake'))} board."
+    kinds = [kind for kind in _tracks(found, "stake") if not found[f"{kind}_rank"]]
+    return f"Without its penalty it would win something on the {' and the '.join(kinds)} board."
 
 
 def _each(found: Mapping[str, Any], name: str, sentence: Callable[[str, str, float | None], str]) -> str:

@@ -209,7 +209,9 @@ def _reasons(entries: CTE) -> dict[str, ColumnElement[bool]]:
 
     return {
         "medal-place": or_(*(entries.c[f"{kind}_rank"].is_not(None) for kind in TRACKS)),
-        "medal-at-stake": either("stake"),
+        "medal-at-stake": or_(
+            *(and_(entries.c[f"{kind}_stake"], entries.c[f"{kind}_rank"].is_(None)) for kind in TRACKS)
+        ),
         "borderline": either("borderline"),
         "tau-interval": either("interval"),
         "penalised": either("penalised"),

@@ -145,9 +145,8 @@ def test_the_desk_fits_every_screen(
 
 
 def _look(browser: Browser, service: Service, who: str, url: str, name: str, folder: Path) -> None:
-    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-    for scheme in schemes:
-        for width in (1280, 360):
-            with signed_in(browser, service, url, who=who, width=width, scheme=scheme) as tab:
-                tab.page.wait_for_load_state("networkidle")
-                tab.page.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=True)
+    looks: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("dark", 360))
+    for scheme, width in looks:
+        with signed_in(browser, service, url, who=who, width=width, scheme=scheme) as tab:
+            tab.page.wait_for_load_state("networkidle")
+            tab.page.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=True)
