@@ -2,14 +2,13 @@
 
 import io
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from scorer.db.tables import AuditEntry, Competition
+from scorer.db.tables import AuditEntry
 from tests.api.conftest import Service
 from tests.factories import noise
 
@@ -57,13 +56,6 @@ def hire(service: Service, *handles: str, role: str = "reviewer") -> None:
 def slug_of(answer: Any) -> tuple[int, str]:
     """How a request was refused."""
     return answer.status_code, answer.json()["type"].removeprefix("urn:kennel:problem:")
-
-
-def close(service: Service, slug: str, ago: timedelta = timedelta(minutes=1)) -> None:
-    """Let a competition have closed a while ago."""
-    with service.bench.sessions.begin() as session:
-        competition = session.query(Competition).filter_by(slug=slug).one()
-        competition.closes_at = service.bench.now() - ago
 
 
 def near_copies(seed: int = 5) -> Any:

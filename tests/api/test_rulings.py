@@ -7,7 +7,8 @@ import pytest
 
 from scorer.db.tables import AuditEntry
 from tests.api.conftest import Service
-from tests.api.test_desk import Desk, close, hire, near_copies, slug_of
+from tests.api.test_desk import Desk, hire, near_copies, slug_of
+from tests.api.test_results import close
 from tests.factories import noise
 
 REASON = "Its images are training images through a narrow network."
@@ -119,11 +120,11 @@ def test_one_rebuttal_against_a_penalty_and_one_against_each_ruling(desk: Desk) 
 
 
 def test_rebuttals_are_taken_while_the_review_lasts(desk: Desk) -> None:
-    close(desk.service, desk.slug, -timedelta(hours=1))  # it closes in an hour
+    close(desk.service, desk.slug, ago=-timedelta(hours=1))  # it closes in an hour
     assert slug_of(rebut(desk, "bob", "near")) == (409, "review-not-begun")
-    close(desk.service, desk.slug, timedelta(days=5))
+    close(desk.service, desk.slug, ago=timedelta(days=5))
     assert slug_of(rebut(desk, "bob", "near")) == (409, "review-over")
-    close(desk.service, desk.slug, timedelta(days=5) - timedelta(minutes=1))
+    close(desk.service, desk.slug, ago=timedelta(days=5) - timedelta(minutes=1))
     told = case(desk, "bob", "near")
     assert told["rebuttals_from"] < told["rebuttals_until"]
     body = {"published": True, "reason": "done"}
@@ -136,7 +137,7 @@ def test_rebuttals_are_taken_while_the_review_lasts(desk: Desk) -> None:
 
 def test_an_organizer_neither_rules_nor_answers_for_their_own_team(desk: Desk) -> None:
     service = desk.service
-    close(service, desk.slug, -timedelta(hours=1))
+    close(service, desk.slug, ago=-timedelta(hours=1))
     hire(service, "olga", role="organizer")
     desk.entries["own"] = service.scored("olga", desk.slug, near_copies(7))["id"]
     close(service, desk.slug)

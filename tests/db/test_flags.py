@@ -55,6 +55,7 @@ def test_each_reason_by_itself(session: Session, state: State, reviewer: Account
     border = entry(session, state, now, distance=0.2519)  # the standard error is 0.001
     beyond = entry(session, state, now, distance=0.2521)
     copying = entry(session, state, now, copied_share=0.1)
+    copying.exact_copies = 1
     copied = entry(session, state, now, copied_share=0.9, distance=0.1, fid=1)
     private = entry(session, state, now)
     add_measurement(session, state, private, fid=50, distance=0.1, now=now, kind="private")

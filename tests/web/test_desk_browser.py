@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.api.conftest import Service
-from tests.api.test_desk import close, hire
-from tests.api.test_results import code_zip
+from tests.api.test_desk import hire
+from tests.api.test_results import close, code_zip
 from tests.factories import noise
 from tests.serving import serving
 from tests.web.browsing import OUTSIDE, WIDTHS, browser
