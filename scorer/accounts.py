@@ -36,8 +36,8 @@ def create_account(session: Session, *, handle: str, name: str, role: str, now: 
     return account
 
 
-def change_role(session: Session, handle: str, role: str, *, author: Account | None, now: datetime) -> Account:
-    """Give an account another role; ``author`` None: the operator does it. ``Conflict`` for the last admin."""
+def change_role(session: Session, handle: str, role: str, *, author: Account, now: datetime) -> Account:
+    """Give an account another role. ``Conflict`` for the last admin."""
     _require_role(role)
     people.lock_names(session)  # of two admins who step down at once, the second is the last
     account = people.account_by_handle(session, handle)

@@ -1,5 +1,6 @@
 """Flagging: which entries need eyes, and why. A query, never a stored mark: whatever changes, flags anew."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -9,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions import State
 from scorer.db import flags, lookups
-from scorer.db.flags import Bounds, Question
+from scorer.db.questions import Bounds, Question, winners
 from scorer.db.tables import Account, Submission, Track
 from scorer.leaderboard import why_copy
 from scorer.verdicts import apart
@@ -127,19 +128,22 @@ def _question(session: Session, state: State, reviewer: Account) -> Question:
     last = last_winning_rank(state)
     return Question(
         competition_id=competition.id,
-        decimals=competition.score_decimals,
         tracks=state.tracks,
-        bounds={kind: _bounds(session, track, last) for kind, track in state.tracks.items()},
+        bounds={kind: _bounds(session, state, track, last) for kind, track in state.tracks.items()},
         weights=WEIGHTS,
         reviewer_id=reviewer.id,
         own_team_id=team.id if team is not None else None,
     )
 
 
-def _bounds(session: Session, track: Track, last_rank: int) -> Bounds:
+def _bounds(session: Session, state: State, track: Track, last_rank: int) -> Bounds:
     threshold = lookups.newest_threshold(session, track.id)
     interval = (threshold.choice.get("interval") if threshold is not None else None) or {}
-    return Bounds(interval.get("low"), interval.get("high"), last_rank)
+    decimals = state.competition.score_decimals
+    won = winners(session, track, decimals=decimals, last_rank=last_rank) if last_rank else []
+    free = math.inf if last_rank else None
+    last_score = won[-1].score if last_rank and len(won) == last_rank else free
+    return Bounds(interval.get("low"), interval.get("high"), won, last_score)
 
 
 def _flagged(row: Any) -> Flagged:

@@ -151,18 +151,11 @@ def _follow(
 def _tell(
     session: Session, submission: Submission, answered: RebuttalAnswer, ruling: RulingKind | None, now: datetime
 ) -> None:
-    title = submission.competition.title
     what = "is granted" if answered.granted else "is not granted"
     then = f" The entry {rulings.SAID[ruling]}." if ruling is not None else ""
-    notices.tell_team(
-        session,
-        merges.current(session, submission.team_id).id,
-        notices.Kind.RULING,
-        f"{submission.file_name} in {title}: your rebuttal {what}",
-        f"Your rebuttal for {submission.file_name} in {title} {what}.{then} The answer: {answered.answer}",
-        f"/submissions/{submission.id}#ruling",
-        now,
-    )
+    named = f"Your rebuttal for {submission.file_name} in {submission.competition.title}"
+    body = f"{named} {what}.{then} The answer: {answered.answer}"
+    rulings.tell(session, submission, f"your rebuttal {what}", body, now)
 
 
 def history(session: Session, submission: Submission) -> list[Appeal]:

@@ -78,7 +78,8 @@ def record(
     subject, was = f"submission:{submission.id}", _described(before) if before is not None else None
     audit.record(session, "ruling.made", subject, actor=author, now=now, before=was, after=_described(ruling))
     if told:
-        _tell(session, submission, ruling, now)
+        named = f"Your entry {submission.file_name} in {submission.competition.title}"
+        tell(session, submission, "a ruling", f"{named} {SAID[kind]}. The reason: {reason}", now)
     return ruling
 
 
@@ -86,14 +87,14 @@ def _described(ruling: Ruling) -> dict[str, Any]:
     return {"kind": ruling.kind, "reason": ruling.reason, "memorising": ruling.memorising}
 
 
-def _tell(session: Session, submission: Submission, ruling: Ruling, now: datetime) -> None:
-    title = submission.competition.title
+def tell(session: Session, submission: Submission, what: str, body: str, now: datetime) -> None:
+    """Tell the team of an entry what was said about it: ``what`` in a few words, ``body`` in sentences."""
     notices.tell_team(
         session,
         merges.current(session, submission.team_id).id,
         notices.Kind.RULING,
-        f"{submission.file_name} in {title}: a ruling",
-        f"Your entry {submission.file_name} in {title} {SAID[ruling.kind]}. The reason: {ruling.reason}",
+        f"{submission.file_name} in {submission.competition.title}: {what}",
+        body,
         f"/submissions/{submission.id}#ruling",
         now,
     )

@@ -5,8 +5,9 @@ stacked and grouped by entry, not joined: PostgreSQL takes a judged board for a 
 with 100,000 others one by one. Words and weights are :mod:`scorer.flags`'.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import (
@@ -21,6 +22,7 @@ from sqlalchemy import (
     Text,
     and_,
     case,
+    column,
     false,
     func,
     literal,
@@ -29,42 +31,21 @@ from sqlalchemy import (
     select,
     true,
     union_all,
+    values,
 )
 from sqlalchemy.orm import Session
 from sqlalchemy.types import TypeEngine
 
 from scorer.db import merges
-from scorer.db.board import INFINITY, ranked
+from scorer.db.board import INFINITY
 from scorer.db.judging import judged
+from scorer.db.questions import Bounds, Question
 from scorer.db.reviews import tally
-from scorer.db.tables import Submission, Team, Track
+from scorer.db.tables import Submission, Team
 
 TRACKS = ("public", "private")
 ERRORS = 2.0
 """Standard errors of its distance within which an entry counts as borderline."""
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Of a track: between which distances tau can move without judging another way any entry that there was
-    when it was chosen (None: no end), and the last rank that wins something."""
-
-    low: float | None
-    high: float | None
-    last_rank: int
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is asked: of which competition, with which weight for each reason, for whose eyes."""
-
-    competition_id: int
-    decimals: int
-    tracks: Mapping[str, Track]
-    bounds: Mapping[str, Bounds]
-    weights: Mapping[str, int]
-    reviewer_id: int
-    own_team_id: int | None
 
 
 SEEN: Mapping[str, TypeEngine[Any]] = {
@@ -94,26 +75,18 @@ KNOWN: Mapping[str, TypeEngine[Any]] = {
 """What is known of it apart from the tracks."""
 
 
-def _layer(ref: Any, source: str, **values: Any) -> Select[Any]:
+def _layer(ref: Any, source: str, **said: Any) -> Select[Any]:
     """One of the selections that are stacked; what it doesn't say is NULL."""
     columns = [
-        (values[name] if name in values else null().cast(type_)).label(name)
-        for name, type_ in {**SEEN, **KNOWN}.items()
+        (said[name] if name in said else null().cast(type_)).label(name) for name, type_ in {**SEEN, **KNOWN}.items()
     ]
     return select(ref.label("ref"), literal(source, Text()).label("source"), *columns)
 
 
 def _tracks(question: Question) -> Iterator[Select[Any]]:
     for kind in TRACKS:
-        track, bounds = question.tracks[kind], question.bounds[kind]
-        board = ranked(track.id, decimals=question.decimals).subquery("board")
-        winners = (
-            select(board.c.ref, board.c.rank, board.c.score)
-            .where(board.c.rank <= bounds.last_rank)
-            .cte(f"{kind}_winners")
-        )
-        last = select(func.max(winners.c.score)).where(winners.c.rank == bounds.last_rank).scalar_subquery()
-        scores = judged(track_id=track.id).subquery(f"{kind}_scores").c
+        bounds = question.bounds[kind]
+        scores = judged(track_id=question.tracks[kind].id).subquery(f"{kind}_scores").c
         penalised = and_(~scores.copy, scores.penalised)
         distance, error = scores.memorization_distance, scores.distance_se
         yield _layer(
@@ -127,11 +100,20 @@ def _tracks(question: Question) -> Iterator[Select[Any]]:
             copied_share=scores.copied_share,
             copy=scores.copy,
             penalised=penalised,
-            stake=and_(penalised, literal(bounds.last_rank > 0), scores.fid < func.coalesce(last, INFINITY)),
+            stake=and_(penalised, _would_win(scores.fid, bounds)),
             borderline=and_(~scores.copy, func.abs(distance - scores.tau) <= ERRORS * error),
             interval=and_(~scores.copy, _between(distance, bounds)),
-        ).where(~scores.benchmark)
-        yield _layer(winners.c.ref, kind, rank=winners.c.rank)
+        ).where(~scores.benchmark, question.asks_for(scores.ref))
+        if bounds.winners:
+            rows = values(column("ref", BigInteger), column("rank", BigInteger), name=f"{kind}_winners")
+            won = rows.data([(each.ref, each.rank) for each in bounds.winners]).c
+            yield _layer(won.ref, kind, rank=won.rank).where(question.asks_for(won.ref))
+
+
+def _would_win(score: ColumnElement[float], bounds: Bounds) -> ColumnElement[bool]:
+    if bounds.last_score is None:
+        return false()
+    return score < (INFINITY if math.isinf(bounds.last_score) else literal(bounds.last_score))
 
 
 def _between(distance: ColumnElement[float], bounds: Bounds) -> ColumnElement[bool]:
@@ -162,13 +144,15 @@ def _handed_in(question: Question) -> Select[Any]:
         )
         .select_from(Submission)
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
-        .where(Submission.competition_id == question.competition_id)
+        .where(Submission.competition_id == question.competition_id, question.asks_for(Submission.ref))
     )
 
 
 def _reviewed(question: Question) -> Select[Any]:
     found = tally(question.competition_id, question.reviewer_id).subquery("tally").c
-    return _layer(found.ref, "reviews", reviews=found.reviews, mine=found.mine, label=found.label)
+    return _layer(found.ref, "reviews", reviews=found.reviews, mine=found.mine, label=found.label).where(
+        question.asks_for(found.ref)
+    )
 
 
 def _entries(question: Question) -> CTE:
@@ -284,8 +268,12 @@ def _named(query: Select[Any], entries: Any) -> Select[Any]:
 
 
 def of_entry(session: Session, question: Question, submission_ref: int) -> Row[Any] | None:
-    """Why one entry is flagged; None if it is not."""
-    flagged = _flagged(question)
+    """Why one entry is flagged; None if it is not. Others are looked at only if they are the same."""
+    here = select(Submission.sha256, Submission.pixels_sha256).where(Submission.ref == submission_ref)
+    sha256, pixels = session.execute(here).one()
+    alike = or_(Submission.sha256 == sha256, Submission.pixels_sha256 == pixels)
+    same = select(Submission.ref).where(Submission.competition_id == question.competition_id, alike)
+    flagged = _flagged(replace(question, only=session.scalars(same).all()))
     return session.execute(_named(select(flagged).where(flagged.c.ref == submission_ref), flagged)).one_or_none()
 
 

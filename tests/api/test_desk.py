@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from typer.testing import CliRunner
 
+from deploy import admin
 from scorer.db.tables import AuditEntry
 from tests.api.conftest import Service
 from tests.factories import noise
+from tests.serving import serving
 
 TRAINING = noise(1, 40, 16)
 """What ``Service.competition`` trains with."""
@@ -233,10 +236,9 @@ def test_admins_give_roles(service: Service) -> None:
     assert slug_of(last) == (409, "last-admin")
     assert service.call("admin", "PUT", "/accounts/nobody/role", json={"role": "admin"}).status_code == 404
     assert service.call("admin", "PUT", "/accounts/ada/role", json={"role": "king"}).status_code == 422
+    with serving(service.app) as url:
+        command = ["role", "eve", "organizer", "--url", url, "--token", service.tokens["admin"]]
+        assert CliRunner().invoke(admin.app, command).output == "eve is organizer now.\n"
     with service.bench.sessions() as session:
-        logged = session.query(AuditEntry).filter_by(action="role.changed").one()
-        assert (logged.subject, logged.before, logged.after) == (
-            "account:ada",
-            {"role": "participant"},
-            {"role": "reviewer"},
-        )
+        logged = session.query(AuditEntry).filter_by(action="role.changed", subject="account:ada").one()
+        assert (logged.before, logged.after) == ({"role": "participant"}, {"role": "reviewer"})
