@@ -29,6 +29,7 @@ from scorer.errors import Invalid, KennelError
 from scorer.flags import QueueState
 from scorer.reviews import Intent, LabelName
 from scorer.rulings import RulingKind
+from scorer.sprites import layout_of
 from scorer.submissions import is_own
 
 router = APIRouter(include_in_schema=False)
@@ -122,6 +123,7 @@ class Seat:
                 partial=is_own(session, submission, account),
                 organizes=is_organizer(account),
                 size=state.competition.image_size,
+                sprite=layout_of(state.competition.image_count, state.competition.image_size),
                 labels=get_args(LabelName),
                 intents=get_args(Intent),
                 kinds=get_args(RulingKind),
