@@ -69,7 +69,7 @@ class Client:
     def stream(self, path: str, *, headers: dict[str, str], silence: float) -> Iterator[httpx.Response]:
         """An answer that is read as it comes; ``Unreachable`` if it breaks off or nothing comes for ``silence``
         seconds."""
-        timeout = httpx.Timeout(TIMEOUT, read=silence)
+        timeout = httpx.Timeout(30.0, read=silence)
         with self._reached(), self._http.stream("GET", path, headers=headers, timeout=timeout) as response:
             if not response.is_success:
                 response.read()

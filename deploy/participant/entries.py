@@ -1,6 +1,7 @@
 """``kennel submit``, ``status`` and ``cancel``."""
 
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -79,9 +80,9 @@ def _accepts_rules(client: Client, slug: str) -> bool:
 
 
 def _tell_arrival(client: Client, memory: Remembered, submission: str, *, watch: bool) -> None:
-    limits = client.get(f"/competitions/{segment(memory.promise.slug)}/limits")
     print(f"{memory.promise.file_name} is entry {submission}: {client.url}/submissions/{submission}")
-    print(showing.limits_in_words(limits))
+    with suppress(Refused):  # the entry is in, whatever happens now
+        print(showing.limits_in_words(client.get(f"/competitions/{segment(memory.promise.slug)}/limits")))
     if not watch:
         print(f"`kennel status {submission} --watch` follows it.")
 
