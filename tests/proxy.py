@@ -24,6 +24,7 @@ class Proxy:
     cut: int = 0
     carried: int = 0
     _threads: list[Thread] = field(default_factory=list)
+    _clients: list[socket.socket] = field(default_factory=list)
 
     @contextmanager
     def running(self) -> Iterator[str]:
@@ -49,7 +50,14 @@ class Proxy:
                 for each in (thread, *self._threads):
                     each.join(30)
 
+    def hang_up(self) -> None:
+        """Cut every connection that there is."""
+        for each in self._clients:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
     def _start(self, client: socket.socket, port: int) -> None:
+        self._clients.append(client)
         thread = Thread(target=self._connect, args=(client, port))
         self._threads.append(thread)
         thread.start()

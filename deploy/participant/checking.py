@@ -5,8 +5,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
+from deploy.progress import Progress
 from scorer.archive import ImageSpec, list_images
-from worker.measuring import Progress
 
 
 def check_zip(file: BinaryIO, spec: ImageSpec, progress: Progress) -> None:

@@ -6,10 +6,10 @@ from deploy.client import Client, Refused, segment
 from deploy.exits import OF_ZIPS
 from deploy.participant.checking import check_zip
 from deploy.participant.remembered import Remembered
+from deploy.progress import Progress
 from deploy.resumable import upload_resumably
 from scorer.archive import ImageSpec
 from scorer.errors import Invalid
-from worker.measuring import Progress
 
 UPLOADING = "uploading"
 

@@ -1,6 +1,7 @@
 """Entries, boards and competitions as tables and short texts, on standard output."""
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from deploy.participant.words import inert, inert_lines, moment, number
 
 View = dict[str, Any]
 LEFT, RIGHT = "left", "right"
+WIDE = 1000
+"""Columns elsewhere than on a terminal, where nobody wants a row to be folded."""
 
 
 def answer(document: Any, show: Callable[[Console], None], *, as_json: bool) -> None:
@@ -19,24 +22,27 @@ def answer(document: Any, show: Callable[[Console], None], *, as_json: bool) -> 
     if as_json:
         print(json.dumps(document))
     else:
-        show(Console(highlight=False))
+        show(Console(highlight=False, width=None if sys.stdout.isatty() else WIDE))
 
 
 def table(out: Console, columns: dict[str, str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows under headings; ``columns`` says on which side each one stands. Elsewhere than on a terminal nothing is
-    cut off, however wide it gets."""
+    """Rows under headings; ``columns`` says on which side each one stands."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for name, side in columns.items():
         grid.add_column(name, justify="right" if side == RIGHT else "left", overflow="fold")
     for row in rows:
         grid.add_row(*(Text(cell) for cell in row))
-    width = None if out.is_terminal else max(out.width, 400)
-    out.print(grid, width=width)
+    out.print(grid)
 
 
 def text(out: Console, words: str) -> None:
     """Words as they are."""
     out.print(words, markup=False, soft_wrap=True)
+
+
+def prose(out: Console, words: str) -> None:
+    """Sentences, folded between words."""
+    out.print(words, markup=False)
 
 
 def competitions(out: Console, views: Sequence[View]) -> None:
@@ -64,6 +70,9 @@ def _rules(view: View) -> str:
 
 def entries(out: Console, views: Sequence[View]) -> None:
     """One's entries, the newest first."""
+    if not views:
+        text(out, "There are no entries yet.")
+        return
     columns = {"id": LEFT, "competition": LEFT, "status": LEFT, "MiFID": RIGHT, "accepted": LEFT, "file": LEFT}
     rows = [
         (
@@ -100,12 +109,12 @@ def entry(out: Console, view: View, page: str) -> None:
     """All that a person wants to know of one entry."""
     text(out, f"{inert(view['file_name'])} in {view['competition']}: {status_of(view)}")
     if view["reason"]:
-        text(out, inert(view["reason"]))
+        prose(out, inert(view["reason"]))
     for fault in view["faults"] or ():
         text(out, f"  - {inert(fault)}")
     for each in view["measurements"]:
         text(out, _measurement(each))
-        text(out, inert(each["explanation"]))
+        prose(out, inert(each["explanation"]))
     text(out, page)
 
 
@@ -132,7 +141,8 @@ def board(out: Console, view: View) -> None:
     rows += [row("-", each, "copy") for each in view["copies"]]
     kind = "late" if view["late"] else view["track"]
     tau = "no tau yet" if view["tau"] is None else f"tau {number(view['tau'], 4)}"
-    text(out, f"{view['competition']}, {kind} board: {view['teams']:,} teams, {tau}")
+    teams = "1 team" if view["teams"] == 1 else f"{view['teams']:,} teams"
+    text(out, f"{view['competition']}, {kind} board: {teams}, {tau}")
     table(out, columns, rows)
 
 

@@ -2,15 +2,20 @@
 
 import json
 import os
+import pty
+import select
+import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+import termios
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, NamedTuple
+from time import sleep
+from typing import IO, Any, NamedTuple
 
 import pytest
 
@@ -61,16 +66,60 @@ class Terminal:
                 cli.main()
         return Done(int(end.value.code or 0), *self.capsys.readouterr())
 
-    def start(self, *argv: object, who: str = "ada", url: str | None = None) -> "subprocess.Popen[str]":
-        """A command in a process of its own."""
+    @contextmanager
+    def started(
+        self, *argv: object, who: str = "ada", url: str | None = None
+    ) -> "Iterator[tuple[subprocess.Popen[str], IO[str]]]":
+        """A command in a process of its own, and what it says on standard error. In the end it is killed."""
         command = [sys.executable, "-c", "from deploy.cli import main; main()", *map(str, argv)]
-        return subprocess.Popen(
-            command,
-            env={**os.environ, **self.environment(who, url)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        environment = {**os.environ, **self.environment(who, url)}
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as process:
+            try:
+                assert process.stderr is not None
+                yield process, process.stderr
+            finally:
+                process.kill()
+
+    def talk(self, command: str, answers: dict[str, str], *, hidden: Collection[str] = ()) -> str:
+        """A command at a real terminal, where somebody types an answer to each question (``hidden`` ones without
+        seeing it); all that was to be seen."""
+        mine, theirs = pty.openpty()
+        its: int | None = theirs
+        tty, answers, seen = os.ttyname(theirs), dict(answers), ""
+        kennel = f"{shlex.quote(sys.executable)} -c 'from deploy.cli import main; main()' {command}"
+        with subprocess.Popen(
+            # The shell opens the terminal itself, so that it is the one that passwords are asked at.
+            ["/bin/sh", "-c", f"exec <{tty} >{tty} 2>&1; {kennel}"],
+            env={**os.environ, **self.environment(None), "TERM": "xterm"},
+            start_new_session=True,
+        ) as process:
+            try:
+                while data := _read(mine):
+                    if its is not None:
+                        os.close(its)  # the command has opened it by now
+                        its = None
+                    seen += data.decode(errors="replace")
+                    for question in [each for each in answers if each in seen]:
+                        while question in hidden and termios.tcgetattr(mine)[3] & termios.ECHO:
+                            sleep(0.01)  # what is typed before it listens is thrown away
+                        os.write(mine, answers.pop(question).encode() + b"\n")
+            finally:
+                process.kill()
+        os.close(mine)
+        assert not answers, seen
+        return seen
+
+
+def _read(terminal: int) -> bytes:
+    """What is written to a terminal; nothing at its end."""
+    ready, _, _ = select.select([terminal], [], [], 30)
+    assert ready, "it says nothing"
+    try:
+        return os.read(terminal, 4096)
+    except OSError:
+        return b""
 
 
 @pytest.fixture

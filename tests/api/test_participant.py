@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
-import typer
 
 from deploy.exits import Exit
 from tests.api.commanding import Terminal, terminal, working
@@ -141,9 +139,7 @@ def test_refusals_have_statuses_and_say_what_to_do(terminal: Terminal, service: 
     assert terminal.run("admin", "update", "none", tmp_path / "gone.toml").status == Exit.USAGE
 
 
-def test_rules_are_shown_and_accepted(
-    terminal: Terminal, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rules_are_shown_and_accepted(terminal: Terminal, service: Service, tmp_path: Path) -> None:
     slug = service.competition(rules="Play fair.\x1b[31m\nNo copies.")
     file = file_of(tmp_path, zipped(noise(9)))
     refused = terminal.run("submit", slug, file)
@@ -184,9 +180,7 @@ def test_the_board_is_a_table_json_and_csv(terminal: Terminal, service: Service)
     assert terminal.run("leaderboard", slug, "--csv", "--json").status == Exit.USAGE
 
 
-def test_signing_in_by_token_and_by_password(
-    terminal: Terminal, service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_signing_in_by_token(terminal: Terminal, service: Service) -> None:
     by_token = terminal.run("login", "--token-stdin", who=None, stdin=f"{service.tokens['bob']}\n")
     assert by_token.status == Exit.DONE, by_token.err
     assert "You are bob" in by_token.out
@@ -202,35 +196,52 @@ def test_signing_in_by_token_and_by_password(
     assert terminal.run("status", who=None).status == Exit.SIGN_IN
     assert "Nobody" in terminal.run("logout", who=None).out
 
+    broken = terminal.folder / "config" / "kennel" / "login.json"
+    broken.write_text("{")
+    assert terminal.run("status", who=None).status == Exit.USAGE
+    broken.unlink()
+
+
+def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
+    terminal: Terminal, service: Service, tmp_path: Path
+) -> None:
     body = {"handle": "grace", "email": "grace@example.org", "password": PASSWORD}
     assert service.call(None, "POST", "/accounts", json=body).status_code == 201
-    answers = iter(["", "grace", PASSWORD])
-    monkeypatch.setattr(typer, "prompt", lambda *_args, **_options: next(answers))
-    by_password = terminal.run("login", who=None)
-    assert by_password.status == Exit.DONE, by_password.err
-    assert PASSWORD not in by_password.out + by_password.err
+    answers = {"API token": "", "Handle": "grace", "Password": PASSWORD}
+    seen = terminal.talk("login", answers, hidden=("API token", "Password"))
+    assert "You are grace" in seen
+    assert PASSWORD not in seen
     login = kept(terminal)
     assert (login["handle"], login["url"]) == ("grace", terminal.url)
     headers = {"Authorization": f"Bearer {login['token']}"}
     (made,) = httpx.get(f"{terminal.url}{API}/tokens", headers=headers).json()
     assert (made["id"], sorted(made["scopes"])) == (login["token_id"], ["read", "submit"])
     assert httpx.get(f"{terminal.url}{API}/sessions", headers=headers).json() == [], "the session has ended"
+
+    slug = service.competition(rules="No copies.")
+    file = file_of(tmp_path, zipped(noise(9)))
+    assert "No copies." in terminal.talk(f"submit {slug} {file}", {"Do you accept": "n"})
+    assert service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"] == []
+    seen = terminal.talk(f"submit {slug} {file}", {"Do you accept": "y"})
+    assert "uploading" in seen, "a bar"
+    (entry,) = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert (entry["submitted_by"], entry["id"] in seen) == ("grace", True)
+
     assert terminal.run("logout", who=None).status == Exit.DONE
     assert httpx.get(f"{terminal.url}{API}/me", headers=headers).status_code == 401, "the token is revoked"
 
 
 def test_ctrl_c_leaves_the_entry_alone(terminal: Terminal, service: Service, tmp_path: Path) -> None:
     slug = service.competition()
-    with terminal.start("submit", slug, file_of(tmp_path, zipped(noise(9))), "--watch") as process:
-        assert process.stderr is not None
-        assert process.stdout is not None
-        said = process.stderr.readline()
+    file = file_of(tmp_path, zipped(noise(9)))
+    with terminal.started("submit", slug, file, "--watch") as (process, says):
+        said = says.readline()
         while said and "received" not in said:
-            said = process.stderr.readline()
+            said = says.readline()
         assert said.startswith("received (position 1")
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == Exit.INTERRUPTED
-        assert "goes on without you" in process.stderr.read()
+        assert "goes on without you" in says.read()
     (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert entry["status"] == "received"
     with working(service):

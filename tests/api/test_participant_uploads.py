@@ -1,9 +1,17 @@
-"""Handing in by the ``kennel`` command over a network that cuts, and after the command itself was killed."""
+"""Following and handing in over a network that cuts, and after the command itself was killed."""
 
+import os
 import time
+from io import BytesIO
 from pathlib import Path
 
+import pytest
+
+from deploy.client import Client, Unreachable
 from deploy.exits import Exit
+from deploy.participant import remembered
+from deploy.participant.following import events_of
+from deploy.resumable import TRIES
 from tests.api.commanding import Terminal, terminal
 from tests.api.conftest import Service
 from tests.factories import noise, zipped
@@ -29,11 +37,10 @@ def test_an_upload_survives_cuts_and_a_killed_command(terminal: Terminal, servic
     memory = terminal.folder / "state" / "kennel" / "uploads"
     slow = Proxy([terminal.url], after=length, cuts=0, pause=0.02)
     with slow.running() as address:
-        with terminal.start("submit", slug, file, "--no-check", url=address) as process:
+        with terminal.started("submit", slug, file, "--no-check", url=address) as (process, _):
             while slow.carried < length / 2:
                 assert process.poll() is None
                 time.sleep(0.01)
-            process.kill()
         assert len(list(memory.iterdir())) == 1, "the upload is remembered"
         other_note = terminal.run("submit", slug, file, "--note", "another", "--json", url=address)
         assert "Going on" not in other_note.err, "with another note it is another entry"
@@ -47,3 +54,42 @@ def test_an_upload_survives_cuts_and_a_killed_command(terminal: Terminal, servic
     entries = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert [each["id"] for each in entries] == [each.document["id"] for each in (resumed, other_note, cut)]
     assert len({each["sha256"] for each in entries}) == 1
+
+
+def test_a_watcher_comes_back_and_misses_nothing(terminal: Terminal, service: Service) -> None:
+    slug = service.competition()
+    entry = service.submit("ada", slug, zipped(noise(10))).json()["id"]
+    line = Proxy([terminal.url], after=1 << 30, cuts=0)
+    pauses: list[float] = []
+    with line.running() as address, Client(address, service.tokens["ada"]) as client:
+        events = events_of(client, entry, sleep=pauses.append)
+        assert next(events)["status"] == "received"
+        line.hang_up()
+        service.work()
+        assert [event["status"] for event in events] == ["checking", "queued", "scoring", "scored"]
+        assert pauses, "the line was cut"
+        assert [event["status"] for event in events_of(client, entry)][-1] == "scored"
+
+
+def test_a_watcher_gives_up_on_a_service_that_is_gone() -> None:
+    pauses: list[float] = []
+    with Client("http://127.0.0.1:9", "none") as client, pytest.raises(Unreachable):
+        next(events_of(client, "any", sleep=pauses.append))
+    assert len(pauses) == TRIES
+
+
+def test_what_is_remembered_is_forgotten_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    def promised(name: str, url: str = "http://127.0.0.1:9") -> remembered.Remembered:
+        return remembered.promised(url, "dogs", BytesIO(b"bytes"), file_name=name, note="")
+
+    first = promised("a.zip")
+    assert promised("a.zip") == first
+    assert promised("b.zip").promise.key != first.promise.key
+    assert promised("a.zip", "http://127.0.0.1:10").promise.key != first.promise.key
+    old = time.time() - remembered.LIFE_SECONDS - 1
+    os.utime(first.file, (old, old))
+    assert promised("a.zip").promise.key != first.promise.key
+    promised("a.zip").forget()
+    assert not first.file.exists()
