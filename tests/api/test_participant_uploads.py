@@ -18,7 +18,7 @@ from tests.factories import noise, zipped
 from tests.proxy import Proxy
 
 __all__ = ["terminal"]
-COUNT, SIZE = 40, 256
+COUNT, SIZE = 40, 128
 
 
 def test_an_upload_survives_cuts_and_a_killed_command(terminal: Terminal, service: Service, tmp_path: Path) -> None:
@@ -35,17 +35,17 @@ def test_an_upload_survives_cuts_and_a_killed_command(terminal: Terminal, servic
     assert cutting.carried < 2 * length
 
     memory = terminal.folder / "state" / "kennel" / "uploads"
-    slow = Proxy([terminal.url], after=length, cuts=0, pause=0.02)
+    slow = Proxy([terminal.url], after=length, cuts=0, pause=0.05)
     with slow.running() as address:
         with terminal.started("submit", slug, file, "--no-check", url=address) as (process, _):
             while slow.carried < length / 2:
                 assert process.poll() is None
                 time.sleep(0.01)
         assert len(list(memory.iterdir())) == 1, "the upload is remembered"
+        slow.pause = 0
         other_note = terminal.run("submit", slug, file, "--note", "another", "--json", url=address)
         assert "Going on" not in other_note.err, "with another note it is another entry"
         before = slow.carried
-        slow.pause = 0
         resumed = terminal.run("submit", slug, file, "--json", url=address)
     assert resumed.status == Exit.DONE, resumed.err
     assert "Going on with an upload begun earlier" in resumed.err
