@@ -12,7 +12,7 @@ from deploy import admin, exits
 from deploy.client import Refused, opened
 from deploy.participant import boards, entering, entries, signing
 from deploy.participant.checking import check_zip
-from deploy.participant.connecting import connected
+from deploy.participant.connecting import connected, told
 from deploy.participant.options import PANEL
 from deploy.progress import shown
 from scorer.archive import ImageSpec
@@ -77,15 +77,11 @@ def check(
 ) -> None:
     """Check a zip as the service would, without sending it: exit 0, or the faults and exit 1."""
     spec = ImageSpec(count=count, size=size)
-    try:
-        if competition is not None:
-            with connected(as_json=as_json, needs_token=False) as client:
-                spec = entering.spec_of(client, competition)
-        with opened(submission) as file, shown(err) as progress:
-            check_zip(file, spec, progress)
-    except (Refused, KennelError) as error:
-        exits.tell(error, err, as_json=as_json)
-        raise typer.Exit(exits.exit_of(error)) from None
+    if competition is not None:
+        with connected(as_json=as_json, needs_token=False) as client:
+            spec = entering.spec_of(client, competition)
+    with told(as_json=as_json), opened(submission) as file, shown(err) as progress:
+        check_zip(file, spec, progress)
     if as_json:
         print(json.dumps({"file": str(submission), "count": spec.count, "size": spec.size}))
     else:

@@ -7,12 +7,14 @@ from typing import Any, BinaryIO
 
 import httpx
 
-from deploy.client import CHUNK, TIMEOUT, Client, Refused, Unreachable, segment
+from deploy.client import TIMEOUT, Client, Refused, Unreachable, segment
 
 STALLED = httpx.Timeout(30.0, read=90.0)
 """A line that is dead for so long will not come back; whoever waits for the answer asks once more."""
 PAUSES = (0.5, 1, 2, 4, 8, 15, 30)
 """Seconds before another try; they begin anew with every byte that arrived."""
+PIECE = 1 << 18
+"""Bytes between two looks at the progress."""
 TRIES = 20
 """So many tries in a row that bring nothing, and it is given up: about six minutes."""
 PASSING = frozenset({"too-often", "too-slow", "wrong-offset", "taken-over", "too-many-streams"})
@@ -126,7 +128,7 @@ def _put(view: dict[str, Any], file: BinaryIO, progress: Progress) -> None:
 
 def _told(file: BinaryIO, offset: int, total: int, progress: Progress) -> Iterator[bytes]:
     file.seek(offset)
-    while chunk := file.read(CHUNK):
+    while chunk := file.read(PIECE):
         yield chunk
         offset += len(chunk)
         progress(offset, total)

@@ -25,18 +25,25 @@ HINTS = {
 
 
 @contextmanager
-def connected(*, as_json: bool = False, uploading: bool = False, needs_token: bool = True) -> Iterator[Client]:
-    """A client of the service as whoever is signed in. What goes wrong inside ends the command: told on standard error,
-    or with ``as_json`` on standard output, with an exit status of its own."""
+def told(*, as_json: bool = False, uploading: bool = False) -> Iterator[None]:
+    """What goes wrong inside ends the command: told on standard error, or with ``as_json`` on standard output, with an
+    exit status of its own."""
     try:
+        yield
+    except (Refused, KennelError) as error:
+        tell(error, err, as_json=as_json, hint=hint_for(error))
+        raise typer.Exit(exit_of(error, uploading=uploading)) from None
+
+
+@contextmanager
+def connected(*, as_json: bool = False, uploading: bool = False, needs_token: bool = True) -> Iterator[Client]:
+    """A client of the service as whoever is signed in; what goes wrong inside is ``told``."""
+    with told(as_json=as_json, uploading=uploading):
         login = current_login()
         if needs_token:
             _require_token(login)
         with Client(login.url, login.token) as client:
             yield client
-    except (Refused, KennelError) as error:
-        tell(error, err, as_json=as_json, hint=hint_for(error))
-        raise typer.Exit(exit_of(error, uploading=uploading)) from None
 
 
 def _require_token(login: Login) -> None:

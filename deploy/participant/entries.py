@@ -29,7 +29,7 @@ RESTING = "Stopped. What has arrived is kept for a day: the same command goes on
 @app.command(rich_help_panel=PANEL)
 def submit(
     competition: Slug,
-    file: Annotated[Path, typer.Argument(help="The zip of images.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The zip of images.")],
     note: Annotated[str, typer.Option(help="What your team wants to remember of it.")] = "",
     watch: Watch = False,
     check: Annotated[bool, typer.Option("--check/--no-check", help="Look at the images here before sending.")] = True,

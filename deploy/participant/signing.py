@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import typer
 
 from deploy.client import Client, Refused
-from deploy.participant.connecting import connected, err
+from deploy.participant.connecting import err, told
 from deploy.participant.logins import HERE, Login, forget, keep, kept_login
 from deploy.participant.options import PANEL
 
@@ -33,7 +33,7 @@ def login(
     if not url:
         url = HERE if token_stdin else typer.prompt("Where is the service", default=HERE, err=True)
     url = _address(url)
-    with connected(needs_token=False):
+    with told():
         kept = _by_token(url, sys.stdin.readline()) if token_stdin else _asked(url)
         file = keep(kept)
     print(f"You are {kept.handle} at {kept.url}; kept in {file}.")
@@ -90,7 +90,7 @@ def _by_password(url: str, name: str, password: str) -> Login:
 @app.command(rich_help_panel=PANEL)
 def logout() -> None:
     """Forget the kept token, and revoke it if `kennel login` has made it."""
-    with connected(needs_token=False):
+    with told():
         kept = kept_login()
         forget()
         if kept is None:

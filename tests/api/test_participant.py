@@ -199,7 +199,8 @@ def test_signing_in_by_token(terminal: Terminal, service: Service) -> None:
     broken = terminal.folder / "config" / "kennel" / "login.json"
     broken.write_text("{")
     assert terminal.run("status", who=None).status == Exit.USAGE
-    broken.unlink()
+    assert terminal.run("login", "--token-stdin", who=None, stdin=service.tokens["eve"]).status == Exit.DONE
+    assert kept(terminal)["handle"] == "eve"
 
 
 def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
