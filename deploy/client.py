@@ -34,6 +34,13 @@ class Unreachable(Refused):
         super().__init__(0, {"type": "urn:kennel:problem:no-answer", "title": title})
 
 
+class Unreadable(Refused):
+    """A file of this machine that is not there, or not what it should be."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__(0, {"type": "urn:kennel:problem:unreadable", "title": title})
+
+
 class Client:
     """Calls ``/api/v1`` of the service at ``url`` with an API token."""
 
@@ -136,8 +143,8 @@ def segment(name: str) -> str:
 
 
 def opened(path: Path) -> BinaryIO:
-    """A file to upload; ``Refused`` in one sentence if it cannot be read."""
+    """A file to upload; ``Unreadable`` in one sentence if it cannot be read."""
     try:
         return path.open("rb")
     except OSError as error:
-        raise Refused(0, {"title": f"{path} cannot be read: {error.strerror}."}) from None
+        raise Unreadable(f"{path} cannot be read: {error.strerror}.") from None

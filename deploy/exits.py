@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from deploy.client import Refused, Unreachable
+from deploy.client import Refused, Unreachable, Unreadable
 from scorer.errors import KennelError
 
 
@@ -25,7 +25,7 @@ class Exit(IntEnum):
 
 IN_WORDS = {
     Exit.DONE: "done; an entry that was watched is scored",
-    Exit.FAULTY: "the zip has faults, or the entry was rejected, cancelled or failed",
+    Exit.FAULTY: "the zip has faults, the entry was rejected, cancelled or failed, or something else went wrong here",
     Exit.USAGE: "wrong arguments, or a file that cannot be read",
     Exit.REFUSED: "the service refused it: closed, rules not accepted, no such competition, not yours",
     Exit.SIGN_IN: "no token, an unknown one, or one without the scope that this needs",
@@ -44,12 +44,12 @@ def in_words() -> str:
 
 def exit_of(error: Refused | KennelError, *, uploading: bool = False) -> Exit:
     """The status that tells the kind of an error. ``uploading``: what is wrong may be wrong with the zip."""
-    if isinstance(error, KennelError):
-        return Exit.FAULTY
-    if isinstance(error, Unreachable) or error.status >= 500:
-        return Exit.NO_ANSWER
-    if error.status == 0:
+    if isinstance(error, Unreadable):
         return Exit.USAGE
+    if isinstance(error, Unreachable) or (isinstance(error, Refused) and error.status >= 500):
+        return Exit.NO_ANSWER
+    if isinstance(error, KennelError) or error.status == 0:
+        return Exit.FAULTY
     if error.status == 401 or error.slug == "wrong-scope":
         return Exit.SIGN_IN
     if error.status == 429:

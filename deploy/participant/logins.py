@@ -9,7 +9,7 @@ from pathlib import Path
 
 from platformdirs import user_config_path
 
-from deploy.client import Refused
+from deploy.client import Unreadable
 
 HERE = "http://127.0.0.1:8000"
 
@@ -37,7 +37,7 @@ def kept_login() -> Login | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
-        raise Refused(0, {"title": f"{file} cannot be read ({error}); please run `kennel login` again."}) from None
+        raise Unreadable(f"{file} cannot be read ({error}); please run `kennel login` again.") from None
 
 
 def current_login(environment: Mapping[str, str] = os.environ) -> Login:

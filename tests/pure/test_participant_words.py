@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.client import Refused, Unreachable
+from deploy.client import Refused, Unreachable, Unreadable
 from deploy.exits import IN_WORDS, Exit, exit_of, in_words, message_of, problem_of
 from deploy.participant import following
 from deploy.participant.words import in_time, inert, inert_lines, moment, number
@@ -26,7 +26,8 @@ def refused(status: int, slug: str = "x") -> Refused:
         (Invalid("bad-images", "Bad."), Exit.FAULTY),
         (Unreachable("Gone."), Exit.NO_ANSWER),
         (refused(500), Exit.NO_ANSWER),
-        (refused(0), Exit.USAGE),
+        (refused(0), Exit.FAULTY),
+        (Unreadable("No file."), Exit.USAGE),
         (refused(401, "bad-token"), Exit.SIGN_IN),
         (refused(403, "wrong-scope"), Exit.SIGN_IN),
         (refused(403, "rules-not-accepted"), Exit.REFUSED),
