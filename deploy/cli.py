@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from deploy import admin
+from deploy import admin, kaggle_shim
 from deploy.client import Refused
 from deploy.progress import shown
 from scorer.archive import ImageSpec, check_images, list_images
@@ -134,6 +134,16 @@ def rescore(
         print("\n".join(line for track in tracks for line in lines(track, verified=verify)))
     if not equal:
         raise typer.Exit(1)
+
+
+@app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def kaggle(
+    context: typer.Context,
+    url: Annotated[str, typer.Option("--kennel-url", envvar="KENNEL_URL", help="Where the service is.")] = admin.HERE,
+    token: Annotated[str, typer.Option("--kennel-token", envvar="KENNEL_TOKEN", help="An API token.")] = "",
+) -> None:
+    """Run the official kaggle client against KENNEL_URL: kennel kaggle competitions submit ..."""
+    kaggle_shim.run(context.args, url, token)
 
 
 @app.command()
