@@ -17,20 +17,23 @@ LIFE = timedelta(hours=6)
 """How long a download straight from the store may take to be resumed."""
 
 
-def download(request: Request, file: DataFile, store: Blobs) -> Response:
-    """One file, or the store's own address of it."""
+def download(request: Request, file: DataFile, store: Blobs, *, without_tls: bool = True) -> Response:
+    """One file, or the store's own address of it. ``without_tls``: one that begins with ``http:`` will do."""
     # A client names what it saves by the address, so a blob with another name is sent by us.
     address = store.presigned_get(file.blob_key, LIFE) if file.blob_key.endswith(f"/{file.name}") else None
-    if address is not None:
+    if address is not None and (without_tls or address.startswith("https:")):
         return RedirectResponse(address, 302, headers={"Cache-Control": "no-store"})
-    content = Content(file.name, [Stored(file.blob_key, file.bytes)], file.sha256, file.created_at)
-    return answer(request, content, store)
+    return answer(request, _content(file), store)
+
+
+def _content(file: DataFile) -> Content:
+    return Content(file.name, [Stored(file.blob_key, file.bytes)], file.sha256, file.created_at)
 
 
 def download_all(request: Request, name: str, files: Sequence[DataFile], store: Blobs) -> Response:
-    """All files as one zip, which is a single file that is a zip already as it stands."""
+    """All files as one zip: a single file that is one already stays as it is."""
     if len(files) == 1 and files[0].name.endswith(".zip"):
-        return download(request, files[0], store)
+        return answer(request, _content(files[0]), store)
     packed = [Packed(file.name, file.bytes, file.crc32, file.created_at) for file in files]
     stored = [Stored(file.blob_key, file.bytes) for file in files]
     between = bundle(packed)

@@ -57,7 +57,9 @@ def show(
 ) -> Response:
     """A file; parts of it, too."""
     state = competitions.shown_state(session, slug, account, now)
-    return download(request, data_files.find(session, state, name, account), store)
+    file = data_files.find(session, state, name, account)
+    # Who reaches us by ``http_proxy`` asks us for the store's address, too, unless it has TLS.
+    return download(request, file, store, without_tls=False)
 
 
 @router.get("/kaggle/bundles/{slug}.zip")

@@ -21,7 +21,7 @@ def served(settings: Settings) -> Iterator[int]:
     """The port of one API server."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="error", ws="none"))
+        server = uvicorn.Server(uvicorn.Config(create_app(settings), http="httptools", log_level="error", ws="none"))
         thread = Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
