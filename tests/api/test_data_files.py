@@ -1,9 +1,16 @@
 """Data files: offered by organizers, downloaded by whoever has accepted the rules, in parts if need be."""
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
+import pytest
+from typer.testing import CliRunner
+
+from deploy.cli import app
+from deploy.client import Refused
 from tests.api.conftest import API, Service
+from tests.api.serving import served
 from tests.api.test_uploads import refused
 from tests.factories import noise, zipped
 
@@ -96,3 +103,29 @@ def test_training_images_are_offered_and_secret_ones_never(service: Service) -> 
     refused(service.call("organizer", "PUT", path, content=images), 409, "offered-images")
     service.call("organizer", "DELETE", f"/competitions/{slug}/data/more.zip")
     assert service.call("organizer", "PUT", path, content=images).status_code == 200
+
+
+def test_an_organizer_offers_files_from_the_command_line(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slug = service.competition()
+    (tmp_path / "sample.bin").write_bytes(SAMPLE)
+
+    def names() -> list[str]:
+        return [each["name"] for each in service.call(None, "GET", f"/competitions/{slug}/data").json()]
+
+    with served(service.bench.settings) as port:
+        monkeypatch.setenv("KENNEL_URL", f"http://127.0.0.1:{port}")
+        monkeypatch.setenv("KENNEL_TOKEN", service.tokens["organizer"])
+
+        def data_file(*arguments: str) -> Any:
+            return CliRunner().invoke(app, ["admin", "data-file", slug, *arguments])
+
+        said = data_file(str(tmp_path / "sample.bin")).stdout
+        assert f"sample.bin: 1,024,000 bytes, SHA-256 {hashlib.sha256(SAMPLE).hexdigest()}" in said
+        assert data_file("--train").exit_code == 0
+        assert names() == ["sample.bin", "train.zip"]
+        assert "no longer" in data_file("--withdraw", "--name", "sample.bin").stdout
+        assert names() == ["train.zip"]
+        for wrong in ((), ("--withdraw",), (str(tmp_path / "sample.bin"), "--train")):
+            assert isinstance(data_file(*wrong).exception, Refused)

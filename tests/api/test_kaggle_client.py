@@ -173,6 +173,13 @@ def test_files_are_listed_and_downloaded(terminal: Terminal) -> None:
     assert [row["name"] for row in terminal.rows("files", slug)] == ["sample.csv", "train.zip"]
     terminal.told("download", slug, "-f", "sample.csv", "-q")
     assert (terminal.home / "sample.csv").read_bytes() == sample
+    # What a download that broke off has left: some bytes, and what they are a part of.
+    etag = service.call("ada", "GET", f"/competitions/{slug}/data/sample.csv").headers["etag"]
+    terminal.file("sample.csv", sample[:40_000])
+    marker = json.dumps({"validator": etag, "size": len(sample)})
+    terminal.file("sample.csv.kaggle-partial", marker.encode())
+    assert "Resuming from 40000 bytes" in terminal.told("download", slug, "-f", "sample.csv")
+    assert (terminal.home / "sample.csv").read_bytes() == sample
     terminal.told("download", slug, "-q")
     with zipfile.ZipFile(terminal.home / f"{slug}.zip") as archive:
         assert archive.testzip() is None
