@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from deploy.cli import app
 from deploy.client import Refused
 from tests.api.conftest import API, Service
-from tests.api.serving import served
 from tests.api.test_uploads import refused
 from tests.factories import noise, zipped
+from tests.serving import serving
 
 SAMPLE = bytes(range(256)) * 4000
 
@@ -114,8 +114,8 @@ def test_an_organizer_offers_files_from_the_command_line(
     def names() -> list[str]:
         return [each["name"] for each in service.call(None, "GET", f"/competitions/{slug}/data").json()]
 
-    with served(service.bench.settings) as port:
-        monkeypatch.setenv("KENNEL_URL", f"http://127.0.0.1:{port}")
+    with serving(service.app) as url:
+        monkeypatch.setenv("KENNEL_URL", url)
         monkeypatch.setenv("KENNEL_TOKEN", service.tokens["organizer"])
 
         def data_file(*arguments: str) -> Any:

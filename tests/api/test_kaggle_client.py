@@ -22,8 +22,9 @@ from deploy import kaggle_shim
 from deploy.client import Refused
 from tests.api.conftest import Service
 from tests.api.official import Official, official
-from tests.api.serving import Proxy, served
 from tests.factories import noise, zipped
+from tests.proxy import Proxy
+from tests.serving import serving
 
 __all__ = ["official"]
 COMPETITIONS = "competitions"
@@ -36,7 +37,7 @@ class Terminal:
 
     official: Official
     service: Service
-    port: int
+    url: str
     home: Path
     who: str = "ada"
 
@@ -44,7 +45,7 @@ class Terminal:
         """Run a command of the client about competitions."""
         token = self.service.tokens[self.who]
         key = {"KAGGLE_API_TOKEN": token} if bearer else {"KAGGLE_USERNAME": self.who, "KAGGLE_KEY": token}
-        here = {"KAGGLE_API_ENVIRONMENT": "LOCALHOST", "http_proxy": f"http://127.0.0.1:{self.port}"}
+        here = {"KAGGLE_API_ENVIRONMENT": "LOCALHOST", "http_proxy": self.url}
         given = key | here | environment
         return self.official.run(COMPETITIONS, *arguments, home=self.home, newer=newer, **given)
 
@@ -75,8 +76,8 @@ class Terminal:
 def terminal(official: Official, service: Service, tmp_path: Path) -> Iterator[Terminal]:
     home = tmp_path / "home"
     home.mkdir()
-    with served(service.bench.settings) as port:
-        yield Terminal(official, service, port, home)
+    with serving(service.app) as url:
+        yield Terminal(official, service, url, home)
 
 
 @contextmanager
@@ -190,7 +191,7 @@ def test_files_are_listed_and_downloaded(terminal: Terminal) -> None:
 
 def test_a_cut_upload_begins_again(terminal: Terminal) -> None:
     slug, content = terminal.service.competition(), zipped(noise(9))
-    proxy = Proxy([terminal.port], after=len(content) // 2, cuts=2)
+    proxy = Proxy([terminal.url], after=len(content) // 2, cuts=2)
     with proxy.running() as url:
         terminal.told("submit", "-f", terminal.file("mine.zip", content), "-m", "", slug, http_proxy=url)
     assert proxy.cut == 2
@@ -209,7 +210,7 @@ def test_our_command_points_the_client_here(terminal: Terminal) -> None:
             "HOME": str(terminal.home),
             "PATH": os.environ["PATH"],
             "PYTHONPATH": os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(terminal.official.packages)]),
-            "KENNEL_URL": f"http://127.0.0.1:{terminal.port}",
+            "KENNEL_URL": terminal.url,
             "KENNEL_TOKEN": token,
         }
         command = [str(Path(sys.executable).with_name("kennel")), "kaggle", *arguments]
@@ -229,5 +230,5 @@ def test_our_command_refuses_what_leads_nowhere(service: Service, monkeypatch: p
         kaggle_shim.run(["-W", "datasets", "list"], "http://127.0.0.1:9", "token")
     with pytest.raises(Refused, match="Set KENNEL_TOKEN"):
         kaggle_shim.run(["c", "list"], "http://127.0.0.1:9", "")
-    with served(service.bench.settings) as port, pytest.raises(Refused, match="KENNEL_TOKEN is not known at"):
-        kaggle_shim.run(["c", "list"], f"http://127.0.0.1:{port}", "wrong")
+    with serving(service.app) as url, pytest.raises(Refused, match="KENNEL_TOKEN is not known at"):
+        kaggle_shim.run(["c", "list"], url, "wrong")
