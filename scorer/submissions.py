@@ -254,17 +254,6 @@ def find(session: Session, submission_id: str, account: Account) -> Submission:
     raise unknown(submission_id)
 
 
-def find_by_ref(session: Session, ref: int, account: Account) -> Submission:
-    """``find`` by the number of a submission."""
-    submission = session.get(Submission, ref)
-    if submission is None:
-        raise unknown(ref)
-    try:
-        return find(session, submission.id, account)
-    except NotFound:
-        raise unknown(ref) from None
-
-
 def unknown(submission_id: str | int) -> NotFound:
     """No such submission, or none that this person may know of."""
     return NotFound("no-submission", f"There is no submission {submission_id!r}, or it is not yours.")

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from api.deps import AppSettings, DbSession, Now
 from api.kaggle.schemas import ByRef, Entries, Entry, Limits, OfCompetition, Page
 from api.kaggle.wire import Reader, WireRoute
-from scorer import competitions, evidence, limits, submissions, teams
+from scorer import competitions, evidence, limits, refs, submissions, teams
 from scorer.competitions import State
 from scorer.db.tables import Account, Submission
 from scorer.evidence import Judged
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/competitions.CompetitionApiService", route_class=Wir
 @router.post("/GetSubmission")
 def show(body: ByRef, session: DbSession, settings: AppSettings, account: Reader, now: Now) -> Entry:
     """One submission."""
-    submission = submissions.find_by_ref(session, body.ref, account)
+    submission = refs.find(session, body.ref, account)
     state = competitions.shown_state(session, submission.competition.slug, account, now)
     return _entry(session, state, submission, account, settings.public_url)
 
