@@ -1,4 +1,4 @@
-"""Submissions by their number, which counts: so nothing may depend on whether a number is another team's or nobody's."""
+"""Submissions by their number. Numbers count, so nobody may learn whether one is another team's or nobody's."""
 
 from sqlalchemy.orm import Session
 
