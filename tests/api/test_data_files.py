@@ -97,12 +97,12 @@ def test_training_images_are_offered_and_secret_ones_never(service: Service) -> 
     other = service.competition()
     for images in (noise(2, 12, 16), noise(3, 10, 16)):
         refused(put(service, other, "nice.zip", zipped(images)), 409, "secret-images")
-    images = zipped(noise(77, 10, 16))
-    assert put(service, slug, "more.zip", images).status_code == 200
+    more = zipped(noise(77, 10, 16))
+    assert put(service, slug, "more.zip", more).status_code == 200
     path = f"/competitions/{other}/references/held_out"
-    refused(service.call("organizer", "PUT", path, content=images), 409, "offered-images")
+    refused(service.call("organizer", "PUT", path, content=more), 409, "offered-images")
     service.call("organizer", "DELETE", f"/competitions/{slug}/data/more.zip")
-    assert service.call("organizer", "PUT", path, content=images).status_code == 200
+    assert service.call("organizer", "PUT", path, content=more).status_code == 200
 
 
 def test_an_organizer_offers_files_from_the_command_line(

@@ -241,7 +241,7 @@ def test_competitions_are_found_by_group_word_and_order(service: Service) -> Non
 
 def test_a_client_in_too_great_a_hurry_waits_where_it_can(service: Service, slug: str) -> None:
     ref = service.submit("ada", slug, ZIP).json()["ref"]
-    service.http.app.state.rates = Rates(service.bench.settings.model_copy(update={"rates": {"request": "1/minute"}}))
+    service.app.state.rates = Rates(service.bench.settings.model_copy(update={"rates": {"request": "1/minute"}}))
     assert rpc(service, "GetSubmission", ref=ref).status_code == 200
     hurried = rpc(service, "GetSubmission", ref=ref)
     assert "too often" in said(hurried, 429)
@@ -252,7 +252,7 @@ def test_a_client_in_too_great_a_hurry_waits_where_it_can(service: Service, slug
 
 
 def test_the_address_of_the_bytes_is_where_the_client_came(service: Service, slug: str) -> None:
-    service.http.app.state.settings = service.bench.settings.model_copy(update={"public_url": "https://dogs.example/k"})
+    service.app.state.settings = service.bench.settings.model_copy(update={"public_url": "https://dogs.example/k"})
     assert start(service, slug)[1].startswith(f"http://testserver{API}/kaggle/uploads/")
     body = {"competitionName": slug, "contentLength": len(ZIP)}
     headers = {"Host": "dogs.example"}
