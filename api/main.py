@@ -8,12 +8,14 @@ from fastapi import Depends, FastAPI
 
 from api import cookies, problems
 from api.deps import now, refuse_nul
+from api.kaggle import routes as kaggle
 from api.live import Hub, ended_by_signals
 from api.pages import routes as pages
 from api.routes import (
     accounts,
     audit,
     competitions,
+    data,
     events,
     health,
     leaderboard,
@@ -73,6 +75,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         tokens,
         audit,
         competitions,
+        data,
         teams,
         submissions,
         uploads,
@@ -84,6 +87,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         thresholds,
         reviews,
         health,
+        kaggle,
     ):
         app.include_router(module.router, prefix=API)
     pages.mount(app)

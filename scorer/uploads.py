@@ -38,6 +38,8 @@ class Wanted:
     method: Method = "tus"
     sha256: str | None = None
     described: str = ""
+    put_digest: bytes | None = None
+    """Of ``wire``: what the address of the bytes must prove (:mod:`scorer.wire_uploads`)."""
 
 
 def begin(
@@ -75,6 +77,7 @@ def begin(
         received=0,
         parts=[staged_key(upload_id)] if wanted.method == "put" else [],
         described=wanted.described,
+        put_digest=wanted.put_digest,
         begun_at=now,
         expires_at=now + life,
         **_promise(wanted),

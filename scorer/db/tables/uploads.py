@@ -40,6 +40,8 @@ class Upload(Table):
     benchmark: Mapped[str | None]
     described: Mapped[str]
     """tus's Upload-Metadata as the client gave it."""
+    put_digest: Mapped[bytes | None]
+    """Of ``wire``: the SHA-256 of what the address for its bytes ends with. Who knows that may send them."""
     length: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str | None]
     """What the client promises (hex)."""
