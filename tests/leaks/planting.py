@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from scorer import links, notices, rules, sessions, teams, tokens, webhooks
@@ -22,6 +23,7 @@ from scorer.db.tables import (
     Measurement,
     PickSet,
     Preparation,
+    Publication,
     ReferenceSet,
     Submission,
     Team,
@@ -47,6 +49,9 @@ PEOPLE = {
     "organizer": ("olga", "organizer"),
     "admin": ("root", "admin"),
 }
+ROLES = ("visitor", "outsider", "reviewer", "insider", "organizer", "admin")
+FAR = timedelta(days=9000)
+"""So that nothing is over by the clocks that requests look at themselves."""
 TAU = 0.3141812
 EPSILON = 3.7182e-13
 INSIDE, OUTSIDE = {"fid": 4173.1415926, "distance": 0.2731726}, {"fid": 2813.3718281, "distance": 0.2236067}
@@ -80,6 +85,9 @@ def plant(session: Session, settings: Settings, now: datetime) -> Planted:
     """Fill an empty service. The kinds of secrets: ``score`` (shown once published), ``evidence`` (never shown to those
     who compete), ``reference``, ``team`` and ``code`` (of the insider's team), ``mail``, ``storage``, ``draft``."""
     planted = Planted()
+    for start, table in enumerate(("tokens", "web_sessions", "notices", "webhooks", "team_invitations"), 71):
+        # Ids that stand nowhere by chance.
+        session.execute(text(f"ALTER TABLE {table} ALTER COLUMN id RESTART WITH {start}0917"))
     store = Blobs(settings.blob_url)
     people = _people(session, planted, now)
     state = _competition(session, planted, people, now)
@@ -118,11 +126,11 @@ def _people(session: Session, planted: Planted, now: datetime) -> dict[str, Acco
 
 def _competition(session: Session, planted: Planted, people: dict[str, Account], now: datetime) -> State:
     make_competition(session, now, slug=DRAFT, title=planted.word("draft-title", "draft"), opens_at=None)
-    state = make_competition(session, now, slug=SLUG, title="Kennels", rules=RULES, late_submissions=True)
+    state = make_competition(session, now, slug=SLUG, title="Kennels", rules=RULES, closes_at=now + FAR)
     state.tracks["private"].extractor = planted.word("private-extractor", "score")
     state.tracks["private"].epsilon = EPSILON
     planted.secrets.append(word("private-epsilon", "score", repr(EPSILON)))
-    for role in ("insider", "outsider"):
+    for role in ("insider", "outsider", "reviewer"):
         version = rules.version_of(state.competition) or ""
         rules.accept(session, state, version, account=people[role], now=now)
     set_tau(session, state, "public", 0.5, now)
@@ -268,7 +276,7 @@ def _attachments(session: Session, planted: Planted, store: Blobs, account: Acco
             id=planted.ids["upload"], competition_id=scored.competition_id, account_id=account.id, method="tus",
             file_name=planted.word("upload-file", "team"), note=planted.word("upload-note", "team"), described="",
             length=1000, state="receiving", received=0, parts=[planted.word("part-key", "storage")], begun_at=now,
-            expires_at=now + timedelta(days=9000),
+            expires_at=now + FAR,
         )
     )  # fmt: skip
 
@@ -284,7 +292,7 @@ def _private_work(session: Session, planted: Planted, state: State, team: Team, 
     worker = planted.word("private-worker", "evidence")
     session.add(
         Job(
-            state="running", attempts=1, holder="h", lease_until=now + timedelta(days=9000), worker=worker,
+            state="running", attempts=1, holder="h", lease_until=now + FAR, worker=worker,
             stage="frechet", fraction=fraction, started_at=now, **shared,
         )
     )  # fmt: skip
@@ -321,8 +329,6 @@ def _correspondence(
 
 def publish(session: Session, now: datetime) -> None:
     """Close the competition and show its private board."""
-    from scorer.db.tables import Publication
-
     competition = session.query(Competition).filter_by(slug=SLUG).one()
     competition.closes_at = now - timedelta(minutes=1)
     session.add(

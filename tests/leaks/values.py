@@ -1,7 +1,7 @@
 """Planted values that must not be seen, in every form in which they could be."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import floor, log10
 
@@ -32,7 +32,7 @@ def word(name: str, kind: str, text: str, owner: str | None = None) -> Secret:
 
 def number(name: str, kind: str, value: float) -> Secret:
     """A number with all its digits, rounded as pages and sentences round, with its thousands parted or not."""
-    return Secret(name, kind, re.compile(r"(?<![\d.,])(?:" + "|".join(sorted(_forms(value))) + ")"))
+    return Secret(name, kind, re.compile(r"(?<![\d.])(?:" + "|".join(sorted(_forms(value))) + ")"))
 
 
 def _forms(value: float) -> Iterator[str]:
@@ -60,11 +60,3 @@ class Found:
 
     def __str__(self) -> str:
         return f"{self.role} sees {self.secret} in the {self.where} of {self.call}"
-
-
-def seen_in(parts: dict[str, str], hidden: Collection[Secret]) -> Iterator[tuple[str, Secret]]:
-    """Where (status line, headers, body) which of the hidden values are."""
-    for where, text in parts.items():
-        for secret in hidden:
-            if secret.is_in(text):
-                yield where, secret

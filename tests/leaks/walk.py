@@ -8,10 +8,10 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from tests.leaks.calls import CALLS, NOWHERE, Call, proof_of, words_of
-from tests.leaks.planting import PEOPLE, Planted
-from tests.leaks.values import Found, Secret, seen_in
-from tests.leaks.world import LOW, ROLES, World
+from tests.leaks.calls import CALLS, IDS, Call, nowhere, proof_of, words_of
+from tests.leaks.planting import PEOPLE, ROLES, Planted
+from tests.leaks.values import Found, Secret
+from tests.leaks.world import World
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 EVERYBODY = frozenset({"evidence", "reference", "storage", "mail", "score", "draft", "team", "code"})
@@ -65,7 +65,7 @@ class Request:
 
     def elsewhere(self) -> "Request | None":
         """The same about things that do not exist; None if it names no thing."""
-        ids = {name: NOWHERE[name] for name in self.route.names if name in NOWHERE}
+        ids = {name: nowhere(self.words[name]) for name in self.route.names if name in IDS}
         return Request(self.route, self.call, {**self.words, **ids}) if ids else None
 
 
@@ -82,7 +82,7 @@ class Answer:
         """Without the words of the request: who asks about an id is told nothing by reading it."""
         headers, body = self.headers, self.body
         for name, value in sorted(request.words.items()):
-            if name in NOWHERE:
+            if name in IDS:
                 headers, body = (text.replace(str(value), f"<{name}>") for text in (headers, body))
         return Answer(self.status, self.line, headers, body)
 
@@ -101,7 +101,8 @@ def routes_of(app: FastAPI) -> Iterator[Route]:
 
 
 def requests_of(route: Route, planted: Planted) -> Iterator[Request]:
-    """Every way in which a route is called; ``Unknown`` if nobody has said how."""
+    """Every way in which a route is called; ``Unknown`` if nobody has said how. Of its query, words are left out or
+    are others than their defaults, which come first."""
     call = CALLS.get(str(route))
     if call is None and not route.is_safe:
         raise Unknown(f"{route} has no example: say in tests/leaks/calls.py how it is called")
@@ -110,8 +111,8 @@ def requests_of(route: Route, planted: Planted) -> Iterator[Request]:
     missing = [name for name in route.names if name not in words]
     if missing:
         raise Unknown(f"{route}: say in tests/leaks/calls.py what {', '.join(missing)} can be")
-    asked = [name for name in route.queries if name in words] if route.is_safe else []
-    choices = [[None, *words[name]] if name in asked else words[name] for name in (*route.names, *asked)]
+    asked = [name for name in route.queries if name in words] if route.method == "GET" else []
+    choices = [[None, *words[name][1:]] if name in asked else words[name] for name in (*route.names, *asked)]
     for chosen in itertools.product(*choices):
         picked = zip((*route.names, *asked), chosen, strict=True)
         yield Request(route, call, {name: value for name, value in picked if value is not None})
@@ -130,49 +131,59 @@ def ask(world: World, role: str, request: Request) -> Answer:
     return Answer(answer.status_code, answer.reason_phrase, lines, answer.content.decode("latin-1"))
 
 
-def hidden_from(role: str, request: Request, secrets: Collection[Secret], shown: Collection[str]) -> list[Secret]:
-    """The secrets that an answer must not have in it. ``shown``: the kinds that everybody may see by now."""
+def ask_and_undo(world: World, role: str, request: Request) -> Answer:
+    """Make a request as somebody, and take back what it changes."""
+    if request.route.is_safe:
+        return ask(world, role, request)
+    with world.undone():
+        return ask(world, role, request)
+
+
+def is_hidden(secret: Secret, role: str, request: Request, shown: Collection[str]) -> bool:
+    """Whether an answer must not tell it. ``shown``: the kinds that everybody may see by now."""
     kinds = HIDDEN[role] - set(shown) - request.call.shows.get(role, frozenset())
-    return [each for each in secrets if each.kind in kinds and each.owner != role]
+    return secret.kind in kinds and secret.owner != role
 
 
-def leaks_in(role: str, request: Request, answer: Answer, secrets: Collection[Secret]) -> Iterator[Found]:
-    """Which of these secrets an answer tells."""
+def seen_in(request: Request, answer: Answer, secrets: Collection[Secret]) -> Iterator[tuple[str, Secret]]:
+    """Where (status line, headers, body) an answer tells which of these secrets."""
     said = answer.without(request)
     parts = {"status line": f"{said.status} {said.line}", "headers": said.headers, "body": said.body}
-    for where, secret in seen_in(parts, secrets):
-        yield Found(role, str(request), where, secret.name)
+    return ((where, secret) for where, text in parts.items() for secret in secrets if secret.is_in(text))
 
 
 @dataclass
 class Walk:
-    """What a walk has found: leaks, what nobody could use, what broke."""
+    """What a walk has found: leaks, what nobody could use, what broke, and who saw what."""
 
     leaks: list[Found]
     unused: list[str]
     broken: list[str]
+    seen: dict[str, set[str]]
+    """The names of all the secrets that each role was shown, rightly or not."""
 
 
-def walk(world: World, *, roles: Collection[str] = ROLES, shown: Collection[str] = (), safe: bool = False) -> Walk:
-    """Call every route (``safe``: that changes nothing) as every role. The world is put back after every change."""
-    done = Walk([], [], [])
+def walk(world: World, *, shown: Collection[str] = (), safe: bool = False) -> Walk:
+    """Call every route (``safe``: that changes nothing) as every role."""
+    done = Walk([], [], [], {role: set() for role in ROLES})
     for route in routes_of(world.app):
         if safe and not route.is_safe:
             continue
+        expected = CALLS.get(str(route), Call()).fails
         statuses = set()
         for request in requests_of(route, world.planted):
-            for role in roles:
-                answer = ask(world, role, request)
+            for role in request.call.roles:
+                answer = ask_and_undo(world, role, request)
                 statuses.add(answer.status)
-                secrets = hidden_from(role, request, world.planted.secrets, shown)
-                done.leaks.extend(leaks_in(role, request, answer, secrets))
-                if answer.status >= 500:
+                found = list(seen_in(request, answer, world.planted.secrets))
+                done.seen[role] |= {secret.name for _, secret in found}
+                done.leaks += [
+                    Found(role, str(request), where, secret.name)
+                    for where, secret in found
+                    if is_hidden(secret, role, request, shown)
+                ]
+                if answer.status >= 500 and answer.status != expected:
                     done.broken.append(f"{role}: {request}: {answer.status} {answer.body[:200]}")
-                if not route.is_safe and answer.status < 400:
-                    world.restore()
-                    if role not in LOW:
-                        break
-        expected = CALLS.get(str(route), Call()).fails
         if not any(status < 400 or status == expected for status in statuses):
             done.unused.append(f"{route}: {sorted(statuses)}")
     return done
@@ -210,11 +221,10 @@ def told_apart(world: World, roles: Collection[str]) -> list[str]:
                 assert elsewhere
                 if role in request.call.shows or _is_own(role, request):
                     continue
-                here, there = ask(world, role, request).without(request), ask(world, role, elsewhere).without(elsewhere)
+                here = ask_and_undo(world, role, request).without(request)
+                there = ask_and_undo(world, role, elsewhere).without(elsewhere)
                 if here != there:
                     found.append(f"{role}: {request}: {here.status} and {there.status}")
-                if not route.is_safe and here.status < 400:
-                    world.restore()
     return found
 
 

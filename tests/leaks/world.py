@@ -10,7 +10,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import Engine, create_engine, make_url, text
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 from api import deps
 from api.main import create_app
@@ -24,9 +24,6 @@ from tests.leaks.planting import Planted
 
 NAME, KEPT = "leaks", "leaks_kept"
 NOW = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
-ROLES = ("visitor", "outsider", "reviewer", "insider", "organizer", "admin")
-LOW = ROLES[:4]
-"""Who may not see what is private."""
 
 
 @dataclass
@@ -56,6 +53,22 @@ class World:
         _statements(self.servers, f"DROP DATABASE {NAME} WITH (FORCE)", f"CREATE DATABASE {NAME} TEMPLATE {KEPT}")
         shutil.rmtree(self.blobs)
         shutil.copytree(self.blobs.with_name("kept"), self.blobs)
+
+    @contextmanager
+    def undone(self) -> Iterator[None]:
+        """Whatever requests change in here is taken back: they all run within one transaction, in savepoints."""
+        usual = self.app.state.sessions
+        with self._engine.connect() as connection, connection.begin() as outer:
+            self.app.state.sessions = sessionmaker(
+                connection, join_transaction_mode="create_savepoint", expire_on_commit=False
+            )
+            try:
+                yield
+            finally:
+                self.app.state.sessions = usual
+                outer.rollback()
+                shutil.rmtree(self.blobs)
+                shutil.copytree(self.blobs.with_name("kept"), self.blobs)
 
     @property
     def _engine(self) -> Engine:
