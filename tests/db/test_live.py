@@ -160,10 +160,30 @@ def test_the_estimate_is_from_recent_public_scores_of_the_track(session: Session
 
 
 def test_a_worker_between_two_jobs_still_counts(session: Session, state: State, now: datetime) -> None:
-    done(session, state, seconds=10, ended=now - timedelta(seconds=5), worker="one")
-    done(session, state, kind="private", seconds=500, ended=now - timedelta(seconds=5), worker="two")
+    for worker, minutes in (("one", 0.1), ("two", 14), ("gone", 16)):
+        done(session, state, seconds=10, ended=now - timedelta(minutes=minutes), worker=worker)
     entry = queued(session, state, make_team(session, state, now), now)
     assert look_at(session, entry, now).progress.estimate_seconds == 5
+
+
+def test_private_work_moves_no_estimate_and_no_place(session: Session, state: State, now: datetime) -> None:
+    done(session, state, seconds=10, ended=now - timedelta(seconds=5), worker="one")
+    entries = [queued(session, state, make_team(session, state, now), now) for _ in range(2)]
+    before = look_at(session, entries[1], now)
+    assert before.progress.estimate_seconds == 20
+    done(session, state, kind="private", seconds=500, ended=now - timedelta(seconds=5), worker="two")
+    for worker, waits in (("three", False), ("four", False), ("", True)):
+        work.add_job(
+            session, "score", submission=entries[0], track_id=state.tracks["private"].id, private=True, now=now
+        )
+        session.flush()
+        job = jobs.jobs_of(session, entries[0].ref)[-1]
+        if not waits:
+            job.state, job.holder, job.worker = "running", worker, worker
+            job.started_at, job.lease_until = now, now + LEASE
+    session.flush()
+    after = look_at(session, entries[1], now)
+    assert (after, after.progress.estimate_seconds) == (before, before.progress.estimate_seconds)
 
 
 def test_the_history_cannot_be_rewritten(session: Session, state: State, now: datetime) -> None:

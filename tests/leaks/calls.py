@@ -13,9 +13,7 @@ from api.cookies import csrf_token
 from tests.factories import noise, zipped
 from tests.leaks.planting import PASSWORD, PEOPLE, ROLES, RULES, SLUG, Planted
 
-IDS = frozenset(
-    {"submission_id", "upload_id", "invitation_id", "notice_id", "webhook_id", "token_id", "session_id"}
-)
+IDS = frozenset({"submission_id", "upload_id", "invitation_id", "notice_id", "webhook_id", "token_id", "session_id"})
 """The parameters that name things which belong to somebody: what is another's must look like what does not exist."""
 
 
@@ -53,9 +51,9 @@ class Call:
     (an outside issuer that is not set up); ``shows`` are the kinds of secrets that a role reads by right; ``roles`` are
     those who call it."""
 
-    body: Callable[[str], Mapping[str, Any]] = field(default=lambda role: {})
+    body: Callable[[str], Mapping[str, Any]] = field(default=lambda _: {})
     """Arguments of the client's ``request`` for a role: json, data, files, content, headers."""
-    words: Callable[[Planted], Mapping[str, Sequence[Any]]] = field(default=lambda planted: {})
+    words: Callable[[Planted], Mapping[str, Sequence[Any]]] = field(default=lambda _: {})
     fails: int | None = None
     shows: Mapping[str, frozenset[str]] = field(default_factory=dict)
     roles: Sequence[str] = ROLES
@@ -63,7 +61,7 @@ class Call:
 
 def sent(**arguments: Any) -> Call:
     """A call with these arguments, whoever makes it."""
-    return Call(lambda role: arguments)
+    return Call(lambda _: arguments)
 
 
 def said(**fields: Any) -> Call:
@@ -149,9 +147,7 @@ CALLS: Mapping[str, Call] = {
     f"DELETE {TEAM}/team/membership": Call(fails=409),
     f"POST {TEAM}/team/invitations": said(handle="rhea"),
     f"DELETE {TEAM}/team/invitations/{{invitation_id}}": Call(),
-    f"PUT {TEAM}/invitations/{{invitation_id}}/answer": on(
-        "invitation_id", "invitation received", said(accept=False)
-    ),
+    f"PUT {TEAM}/invitations/{{invitation_id}}/answer": on("invitation_id", "invitation received", said(accept=False)),
     f"POST {TEAM}/submissions": sent(content=ENTRY),
     f"POST {API}/submissions/{{submission_id}}/cancel": on("submission_id", "waiting own"),
     f"GET {API}/submissions/{{submission_id}}/events": Call(words=FINISHED),

@@ -92,7 +92,9 @@ def plant(session: Session, settings: Settings, now: datetime) -> Planted:
     people = _people(session, planted, now)
     state = _competition(session, planted, people, now)
     _references(session, planted, state, people["organizer"], now)
-    own, other = (teams.team_for(session, state.competition.id, people[each], now=now) for each in ("insider", "outsider"))
+    own, other = (
+        teams.team_for(session, state.competition.id, people[each], now=now) for each in ("insider", "outsider")
+    )
     own.name, other.name = "Alpha Kennel", "Beta Kennel"
     _entries(session, planted, state, own, people["insider"], now, INSIDE, "own", "team")
     _entries(session, planted, state, other, people["outsider"], now, OUTSIDE, "other", None)

@@ -12,6 +12,7 @@ from api.deps import CurrentCaller, DbSession
 from api.etags import etag_of
 from scorer.db.tables import Account, CodeAttachment, Job, Measurement, Submission, Threshold, Track
 from tests.leaks import walk as walking
+from tests.leaks.planting import ROLES
 from tests.leaks.test_walk import change_what_is_private
 from tests.leaks.walk import Route, Unknown, differences, requests_of, routes_of, told, told_apart, walk
 from tests.leaks.world import World
@@ -128,7 +129,7 @@ def test_a_value_is_found(leaking: World, monkeypatch: pytest.MonkeyPatch, path:
 
 def test_what_breaks_is_found(leaking: World, monkeypatch: pytest.MonkeyPatch) -> None:
     with only(monkeypatch, "/leak/crash"):
-        assert len(walk(leaking).broken) == len(walking.ROLES)
+        assert len(walk(leaking).broken) == len(ROLES)
 
 
 @pytest.mark.parametrize("path", ["/leak/etag", "/leak/rank", "/leak/queue"])
@@ -153,7 +154,7 @@ def test_an_id_that_tells_is_found(leaking: World, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("path", ["/leak/unsaid", "/leak/{thing}/unsaid"])
 def test_a_route_that_nobody_explains_is_found(leaking: World, path: str) -> None:
     (route,) = [each for each in routes_of(leaking.app) if each.path == path]
-    with pytest.raises(Unknown, match="say in tests/leaks/calls.py"):
+    with pytest.raises(Unknown, match="say in tests"):
         list(requests_of(route, leaking.planted))
 
 
@@ -164,7 +165,9 @@ def test_a_route_that_nobody_can_use_is_found(leaking: World, monkeypatch: pytes
 
 def test_the_walk_knows_every_route(world: World) -> None:
     documented = {
-        Route(method.upper(), path, ()).path for path, methods in world.app.openapi()["paths"].items() for method in methods
+        Route(method.upper(), path, ()).path
+        for path, methods in world.app.openapi()["paths"].items()
+        for method in methods
     }
     walked = {each.path for each in routes_of(world.app)}
     assert documented <= walked

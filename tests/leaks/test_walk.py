@@ -149,4 +149,6 @@ def test_no_message_tells_what_is_hidden(world: World) -> None:
         texts = [f"{row.subject} {row.body} {row.link}" for row in rows]
     assert texts
     told_of = {"score", "evidence", "reference", "storage"}
-    assert not [each.name for each in world.planted.secrets if each.kind in told_of for text in texts if each.is_in(text)]
+    assert not [
+        each.name for each in world.planted.secrets if each.kind in told_of for text in texts if each.is_in(text)
+    ]
