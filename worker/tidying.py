@@ -55,7 +55,7 @@ def remove_lost(bench: Bench) -> None:
 
 def remove_old(bench: Bench) -> dict[str, int]:
     """Remove rows that have been over for as long as the operator keeps them; how many, by table."""
-    removed = {}
+    removed: dict[str, int] = {}
     for table, over in retention.over_before(bench.now() - timedelta(days=bench.settings.kept_days)).items():
         count = AT_ONCE
         while count == AT_ONCE:
