@@ -19,12 +19,11 @@ from scorer import provisional, sessions, submissions, work
 from scorer.db.tables import Account
 from scorer.sessions import Browser as Place
 from tests.api.conftest import Service
-from tests.api.serving import served
 from tests.db.test_live import MEASURED
 from tests.db.test_work import LEASE
 from tests.factories import noise, zipped
+from tests.serving import serving
 from tests.web.browsing import DESK, PHONE, browser, visit
-from tests.web.serving import serving
 from tests.web.test_door import press, sign_up
 from tests.web.test_notices import tell
 from worker.pipeline import run_next
@@ -123,9 +122,7 @@ def test_the_pages_of_notices_fit_and_can_be_read(service: Service, browser: Bro
     tell(service, "An entry was rejected", "W" * 120, "Short")
     cookie = service.http.cookies["kennel"]
     press(service, "/account/notices", "/account/notices/webhooks", url="https://hooks.example.org/" + "a" * 200)
-    app = service.http.app
-    assert isinstance(app, FastAPI)
-    with serving(app) as address:
+    with serving(service.app) as address:
         for path in ("/notices", "/account/notices"):
             with visit(browser, f"{address}/signin", width=width) as tab:
                 tab.page.context.add_cookies([{"name": "kennel", "value": cookie, "url": address}])
@@ -145,8 +142,7 @@ def test_an_entrys_page_shows_a_provisional_score_and_whether_it_can_be_cancelle
     entry = service.submit("ada", slug, zipped(noise(10))).json()
     assert run_next(service.bench, "check")
     cookie = {"name": "kennel", "value": "of-ada"}
-    with served(service.bench.settings) as port, visit(browser, f"http://127.0.0.1:{port}/signin", width=PHONE) as tab:
-        address = f"http://127.0.0.1:{port}"
+    with serving(service.app) as address, visit(browser, f"{address}/signin", width=PHONE) as tab:
         tab.page.context.add_cookies([{**cookie, "url": address}])
         tab.page.goto(f"{address}/submissions/{entry['id']}")
         cancel, rough = tab.page.locator("form.cancel button"), tab.page.locator("section.provisional")

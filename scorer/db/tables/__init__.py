@@ -19,6 +19,7 @@ from scorer.db.tables.entries import (
     Submission,
 )
 from scorer.db.tables.events import SubmissionEvent
+from scorer.db.tables.judging import CoarseLabel, Rebuttal, RebuttalAnswer, Review, Ruling
 from scorer.db.tables.notices import Delivery, MailChoice, Notice, Webhook
 from scorer.db.tables.people import Account, Identity, OneTimeLink, Token, WebSession
 from scorer.db.tables.records import AuditEntry, Mail
@@ -29,6 +30,7 @@ from scorer.db.tables.uploads import Upload
 __all__ = [
     "Account",
     "AuditEntry",
+    "CoarseLabel",
     "CodeAttachment",
     "Competition",
     "CompetitionReference",
@@ -46,8 +48,12 @@ __all__ = [
     "Preparation",
     "ProvisionalMeasurement",
     "Publication",
+    "Rebuttal",
+    "RebuttalAnswer",
     "ReferenceSet",
+    "Review",
     "RulesAcceptance",
+    "Ruling",
     "Submission",
     "SubmissionEvent",
     "Table",

@@ -1,0 +1,113 @@
+"""What people find out by looking, and what follows: reviews, rulings, rebuttals, early guesses."""
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from scorer.db.tables.base import APPEND_ONLY, Table, identity
+from scorer.db.tables.entries import Submission
+from scorer.db.tables.people import Account
+from scorer.db.tables.teams import Team
+
+
+class Review(Table):
+    """What one reviewer sees in an entry; a reviewer's newest counts. Two that agree make a decided label."""
+
+    __tablename__ = "reviews"
+    __table_args__ = (
+        Index("ix_reviews_newest", "submission_ref", "reviewer_id", text("id DESC")),
+        CheckConstraint("label IN ('legitimate', 'mgan', 'sup', 'ae', 'aug', 'other')", name="label"),
+        CheckConstraint("intent IN ('intended', 'unintended', 'unclear')", name="intent"),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
+    reviewer_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
+    label: Mapped[str]
+    intent: Mapped[str | None]
+    """Whether the copying was meant, as far as can be seen; None for a legitimate entry."""
+    note: Mapped[str]
+    created_at: Mapped[datetime]
+
+    reviewer: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+
+
+class Ruling(Table):
+    """An organizer's word on an entry, shown to its team; the newest counts, so a later one takes it back."""
+
+    __tablename__ = "rulings"
+    __table_args__ = (
+        Index("ix_rulings_newest", "submission_ref", text("id DESC")),
+        CheckConstraint("kind IN ('keep', 'disqualify', 'waive')", name="kind"),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
+    kind: Mapped[str]
+    reason: Mapped[str]
+    """Told to the team."""
+    memorising: Mapped[bool | None]
+    """What the label ``other``, which says nothing by itself, shall mean when tau is chosen."""
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
+
+    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+
+
+class Rebuttal(Table):
+    """A team's one appeal against a ruling, or against the penalty of an entry (``ruling_id`` None)."""
+
+    __tablename__ = "rebuttals"
+    __table_args__ = (
+        UniqueConstraint("submission_ref", "ruling_id", postgresql_nulls_not_distinct=True),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
+    ruling_id: Mapped[int | None] = mapped_column(ForeignKey(Ruling.id))
+    team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    text: Mapped[str]
+    created_at: Mapped[datetime]
+
+    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+
+
+class RebuttalAnswer(Table):
+    """What the organizers answered, once; ``ruling_id`` is the ruling that followed from it, if one did."""
+
+    __tablename__ = "rebuttal_answers"
+    __table_args__ = ({"info": APPEND_ONLY},)
+
+    id: Mapped[int] = identity()
+    rebuttal_id: Mapped[int] = mapped_column(ForeignKey(Rebuttal.id), unique=True)
+    granted: Mapped[bool]
+    answer: Mapped[str]
+    ruling_id: Mapped[int | None] = mapped_column(ForeignKey(Ruling.id))
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
+
+    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+
+
+class CoarseLabel(Table):
+    """An early guess at an entry, by hand or imported; the newest counts, and it never becomes a decision."""
+
+    __tablename__ = "coarse_labels"
+    __table_args__ = (
+        Index("ix_coarse_labels_newest", "submission_ref", text("id DESC")),
+        CheckConstraint("label IN ('legitimate', 'mgan', 'sup', 'ae', 'aug', 'other')", name="label"),
+        CheckConstraint("source IN ('hand', 'import')", name="source"),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
+    label: Mapped[str]
+    source: Mapped[str]
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
