@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from scorer import live, submissions, work
 from scorer.competitions import State
 from scorer.db import jobs
-from scorer.db.tables import Job, Submission
+from scorer.db.tables import Delivery, Job, Mail, Notice, Submission, SubmissionEvent
 from scorer.live import Look, Progress
 from tests.db.test_work import LEASE, MEASURED, claim, queued, received
 from tests.factories import make_competition, make_team
@@ -109,6 +109,22 @@ def test_nothing_of_the_private_track_is_told(session: Session, state: State, no
     assert before.progress == Progress()
     assert submissions.record(session, held, MEASURED, now=now)
     assert look_at(session, submission, now) == before
+
+
+def test_the_end_of_private_work_is_told_to_nobody(session: Session, state: State, now: datetime) -> None:
+    for ends_well in (True, False):
+        scored_after_a_lost_worker(session, state, now)
+        held = claim(session, now + timedelta(hours=1))
+        assert held
+        assert not held.public
+        session.flush()
+        before = [session.query(table).count() for table in (Notice, Mail, Delivery, SubmissionEvent)]
+        if ends_well:
+            assert submissions.record(session, held, MEASURED, now=now)
+        else:
+            work.give_up(session, held, error="no", reason="private", now=now)
+        session.flush()
+        assert before == [session.query(table).count() for table in (Notice, Mail, Delivery, SubmissionEvent)]
 
 
 def test_work_on_a_scored_entry_is_not_told_either(session: Session, state: State, now: datetime) -> None:
