@@ -151,8 +151,9 @@ def test_an_entrys_page_shows_a_provisional_score_and_whether_it_can_be_cancelle
         held = begun(service)
         cancel.wait_for(state="hidden")
         with service.bench.sessions.begin() as session:
-            found = {"fid": 1234.5678, "memorization_distance": 0.98765, "provenance": {"precision": "bfloat16"}}
-            provisional.record(session, held, now=service.bench.now(), **found)
+            rough_one: dict[str, Any] = {"fid": 1234.5678, "memorization_distance": 0.98765}
+            provenance = {"precision": "bfloat16"}
+            provisional.record(session, held, now=service.bench.now(), provenance=provenance, **rough_one)
         rough.wait_for(state="visible")
         assert rough.locator("dd").all_inner_texts() == ["1,234.56780", "1,234.56780", "0.9877"]
         assert tab.page.locator("h1 + .status").inner_text().lower() == "scoring"
