@@ -19,8 +19,7 @@ from scorer import provisional, sessions, submissions, work
 from scorer.db.tables import Account
 from scorer.sessions import Browser as Place
 from tests.api.conftest import Service
-from tests.db.test_live import MEASURED
-from tests.db.test_work import LEASE
+from tests.db.test_work import LEASE, MEASURED
 from tests.factories import noise, zipped
 from tests.serving import serving
 from tests.web.browsing import DESK, PHONE, browser, visit
@@ -141,9 +140,8 @@ def test_an_entrys_page_shows_a_provisional_score_and_whether_it_can_be_cancelle
         sessions.begin(session, ada, secret="of-ada", browser=Place("x"), now=service.bench.now())
     entry = service.submit("ada", slug, zipped(noise(10))).json()
     assert run_next(service.bench, "check")
-    cookie = {"name": "kennel", "value": "of-ada"}
     with serving(service.app) as address, visit(browser, f"{address}/signin", width=PHONE) as tab:
-        tab.page.context.add_cookies([{**cookie, "url": address}])
+        tab.page.context.add_cookies([{"name": "kennel", "value": "of-ada", "url": address}])
         tab.page.goto(f"{address}/submissions/{entry['id']}")
         cancel, rough = tab.page.locator("form.cancel button"), tab.page.locator("section.provisional")
         assert cancel.is_visible()
