@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from fastapi import Depends, FastAPI
 
-from api import cookies, problems
+from api import cookies, discretion, problems
 from api.deps import now, refuse_nul
 from api.kaggle import routes as kaggle
 from api.live import Hub, ended_by_signals
@@ -43,6 +43,7 @@ API = "/api/v1"
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The application, with connections opened at start-up and closed at the end."""
     read = settings or read_settings()
+    discretion.hush()
     engine = engine_of(read)
 
     @asynccontextmanager

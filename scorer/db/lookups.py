@@ -1,6 +1,6 @@
 """Finding things: every plain SELECT of the nouns."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from sqlalchemy import CursorResult, func, select, update
@@ -216,6 +216,11 @@ def newest_provisional(session: Session, submission_ref: int, track_id: int) -> 
         .order_by(ProvisionalMeasurement.job_id.desc())
         .limit(1)
     ).one_or_none()
+
+
+def provisional_of_jobs(session: Session, job_ids: Collection[int]) -> Sequence[ProvisionalMeasurement]:
+    """What these jobs have measured provisionally."""
+    return session.scalars(select(ProvisionalMeasurement).where(ProvisionalMeasurement.job_id.in_(job_ids))).all()
 
 
 def decided_label(session: Session, submission_ref: int) -> Label | None:

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from scorer.db.tables.base import Table
+from scorer.db.tables.base import PASSING, Table
 from scorer.db.tables.competition import Competition
 from scorer.db.tables.entries import Submission
 from scorer.db.tables.people import Account
@@ -27,6 +27,7 @@ class Upload(Table):
         Index("ix_uploads_open", "account_id", "competition_id", postgresql_where=text("state = 'receiving'")),
         Index("ix_uploads_litter", "id", postgresql_where=text("state <> 'receiving' AND parts <> '{}'")),
         Index("ix_uploads_expiry", "expires_at", postgresql_where=text("state = 'receiving'")),
+        {"info": PASSING},
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
