@@ -11,7 +11,7 @@ from typing import Any
 
 from api.cookies import csrf_token
 from tests.factories import noise, zipped
-from tests.leaks.planting import PASSWORD, PEOPLE, ROLES, RULES, SLUG, Planted
+from tests.leaks.planting import DATA_FILE, FIRST_REF, PASSWORD, PEOPLE, ROLES, RULES, SLUG, Planted
 
 IDS = frozenset({"submission_id", "upload_id", "invitation_id", "notice_id", "webhook_id", "token_id", "session_id"})
 """The parameters that name things which belong to somebody: what is another's must look like what does not exist."""
@@ -57,6 +57,8 @@ class Call:
     fails: int | None = None
     shows: Mapping[str, frozenset[str]] = field(default_factory=dict)
     roles: Sequence[str] = ROLES
+    by_token: bool = False
+    """By an API token, as programs call; else from a browser."""
 
 
 def sent(**arguments: Any) -> Call:
@@ -117,12 +119,44 @@ WEBHOOK = "https://hooks.example.org/new"
 COMPETITION = {"slug": "new", "title": "New", "public": {"extractor": "tiny"}, "private": {"extractor": "tiny"}}
 READS_CODE = Call(shows={"reviewer": frozenset({"code"})})
 
+def wired(fails: int | None = None, **fields: Any) -> Call:
+    """A call of the kaggle client."""
+    return replace(said(**fields), by_token=True, fails=fails)
+
+
+HERE = {"competitionName": SLUG}
+DATA: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda _: {"name": [DATA_FILE]}  # noqa: E731 - likewise
+WIRE, SERVICE = "/api/v1/competitions.CompetitionApiService", "/api/v1/{service}Service/{method}"
+
 API, TEAM, PAGE = "/api/v1", "/api/v1/competitions/{slug}", "/competitions/{slug}"
 FINISHED: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - a table's cell
     "submission_id": [planted.ids["scored own"], planted.ids["scored other"]]
 }
 
 CALLS: Mapping[str, Call] = {
+    f"PUT {TEAM}/data/{{name}}": Call(lambda _: {"content": b"1,2"}, DATA),
+    f"GET {TEAM}/data/{{name}}": Call(words=DATA),
+    f"DELETE {TEAM}/data/{{name}}": Call(words=DATA),
+    f"POST {WIRE}/ListCompetitions": wired(),
+    f"POST {WIRE}/GetLeaderboard": wired(**HERE),
+    f"POST {WIRE}/DownloadLeaderboard": wired(**HERE),
+    f"POST {WIRE}/GetSubmission": wired(ref=FIRST_REF),
+    f"POST {WIRE}/ListSubmissions": wired(**HERE),
+    f"POST {WIRE}/GetSubmissionLimits": wired(**HERE),
+    f"POST {WIRE}/ListDataFiles": wired(**HERE),
+    f"POST {WIRE}/DownloadDataFile": wired(**HERE, fileName=DATA_FILE),
+    f"POST {WIRE}/DownloadDataFiles": wired(**HERE),
+    f"POST {WIRE}/StartSubmissionUpload": wired(**HERE, contentLength=1000, fileName="a.zip", lastModifiedEpochSeconds=1),
+    f"POST {WIRE}/CreateSubmission": wired(400, **HERE, blobFileTokens="nothing", submissionDescription="d"),
+    "POST /api/v1/security.OAuthService/IntrospectToken": wired(token="token-of-insider"),
+    f"POST {SERVICE}": replace(wired(404), words=lambda _: {"service": ["a.B"], "method": ["Any"]}),
+    f"PUT {API}/kaggle/uploads/{{upload_id}}/{{secret}}": Call(
+        lambda _: {"content": b"PK"},
+        lambda planted: {"upload_id": [planted.ids["upload"]], "secret": ["wrong"]},
+        fails=403,
+    ),
+    f"GET {API}/kaggle/files/{{slug}}/{{name}}": Call(words=DATA, by_token=True),
+    f"GET {API}/kaggle/bundles/{{slug}}.zip": Call(by_token=True),
     f"POST {API}/accounts": slowly(said(**PERSON)),
     f"POST {API}/admin/accounts": said(handle="newcomer"),
     f"POST {API}/admin/invitations": said(),

@@ -40,6 +40,9 @@ from tests.leaks.values import Secret, number, word
 
 SLUG, DRAFT = "kennels", "draft-kennels"
 RULES = "Be fair."
+DATA_FILE = "train.csv"
+FIRST_REF = 810_917
+"""The number of the insider's scored entry."""
 PASSWORD = "correct horse battery staple"
 PEOPLE = {
     # role -> handle, role of the account
@@ -88,6 +91,7 @@ def plant(session: Session, settings: Settings, now: datetime) -> Planted:
     for start, table in enumerate(("tokens", "web_sessions", "notices", "webhooks", "team_invitations"), 71):
         # Ids that stand nowhere by chance.
         session.execute(text(f"ALTER TABLE {table} ALTER COLUMN id RESTART WITH {start}0917"))
+    session.execute(text(f"ALTER TABLE submissions ALTER COLUMN ref RESTART WITH {FIRST_REF}"))
     store = Blobs(settings.blob_url)
     people = _people(session, planted, now)
     state = _competition(session, planted, people, now)

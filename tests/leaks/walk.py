@@ -124,7 +124,9 @@ def ask(world: World, role: str, request: Request) -> Answer:
     arguments = dict(request.call.body(role))
     headers = dict(arguments.pop("headers", {}))
     headers["Accept"] = "*/*" if request.route.path.startswith("/api/") else "text/html"
-    if role in PEOPLE:
+    if role in PEOPLE and request.call.by_token:
+        headers["Authorization"] = f"Bearer token-of-{role}"
+    elif role in PEOPLE:
         headers |= {"Cookie": f"kennel=session-of-{role}", "X-CSRF-Token": proof_of(role)}
     answer = world.http.request(request.route.method, str(request).split(" ", 1)[1], headers=headers, **arguments)
     world.http.cookies.clear()
