@@ -119,6 +119,7 @@ WEBHOOK = "https://hooks.example.org/new"
 COMPETITION = {"slug": "new", "title": "New", "public": {"extractor": "tiny"}, "private": {"extractor": "tiny"}}
 READS_CODE = Call(shows={"reviewer": frozenset({"code"})})
 
+
 def wired(fails: int | None = None, **fields: Any) -> Call:
     """A call of the kaggle client."""
     return replace(said(**fields), by_token=True, fails=fails)
@@ -146,14 +147,16 @@ CALLS: Mapping[str, Call] = {
     f"POST {WIRE}/ListDataFiles": wired(**HERE),
     f"POST {WIRE}/DownloadDataFile": wired(**HERE, fileName=DATA_FILE),
     f"POST {WIRE}/DownloadDataFiles": wired(**HERE),
-    f"POST {WIRE}/StartSubmissionUpload": wired(**HERE, contentLength=1000, fileName="a.zip", lastModifiedEpochSeconds=1),
+    f"POST {WIRE}/StartSubmissionUpload": wired(
+        **HERE, contentLength=1000, fileName="a.zip", lastModifiedEpochSeconds=1
+    ),
     f"POST {WIRE}/CreateSubmission": wired(400, **HERE, blobFileTokens="nothing", submissionDescription="d"),
     "POST /api/v1/security.OAuthService/IntrospectToken": wired(token="token-of-insider"),
     f"POST {SERVICE}": replace(wired(404), words=lambda _: {"service": ["a.B"], "method": ["Any"]}),
     f"PUT {API}/kaggle/uploads/{{upload_id}}/{{secret}}": Call(
         lambda _: {"content": b"PK"},
         lambda planted: {"upload_id": [planted.ids["upload"]], "secret": ["wrong"]},
-        fails=403,
+        fails=404,
     ),
     f"GET {API}/kaggle/files/{{slug}}/{{name}}": Call(words=DATA, by_token=True),
     f"GET {API}/kaggle/bundles/{{slug}}.zip": Call(by_token=True),

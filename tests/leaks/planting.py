@@ -3,6 +3,7 @@
 import hashlib
 import io
 import zipfile
+import zlib
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,6 +19,7 @@ from scorer.db.tables import (
     CodeAttachment,
     Competition,
     CompetitionReference,
+    DataFile,
     Job,
     Label,
     Measurement,
@@ -274,6 +276,7 @@ def _attachments(session: Session, planted: Planted, store: Blobs, account: Acco
             created_at=now,
         )
     )
+    _offer(session, planted, store, scored, account, now)
     note = planted.word("label-note", "evidence")
     session.add(Label(submission_ref=scored.ref, label="aug", note=note, author_id=account.id, created_at=now))
     session.add(PickSet(team_id=scored.team_id, submission_refs=[scored.ref], author_id=account.id, created_at=now))
@@ -284,6 +287,20 @@ def _attachments(session: Session, planted: Planted, store: Blobs, account: Acco
             file_name=planted.word("upload-file", "team"), note=planted.word("upload-note", "team"), described="",
             length=1000, state="receiving", received=0, parts=[planted.word("part-key", "storage")], begun_at=now,
             expires_at=now + FAR,
+        )
+    )  # fmt: skip
+
+
+def _offer(
+    session: Session, planted: Planted, store: Blobs, scored: Submission, account: Account, now: datetime
+) -> None:
+    """A file for everybody who has accepted the rules."""
+    key, content = planted.word("data-key", "storage"), b"1,2"
+    store.write(key, content)
+    session.add(
+        DataFile(
+            competition_id=scored.competition_id, name=DATA_FILE, offered=True, bytes=len(content), sha256="0" * 64,
+            crc32=zlib.crc32(content), blob_key=key, author_id=account.id, created_at=now,
         )
     )  # fmt: skip
 
