@@ -110,7 +110,7 @@ class Seat:
         with self.begin() as session:
             submission = reviewers.find(session, self.submission_id, account)
             state = state_of(session, submission.competition.slug, self.now)
-            found = pairs.of_entry(session, self.store, submission)
+            found = pairs.of_entry(session, self.store, submission, account)
             view = entry_view(session, state, submission, account, found)
             return page(
                 "desk_entry.html",
