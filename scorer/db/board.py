@@ -232,10 +232,10 @@ def benchmarks(
         select(scores, score.label("score"))
         .ext(distinct_on(scores.c.team_id))
         .where(scores.c.benchmark, scores.c.mifid < INFINITY, ~scores.c.disqualified)
-        .order_by(scores.c.team_id, score, scores.c.ref)
+        .order_by(scores.c.team_id, score, scores.c.accepted_at, scores.c.ref)
         .subquery("best")
     )
-    return session.execute(select(best).order_by(best.c.score)).all()
+    return session.execute(select(best).order_by(best.c.score, best.c.accepted_at, best.c.ref)).all()
 
 
 def copies(
