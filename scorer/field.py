@@ -23,7 +23,6 @@ def _none() -> Ints:
     return NONE
 
 
-
 @dataclass(frozen=True)
 class Field:
     """The scored entries of a track, a row each in the order of ``ref``, with their newest measurements."""
@@ -274,4 +273,3 @@ def _newest_of_each(judged: Judged, rows: Flags) -> Ints:
     found = np.flatnonzero(rows)[::-1]
     newest = found[np.unique(judged.codes[0][found], return_index=True)[1]]
     return newest[np.lexsort((judged.field.ref[newest], judged.field.accepted_at[newest]))]
-

@@ -1,11 +1,12 @@
-"""The boards that a process keeps in memory: fields, and the orders made of them, until the feed says that they are old.
+"""The boards that a process keeps in memory: fields, and the orders made of them, until the feed tells that they are
+old.
 
 Nothing here is truth. Whoever looks asks the feed first, in a snapshot of what is committed, so a board is as new as
 the request that asks for it. What changed is read anew; a change of tau reads nothing but tau.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,10 +15,12 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
+from scorer import competitions
 from scorer.competitions import State
-from scorer.db import changes, fields
+from scorer.db import fields
 from scorer.db.changes import News, Reader
 from scorer.db.session import Connection, Connections
+from scorer.db.tables import Competition, Track
 from scorer.field import Field, Finals, Judged, Order, finals_of, order_of
 
 COMPETITIONS = 16
@@ -43,6 +46,7 @@ class Kept:
     most: int
     """How many final picks a team has."""
     reader: Reader
+    state: State | None = None
     lock: Lock = field(default_factory=Lock)
     _fields: dict[int, Field] = field(default_factory=dict)
     _stale: dict[int, set[int]] = field(default_factory=dict)
@@ -56,22 +60,27 @@ class Kept:
             self._forget(news)
 
     def _forget(self, news: News) -> None:
-        tracks = {news.track_id} if news.track_id == self.private_id else {self.public_id, self.private_id}
-        match news.kind:
-            case "label" | "team":
-                return
-            case "entries" if news.refs is None:
-                for track in tracks:
-                    self._fields.pop(track, None)
-            case "entries":
-                for track in tracks & self._fields.keys():
-                    self._stale.setdefault(track, set()).update(news.refs)
-            case "picks":
-                self._picks = None
+        if news.kind == "label":
+            return  # ranks nobody
+        # The private board takes from the public one what teams are ranked by; the public one takes nothing.
+        tracks = {self.private_id} if news.track_id == self.private_id else {self.public_id, self.private_id}
+        if news.kind == "entries":
+            self._forget_entries({news.track_id} if news.track_id else tracks, news.refs)
+        if news.kind == "picks":
+            self._picks = None
+        if news.kind in {"competition", "publication"}:
+            self.state = None
         for track in tracks:
             self._judged.pop(track, None)
         for asked in [each for each in self._orders if each.track_id in tracks]:
             del self._orders[asked]
+
+    def _forget_entries(self, tracks: set[int], refs: Collection[int] | None) -> None:
+        for track in tracks & self._fields.keys():
+            if refs is None:
+                del self._fields[track]
+            else:
+                self._stale.setdefault(track, set()).update(refs)
 
     def order(self, connection: Connection, asked: Asked) -> Order:
         """A board, made anew if it is not kept."""
@@ -128,30 +137,59 @@ class Memory:
     def __init__(self, connections: Connections) -> None:
         self._connections, self._lock = connections, Lock()
         self._kept: OrderedDict[int, Kept] = OrderedDict()
+        self._ids: dict[str, int] = {}
 
-    def version(self, state: State, kind: str, *, labels: bool) -> tuple[int, ...]:
+    def state(self, slug: str, now: datetime) -> State:
+        """A competition as it stands, as far as boards depend on it: what is missing of its references may be old.
+        ``NotFound`` if there is none."""
+        kept = self._kept.get(self._ids.get(slug, 0))
+        if kept is None:
+            return self._first(slug, now)
+        with kept.lock, self._for_a_look(kept) as connection:
+            kept.look(connection)
+            if kept.state is None:  # read after the look, so it is as new as that, or newer
+                kept.state = _state(connection, slug, now)
+            return competitions.at_moment(kept.state, now)
+
+    def _first(self, slug: str, now: datetime) -> State:
+        with self._connections.moment() as connection:
+            state = _state(connection, slug, now)
+        with self._kept_of(state.competition, state.tracks):
+            self._ids[slug] = state.competition.id
+        return state
+
+    def version(
+        self, competition: Competition, track: Track, tracks: dict[str, Track], *, labels: bool
+    ) -> tuple[int, ...]:
         """What a track's board depends on: equal versions, equal boards."""
-        with self._kept_of(state) as kept, self._for_a_look(kept) as connection:
+        with self._kept_of(competition, tracks) as kept, self._for_a_look(kept) as connection:
             kept.look(connection)
-            return kept.reader.counts.version(state.tracks[kind].id, labels=labels)
+            return kept.reader.counts.version({track.id, kept.public_id}, labels=labels)
 
-    def order(self, state: State, kind: str, *, late: bool = False, at: datetime | None = None) -> Order:
+    def order(
+        self,
+        competition: Competition,
+        tracks: dict[str, Track],
+        kind: str,
+        *,
+        late: bool = False,
+        at: datetime | None = None,
+    ) -> Order:
         """The board of a track."""
-        with self._kept_of(state) as kept, self._connections.snapshot() as connection:
+        with self._kept_of(competition, tracks) as kept, self._connections.snapshot() as connection:
             kept.look(connection)
-            return kept.order(connection, Asked(state.tracks[kind].id, late, at))
+            return kept.order(connection, Asked(tracks[kind].id, late, at))
 
     def _for_a_look(self, kept: Kept) -> AbstractContextManager[Connection]:
         """A look is one statement, except the first."""
         return self._connections.snapshot() if kept.reader.is_new else self._connections.moment()
 
     @contextmanager
-    def _kept_of(self, state: State) -> Iterator[Kept]:
-        competition = state.competition
+    def _kept_of(self, competition: Competition, tracks: dict[str, Track]) -> Iterator[Kept]:
         with self._lock:
             kept = self._kept.get(competition.id)
             if kept is None:
-                public, private = (state.tracks[kind].id for kind in ("public", "private"))
+                public, private = (tracks[kind].id for kind in ("public", "private"))
                 kept = Kept(public, private, competition.final_picks, Reader(competition.id))
                 self._kept[competition.id] = kept
             self._kept.move_to_end(competition.id)
@@ -159,6 +197,13 @@ class Memory:
                 self._kept.popitem(last=False)
         with kept.lock:
             yield kept
+
+
+def _state(connection: Connection, slug: str, now: datetime) -> State:
+    with Session(connection, expire_on_commit=False) as session:
+        state = competitions.state_of(session, slug, now)
+        session.expunge_all()
+    return state
 
 
 def of(session: Session) -> Memory | None:

@@ -94,9 +94,7 @@ def finals(
     return chosen
 
 
-def final_standings(
-    private: Iterable[Entry], final: Mapping[Hashable, Collection[int]], precision: int
-) -> Standings:
+def final_standings(private: Iterable[Entry], final: Mapping[Hashable, Collection[int]], precision: int) -> Standings:
     """The private board: each team by the best private score among its :func:`finals`.
 
     A team that has nothing to be ranked by is listed apart if what it has handed in are copies, or was disqualified.
@@ -162,3 +160,8 @@ def medal(rank: int, gold: int = 10, silver: int = 50, bronze: int = 100) -> str
         if rank <= last:
             return name
     return None
+
+
+def prize(rank: int, prizes: Iterable[Mapping[str, object]]) -> str | None:
+    """What a rank of the final board wins, given each ``place`` and its ``amount``; None if nothing."""
+    return next((str(each["amount"]) for each in prizes if each["place"] == rank), None)

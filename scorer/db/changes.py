@@ -7,7 +7,7 @@ which costs a look.)
 """
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -48,9 +48,9 @@ class Counts:
         """Count changes. Labels are seen by organizers alone."""
         self.by["label" if kind == "label" else track_id] += count
 
-    def version(self, track_id: int, *, labels: bool) -> tuple[int, ...]:
-        """What a track's board depends on; with ``labels``, for those who see them."""
-        seen = (self.by[None], self.by[track_id])
+    def version(self, track_ids: Collection[int], *, labels: bool) -> tuple[int, ...]:
+        """What a board of these tracks depends on; with ``labels``, for those who see them."""
+        seen = (self.by[None], *(self.by[each] for each in sorted(track_ids)))
         return (*seen, self.by["label"]) if labels else seen
 
 
@@ -103,6 +103,6 @@ def _counted(connection: Connection | Session, competition_id: int) -> Counts:
     return counts
 
 
-def version_of(session: Session, competition_id: int, track_id: int, *, labels: bool) -> tuple[int, ...]:
+def version_of(session: Session, competition_id: int, track_ids: Collection[int], *, labels: bool) -> tuple[int, ...]:
     """What a board depends on, counted anew, with what this transaction itself has done."""
-    return _counted(session, competition_id).version(track_id, labels=labels)
+    return _counted(session, competition_id).version(track_ids, labels=labels)

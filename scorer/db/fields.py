@@ -89,7 +89,9 @@ def terms_of(connection: Connection, track_id: int, *, at: datetime | None = Non
     track = connection.execute(here.where(Track.id == track_id)).one()
     merged = merges.newest(at)
     pairs = select(merged.c.team_id, merged.c.into_team_id).join(Team, Team.id == merged.c.team_id)
-    teams = connection.execute(pairs.where(Team.competition_id == track.competition_id).order_by(merged.c.team_id)).all()
+    teams = connection.execute(
+        pairs.where(Team.competition_id == track.competition_id).order_by(merged.c.team_id)
+    ).all()
     lines = select(Team.id).where(Team.competition_id == track.competition_id, Team.benchmark)
     ruled = newest_rulings(at)
     rulings = select(ruled.c.submission_ref, ruled.c.kind).join(Submission, Submission.ref == ruled.c.submission_ref)

@@ -1,5 +1,6 @@
 """Whole competitions drawn at random, written into the tables in bulk, and judged in the plainest words."""
 
+import json
 import math
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -7,9 +8,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 from sqlalchemy import text
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
 from scorer import ranking
+from scorer.db.tables import Table
 from scorer.metrics.mifid import is_copy, mifid
 from scorer.ranking import Entry
 
@@ -143,50 +146,72 @@ def competitions(draw: st.DrawFn) -> Competition:
     )
 
 
-def _insert(session: Session, table: str, columns: str, rows: list[tuple[Any, ...]], **same: Any) -> None:
-    """Rows in one statement; ``same`` are columns that are the same in all of them."""
-    if not rows:
-        return
-    names = [*columns.split(), *same]
-    given = {f"v{number}_{place}": value for number, row in enumerate(rows) for place, value in enumerate(row)}
-    values = ", ".join(
-        "(" + ", ".join([*(f":v{number}_{place}" for place in range(len(row))), *(f":{name}" for name in same)]) + ")"
-        for number, row in enumerate(rows)
-    )
-    identity = "OVERRIDING SYSTEM VALUE" if {"id", "ref"} & set(names) else ""
-    session.execute(text(f"INSERT INTO {table} ({', '.join(names)}) {identity} VALUES {values}"), given | same)
+@dataclass
+class Writer:
+    """Writes rows by statements that are prepared once, on one connection."""
+
+    session: Session
+    account: int
+    """Whoever does everything."""
+    _prepared: set[str] = field(default_factory=set)
+
+    def insert(self, table: str, columns: str, rows: list[tuple[Any, ...]], **same: Any) -> None:
+        """Rows in one statement; ``same`` are columns that are the same in all of them."""
+        names = [*columns.split(), *same]
+        if table not in self._prepared:
+            self._prepare(table, names)
+        given = json.dumps([dict(zip(names, (*row, *same.values()), strict=True)) for row in rows], default=str)
+        if rows:
+            self.session.execute(text(f"EXECUTE write_{table} (:rows)"), {"rows": given})
+
+    def _prepare(self, table: str, names: list[str]) -> None:
+        listed, identity = ", ".join(names), "OVERRIDING SYSTEM VALUE" if {"id", "ref"} & set(names) else ""
+        types = Table.metadata.tables[table].columns
+        record = ", ".join(f"{name} {types[name].type.compile(postgresql.dialect())}" for name in names)
+        given = f"SELECT {listed} FROM json_to_recordset($1) AS given ({record})"
+        self.session.execute(text(f"PREPARE write_{table} (json) AS INSERT INTO {table} ({listed}) {identity} {given}"))
+        self._prepared.add(table)
 
 
 def _at(minute: int) -> datetime:
     return START + timedelta(minutes=minute)
 
 
-def write(session: Session, drawn: Competition, account: int) -> None:
-    """Put a drawn competition into the tables; ``account`` is whoever does everything."""
-    _insert(
-        session,
+def write(writer: Writer, drawn: Competition) -> None:
+    """Put a drawn competition into the tables."""
+    insert, account = writer.insert, writer.account
+    insert(
         "competitions",
         "id slug title description rules image_count image_size upload_grace_seconds review_days pending_limit"
         " rejected_limit max_team_size final_picks late_submissions invitation_only prizes medals score_decimals"
         " created_by created_at",
-        [(BASE, "drawn", "Drawn", "", "", 8, 8, 0, 1, 1, 1, 5, MOST, True, False, "[]", "{}", DECIMALS, account, START)],
+        [(BASE, "drawn", "Drawn", "", "", 8, 8, 0, 1, 1, 1, 5, MOST, True, False, [], {}, DECIMALS, account, START)],
     )
     tracks = [(PUBLIC, "public"), (PRIVATE, "private")]
-    _insert(session, "tracks", "id kind", tracks, competition_id=BASE, extractor="tiny", signed=False, epsilon=1e-15)
+    insert("tracks", "id kind", tracks, competition_id=BASE, extractor="tiny", signed=False, epsilon=1e-15)
     names = [(BASE + team, drawn.name_at(team, 99), team == BENCHMARK) for team in range(TEAMS)]
-    _insert(session, "teams", "id name benchmark", names, competition_id=BASE, created_at=START)
-    _write_entries(session, drawn, account)
-    _write_history(session, drawn, account)
+    insert("teams", "id name benchmark", names, competition_id=BASE, created_at=START)
+    _write_entries(writer, drawn)
+    _write_history(writer, drawn)
 
 
-def _write_entries(session: Session, drawn: Competition, account: int) -> None:
+def _write_entries(writer: Writer, drawn: Competition) -> None:
+    insert, account = writer.insert, writer.account
     entries = [
-        (BASE + number, f"e{number}", BASE + entry.team, str(number), drawn.is_late(entry), entry.copied_share, _at(entry.accepted))
+        (
+            BASE + number,
+            f"e{number}",
+            BASE + entry.team,
+            str(number),
+            drawn.is_late(entry),
+            entry.copied_share,
+            _at(entry.accepted),
+        )
         for number, entry in enumerate(drawn.entries)
     ]
     same = {"competition_id": BASE, "account_id": account, "file_name": "", "bytes": 1, "note": "", "blob_key": ""}
     columns = "ref id team_id sha256 late copied_share accepted_at"
-    _insert(session, "submissions", columns, entries, **same, status="scored")
+    insert("submissions", columns, entries, **same, status="scored")
     found = [
         (BASE + number, track, *each)
         for number, entry in enumerate(drawn.entries)
@@ -195,30 +220,31 @@ def _write_entries(session: Session, drawn: Competition, account: int) -> None:
     ]
     jobs = [(BASE + job,) for job in range(len(found))]
     done = {"queue": "score", "state": "done", "priority": 0, "turn": 0, "attempts": 1}
-    _insert(session, "jobs", "id", jobs, **done, due_at=START, created_at=START)
+    insert("jobs", "id", jobs, **done, due_at=START, created_at=START)
     rows = [
         (BASE + job, ref, track, fid, distance, _at(minute))
         for job, (ref, track, minute, fid, distance) in enumerate(found)
     ]
-    empty = {"scorer_version": "1", "artifact_key": "", "closest_pairs": "[]", "histogram": "{}", "provenance": "{}"}
+    empty = {"scorer_version": "1", "artifact_key": "", "closest_pairs": [], "histogram": {}, "provenance": {}}
     columns = "job_id submission_ref track_id fid memorization_distance created_at"
-    _insert(session, "measurements", columns, rows, **empty)
+    insert("measurements", columns, rows, **empty)
 
 
-def _write_history(session: Session, drawn: Competition, account: int) -> None:
+def _write_history(writer: Writer, drawn: Competition) -> None:
+    insert, account = writer.insert, writer.account
     for kind, track in (("public", PUBLIC), ("private", PRIVATE)):
         taus = [(tau, _at(minute)) for minute, tau in drawn.taus[kind]]
-        same = {"track_id": track, "method": "manual", "choice": "{}", "reason": ""}
-        _insert(session, "thresholds", "tau created_at", taus, **same)
+        same = {"track_id": track, "method": "manual", "choice": {}, "reason": ""}
+        insert("thresholds", "tau created_at", taus, **same)
     merges = [(BASE + team, BASE + into, _at(minute)) for minute, team, into in drawn.flat_merges()]
     by = {"competition_id": BASE, "account_id": account}
-    _insert(session, "team_merges", "team_id into_team_id created_at", merges, **by)
+    insert("team_merges", "team_id into_team_id created_at", merges, **by)
     renamed = []
     for number, (minute, team) in enumerate(drawn.renamings):
         before = f"team {team} " + "'" * sum(each == team for _, each in drawn.renamings[:number])
         renamed.append((BASE + team, before, f"{before}'", _at(minute)))
-    _insert(session, "team_renamings", "team_id before after created_at", renamed, **by)
+    insert("team_renamings", "team_id before after created_at", renamed, **by)
     picks = [(BASE + team, [BASE + each for each in chosen], _at(minute)) for minute, team, chosen in drawn.picks]
-    _insert(session, "pick_sets", "team_id submission_refs created_at", picks, author_id=account)
+    insert("pick_sets", "team_id submission_refs created_at", picks, author_id=account)
     rulings = [(BASE + number, word, f"{word} at {minute}", _at(minute)) for minute, number, word in drawn.rulings]
-    _insert(session, "rulings", "submission_ref kind reason created_at", rulings, author_id=account)
+    insert("rulings", "submission_ref kind reason created_at", rulings, author_id=account)
