@@ -29,11 +29,16 @@ bearer = HTTPBearer(auto_error=False, description="An API token.")
 
 
 def now() -> datetime:
-    """The moment of the request, in UTC."""
+    """The moment, in UTC."""
     return datetime.now(UTC)
 
 
-def transactions(request: Request) -> Transaction:
+async def moment() -> datetime:
+    """The moment of the request. (What only looks something up is ``async``: else it would wait for a thread.)"""
+    return now()
+
+
+async def transactions(request: Request) -> Transaction:
     """For routes that must not hold a transaction while they wait for bytes."""
     state = request.app.state
     return lambda: transaction(state.sessions, state.broker)
@@ -51,13 +56,13 @@ def settings(request: Request) -> Settings:
     return read
 
 
-def rates(request: Request) -> Rates:
+async def rates(request: Request) -> Rates:
     """How often is too often."""
     counted: Rates = request.app.state.rates
     return counted
 
 
-def browser(request: Request) -> Browser:
+async def browser(request: Request) -> Browser:
     """Where the request comes from. A proxy's word counts if the server was told to trust it."""
     host = request.client.host if request.client else "unknown"
     return Browser(host, request.headers.get("user-agent", ""))
@@ -80,7 +85,7 @@ def claimed(
     request: Request,
     begin: Annotated[Transaction, Depends(transactions)],
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
-    moment: Annotated[datetime, Depends(now)],
+    at: Annotated[datetime, Depends(moment)],
     counted: Annotated[Rates, Depends(rates)],
     client: Annotated[Browser, Depends(browser)],
 ) -> Caller | None:
@@ -89,9 +94,7 @@ def claimed(
     network = network_of(client.address)
     try:
         with begin() as each:
-            found = (
-                _by_token(each, credentials.credentials, moment) if credentials else _by_cookie(each, request, moment)
-            )
+            found = _by_token(each, credentials.credentials, at) if credentials else _by_cookie(each, request, at)
     except Unauthenticated:
         counted.take("sign-in-address", network)
         raise
@@ -99,7 +102,7 @@ def claimed(
     return found
 
 
-def caller(
+async def caller(
     request: Request,
     found: Annotated[Caller | None, Depends(claimed)],
     given_csrf: Annotated[str | None, Depends(cookies.given_csrf)],
@@ -124,7 +127,7 @@ def _by_cookie(session: Session, request: Request, moment: datetime) -> Caller |
     return Caller(found.account, tokens.SCOPES, found.id, cookies.csrf_token(secret), unread)
 
 
-def visitor(asking: Annotated[Caller | None, Depends(caller)]) -> Account | None:
+async def visitor(asking: Annotated[Caller | None, Depends(caller)]) -> Account | None:
     """Who reads; nobody in particular may."""
     if asking is None:
         return None
@@ -189,7 +192,7 @@ async def refuse_nul(request: Request) -> None:
         raise Invalid("nul-character", "The request has a NUL character in it.")
 
 
-def shelf(request: Request) -> Shelf:
+async def shelf(request: Request) -> Shelf:
     """Answers that many ask for."""
     kept: Shelf = request.app.state.shelf
     return kept
@@ -224,4 +227,4 @@ AppRates = Annotated[Rates, Depends(rates)]
 LiveHub = Annotated[Hub, Depends(hub)]
 Client = Annotated[Browser, Depends(browser)]
 AppSettings = Annotated[Settings, Depends(settings)]
-Now = Annotated[datetime, Depends(now)]
+Now = Annotated[datetime, Depends(moment)]

@@ -47,7 +47,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     read = settings or read_settings()
     engine = engine_of(read)
     # Of its own, so that nobody who waits for a board holds what the board is read with.
-    readers = Connections(engine_of(read, most=READERS))
+    readers = Connections(read, most=READERS)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -16,6 +16,7 @@ from scorer.errors import Forbidden, Invalid
 from scorer.lifecycle import utc_day
 from scorer.lines import Line, Lines, by_team, lines_of
 
+GLANCE = "glance"
 SHORT = 200
 """Characters of a ruling's reason that everyone reads."""
 
@@ -105,16 +106,19 @@ class Board:
 def shown_state(session: Session, slug: str, account: Account | None, now: datetime) -> State:
     """A competition as far as boards depend on it, for somebody's eyes (:func:`scorer.competitions.shown_state`)."""
     kept = memory.of(session)
-    state = kept.state(slug, now) if kept is not None else competitions.state_of(session, slug, now)
-    return competitions.shown(state, account)
+    if kept is None:
+        return competitions.shown_state(session, slug, account, now)
+    glance = session.info[GLANCE] = kept.glance(slug, now)
+    return competitions.shown(glance.state, account)
 
 
 def version(session: Session, state: State, kind: str, account: Account | None, now: datetime | None = None) -> str:
     """A short name of everything the board depends on, for ETags: equal names, equal boards. ``now``: for boards that
     tell who has moved since the day began."""
-    track, organizer, kept = visible_track(state, kind, account), is_organizer(account), memory.of(session)
-    if kept is not None:
-        counts = kept.version(state.competition, track, state.tracks, labels=organizer)
+    track, organizer = visible_track(state, kind, account), is_organizer(account)
+    glance = session.info.get(GLANCE)
+    if glance is not None and glance.state is state:  # taken by this very request
+        counts = glance.version(track.id, labels=organizer)
     else:
         counts = board.version_of(session, track, labels=organizer)
     day = None if now is None else utc_day(now)[0]

@@ -100,11 +100,11 @@ class KeptLines:
 
     def _lines(self, rows: Any, first: int | None = None) -> list[Line]:
         judged, field = self.order.judged, self.order.judged.field
-        columns = (judged.score, field.fid, field.distance, judged.penalised, field.accepted_at)
-        numbers = zip(*(column[rows].tolist() for column in (field.ref, judged.team, *columns)), strict=True)
+        columns = (field.ref, judged.team, judged.score, field.fid, field.distance, judged.penalised, field.accepted_at)
+        numbers = zip(*(column[rows].tolist() for column in columns), strict=True)
         return [
-            Line(None if first is None else first + place, *values, fields.moment(accepted))
-            for place, (*values, accepted) in enumerate(numbers)
+            Line(None if first is None else first + place, *found[:-1], fields.moment(found[-1]))
+            for place, found in enumerate(numbers)
         ]
 
 

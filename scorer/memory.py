@@ -7,7 +7,7 @@ the request that asks for it. What changed is read anew; a change of tau reads n
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import Lock
@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from scorer import competitions
 from scorer.competitions import State
 from scorer.db import fields
-from scorer.db.changes import News, Reader
+from scorer.db.changes import Counts, News, Reader
 from scorer.db.session import Connection, Connections
 from scorer.db.tables import Competition, Track
 from scorer.field import Field, Finals, Judged, Order, finals_of, order_of
@@ -35,6 +35,19 @@ class Asked(NamedTuple):
     track_id: int
     late: bool
     at: datetime | None
+
+
+class Glance(NamedTuple):
+    """A competition as it stands, as far as boards depend on it (what is missing of its references may be old), and
+    how many changes there have been."""
+
+    state: State
+    public_id: int
+    counts: Counts
+
+    def version(self, track_id: int, *, labels: bool) -> tuple[int, ...]:
+        """What a track's board depends on: equal versions, equal boards."""
+        return self.counts.version({track_id, self.public_id}, labels=labels)
 
 
 @dataclass
@@ -84,7 +97,7 @@ class Kept:
 
     def order(self, connection: Connection, asked: Asked) -> Order:
         """A board, made anew if it is not kept."""
-        found = self._orders.get(asked)
+        found = self.find(asked)
         if found is None:
             judged = self._judge(connection, asked.track_id, asked.at)
             if asked.track_id == self.private_id:
@@ -92,8 +105,13 @@ class Kept:
             found = self._orders[asked] = order_of(judged, late=asked.late)
             while len(self._orders) > ORDERS:
                 self._orders.popitem(last=False)
-        self._orders.move_to_end(asked)
         return found
+
+    def find(self, asked: Asked) -> Order | None:
+        """A board that is kept."""
+        if asked in self._orders:
+            self._orders.move_to_end(asked)
+        return self._orders.get(asked)
 
     def _finals(self, connection: Connection, at: datetime | None) -> Finals:
         public, competition_id = self._judge(connection, self.public_id, at), self.reader.competition_id
@@ -139,32 +157,28 @@ class Memory:
         self._kept: OrderedDict[int, Kept] = OrderedDict()
         self._ids: dict[str, int] = {}
 
-    def state(self, slug: str, now: datetime) -> State:
-        """A competition as it stands, as far as boards depend on it: what is missing of its references may be old.
-        ``NotFound`` if there is none."""
+    def glance(self, slug: str, now: datetime) -> Glance:
+        """A competition and the counts of what has changed. ``NotFound`` if there is none."""
         kept = self._kept.get(self._ids.get(slug, 0))
         if kept is None:
             return self._first(slug, now)
-        with kept.lock, self._for_a_look(kept) as connection:
-            kept.look(connection)
+        with kept.lock:
+            self._look(kept)
             if kept.state is None:  # read after the look, so it is as new as that, or newer
-                kept.state = _state(connection, slug, now)
-            return competitions.at_moment(kept.state, now)
+                kept.state = self._state(slug, now)
+            return Glance(competitions.at_moment(kept.state, now), kept.public_id, kept.reader.counts.now())
 
-    def _first(self, slug: str, now: datetime) -> State:
-        with self._connections.moment() as connection:
-            state = _state(connection, slug, now)
+    def _first(self, slug: str, now: datetime) -> Glance:
+        state = self._state(slug, now)
         with self._kept_of(state.competition, state.tracks):
             self._ids[slug] = state.competition.id
-        return state
+        return self.glance(slug, now)
 
-    def version(
-        self, competition: Competition, track: Track, tracks: dict[str, Track], *, labels: bool
-    ) -> tuple[int, ...]:
-        """What a track's board depends on: equal versions, equal boards."""
-        with self._kept_of(competition, tracks) as kept, self._for_a_look(kept) as connection:
-            kept.look(connection)
-            return kept.reader.counts.version({track.id, kept.public_id}, labels=labels)
+    def _state(self, slug: str, now: datetime) -> State:
+        with self._connections.snapshot() as connection, Session(connection, expire_on_commit=False) as session:
+            state = competitions.state_of(session, slug, now)
+            session.expunge_all()
+            return state
 
     def order(
         self,
@@ -176,13 +190,23 @@ class Memory:
         at: datetime | None = None,
     ) -> Order:
         """The board of a track."""
-        with self._kept_of(competition, tracks) as kept, self._connections.snapshot() as connection:
-            kept.look(connection)
-            return kept.order(connection, Asked(tracks[kind].id, late, at))
+        asked = Asked(tracks[kind].id, late, at)
+        with self._kept_of(competition, tracks) as kept:
+            self._look(kept)
+            found = kept.find(asked)
+            if found is not None:
+                return found
+            with self._connections.snapshot() as connection:
+                kept.look(connection)
+                return kept.order(connection, asked)
 
-    def _for_a_look(self, kept: Kept) -> AbstractContextManager[Connection]:
+    def _look(self, kept: Kept) -> None:
         """A look is one statement, except the first."""
-        return self._connections.snapshot() if kept.reader.is_new else self._connections.moment()
+        if not kept.reader.is_new:
+            self._connections.ask(kept.look)
+            return
+        with self._connections.snapshot() as connection:
+            kept.look(connection)
 
     @contextmanager
     def _kept_of(self, competition: Competition, tracks: dict[str, Track]) -> Iterator[Kept]:
@@ -197,13 +221,6 @@ class Memory:
                 self._kept.popitem(last=False)
         with kept.lock:
             yield kept
-
-
-def _state(connection: Connection, slug: str, now: datetime) -> State:
-    with Session(connection, expire_on_commit=False) as session:
-        state = competitions.state_of(session, slug, now)
-        session.expunge_all()
-    return state
 
 
 def of(session: Session) -> Memory | None:

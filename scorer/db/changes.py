@@ -48,6 +48,10 @@ class Counts:
         """Count changes. Labels are seen by organizers alone."""
         self.by["label" if kind == "label" else track_id] += count
 
+    def now(self) -> "Counts":
+        """As they are now, for keeps."""
+        return Counts(self.by.copy())
+
     def version(self, track_ids: Collection[int], *, labels: bool) -> tuple[int, ...]:
         """What a board of these tracks depends on; with ``labels``, for those who see them."""
         seen = (self.by[None], *(self.by[each] for each in sorted(track_ids)))
@@ -93,13 +97,13 @@ class Reader:
 
 def _counted(connection: Connection | Session, competition_id: int) -> Counts:
     counted = (
-        select(BoardChange.track_id, BoardChange.kind, func.count().label("count"))
+        select(BoardChange.track_id, BoardChange.kind, func.count().label("number"))
         .where(BoardChange.competition_id == competition_id)
         .group_by(BoardChange.track_id, BoardChange.kind)
     )
     counts = Counts()
     for row in connection.execute(counted):
-        counts.add(row.track_id, row.kind, row.count)
+        counts.add(row.track_id, row.kind, row.number)
     return counts
 
 

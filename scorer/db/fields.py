@@ -66,10 +66,11 @@ def _entries(track_id: int, refs: Collection[int] | None, at: datetime | None) -
 def _copied(connection: Connection, query: Select[Any]) -> Any:
     """The rows of a query, as the server itself has them: a million in about a second."""
     statement = query.compile(dialect=psycopg2.dialect())  # type: ignore[no-untyped-call]
+    driver: Any = connection.connection.driver_connection
     buffer = io.BytesIO()
-    with connection.connection.cursor() as cursor:
-        asked = cursor.mogrify(str(statement), statement.params).decode()  # type: ignore[attr-defined]
-        cursor.copy_expert(f"COPY ({asked}) TO STDOUT (FORMAT binary)", buffer)  # type: ignore[attr-defined]
+    with driver.cursor() as cursor:
+        asked = cursor.mogrify(str(statement), statement.params).decode()
+        cursor.copy_expert(f"COPY ({asked}) TO STDOUT (FORMAT binary)", buffer)
     return np.frombuffer(buffer.getbuffer()[HEADER:-TRAILER], ROW)
 
 

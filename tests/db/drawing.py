@@ -23,6 +23,8 @@ PUBLIC, PRIVATE = BASE + 1, BASE + 2
 TEAMS, BENCHMARK = 6, 5
 DECIMALS, MOST, TAUS = 1, 2, (0.1, 0.25, 0.4)
 
+DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
+
 minutes = st.integers(0, 9)
 fids = st.sampled_from([1.0, 1.04, 1.06, 2.0, 7.5, 40.0])
 distances = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.25, 0.5])
@@ -104,7 +106,9 @@ class Competition:
 
     def finals(self, at: int) -> dict[Any, tuple[int, ...]]:
         """What teams are ranked by in the end."""
-        newest = {BASE + team: [BASE + each for each in chosen] for minute, team, chosen in self.picks if minute <= at}
+        newest: dict[Any, list[int]] = {
+            BASE + team: [BASE + each for each in chosen] for minute, team, chosen in self.picks if minute <= at
+        }
         return ranking.finals(self.field("public", at), newest, MOST, DECIMALS)
 
     def standings(self, kind: str, at: int, *, late: bool = False) -> ranking.Standings:
@@ -167,7 +171,7 @@ class Writer:
     def _prepare(self, table: str, names: list[str]) -> None:
         listed, identity = ", ".join(names), "OVERRIDING SYSTEM VALUE" if {"id", "ref"} & set(names) else ""
         types = Table.metadata.tables[table].columns
-        record = ", ".join(f"{name} {types[name].type.compile(postgresql.dialect())}" for name in names)
+        record = ", ".join(f"{name} {types[name].type.compile(DIALECT)}" for name in names)
         given = f"SELECT {listed} FROM json_to_recordset($1) AS given ({record})"
         self.session.execute(text(f"PREPARE write_{table} (json) AS INSERT INTO {table} ({listed}) {identity} {given}"))
         self._prepared.add(table)

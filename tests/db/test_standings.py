@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Select, text
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
 from scorer import ranking
@@ -17,7 +16,19 @@ from scorer.db import board
 from scorer.db.changes import Reader
 from scorer.field import Order
 from scorer.memory import Asked, Kept
-from tests.db.drawing import BASE, DECIMALS, MOST, PRIVATE, PUBLIC, START, Competition, Writer, competitions, write
+from tests.db.drawing import (
+    BASE,
+    DECIMALS,
+    DIALECT,
+    MOST,
+    PRIVATE,
+    PUBLIC,
+    START,
+    Competition,
+    Writer,
+    competitions,
+    write,
+)
 from tests.factories import make_account
 
 NOW = 99
@@ -47,13 +58,14 @@ class Prepared:
     """Statements that the server plans once."""
 
     def __init__(self, session: Session) -> None:
-        self.session, self._names, self._numbers = session, {}, itertools.count()
+        self.session, self._numbers = session, itertools.count()
+        self._names: dict[int, str] = {}
 
     def all(self, statement: Select[Any]) -> list[Any]:
         name = self._names.get(id(statement))
         if name is None:
             name = self._names[id(statement)] = f"read_{next(self._numbers)}"
-            bound = statement.compile(dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True})
+            bound = statement.compile(dialect=DIALECT, compile_kwargs={"literal_binds": True})
             self.session.execute(text(f"PREPARE {name} AS {str(bound).replace(':', chr(92) + ':')}"))
         return list(self.session.execute(text(f"EXECUTE {name}")))
 

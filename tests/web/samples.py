@@ -253,7 +253,7 @@ class Site:
         app.dependency_overrides = {
             deps.session: lambda: None,
             deps.caller: lambda: self.account and deps.Caller(self.account, SCOPES, 1, "proof"),
-            deps.now: lambda: self.now,
+            deps.moment: lambda: self.now,
         }
         with (
             patch.object(leaderboard, "standings", self._standings),

@@ -314,7 +314,7 @@ def test_once_published_there_are_two_tabs(browse: Browse) -> None:
     private = document(client, public.one("nav", class_="tabs").all("a")[1].attributes["href"])
     assert private.one("a", aria_current="page").text == "Private"
     assert private.one("dl").one("code").text == "nasnetalarge@1"
-    assert private.one("input", name="track").attributes["value"] == "private"
+    assert {each.attributes["value"] for each in private.all("input", name="track")} == {"private"}
     assert not private.all(class_="notice")
 
 
