@@ -76,6 +76,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.hub = Hub(_looker(app.state.sessions))
     problems.add_handlers(app)
     for module in (
+        leaderboard,  # what is read most is looked for first
         accounts,
         sessions,
         tokens,
@@ -88,7 +89,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         notices,
         webhooks,
         results,
-        leaderboard,
         thresholds,
         reviews,
         health,

@@ -1,7 +1,7 @@
-"""``python -m benchmarks.load TASK``: readers who ask again as soon as they have their answer, in a process of their own.
+"""``python -m benchmarks.load TASK``: readers who ask again as soon as they have their answer.
 
-Plain sockets and one thread, so that what is measured is the server. Every reader comes from an address of its own of
-the loopback network, as readers do: the service counts requests by address.
+A process of its own with plain sockets and one thread, so that what is measured is the server. Every reader comes from
+an address of its own of the loopback network, as readers do: the service counts requests by address.
 """
 
 import json

@@ -1,6 +1,7 @@
 """The service over a large competition, as ``kennel up`` runs its web process, asked over HTTP."""
 
 import json
+import logging
 import os
 import subprocess
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 from sqlalchemy import Engine, Select, create_engine, make_url, text
 from sqlalchemy.dialects.postgresql import psycopg2
 from sqlalchemy.orm import Session
@@ -31,6 +33,7 @@ from scorer.competitions import CompetitionSpec, TrackSpec
 from scorer.db import board
 from scorer.db.changes import NEWS
 
+log = logging.getLogger(__name__)
 BOARD = f"/api/v1/competitions/{SLUG}/leaderboard"
 PAGE = f"/competitions/{SLUG}"
 DECIMALS = 5
@@ -76,7 +79,9 @@ def measure(entries: int, teams: int, rounds: int, seconds: float, readers: int,
     """Everything, in one competition; numbers by name. ``plans``: the folder that query plans are written to."""
     with ephemeral_servers() as servers:
         migrations.upgrade(servers.postgres.owner_url, APP)
+        log.info("filling a competition of %d entries", entries)
         place = _competition(servers, entries, teams)
+        log.info("asking")
         with _web(servers) as port:
             found = _asked(place, port, rounds) | _loaded(place, port, seconds, readers)
         found |= _peer(place, rounds)
@@ -172,16 +177,21 @@ def _timed(call: Callable[[], object]) -> float:
 
 
 def _loaded(place: Place, port: int, seconds: float, readers: int) -> dict[str, float]:
-    """Answers a second: of the first page, of what a reader has already, of the page for people, and while tau moves."""
+    """Answers a second: the first page, what a reader has already, the page for people, and while tau moves."""
     etag = httpx.get(f"http://127.0.0.1:{port}{BOARD}", trust_env=False).headers["etag"]
     kinds = {
         "json": Load(port, BOARD, readers, seconds),
         "unchanged": Load(port, BOARD, readers, seconds, {"If-None-Match": etag}),
         "page": Load(port, PAGE, readers, seconds),
     }
+    web = next(each for each in psutil.process_iter(["cmdline"]) if str(port) in (each.info["cmdline"] or ()))
     found: dict[str, float] = {}
     for name, load in kinds.items():
-        found |= {f"{name}_{key}": value for key, value in _run(load).items()}
+        before = _processor_seconds(web)
+        told = _run(load)
+        answers = told["per_second"] * told["seconds"]
+        told["processor_ms"] = 1000 * (_processor_seconds(web) - before) / answers
+        found |= {f"{name}_{key}": value for key, value in told.items()}
     with subprocess.Popen(command(kinds["json"]), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         moves = 0
         while process.poll() is None:
@@ -190,6 +200,12 @@ def _loaded(place: Place, port: int, seconds: float, readers: int) -> dict[str, 
             time.sleep(2)
         told = json.loads(process.stdout.read() if process.stdout else "{}")
     return found | {f"moving_{key}": value for key, value in told.items()} | {"moving_retunes": float(moves)}
+
+
+def _processor_seconds(process: psutil.Process) -> float:
+    """What the web process has used of the processors, which tells what it could do on a machine of its own."""
+    used = process.cpu_times()
+    return float(used.user + used.system)
 
 
 def _run(load: Load) -> dict[str, float]:

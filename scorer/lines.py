@@ -103,7 +103,7 @@ class KeptLines:
         columns = (field.ref, judged.team, judged.score, field.fid, field.distance, judged.penalised, field.accepted_at)
         numbers = zip(*(column[rows].tolist() for column in columns), strict=True)
         return [
-            Line(None if first is None else first + place, *found[:-1], fields.moment(found[-1]))
+            Line._make((None if first is None else first + place, *found[:-1], fields.moment(found[-1])))
             for place, found in enumerate(numbers)
         ]
 
