@@ -171,6 +171,14 @@ def _require_visible_then(
         raise Forbidden("not-published-then", "The private board can be seen as it was since it was published.")
 
 
+def rank_of(session: Session, state: State, kind: str, account: Account) -> int | None:
+    """The rank of a person's team on a track; ``Forbidden`` for the private one before publication."""
+    visible_track(state, kind, account)
+    team_id = _own_team_id(session, state, account)
+    found = [] if team_id is None else lines_of(session, state.competition, state.tracks, kind).of_teams([team_id])
+    return found[0].rank if found else None
+
+
 def count_teams(session: Session, state: State) -> int:
     """How many teams have a rank on the public board."""
     return len(lines_of(session, state.competition, state.tracks, "public"))

@@ -6,19 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Route
 
 from api.cookies import csrf_token
 from scorer import sessions
 from scorer.db.tables import Account
 from scorer.sessions import Browser as Where
 from tests.api.conftest import Service, service
-from tests.api.serving import Proxy, served
 from tests.factories import noise, zipped
-from tests.web.browsing import browser
+from tests.proxy import Proxy
+from tests.serving import serving
+from tests.web.browsing import OUTSIDE, browser
 
 __all__ = ["browser", "service"]
 ZIP = zipped(noise(9))
@@ -128,8 +129,8 @@ def test_a_browser_goes_on_after_cuts_and_after_a_reload(browser: Browser, servi
     slug, content = service.competition(image_count=count, image_size=size), zipped(noise(3, count, size))
     file = tmp_path / "my entry.zip"
     file.write_bytes(content)
-    with served(service.bench.settings) as port:
-        proxy = Proxy([port], after=len(content) // 4, cuts=2)
+    with serving(service.app) as server:
+        proxy = Proxy([server], after=len(content) // 4, cuts=2)
         with proxy.running() as address, tab(browser, service, address) as page:
             page.goto(f"{address}/competitions/{slug}/submit")
             page.route(
@@ -158,10 +159,10 @@ def test_a_browser_is_told_what_is_wrong_with_the_zip(browser: Browser, service:
     file = tmp_path / "wrong.zip"
     file.write_bytes(zipped(noise(1, 7)))
     complaints: list[str] = []
-    with served(service.bench.settings) as port, tab(browser, service, f"http://127.0.0.1:{port}") as page:
+    with serving(service.app) as url, tab(browser, service, url) as page:
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: complaints.append(message.text) if "Policy" in message.text else None)
-        page.goto(f"http://127.0.0.1:{port}/competitions/{slug}/submit")
+        page.goto(f"{url}/competitions/{slug}/submit")
         page.set_input_files("#file", file)
         page.click("#send")
         page.locator("#problem p").wait_for()
@@ -178,8 +179,8 @@ def test_without_a_script_the_form_works_and_fits(
     file = tmp_path / "plain.zip"
     file.write_bytes(ZIP)
     options: dict[str, Any] = {"java_script_enabled": False, "viewport": {"width": width, "height": 800}}
-    with served(service.bench.settings) as port, tab(browser, service, f"http://127.0.0.1:{port}", **options) as page:
-        page.goto(f"http://127.0.0.1:{port}/competitions/{slug}/submit")
+    with serving(service.app) as url, tab(browser, service, url, **options) as page:
+        page.goto(f"{url}/competitions/{slug}/submit")
         assert page.locator("form.submit").bounding_box()["width"] <= width  # type: ignore[index]
         if folder := os.environ.get("KENNEL_SCREENSHOTS"):
             page.screenshot(path=f"{folder}/submit-{width}.png", full_page=True)
@@ -188,3 +189,44 @@ def test_without_a_script_the_form_works_and_fits(
         page.wait_for_url("**/submissions/*")
     (entry,) = entries(service, slug)
     assert entry["file_name"] == "plain.zip"
+
+
+LONG = "a_very_long_name_without_any_space_in_it_" * 4 + ".zip"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (360, "dark"), (1280, "light")])
+def test_the_page_fits_a_phone_whatever_it_says(
+    browser: Browser, service: Service, tmp_path: Path, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    title = "Generative dogs without" + "a" * 40
+    slug = service.competition(title=title)
+    file = tmp_path / LONG
+    file.write_bytes(zipped(noise(1, 7)))
+    options: dict[str, Any] = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
+    with serving(service.app) as url, tab(browser, service, url, **options) as page:
+
+        def fits(name: str) -> None:
+            if folder := os.environ.get("KENNEL_SCREENSHOTS"):
+                page.screenshot(path=f"{folder}/submit-{name}-{width}-{scheme}.png", full_page=True)
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            assert page.evaluate(OUTSIDE, width) == []
+
+        page.goto(f"{url}/competitions/{slug}/submit")
+        fits("empty")
+        page.set_input_files("#file", file)
+        page.fill("#note", "W" * 500)
+        waiting: list[Route] = []
+        page.route("**/uploads/*", lambda route: waiting.append(route))  # noqa: PLW0108 - a builtin will not do
+        page.click("#send")
+        page.locator("#stop").wait_for()
+        page.locator("#progress").wait_for()
+        fits("sending")
+        problem = {"type": "urn:x:wrong", "title": "Wrong.", "faults": [LONG, "b" * 300]}
+        waiting[0].fulfill(status=422, json=problem)
+        page.locator("#problem li").first.wait_for()
+        fits("refused")
+        small = page.evaluate(
+            "[...document.querySelectorAll('main button, main input[type=file]')]"
+            ".filter(each => each.offsetHeight && each.offsetHeight < 40).map(each => each.id)"
+        )
+        assert small == [], "fingers are wider than mice"
