@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from sqlalchemy import Select, text
 from sqlalchemy.orm import Session
 
-from scorer import ranking
 from scorer.db import board
 from scorer.db.changes import Reader
-from scorer.field import Order
 from scorer.memory import Asked, Kept
 from tests.db.drawing import (
     BASE,
@@ -29,6 +27,7 @@ from tests.db.drawing import (
     competitions,
     write,
 )
+from tests.db.judging import benchmarks_of, columns_are_the_definition, lines_of, refs_of
 from tests.factories import make_account
 
 NOW = 99
@@ -39,19 +38,6 @@ MINUTES = st.sampled_from([NOW, NOW, 0, 3, 6])
 
 def moment_of(minute: int) -> datetime | None:
     return None if minute == NOW else START + timedelta(minutes=minute)
-
-
-def lines_of(found: ranking.Standings) -> list[tuple[int, float, int, object]]:
-    """(rank, score, ref, team) of each rank."""
-    return [(line.rank, line.score, line.entry.ref, line.entry.team) for line in found.placings if line.rank]
-
-
-def benchmarks_of(found: ranking.Standings) -> list[int]:
-    return [line.entry.ref for line in found.placings if line.rank is None]
-
-
-def refs_of(entries: tuple[ranking.Entry, ...]) -> list[int]:
-    return [entry.ref for entry in entries]
 
 
 class Prepared:
@@ -82,29 +68,6 @@ def sql_is_the_definition(ask: Any, drawn: Competition, which: str, minute: int)
     assert [row.ref for row in ask(board.disqualified_apart(track, late=late, **how))] == refs_of(expected.disqualified)
     if not late:
         assert [row.ref for row in ask(board.reference_lines(track, **how))] == benchmarks_of(expected)
-
-
-def columns_are_the_definition(order: Order, drawn: Competition, which: str, minute: int) -> None:
-    """The same of a board in memory."""
-    kind, late, judged = "private" if which == "private" else "public", which == "late", order.judged
-    expected = drawn.standings(kind, minute, late=late)
-    found = [
-        (rank, float(judged.score[row]), int(judged.field.ref[row]), int(judged.team[row]))
-        for rank, row in enumerate(order.rows, 1)
-    ]
-    assert found == lines_of(expected)
-    assert judged.field.ref[order.copies].tolist() == refs_of(expected.copies)
-    assert judged.field.ref[order.disqualified].tolist() == refs_of(expected.disqualified)
-    if not late:
-        assert judged.field.ref[order.benchmarks].tolist() == benchmarks_of(expected)
-    teams = {line.entry.team: line.rank for line in expected.placings}
-    best = {line.entry.ref: line.rank for line in expected.placings}
-    entries = drawn.field(kind, minute, late=late)
-    for entry in entries:
-        assert order.rank_of_team(int(str(entry.team))) == teams.get(entry.team)
-        assert order.rank_of(entry.ref) == best.get(entry.ref)
-        if kind == "public":
-            assert order.would_be_rank(entry.ref) == ranking.would_be_rank(entries, entry.ref, DECIMALS)
 
 
 @pytest.fixture
