@@ -91,6 +91,11 @@ def newest_threshold(session: Session, track_id: int) -> Threshold | None:
     ).one_or_none()
 
 
+def lock_track(session: Session, track_id: int) -> None:
+    """Let one transaction at a time choose a track's tau."""
+    session.execute(select(Track.id).where(Track.id == track_id).with_for_update()).one()
+
+
 def thresholds_of(session: Session, track_id: int) -> Sequence[Threshold]:
     """The history of a track's tau, newest first."""
     return session.scalars(select(Threshold).where(Threshold.track_id == track_id).order_by(Threshold.id.desc())).all()

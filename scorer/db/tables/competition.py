@@ -167,3 +167,5 @@ class Threshold(Table):
     author_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
     """None: set by the preparation of the references."""
     created_at: Mapped[datetime]
+
+    author: Mapped[Account | None] = relationship(lazy="joined")
