@@ -1,5 +1,5 @@
-"""The distribution of memorization distances by label, as a drawing: labelled entries stand on the axis, unlabelled ones
-hang below it. Positions in per cent of the width, so that the text on it keeps its size on a phone. Pure."""
+"""The distribution of memorization distances by label, as a drawing: labelled entries stand on the axis, unlabelled
+ones hang below it. Positions in per cent of the width, so that the text on it keeps its size on a phone. Pure."""
 
 import math
 from collections import Counter

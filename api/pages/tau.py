@@ -82,6 +82,7 @@ def _desk(
         methods=METHODS,
         request=request,
         retuning=retuning,
+        total_penalised=sum(line.distance < retuning.choice.tau and not line.exempt for line in table.lines),
         steps=steps,
         undoable=sum(step.standing for step in steps) > 1,
         shown=SHOWN,
