@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions import State, track_of
 from scorer.db import board, lookups
+from scorer.db.contenders import contenders
 from scorer.db.tables import Threshold
 from scorer.effects import EVERYBODY
 from scorer.labelling import known
@@ -49,9 +50,10 @@ def table_of(session: Session, state: State, kind: str) -> Table:
     about = known(session, competition.id)
     free = {row.ref: row.mifid for row in board.scores_of_track(session, track.id, tau=0.0)}
     rows = board.scores_of_track(session, track.id, tau=EVERYBODY)
+    ranking = contenders(session, track.id, decimals=competition.score_decimals)
 
-    def score(value: float | None) -> float | None:
-        return None if value is None or not math.isfinite(value) else rounded(value, competition.score_decimals)
+    def score(ref: int, value: float) -> float | None:
+        return rounded(value, competition.score_decimals) if ref in ranking and math.isfinite(value) else None
 
     lines = [
         Line(
@@ -62,8 +64,8 @@ def table_of(session: Session, state: State, kind: str) -> Table:
             label=about[row.ref].label if row.ref in about else None,
             memorising=about[row.ref].memorising if row.ref in about else None,
             exempt=not row.penalised,
-            free=score(free[row.ref]),
-            penalised=score(row.mifid),
+            free=score(row.ref, free[row.ref]),
+            penalised=score(row.ref, row.mifid),
         )
         for row in sorted(rows, key=lambda row: (row.accepted_at, row.ref))
     ]

@@ -44,15 +44,16 @@ def is_published(session: Session, competition_id: int) -> bool:
 
 
 def tracks_of(session: Session, competition_id: int) -> dict[str, Track]:
-    """The tracks of a competition by kind."""
-    tracks = session.scalars(select(Track).where(Track.competition_id == competition_id))
+    """The tracks of a competition by kind, without former ones."""
+    tracks = session.scalars(select(Track).where(Track.competition_id == competition_id, Track.kind != "former"))
     return {track.kind: track for track in tracks}
 
 
 def extractors_in_use(session: Session) -> Sequence[str]:
     """The extractors of tracks that are prepared, so that entries may come."""
     query = select(Track.extractor).join(Preparation, Preparation.id == Track.preparation_id)
-    return session.scalars(query.where(Preparation.finished_at.is_not(None)).distinct()).all()
+    in_use = query.where(Preparation.finished_at.is_not(None), Track.kind != "former")
+    return session.scalars(in_use.distinct()).all()
 
 
 def references_of(session: Session, competition_id: int) -> dict[str, CompetitionReference]:

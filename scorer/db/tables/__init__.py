@@ -1,6 +1,7 @@
 """The tables."""
 
 from scorer.db.tables.base import Table
+from scorer.db.tables.comparisons import ComparedDistance, Comparison
 from scorer.db.tables.competition import (
     Competition,
     CompetitionReference,
@@ -32,6 +33,8 @@ __all__ = [
     "AuditEntry",
     "CoarseLabel",
     "CodeAttachment",
+    "ComparedDistance",
+    "Comparison",
     "Competition",
     "CompetitionReference",
     "Delivery",
