@@ -17,6 +17,7 @@ from api.routes import (
     events,
     health,
     leaderboard,
+    networks,
     notices,
     results,
     reviews,
@@ -82,6 +83,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         results,
         leaderboard,
         thresholds,
+        networks,
         reviews,
         health,
     ):

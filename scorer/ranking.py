@@ -94,9 +94,7 @@ def finals(
     return chosen
 
 
-def final_standings(
-    private: Iterable[Entry], final: Mapping[Hashable, Collection[int]], precision: int
-) -> Standings:
+def final_standings(private: Iterable[Entry], final: Mapping[Hashable, Collection[int]], precision: int) -> Standings:
     """The private board: each team by the best private score among its :func:`finals`.
 
     A team that has nothing to be ranked by is listed apart if what it has handed in are copies, or was disqualified.

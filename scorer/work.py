@@ -1,6 +1,6 @@
 """Claiming work and keeping it: leases, heartbeats, capped attempts, and the sweep for whatever is stuck."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -64,6 +64,33 @@ def add_job(
     session.add(job)
     send_after_commit(session, queue)
     return job
+
+
+def add_comparisons(session: Session, preparation_id: int, refs: Sequence[int], *, now: datetime) -> None:
+    """Put the comparing of entries in one space on its queue, in the order of entries: whatever spaces an entry is
+    compared in, its images are decoded once."""
+    session.add_all(
+        Job(
+            queue="compare",
+            submission_ref=ref,
+            preparation_id=preparation_id,
+            state="waiting",
+            priority=1,
+            turn=ref,
+            due_at=now,
+            attempts=0,
+            created_at=now,
+        )
+        for ref in refs
+    )
+    send_after_commit(session, "compare", count=len(refs))
+
+
+def score_all(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:
+    """Queue every scored entry of a competition for a private track that is new. Returns how many they are."""
+    count = jobs.add_for_track(session, competition_id, track_id, now=now)
+    send_after_commit(session, "score", count=count)
+    return count
 
 
 def claim(session: Session, queue: str, *, holder: str, worker: str, now: datetime, lease: timedelta) -> Claim | None:
@@ -138,6 +165,16 @@ def give_back(session: Session, claim: Claim, *, error: str, now: datetime, max_
     job = jobs.lock_held(session, claim.job_id, claim.holder)
     if job is not None:
         _release(session, job, error=error, now=now, max_attempts=max_attempts)
+
+
+def put_back(session: Session, claim: Claim, *, now: datetime) -> None:
+    """Let go of a job that something more urgent is in the way of; that was no attempt. Nothing if it is no longer
+    this claim's."""
+    job = jobs.lock_held(session, claim.job_id, claim.holder)
+    if job is not None:
+        job.state, job.holder, job.lease_until = "waiting", None, None
+        job.stage = job.fraction = None
+        job.attempts, job.due_at = job.attempts - 1, now
 
 
 def _release(session: Session, job: Job, *, error: str, now: datetime, max_attempts: int) -> None:

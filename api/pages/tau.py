@@ -128,8 +128,8 @@ def undo(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, no
     state, kind = competitions.state_of(session, slug, now), _kind(fields)
     reason = text(fields, "reason", longest=2000).strip()
     try:
-        _require_reason(reason)
-        after = _number(fields, "after", int)
+        require_reason(reason)
+        after = number_of(fields, "after", int)
         thresholds.undo(session, state, kind, reason=reason, after=after, author=viewer.account, now=now)
     except KennelError as error:
         return _desk(session, state, kind, None, viewer, now, error=error, place="undo")
@@ -141,23 +141,25 @@ def _kind(fields: Fields) -> TrackKind:
 
 
 def _request(fields: Fields, reason: str) -> Request:
-    _require_reason(reason)
+    require_reason(reason)
     method = text(fields, "method", longest=20) or "manual"
     return Request(
         method=method,
-        alpha=_number(fields, "alpha", float) or 0.0,
-        tau=_number(fields, "tau", float) if method == "manual" else None,
+        alpha=number_of(fields, "alpha", float) or 0.0,
+        tau=number_of(fields, "tau", float) if method == "manual" else None,
         reason=reason,
-        after=_number(fields, "after", int),
+        after=number_of(fields, "after", int),
     )
 
 
-def _require_reason(reason: str) -> None:
+def require_reason(reason: str) -> None:
+    """``Invalid`` without one."""
     if not reason:
         raise Invalid("no-reason", "Please say why: the reason stays in the history.")
 
 
-def _number(fields: Fields, name: str, kind: type[Any]) -> Any:
+def number_of(fields: Fields, name: str, kind: type[Any]) -> Any:
+    """A field's number, None if it is empty; ``Invalid`` for anything else."""
     given = text(fields, name, longest=40).strip()
     try:
         return kind(given) if given else None

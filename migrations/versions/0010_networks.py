@@ -25,7 +25,7 @@ def _kinds(*kinds: str) -> None:
 def upgrade() -> None:
     """Apply."""
     op.add_column("tracks", sa.Column("replaced_at", sa.DateTime(timezone=True), nullable=True))
-    op.drop_constraint(op.f("uq_tracks_competition_id"), "tracks", type_="unique")
+    op.drop_constraint(op.f("uq_tracks_competition_id_kind"), "tracks", type_="unique")
     _kinds("public", "private", "former")
     op.create_check_constraint(op.f("ck_tracks_former"), "tracks", "(kind = 'former') = (replaced_at IS NOT NULL)")
     op.create_index(
@@ -89,5 +89,5 @@ def downgrade() -> None:
     op.drop_index("uq_tracks_kind", table_name="tracks")
     op.drop_constraint(op.f("ck_tracks_former"), "tracks", type_="check")
     _kinds("public", "private")
-    op.create_unique_constraint(op.f("uq_tracks_competition_id"), "tracks", ["competition_id", "kind"])
+    op.create_unique_constraint(op.f("uq_tracks_competition_id_kind"), "tracks", ["competition_id", "kind"])
     op.drop_column("tracks", "replaced_at")

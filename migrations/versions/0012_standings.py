@@ -60,7 +60,9 @@ def upgrade() -> None:
     op.create_table(
         "board_changes",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column("xid", sa.BigInteger(), server_default=sa.text("(pg_current_xact_id()::text)::bigint"), nullable=False),
+        sa.Column(
+            "xid", sa.BigInteger(), server_default=sa.text("(pg_current_xact_id()::text)::bigint"), nullable=False
+        ),
         sa.Column("competition_id", sa.BigInteger(), nullable=False),
         sa.Column("track_id", sa.BigInteger(), nullable=True),
         sa.Column("kind", sa.Text(), nullable=False),

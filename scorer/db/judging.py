@@ -99,9 +99,7 @@ def judged(
     )
 
 
-def _measured(
-    track_id: Any, tau: float | None, at: datetime | None, refs: Collection[int] | None
-) -> Select[Any]:
+def _measured(track_id: Any, tau: float | None, at: datetime | None, refs: Collection[int] | None) -> Select[Any]:
     """The newest measurement of every submission, beside the tau that it is judged with and what was ruled."""
     measured_rows = newest_measurements(track_id, at, refs)
     measured, chosen, merged, ruled = measured_rows.c, _newest_thresholds(at), merges.newest(at), newest_rulings(at)
