@@ -32,7 +32,7 @@ def history(session: Session, state: State, kind: str) -> list[Step]:
     # Whoever is exempt from the penalty is so under every tau.
     rows = [row for row in board.scores_of_track(session, track.id, tau=EVERYBODY) if row.penalised]
     standing = {row.id for row in standing_of(thresholds)}
-    before = [*(row.tau for row in thresholds[1:]), 0.0]
+    before = [*(row.tau for row in thresholds[1:]), 0.0][: len(thresholds)]
     steps = []
     for threshold, earlier in zip(thresholds, before, strict=True):
         low, high = sorted((threshold.tau, earlier))

@@ -220,10 +220,10 @@ def ranks_by_team(ranked: Sequence[Any]) -> dict[str, int]:
 
 
 def changes_of(rows: Sequence[Any], about: Mapping[int, Known]) -> list[Change]:
-    """Judged entries as changes, each with its decided label."""
+    """Judged entries as changes, each with its decided label, the closest to the training images first."""
     return [
         Change(row.id, row.team, row.memorization_distance, about[row.ref].label if row.ref in about else None)
-        for row in rows
+        for row in sorted(rows, key=lambda row: (row.memorization_distance, row.id))
     ]
 
 

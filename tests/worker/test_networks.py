@@ -13,6 +13,7 @@ from tests.api.conftest import Service
 from tests.factories import noise, zipped
 from worker import comparing
 from worker.pipeline import run_next
+from worker.references import load_prepared
 
 OTHER = "efficientnet_lite0@1"
 
@@ -71,8 +72,8 @@ def refuse(service: Service, slug: str) -> None:
         assert service.call(who, "GET", f"/competitions/{slug}/network").status_code == status
         body = {"extractors": [OTHER]}
         assert service.call(who, "POST", f"/competitions/{slug}/network/comparisons", json=body).status_code == status
-        body = {"extractor": OTHER, "reason": "x"}
-        assert service.call(who, "PUT", f"/competitions/{slug}/network", json=body).status_code == status
+        chosen = {"extractor": OTHER, "reason": "x"}
+        assert service.call(who, "PUT", f"/competitions/{slug}/network", json=chosen).status_code == status
 
 
 def compared(service: Service, slug: str, entries: list[Any]) -> Any:
@@ -181,16 +182,14 @@ def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatc
     assert bob["status"] == Status.SCORED
     assert run_next(service.bench, "compare")  # his private score
 
-    load = comparing.load_prepared
-
     def interrupted(*args: Any, **options: Any) -> Any:
-        monkeypatch.setattr(comparing, "load_prepared", load)
+        monkeypatch.setattr("worker.comparing.load_prepared", load_prepared)
         monkeypatch.setattr(comparing, "PATIENCE", comparing.PATIENCE * 0)
         service.submit("eve", slug, zipped(noise(12)))
         assert run_next(service.bench, "check")
-        return load(*args, **options)
+        return load_prepared(*args, **options)
 
-    monkeypatch.setattr(comparing, "load_prepared", interrupted)
+    monkeypatch.setattr("worker.comparing.load_prepared", interrupted)
     assert run_next(service.bench, "compare")
     with service.bench.sessions.begin() as session:
         (job,) = session.query(Job).filter_by(queue="compare")

@@ -74,8 +74,12 @@ function intervalOf(table, tau) {
   return { low, high };
 }
 
-function changeOf(line) {
-  return { submission_id: line.id, team: line.team, memorization_distance: line.distance, label: line.label };
+function changesOf(lines) {
+  return lines
+    .sort((one, two) => one.distance - two.distance || (one.id < two.id ? -1 : 1))
+    .map((line) => ({
+      submission_id: line.id, team: line.team, memorization_distance: line.distance, label: line.label,
+    }));
 }
 
 /** What tau does against the one in force. */
@@ -89,11 +93,11 @@ function effectOf(table, tau) {
   return {
     tau,
     total: table.entries.filter(is).length,
-    penalised: table.entries.filter((line) => is(line) && !was(line)).map(changeOf),
-    freed: table.entries.filter((line) => was(line) && !is(line)).map(changeOf),
-    borderline: table.entries
-      .filter((line) => line.se !== null && Math.abs(line.distance - tau) <= INTERVALS * line.se)
-      .map(changeOf),
+    penalised: changesOf(table.entries.filter((line) => is(line) && !was(line))),
+    freed: changesOf(table.entries.filter((line) => was(line) && !is(line))),
+    borderline: changesOf(
+      table.entries.filter((line) => line.se !== null && Math.abs(line.distance - tau) <= INTERVALS * line.se),
+    ),
     moves,
     medals: moves
       .map((move) => ({
