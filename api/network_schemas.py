@@ -30,7 +30,9 @@ class SpaceView(BaseModel):
 
     extractor: str
     present: bool = Field(description="The private track has it now.")
-    state: Literal["preparing", "measuring", "done", "failed"]
+    state: Literal["preparing", "measuring", "done", "incomplete", "failed"] = Field(
+        description="`incomplete`: nobody measures what is missing; comparing again does."
+    )
     stage: str | None = Field(description="Of the references, while they are prepared.")
     fraction: float | None
     measured: int

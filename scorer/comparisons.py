@@ -9,15 +9,16 @@ from sqlalchemy.orm import Session
 
 from scorer import audit, references, work
 from scorer.competitions import State
-from scorer.db import board, lookups
 from scorer.db import comparisons as rows
+from scorer.db import lookups
 from scorer.db.jobs import job_of_preparation
 from scorer.db.tables import Account, ComparedDistance, Comparison, Preparation
 from scorer.errors import Conflict, Invalid
 from scorer.labelling import Known, known
 from scorer.metrics.margin import Choice, choose_tau
 
-Progress = Literal["preparing", "measuring", "done", "failed"]
+Progress = Literal["preparing", "measuring", "done", "incomplete", "failed"]
+"""``incomplete``: nobody measures what is missing; comparing again does."""
 
 
 @dataclass(frozen=True)
@@ -145,10 +146,15 @@ def standing(session: Session, state: State) -> Standing:
     comparison = rows.newest(session, state.competition.id)
     coarse = comparison is not None and comparison.coarse
     about = _comparable(session, state.competition.id, coarse=coarse)
-    candidates = rows.preparations(session, comparison.preparation_ids) if comparison else []
-    track = state.tracks["private"]
-    spaces = [_present(session, state, about)]
-    spaces += [_space(session, each, about) for each in candidates if each.extractor != track.extractor]
+    ids = [
+        state.tracks["private"].preparation_id,
+        *(comparison.preparation_ids if comparison else ()),
+        *rows.former_preparations(session, state.competition.id),
+    ]
+    spaces = [
+        _space(session, each, about, present=each.id == ids[0])
+        for each in rows.preparations(session, [id_ for id_ in dict.fromkeys(ids) if id_ is not None])
+    ]
     memorising = sum(bool(each.memorising) for each in about.values())
     return Standing(
         comparison=comparison,
@@ -159,41 +165,20 @@ def standing(session: Session, state: State) -> Standing:
     )
 
 
-def _present(session: Session, state: State, about: Mapping[int, Known]) -> Space:
-    track = state.tracks["private"]
-    scores = board.scores_of_track(session, track.id)
-    found = {row.ref: row.memorization_distance for row in scores if row.ref in about}
-    choice, lacks = _separation(found, about)
-    return Space(
-        extractor=track.extractor,
-        present=True,
-        state="done" if len(found) == len(about) else "measuring",
-        stage=None,
-        fraction=None,
-        measured=len(found),
-        failed=0,
-        error=None,
-        heldout_distance=track.preparation.heldout_distance if track.preparation else None,
-        choice=choice,
-        lacks=lacks,
-    )
-
-
-def _space(session: Session, preparation: Preparation, about: Mapping[int, Known]) -> Space:
-    found = {ref: each for ref, each in rows.distances(session, preparation.id).items() if ref in about}
-    errors = rows.failures(session, preparation.id, [ref for ref in about if ref not in found])
+def _space(session: Session, preparation: Preparation, about: Mapping[int, Known], *, present: bool) -> Space:
+    found = rows.distances(session, preparation.id, list(about))
     job = job_of_preparation(session, preparation.id)
     choice, lacks = _separation(found, about)
     if preparation.finished_at is None:
         progress: Progress = "failed" if job is not None and job.state == "failed" else "preparing"
         errors = [job.error or ""] if job is not None and progress == "failed" else []
-    elif len(found) == len(about):
-        progress = "done"
     else:
-        progress = "failed" if len(found) + len(errors) == len(about) else "measuring"
+        missing = [ref for ref in about if ref not in found]
+        errors = rows.failures(session, preparation.id, missing)
+        progress = _progress(session, preparation, missing, failed=len(errors))
     return Space(
         extractor=preparation.extractor,
-        present=False,
+        present=present,
         state=progress,
         stage=job.stage if job and progress == "preparing" else None,
         fraction=job.fraction if job and progress == "preparing" else None,
@@ -204,6 +189,14 @@ def _space(session: Session, preparation: Preparation, about: Mapping[int, Known
         choice=choice,
         lacks=lacks,
     )
+
+
+def _progress(session: Session, preparation: Preparation, missing: Sequence[int], *, failed: int) -> Progress:
+    if not missing:
+        return "done"
+    if rows.is_measuring(session, preparation.id, missing):
+        return "measuring"
+    return "failed" if failed == len(missing) else "incomplete"
 
 
 def _separation(found: Mapping[int, float], about: Mapping[int, Known]) -> tuple[Choice | None, str | None]:

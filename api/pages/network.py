@@ -46,7 +46,7 @@ def _shown(
         view=view,
         stages=STAGES,
         choosable=[space.extractor for space in spaces if not space.present and space.state != "preparing"],
-        busy=view.waiting > 0 or any(space.state in {"preparing", "measuring"} for space in spaces[1:]),
+        busy=view.waiting > 0 or any(space.state in {"preparing", "measuring"} for space in spaces),
         error=error.message if error else None,
         place=place,
     )

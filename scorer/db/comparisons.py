@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from scorer.db.jobs import UNFINISHED
 from scorer.db.judging import id_list
-from scorer.db.tables import ComparedDistance, Comparison, Job, Preparation, Submission
+from scorer.db.tables import ComparedDistance, Comparison, Job, Measurement, Preparation, Submission, Track
 
 
 def newest(session: Session, competition_id: int) -> Comparison | None:
@@ -63,22 +63,48 @@ def to_measure(session: Session, preparation_id: int, refs: Collection[int]) -> 
         Job.preparation_id == preparation_id,
         Job.state.in_(UNFINISHED),
     )
-    measured = exists().where(
-        ComparedDistance.submission_ref == Submission.ref, ComparedDistance.preparation_id == preparation_id
-    )
-    query = select(Submission.ref).where(Submission.ref == any_(id_list(refs)), ~at_it, ~measured)
+    measured = set(distances(session, preparation_id, refs))
+    missing = [ref for ref in refs if ref not in measured]
+    query = select(Submission.ref).where(Submission.ref == any_(id_list(missing)), ~at_it)
     return list(session.scalars(query.order_by(Submission.ref)))
 
 
-def distances(session: Session, preparation_id: int) -> dict[int, float]:
-    """The newest distance of every entry in a space, by ref."""
-    rows = session.execute(
+def distances(session: Session, preparation_id: int, refs: Collection[int]) -> dict[int, float]:
+    """The distance of every such entry in a space, by ref, whether comparing or scoring has measured it."""
+    wanted = any_(id_list(refs))
+    compared = (
         select(ComparedDistance.submission_ref, ComparedDistance.memorization_distance)
         .ext(distinct_on(ComparedDistance.submission_ref))
-        .where(ComparedDistance.preparation_id == preparation_id)
+        .where(ComparedDistance.preparation_id == preparation_id, ComparedDistance.submission_ref == wanted)
         .order_by(ComparedDistance.submission_ref, ComparedDistance.job_id.desc())
     )
-    return {ref: distance for ref, distance in rows}  # noqa: C416 - rows are not pairs to a type checker
+    scored = (
+        select(Measurement.submission_ref, Measurement.memorization_distance)
+        .ext(distinct_on(Measurement.submission_ref))
+        .join(Track, Track.id == Measurement.track_id)
+        .where(Track.preparation_id == preparation_id, Measurement.submission_ref == wanted)
+        .order_by(Measurement.submission_ref, Measurement.id.desc())
+    )
+    found = {ref: distance for ref, distance in session.execute(compared)}  # noqa: C416 - not pairs to a type checker
+    return found | {ref: distance for ref, distance in session.execute(scored)}  # noqa: C416
+
+
+def is_measuring(session: Session, preparation_id: int, refs: Collection[int]) -> bool:
+    """Whether work on some of the entries in a space is left, be it comparing or scoring."""
+    comparing = (Job.queue == "compare") & (Job.preparation_id == preparation_id)
+    scoring = Job.track_id.in_(select(Track.id).where(Track.preparation_id == preparation_id))
+    left = select(Job.id).where(
+        Job.state.in_(UNFINISHED), comparing | scoring, Job.submission_ref == any_(id_list(refs))
+    )
+    return session.scalar(left.limit(1)) is not None
+
+
+def former_preparations(session: Session, competition_id: int) -> Sequence[int]:
+    """What former private tracks of a competition were measured against, the newest first."""
+    query = select(Track.preparation_id).where(
+        Track.competition_id == competition_id, Track.kind == "former", Track.preparation_id.is_not(None)
+    )
+    return [each for each in session.scalars(query.order_by(Track.id.desc())) if each is not None]
 
 
 def failures(session: Session, preparation_id: int, refs: Collection[int]) -> list[str]:

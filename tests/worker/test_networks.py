@@ -151,12 +151,20 @@ def test_from_a_comparison_to_another_private_network(service: Service) -> None:
     thresholds = service.call("organizer", "GET", f"/competitions/{slug}/tracks/private/thresholds").json()
     assert [each["method"] for each in thresholds] == ["heldout"]
     assert thresholds[0]["tau"] == pytest.approx(other["heldout_distance"] / 2)
-    service.scored("bob", slug, noise(14))
+    bob = service.scored("bob", slug, noise(14))
     done = network(service, slug)
     assert (done["scored"], done["waiting"], done["failed"]) == (5, 0, 0)
     assert_measured_apart(service)
     after = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
     assert len(after["entries"]) == 3
+    # The former network stays in the comparison, by what was measured with it.
+    spaces = [(each["extractor"], each["present"], each["state"]) for each in done["comparison"]["spaces"]]
+    assert spaces == [(OTHER, True, "done"), ("tiny@1", False, "done")]
+    label(service, slug, bob, "legitimate")
+    spaces = [
+        (each["extractor"], each["state"], each["measured"]) for each in network(service, slug)["comparison"]["spaces"]
+    ]
+    assert spaces == [(OTHER, "done", 3), ("tiny@1", "incomplete", 2)]
     (act,) = service.call("admin", "GET", "/admin/audit?action=track.replaced").json()["entries"]
     assert (act["before"]["extractor"], act["after"]["extractor"]) == ("tiny@1", OTHER)
     assert act["after"]["reason"] == "it separates better"
