@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from api import cookies
 from api.live import Hub
+from api.shelf import Shelf
 from scorer import accounts, notices, sessions, tokens
 from scorer.blobs import Blobs
 from scorer.db.tables import Account
@@ -188,6 +189,12 @@ async def refuse_nul(request: Request) -> None:
         raise Invalid("nul-character", "The request has a NUL character in it.")
 
 
+def shelf(request: Request) -> Shelf:
+    """Answers that many ask for."""
+    kept: Shelf = request.app.state.shelf
+    return kept
+
+
 def blobs(request: Request) -> Blobs:
     """The blob store."""
     store: Blobs = request.app.state.blobs
@@ -212,6 +219,7 @@ Submitter = Annotated[Account, Depends(submitter)]
 Organizer = Annotated[Account, Depends(organizer)]
 Admin = Annotated[Account, Depends(admin)]
 BlobStore = Annotated[Blobs, Depends(blobs)]
+KeptAnswers = Annotated[Shelf, Depends(shelf)]
 AppRates = Annotated[Rates, Depends(rates)]
 LiveHub = Annotated[Hub, Depends(hub)]
 Client = Annotated[Browser, Depends(browser)]

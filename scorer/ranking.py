@@ -160,3 +160,8 @@ def medal(rank: int, gold: int = 10, silver: int = 50, bronze: int = 100) -> str
         if rank <= last:
             return name
     return None
+
+
+def prize(rank: int, prizes: Iterable[Mapping[str, object]]) -> str | None:
+    """What a rank of the final board wins, given each ``place`` and its ``amount``; None if nothing."""
+    return next((str(each["amount"]) for each in prizes if each["place"] == rank), None)

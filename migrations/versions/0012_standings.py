@@ -11,13 +11,11 @@ down_revision = "0008"
 branch_labels = None
 depends_on = None
 
-NAMED = 1000
-"""An act that touches more entries than this names none of them."""
-
+# An act that touches more than a thousand entries names none of them.
 ADDED = {
-    "measurements": f"""
+    "measurements": """
         SELECT track.competition_id, track.id, 'entries',
-               CASE WHEN count(*) <= {NAMED} THEN array_agg(added.submission_ref) END
+               CASE WHEN count(*) <= 1000 THEN array_agg(added.submission_ref) END
         FROM added JOIN tracks AS track ON track.id = added.track_id GROUP BY track.id""",
     "thresholds": """
         SELECT track.competition_id, track.id, 'threshold', NULL::bigint[]
@@ -37,8 +35,8 @@ ADDED = {
     "publications": "SELECT competition_id, NULL::bigint, 'publication', NULL::bigint[] FROM added GROUP BY 1",
 }
 CHANGED = {
-    "submissions": f"""
-        SELECT now_.competition_id, NULL::bigint, 'entries', CASE WHEN count(*) <= {NAMED} THEN array_agg(now_.ref) END
+    "submissions": """
+        SELECT now_.competition_id, NULL::bigint, 'entries', CASE WHEN count(*) <= 1000 THEN array_agg(now_.ref) END
         FROM added AS now_ JOIN removed AS before ON before.ref = now_.ref
         WHERE 'scored' IN (now_.status, before.status)
           AND (now_.status, now_.late, now_.copied_share, now_.team_id, now_.accepted_at)

@@ -1,20 +1,24 @@
 """The standings in SQL. ``scorer.ranking`` is the readable definition that this is tested against.
 
 What every function can be asked: ``tau`` instead of the newest threshold; ``late``, the board of the entries after
-the close; ``at``, the board as it was at a moment.
+the close; ``at``, the board as it was at a moment. Putting a statement together takes longer than most boards take to
+be read, so statements are kept.
 """
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Row,
     Select,
     Subquery,
     and_,
     any_,
+    bindparam,
     func,
     literal,
     literal_column,
@@ -23,27 +27,19 @@ from sqlalchemy import (
     true,
     tuple_,
 )
-from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 from sqlalchemy.orm import Session, aliased
 
-from scorer.db import merges
+from scorer.db import changes, merges
 from scorer.db.judging import id_list, judged, name_at, newest_rulings, rounded
-from scorer.db.tables import (
-    Competition,
-    Label,
-    Measurement,
-    PickSet,
-    Publication,
-    Submission,
-    Team,
-    TeamRenaming,
-    Threshold,
-    Track,
-)
+from scorer.db.tables import Competition, Measurement, PickSet, Submission, Team, Track
+
+kept = lru_cache(maxsize=64)
 
 INFINITY: ColumnElement[float] = literal_column("'Infinity'::double precision")
 
 
+@kept
 def field(
     track_id: int, *, decimals: int, tau: float | None = None, late: bool = False, at: datetime | None = None
 ) -> Subquery:
@@ -69,6 +65,7 @@ def _is_final(scores: Subquery, track_id: int, decimals: int, at: datetime | Non
     )
 
 
+@kept
 def finals(track_id: int, *, decimals: int, at: datetime | None = None) -> Select[Any]:
     """What the teams are ranked by in the end (:func:`scorer.ranking.finals`), for either track of a competition:
     ``team_id``, ``ref``."""
@@ -104,6 +101,7 @@ def _can_rank(entry: Subquery) -> ColumnElement[bool]:
     return (entry.c.mifid < INFINITY) & ~entry.c.benchmark & ~entry.c.disqualified
 
 
+@kept
 def ranked(
     track_id: int, *, decimals: int, tau: float | None = None, late: bool = False, at: datetime | None = None
 ) -> Select[Any]:
@@ -131,16 +129,29 @@ def standings(
     at: datetime | None = None,
 ) -> Sequence[Row[Any]]:
     """A page of the board, with the number and the time of every team's entries."""
+    return session.execute(page(track_id, decimals=decimals, late=late, at=at, after=after, limit=limit)).all()
+
+
+@kept
+def page(
+    track_id: int,
+    *,
+    decimals: int,
+    late: bool = False,
+    at: datetime | None = None,
+    after: int = 0,
+    limit: int | None = None,
+) -> Select[Any]:
+    """The statement of :func:`standings`."""
     board = ranked(track_id, decimals=decimals, late=late, at=at).subquery("board")
     entries = _entries_of(board.c.team_id, late, at)
-    query = (
+    return (
         select(board, entries.c.entries, entries.c.last_entry_at)
         .select_from(board.join(entries, true()))
         .where(board.c.rank > after)
         .order_by(board.c.rank)
         .limit(limit)
     )
-    return session.execute(query).all()
 
 
 def _entries_of(team_id: Any, late: bool, at: datetime | None) -> Any:
@@ -158,20 +169,39 @@ def _entries_of(team_id: Any, late: bool, at: datetime | None) -> Any:
 def named(
     session: Session, refs: Collection[int], *, late: bool = False, at: datetime | None = None
 ) -> Sequence[Row[Any]]:
-    """What a board tells of entries beside their scores: ``ref``, ``id``, ``team_id``, ``team``, ``entries``,
-    ``last_entry_at``."""
+    """What a board tells of entries beside their scores: ``ref``, ``id``, ``team``, ``entries``, ``last_entry_at``."""
+    return session.execute(_names(late, at), {"refs": list(refs)}).all()
+
+
+@kept
+def _names(late: bool, at: datetime | None) -> Select[Any]:
     merged = merges.newest(at)
     name = (Team.name if at is None else name_at(Team, at)).label("team")
     line = (
         select(Submission.ref, Submission.id, Team.id.label("team_id"), name)
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
         .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
-        .where(Submission.ref == any_(id_list(refs)))
+        .where(Submission.ref == any_(bindparam("refs", type_=ARRAY(BigInteger))))
         .subquery("line")
     )
     entries = _entries_of(line.c.team_id, late, at)
-    query = select(line, entries.c.entries, entries.c.last_entry_at)
-    return session.execute(query.select_from(line.join(entries, true()))).all()
+    query = select(line.c.ref, line.c.id, line.c.team, entries.c.entries, entries.c.last_entry_at)
+    return query.select_from(line.join(entries, true()))
+
+
+def listed(session: Session, refs: Collection[int], *, at: datetime | None = None) -> Sequence[Row[Any]]:
+    """What is told of entries that are listed apart: ``ref``, ``id``, ``exact_copies``, ``mirrored_copies``,
+    ``copied_share``, ``reason`` (of the ruling)."""
+    ruled = newest_rulings(at)
+    query = select(
+        Submission.ref,
+        Submission.id,
+        Submission.exact_copies,
+        Submission.mirrored_copies,
+        Submission.copied_share,
+        ruled.c.reason,
+    ).outerjoin(ruled, ruled.c.submission_ref == Submission.ref)
+    return session.execute(query.where(Submission.ref == any_(id_list(refs)))).all()
 
 
 def teams_named(session: Session, competition_id: int, words: str, at: datetime | None = None) -> set[int]:
@@ -183,10 +213,16 @@ def teams_named(session: Session, competition_id: int, words: str, at: datetime 
 
 
 def ranks(
-    session: Session, track_id: int, *, decimals: int, tau: float | None = None, at: datetime | None = None
+    session: Session,
+    track_id: int,
+    *,
+    decimals: int,
+    tau: float | None = None,
+    late: bool = False,
+    at: datetime | None = None,
 ) -> Sequence[Row[Any]]:
     """Every ranked team with its rank, under the newest threshold or under ``tau``."""
-    return session.execute(ranked(track_id, decimals=decimals, tau=tau, at=at).order_by("rank")).all()
+    return session.execute(ranked(track_id, decimals=decimals, tau=tau, late=late, at=at).order_by("rank")).all()
 
 
 def rank_of(session: Session, track_id: int, submission_ref: int, *, decimals: int, late: bool = False) -> int | None:
@@ -226,61 +262,75 @@ def best_of_team(session: Session, track_id: int, team_id: int, *, decimals: int
 
 
 def count_ranked(
-    session: Session, track_id: int, *, decimals: int = 0, late: bool = False, at: datetime | None = None
+    session: Session, track_id: int, *, decimals: int, late: bool = False, at: datetime | None = None
 ) -> int:
-    """How many teams have a rank; the same at every precision."""
+    """How many teams have a rank."""
     entry = field(track_id, decimals=decimals, late=late, at=at)
     return int(session.scalar(select(func.count(entry.c.team_id.distinct())).where(_can_rank(entry))) or 0)
 
 
-def benchmarks(
-    session: Session, track_id: int, *, decimals: int, late: bool = False, at: datetime | None = None
-) -> Sequence[Row[Any]]:
-    """The organizers' reference lines, best entry each."""
+def benchmarks(session: Session, track_id: int, *, decimals: int, at: datetime | None = None) -> Sequence[Row[Any]]:
+    """The organizers' reference lines, best entry each: the same on every board of a track."""
+    return session.execute(reference_lines(track_id, decimals=decimals, at=at)).all()
+
+
+@kept
+def reference_lines(track_id: int, *, decimals: int, at: datetime | None = None) -> Select[Any]:
+    """The statement of :func:`benchmarks`."""
     scores = judged(track_id=track_id, at=at).subquery("scores")
     score = rounded(scores.c.mifid, decimals)
     best = (
         select(scores, score.label("score"))
         .ext(distinct_on(scores.c.team_id))
         .where(scores.c.benchmark, scores.c.mifid < INFINITY, ~scores.c.disqualified)
-        .order_by(scores.c.team_id, score, scores.c.ref)
+        .order_by(scores.c.team_id, score, scores.c.accepted_at, scores.c.ref)
         .subquery("best")
     )
-    return session.execute(select(best).order_by(best.c.score)).all()
+    return select(best).order_by(best.c.score, best.c.accepted_at, best.c.ref)
 
 
 def copies(
-    session: Session, track_id: int, *, decimals: int = 0, late: bool = False, at: datetime | None = None
+    session: Session, track_id: int, *, decimals: int, late: bool = False, at: datetime | None = None
 ) -> Sequence[Row[Any]]:
     """Teams that have nothing on the board but copies, each with its newest one."""
+    return session.execute(copies_apart(track_id, decimals=decimals, late=late, at=at)).all()
+
+
+@kept
+def copies_apart(track_id: int, *, decimals: int, late: bool = False, at: datetime | None = None) -> Select[Any]:
+    """The statement of :func:`copies`."""
     entry = field(track_id, decimals=decimals, late=late, at=at)
     others = select(entry.c.team_id).where(~entry.c.copy | entry.c.disqualified)
     newest = (
-        select(entry, Submission.exact_copies, Submission.mirrored_copies)
-        .join(Submission, Submission.ref == entry.c.ref)
+        select(entry)
         .ext(distinct_on(entry.c.team_id))
         .where(entry.c.team_id.not_in(others))
         .order_by(entry.c.team_id, entry.c.ref.desc())
         .subquery("newest")
     )
-    return session.execute(select(newest).order_by(newest.c.accepted_at, newest.c.ref)).all()
+    return select(newest).order_by(newest.c.accepted_at, newest.c.ref)
 
 
 def disqualified(
-    session: Session, track_id: int, *, decimals: int = 0, late: bool = False, at: datetime | None = None
+    session: Session, track_id: int, *, decimals: int, late: bool = False, at: datetime | None = None
 ) -> Sequence[Row[Any]]:
-    """Teams without a rank of which an entry was disqualified: the newest such entry of each, with the ``reason``."""
-    entry, ruled = field(track_id, decimals=decimals, late=late, at=at), newest_rulings(at)
+    """Teams without a rank of which an entry was disqualified, each with the newest such entry."""
+    return session.execute(disqualified_apart(track_id, decimals=decimals, late=late, at=at)).all()
+
+
+@kept
+def disqualified_apart(track_id: int, *, decimals: int, late: bool = False, at: datetime | None = None) -> Select[Any]:
+    """The statement of :func:`disqualified`."""
+    entry = field(track_id, decimals=decimals, late=late, at=at)
     placed = select(entry.c.team_id).where(entry.c.mifid < INFINITY, ~entry.c.disqualified)
     newest = (
-        select(entry, ruled.c.reason)
-        .join(ruled, ruled.c.submission_ref == entry.c.ref)
+        select(entry)
         .ext(distinct_on(entry.c.team_id))
         .where(entry.c.disqualified, entry.c.team_id.not_in(placed))
         .order_by(entry.c.team_id, entry.c.ref.desc())
         .subquery("newest")
     )
-    return session.execute(select(newest).order_by(newest.c.accepted_at, newest.c.ref)).all()
+    return select(newest).order_by(newest.c.accepted_at, newest.c.ref)
 
 
 def scores_of_track(session: Session, track_id: int, *, tau: float | None = None) -> Sequence[Row[Any]]:
@@ -295,26 +345,9 @@ def score_of(session: Session, track_id: int, submission_ref: int) -> Row[Any] |
     return session.execute(judged(track_id=track_id, refs=[submission_ref])).one_or_none()
 
 
-def version_of(session: Session, track: Track, *, labels: bool) -> tuple[Any, ...]:
-    """What a board depends on: equal versions, equal boards. History is counted, not asked for its newest id,
-    because a row may be committed after one with a higher id. ``labels``: for those who see them."""
-    competition_id = track.competition_id
-    row = session.execute(
-        select(
-            select(func.count(Measurement.id)).where(Measurement.track_id == track.id).scalar_subquery(),
-            select(func.count(Threshold.id)).where(Threshold.track_id == track.id).scalar_subquery(),
-            select(func.count(Publication.id)).where(Publication.competition_id == competition_id).scalar_subquery(),
-            select(func.count()).where(Submission.competition_id == competition_id).scalar_subquery(),
-            select(func.max(Submission.finished_at))
-            .where(Submission.competition_id == competition_id)
-            .scalar_subquery(),
-            select(func.count(TeamRenaming.id)).where(TeamRenaming.competition_id == competition_id).scalar_subquery(),
-            merges.count_in(competition_id),
-        )
-    ).one()
-    return (*row, _count_labels(session, competition_id) if labels else None)
-
-
-def _count_labels(session: Session, competition_id: int) -> int | None:
-    counted = select(func.count(Label.id)).join(Submission, Submission.ref == Label.submission_ref)
-    return session.scalar(counted.where(Submission.competition_id == competition_id))
+def version_of(session: Session, track: Track, *, labels: bool) -> tuple[int, ...]:
+    """What a board depends on: equal versions, equal boards. ``labels``: for those who see them."""
+    here = select(Track.id).where(Track.competition_id == track.competition_id)
+    # The private board takes from the public one what teams are ranked by; the public one knows nothing of the other.
+    tracks = session.scalars(here.where((Track.id == track.id) | (Track.kind == "public"))).all()
+    return changes.version_of(session, track.competition_id, tracks, labels=labels)

@@ -1,5 +1,9 @@
 """Engine and sessions. The edge that opens a session owns its transaction: nothing in ``scorer`` commits."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection as Connection  # noqa: PLC0414 - for those who pass one on
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -8,20 +12,45 @@ from scorer.settings import Settings
 Sessions = sessionmaker[Session]
 
 
-def engine_of(settings: Settings) -> Engine:
-    """The engine of the service's own role; every moment is read and written in UTC."""
+def engine_of(settings: Settings, *, most: int = 30) -> Engine:
+    """The engine of the service's own role, with at most so many connections; every moment is read and written in
+    UTC."""
+    kept = min(most, 10)
     return create_engine(
         settings.database_url.get_secret_value(),
         pool_pre_ping=True,
-        pool_size=10,
-        max_overflow=20,
+        pool_size=kept,
+        max_overflow=most - kept,
         connect_args={"options": "-c timezone=utc -c lock_timeout=10s", "application_name": "kennel"},
     )
 
 
-def sessions_of(engine: Engine) -> Sessions:
-    """A factory of sessions; objects stay readable after the commit."""
-    return sessionmaker(engine, expire_on_commit=False)
+def sessions_of(engine: Engine, **info: object) -> Sessions:
+    """A factory of sessions; objects stay readable after the commit. ``info`` is what every one of them carries."""
+    return sessionmaker(engine, expire_on_commit=False, info=info)
+
+
+class Connections:
+    """Connections to read with, of an engine of their own."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @contextmanager
+    def moment(self) -> Iterator[Connection]:
+        """For one statement, which sees what is committed when it begins."""
+        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            yield connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """For several statements that see the same moment."""
+        with self._engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
+            yield connection
+
+    def close(self) -> None:
+        """End them."""
+        self._engine.dispose()
 
 
 def freeze(session: Session) -> None:

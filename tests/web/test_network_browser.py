@@ -6,8 +6,8 @@ from typing import Literal
 from playwright.sync_api import Browser
 
 from tests.api.conftest import Service
-from tests.api.serving import served
 from tests.factories import noise
+from tests.serving import serving
 from tests.web.browsing import LINES_OF_NUMBERS, OUTSIDE, WIDTHS, browser
 from tests.web.test_results_browser import signed_in
 from tests.worker.test_networks import OTHER, label, near
@@ -19,8 +19,7 @@ def test_compare_and_choose(browser: Browser, service: Service, tmp_path: Path) 
     slug = service.competition()
     for who, name, images in (("ada", "aug", near(0)), ("bob", "legitimate", noise(11)), ("eve", "mgan", near(5))):
         label(service, slug, service.scored(who, slug, images), name)
-    with served(service.bench.settings) as port:
-        address = f"http://127.0.0.1:{port}"
+    with serving(service.app) as address:
         url = f"{address}/competitions/{slug}/network"
         with signed_in(browser, service, url, who="organizer") as tab:
             page = tab.page

@@ -9,12 +9,12 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.api.conftest import Service
-from tests.api.serving import served
 from tests.api.test_tau import choose, random_competition
 from tests.api.test_tau import path as thresholds_of
 from tests.bulk import Row, add_rows
 from tests.factories import make_competition, set_tau
 from tests.pure.oracles import competition_table
+from tests.serving import serving
 from tests.web.browsing import LINES_OF_NUMBERS, OUTSIDE, WIDTHS, browser
 from tests.web.test_results_browser import signed_in
 
@@ -26,8 +26,8 @@ TEXTS = """Object.fromEntries([...document.querySelectorAll("[data-tau]:not([dat
 
 @pytest.fixture
 def address(service: Service) -> Iterator[str]:
-    with served(service.bench.settings) as port:
-        yield f"http://127.0.0.1:{port}"
+    with serving(service.app) as url:
+        yield url
 
 
 def desk(browser: Browser, service: Service, url: str, **options: Any) -> Any:

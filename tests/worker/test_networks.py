@@ -142,6 +142,7 @@ def test_from_a_comparison_to_another_private_network(service: Service) -> None:
     assert run_next(service.bench, "score")
     before = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
     assert len(before["entries"]) == 3
+    moment = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     chosen = choose(service, slug)
     assert chosen.status_code == 200, chosen.text
     assert (chosen.json()["extractor"], chosen.json()["waiting"], chosen.json()["scored"]) == (OTHER, 4, 0)
@@ -165,6 +166,9 @@ def test_from_a_comparison_to_another_private_network(service: Service) -> None:
         (each["extractor"], each["state"], each["measured"]) for each in network(service, slug)["comparison"]["spaces"]
     ]
     assert spaces == [(OTHER, "done", 3), ("tiny@1", "incomplete", 2)]
+    # The board of before can be shown again.
+    past = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private&as_of={moment}").json()
+    assert (past["entries"], past["tau"]) == (before["entries"], before["tau"])
     (act,) = service.call("admin", "GET", "/admin/audit?action=track.replaced").json()["entries"]
     assert (act["before"]["extractor"], act["after"]["extractor"]) == ("tiny@1", OTHER)
     assert act["after"]["reason"] == "it separates better"
