@@ -1,16 +1,22 @@
 """Which network should be private: comparing on labelled entries, and choosing, with a worker's own code."""
 
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from deploy import admin
 from scorer.db import jobs, lookups, people
-from scorer.db.tables import CoarseLabel, ComparedDistance, Job, Measurement, Threshold, Track
+from scorer.db.tables import CoarseLabel, ComparedDistance, Job, Measurement, Publication, Threshold, Track
 from scorer.lifecycle import Status
 from tests.api.conftest import Service
 from tests.factories import noise, zipped
+from tests.serving import serving
 from worker import comparing
 from worker.pipeline import run_next
 from worker.references import load_prepared
@@ -222,6 +228,43 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
         assert track.preparation is not None
         track.preparation.heldout_distance = None
     assert slug_of(choose(service, slug, "tiny")) == "no-heldout-distance"
-    assert choose(service, slug, "tiny", tau=0.125).status_code == 200
-    (first,) = service.call("organizer", "GET", f"/competitions/{slug}/tracks/private/thresholds").json()
-    assert (first["tau"], first["method"], first["author"]) == (0.125, "manual", "organizer")
+    with serving(service.app) as url:
+
+        def kennel(*words: str) -> str:
+            options = ["--url", url, "--token", service.tokens["organizer"]]
+            done = CliRunner().invoke(admin.app, [*words, *options], catch_exceptions=False)
+            assert done.exit_code == 0, done.output
+            return str(done.stdout)
+
+        said = kennel("network", slug, "tiny", "--reason", "by command", "--tau", "0.125")
+        assert said == "The private track has tiny@1; 0 entries are to be scored.\n"
+        by_hand = ("--method", "manual", "--tau", "0.5", "--reason", "x")
+        assert json.loads(kennel("retune", slug, "private", *by_hand))["previous_tau"] == 0.125
+        undone = json.loads(kennel("retune", slug, "private", "--undo", "--reason", "y"))
+        assert (undone["method"], undone["tau"]) == ("undo", 0.125)
+        label(service, slug, service.scored("ada", slug, noise(11)), "legitimate")
+        # Compared with the former space, whose references are ready: a worker finishes it in another thread.
+        with ThreadPoolExecutor(1) as pool:
+            words = pool.submit(kennel, "compare", slug, OTHER)
+            while not words.done():
+                service.work()
+                time.sleep(0.05)
+        found = json.loads(words.result())
+        assert [space["measured"] for space in found["spaces"] if not space["present"]][:1] == [1]
+    history = service.call("organizer", "GET", f"/competitions/{slug}/tracks/private/thresholds").json()
+    assert [(each["tau"], each["method"]) for each in history] == [(0.125, "undo"), (0.5, "manual"), (0.125, "manual")]
+    with service.bench.sessions.begin() as session:
+        author = people.account_by_handle(session, "organizer")
+        competition = lookups.competition_by_slug(session, slug)
+        assert author is not None
+        assert competition is not None
+        session.add(
+            Publication(
+                competition_id=competition.id,
+                published=True,
+                reason="",
+                author_id=author.id,
+                created_at=datetime.now(UTC),
+            )
+        )
+    assert slug_of(choose(service, slug)) == "published"
