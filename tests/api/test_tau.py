@@ -1,5 +1,6 @@
 """Tau through the API: every choice at once, undo, history, and who is told."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -129,6 +130,14 @@ def test_the_board_is_the_one_that_was_shown_before(service: Service, kind: str)
         expected = before | {move["team"]: move["after"] for move in preview["moves"]}
         choose(service, slug, kind, tau=tau)
         assert ranks() == {team: rank for team, rank in expected.items() if rank is not None}
+
+
+def test_of_two_who_decide_upon_the_same_tau_one_is_told(service: Service) -> None:
+    slug = random_competition(service, entries=20)
+    newest = choose(service, slug, tau=0.2).json()["threshold_id"]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda tau: choose(service, slug, tau=tau, after=newest), (0.3, 0.4, 0.5, 0.6)))
+    assert sorted(answer.status_code for answer in answers) == [201, 409, 409, 409]
 
 
 def test_tau_is_for_organizers(service: Service) -> None:
