@@ -14,6 +14,9 @@ from scorer.queue import send_after_commit
 
 OUR_FAULT = "Kennel could not finish this entry. It is our fault, not yours: the entry is not counted."
 
+ANNOUNCED = 100
+"""Of much new work at once so many pieces are announced, so that nobody waits for messages; the sweep does the rest."""
+
 STARTS: dict[str, tuple[Status, Status]] = {
     # queue -> the submission's step when its job starts; only the public track's job moves what everyone sees
     "check": (Status.RECEIVED, Status.CHECKING),
@@ -83,13 +86,13 @@ def add_comparisons(session: Session, preparation_id: int, refs: Sequence[int], 
         )
         for ref in refs
     )
-    send_after_commit(session, "compare", count=len(refs))
+    send_after_commit(session, "compare", count=min(len(refs), ANNOUNCED))
 
 
 def score_all(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:
     """Queue every scored entry of a competition for a private track that is new. Returns how many they are."""
     count = jobs.add_for_track(session, competition_id, track_id, now=now)
-    send_after_commit(session, "score", count=count)
+    send_after_commit(session, "score", count=min(count, ANNOUNCED))
     return count
 
 

@@ -14,6 +14,8 @@ LABELS = ("legitimate", "mgan", "sup", "ae", "aug", "other")
 """From the axis up."""
 UNLABELLED = "unlabelled"
 BINS = 80
+NARROWEST = 1e-3
+"""The least distance at the right edge: below, everything is a copy."""
 TOP, AXIS, FLOOR, HEIGHT = 26, 186, 266, 292
 """Pixels: a line of text, labelled entries, unlabelled ones, the numbers of the axis."""
 
@@ -47,7 +49,7 @@ class Distribution:
 
 def distribution_of(lines: Sequence[Line], tau: float | None) -> Distribution:
     """The drawing of a track's entries; ``tau`` is on it, too."""
-    highest = max([line.distance for line in lines] + [tau or 0.0]) or 1.0
+    highest = max([line.distance for line in lines] + [tau or 0.0, NARROWEST])
     step = _round_below(highest / 500)
     right = math.ceil(highest * 1.04 / step) * step
     edges = [right * index / BINS for index in range(BINS + 1)]
