@@ -169,6 +169,15 @@ def _require_visible_then(
         raise Forbidden("not-published-then", "The private board can be seen as it was since it was published.")
 
 
+def rank_of(session: Session, state: State, kind: str, account: Account) -> int | None:
+    """The rank of a person's team on a track; ``Forbidden`` for the private one before publication."""
+    track = visible_track(state, kind, account)
+    team = lookups.team_of(session, state.competition.id, account.id)
+    if team is None:
+        return None
+    return board.rank_of_team(session, track.id, team.id, decimals=state.competition.score_decimals)
+
+
 def count_teams(session: Session, state: State) -> int:
     """How many teams have a rank on the public board."""
     return len(lines_of(session, state.competition, state.tracks, "public"))

@@ -12,7 +12,7 @@ from api.forms import FormFields, text
 from api.pages import account, door, entries, network, notices, outside, rendering, submit, tau, team, words
 from api.pages.board import MEDALS, PAGE, Moment, leaf_of, tabs_of
 from api.pages.room import room_of
-from scorer import competitions, leaderboard, limits, rules
+from scorer import competitions, data_files, leaderboard, limits, rules
 from scorer.competitions import State, TrackKind, takes_late
 from scorer.lifecycle import Phase
 
@@ -58,7 +58,10 @@ def show(
     accepted = account is not None and rules.has_accepted(session, state.competition, account)
     may_enter = state.phase is Phase.OPEN or takes_late(state, now)
     room = room_of(limits.allowance(session, state, account, now=now)) if account and may_enter else None
-    etag = etag_of(*_depends_on(session, state, track, viewer, now), accepted, room, after, search, late, as_of)
+    files = data_files.listed(session, state)
+    shown = [file.id for file in files]
+    depends = _depends_on(session, state, track, viewer, now)
+    etag = etag_of(*depends, accepted, room, after, search, late, as_of, shown)
     if is_known(request, etag):
         return rendering.not_modified(etag)
     kept = None if viewer else shelf.find(etag)
@@ -75,6 +78,8 @@ def show(
         rules_accepted=accepted,
         may_enter=may_enter,
         room=room,
+        files=files,
+        may_download=accepted or competitions.is_organizer(account),
         state=state,
         board=board,
         leaf=leaf_of(board, after=after),

@@ -68,7 +68,7 @@ def show(
         board = leaderboard.standings(
             session, state, track, account, **where, late=late, as_of=as_of, search=search, now=now
         )
-        text = _csv(board) if as_csv else _view(board, account).model_dump_json(by_alias=True)
+        text = csv_of(board) if as_csv else _view(board, account).model_dump_json(by_alias=True)
         body = shelf.keep(headers["ETag"], text.encode())
     return Response(body, headers=headers)
 
@@ -107,7 +107,8 @@ def _honours(place: Place, board: Board) -> dict[str, object]:
     return {"medal": earned, "prize": won, "shake_up": place.shake_up}
 
 
-def _csv(board: Board) -> str:
+def csv_of(board: Board) -> str:
+    """The places of a board, one a line."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
     columns: Sequence[str] = FINAL_COLUMNS if board.track.kind == "private" else COLUMNS

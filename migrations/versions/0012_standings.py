@@ -7,7 +7,7 @@ from sqlalchemy.dialects import postgresql
 from migrations.views import scores
 
 revision = "0012"
-down_revision = "0008"
+down_revision = "0014"
 branch_labels = None
 depends_on = None
 

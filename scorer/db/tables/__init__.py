@@ -13,6 +13,7 @@ from scorer.db.tables.competition import (
     Threshold,
     Track,
 )
+from scorer.db.tables.data_files import DataFile
 from scorer.db.tables.entries import (
     Job,
     Label,
@@ -39,6 +40,7 @@ __all__ = [
     "Comparison",
     "Competition",
     "CompetitionReference",
+    "DataFile",
     "Delivery",
     "Identity",
     "Job",
