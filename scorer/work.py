@@ -1,6 +1,6 @@
 """Claiming work and keeping it: leases, heartbeats, capped attempts, and the sweep for whatever is stuck."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,6 +13,9 @@ from scorer.lifecycle import Status
 from scorer.queue import send_after_commit
 
 OUR_FAULT = "Kennel could not finish this entry. It is our fault, not yours: the entry is not counted."
+
+ANNOUNCED = 100
+"""Of much new work at once so many pieces are announced, so that nobody waits for messages; the sweep does the rest."""
 
 STARTS: dict[str, tuple[Status, Status]] = {
     # queue -> the submission's step when its job starts; only the public track's job moves what everyone sees
@@ -64,6 +67,33 @@ def add_job(
     session.add(job)
     send_after_commit(session, queue)
     return job
+
+
+def add_comparisons(session: Session, preparation_id: int, refs: Sequence[int], *, now: datetime) -> None:
+    """Put the comparing of entries in one space on its queue, in the order of entries: whatever spaces an entry is
+    compared in, its images are decoded once."""
+    session.add_all(
+        Job(
+            queue="compare",
+            submission_ref=ref,
+            preparation_id=preparation_id,
+            state="waiting",
+            priority=1,
+            turn=ref,
+            due_at=now,
+            attempts=0,
+            created_at=now,
+        )
+        for ref in refs
+    )
+    send_after_commit(session, "compare", count=min(len(refs), ANNOUNCED))
+
+
+def score_all(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:
+    """Queue every scored entry of a competition for a private track that is new. Returns how many they are."""
+    count = jobs.add_for_track(session, competition_id, track_id, now=now)
+    send_after_commit(session, "score", count=min(count, ANNOUNCED))
+    return count
 
 
 def claim(session: Session, queue: str, *, holder: str, worker: str, now: datetime, lease: timedelta) -> Claim | None:
@@ -138,6 +168,16 @@ def give_back(session: Session, claim: Claim, *, error: str, now: datetime, max_
     job = jobs.lock_held(session, claim.job_id, claim.holder)
     if job is not None:
         _release(session, job, error=error, now=now, max_attempts=max_attempts)
+
+
+def put_back(session: Session, claim: Claim, *, now: datetime) -> None:
+    """Let go of a job that something more urgent is in the way of; that was no attempt. Nothing if it is no longer
+    this claim's."""
+    job = jobs.lock_held(session, claim.job_id, claim.holder)
+    if job is not None:
+        job.state, job.holder, job.lease_until = "waiting", None, None
+        job.stage = job.fraction = None
+        job.attempts, job.due_at = job.attempts - 1, now
 
 
 def _release(session: Session, job: Job, *, error: str, now: datetime, max_attempts: int) -> None:

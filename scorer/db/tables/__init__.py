@@ -2,6 +2,7 @@
 
 from scorer.db.tables.base import Table
 from scorer.db.tables.changes import BoardChange
+from scorer.db.tables.comparisons import ComparedDistance, Comparison
 from scorer.db.tables.competition import (
     Competition,
     CompetitionReference,
@@ -35,6 +36,8 @@ __all__ = [
     "BoardChange",
     "CoarseLabel",
     "CodeAttachment",
+    "ComparedDistance",
+    "Comparison",
     "Competition",
     "CompetitionReference",
     "DataFile",

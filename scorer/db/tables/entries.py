@@ -66,7 +66,7 @@ class Job(Table):
 
     __tablename__ = "jobs"
     __table_args__ = (
-        CheckConstraint("queue IN ('check', 'score', 'prepare')", name="queue"),
+        CheckConstraint("queue IN ('check', 'score', 'prepare', 'compare')", name="queue"),
         CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
         CheckConstraint("(state = 'running') = (holder IS NOT NULL)", name="held"),
         Index("ix_jobs_waiting", "queue", "priority", "turn", "id", postgresql_where=text("state = 'waiting'")),
