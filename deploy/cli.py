@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from deploy import admin
+from deploy import admin, closing
 from deploy.client import Refused
 from deploy.progress import shown
 from scorer.archive import ImageSpec, check_images, list_images
 from scorer.errors import Invalid, KennelError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+admin.app.add_typer(closing.app)
 app.add_typer(admin.app, name="admin")
 err = Console(stderr=True, highlight=False)
 

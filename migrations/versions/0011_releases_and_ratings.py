@@ -142,6 +142,9 @@ def _extend_jobs() -> None:
     op.create_index(op.f("ix_jobs_study_id"), "jobs", ["study_id"], unique=False)
     op.create_foreign_key(op.f("fk_jobs_study_id"), "jobs", "rating_studies", ["study_id"], ["id"])
     op.create_foreign_key(op.f("fk_jobs_release_id"), "jobs", "releases", ["release_id"], ["id"])
+    op.create_index(
+        "ix_jobs_failed", "jobs", ["finished_at"], unique=False, postgresql_where=sa.text("state = 'failed'")
+    )
     _allow(MORE)
 
 
@@ -155,6 +158,7 @@ def downgrade() -> None:
     """Take back; jobs of the queues that go, go with them."""
     op.execute("DELETE FROM jobs WHERE queue IN ('release', 'ratings')")
     _allow(QUEUES)
+    op.drop_index("ix_jobs_failed", table_name="jobs")
     op.drop_constraint(op.f("fk_jobs_release_id"), "jobs", type_="foreignkey")
     op.drop_constraint(op.f("fk_jobs_study_id"), "jobs", type_="foreignkey")
     op.drop_index(op.f("ix_jobs_study_id"), table_name="jobs")

@@ -71,6 +71,7 @@ class Job(Table):
         CheckConstraint("(state = 'running') = (holder IS NOT NULL)", name="held"),
         Index("ix_jobs_waiting", "queue", "priority", "turn", "id", postgresql_where=text("state = 'waiting'")),
         Index("ix_jobs_running", "lease_until", postgresql_where=text("state = 'running'")),
+        Index("ix_jobs_failed", "finished_at", postgresql_where=text("state = 'failed'")),
         Index("ix_jobs_finished", "finished_at"),
         Index(
             "ix_jobs_done",
