@@ -38,7 +38,7 @@ class Service:
 
     def work(self) -> None:
         """Do all work that is due, in the order in which one worker would."""
-        while any(run_next(self.bench, queue) for queue in ("prepare", "check", "score")):
+        while any(run_next(self.bench, queue) for queue in ("prepare", "check", "score", "release", "ratings")):
             pass
 
     def submit(self, who: str, slug: str, content: bytes, **params: str) -> Any:
