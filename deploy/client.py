@@ -64,6 +64,20 @@ class Client:
         """Set something."""
         return self.call("PUT", path, json=body)
 
+    def save(self, path: str, target: Path) -> None:
+        """Download a file in constant memory; ``Refused`` leaves nothing behind."""
+        try:
+            with self._http.stream("GET", path) as response:
+                if not response.is_success:
+                    response.read()
+                    raise Refused(response.status_code, _problem(response))
+                with target.open("wb") as file:
+                    for chunk in response.iter_bytes(CHUNK):
+                        file.write(chunk)
+        except httpx.TransportError as error:
+            target.unlink(missing_ok=True)
+            raise Refused(0, {"title": f"No answer from {self._http.base_url}: {error}."}) from None
+
     def submit(self, slug: str, zip_file: BinaryIO, *, file_name: str, **params: str) -> Any:
         """Upload an entry; answers as soon as it was accepted."""
         return self.upload("POST", f"/competitions/{slug}/submissions", zip_file, file_name=file_name, **params)

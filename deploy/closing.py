@@ -1,5 +1,7 @@
 """``kennel admin``: what ends a competition: stuck work, publication, data release."""
 
+import time
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -8,6 +10,7 @@ from deploy.admin import HERE, Token, Url
 from deploy.client import Client, Refused
 
 app = typer.Typer()
+POLL_SECONDS = 0.5
 
 
 @app.command()
@@ -72,3 +75,46 @@ def checklist(slug: str, url: Url = HERE, token: Token = "") -> None:
         print("ok  " if point["passed"] else f"{point['count']:4}", point["title"])
     if not found["ready"]:
         raise Refused(0, {"title": "There are open points."})
+
+
+@app.command()
+def release(
+    slug: str,
+    images: Annotated[str, typer.Option(help="Whose images: none, ranked or all.")] = "none",
+    to: Annotated[Path | None, typer.Option(help="Save its files in this folder.")] = None,
+    hand_out: Annotated[bool, typer.Option("--hand-out", help="Let everybody have it.")] = False,
+    url: Url = HERE,
+    token: Token = "",
+) -> None:
+    """Make a data release and wait for it."""
+    path = f"/competitions/{slug}/releases"
+    with Client(url, token) as client:
+        made = _finished(client, path, client.post(path, {"images": images}))
+        print(f"Release {made['id']}: {len(made['files'])} files, manifest {made['sha256']}.")
+        if to is not None:
+            _save(client, f"{path}/{made['id']}/files", made["files"], to)
+        if hand_out:
+            client.put(f"{path}/{made['id']}/handed-out", {"shown": True})
+            print("Everybody may have it while the final board is published.")
+
+
+def _finished(client: Client, path: str, made: dict[str, Any]) -> dict[str, Any]:
+    said = None
+    while made["state"] in {"waiting", "running"}:
+        now = made["stage"] or made["state"]
+        if now != said:
+            print(now)
+            said = now
+        time.sleep(POLL_SECONDS)
+        made = client.get(f"{path}/{made['id']}")
+    if made["state"] != "done":
+        raise Refused(0, {"title": f"The release could not be made: {made['error']}"})
+    return made
+
+
+def _save(client: Client, path: str, files: list[dict[str, Any]], folder: Path) -> None:
+    for each in files:
+        target = folder / each["name"]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        client.save(f"{path}/{each['name']}", target)
+        print(target)

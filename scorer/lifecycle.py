@@ -57,6 +57,8 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "evidence": "evidence",
         "statistics": "statistics of the reference images",
         "held-out": "features of the held-out images",
+        "tables": "writing the tables",
+        "images": "packing the images",
     }
 )
 """What a worker is at, as progress names it, in words."""

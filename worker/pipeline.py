@@ -26,6 +26,7 @@ from worker.measuring import SCORER_VERSION, Numbers, measure
 from worker.provenance import environment
 from worker.provisional import measure_provisionally
 from worker.references import SetAddress, load_prepared, names_of, pixel_hashes_of, prepare
+from worker.releasing import make_release
 from worker.sprites import sprite_of
 
 log = logging.getLogger(__name__)
@@ -248,4 +249,4 @@ def prepare_references(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) ->
         reference_rows.record(session, claim, **vars(prepared), now=bench.now())
 
 
-STEPS = {"check": check, "score": score, "prepare": prepare_references}
+STEPS = {"check": check, "score": score, "prepare": prepare_references, "release": make_release}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, func, or_, select
+from sqlalchemy import ColumnElement, Row, Select, and_, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from scorer.db.tables import Competition, Job, Submission, Track
@@ -15,7 +15,7 @@ def queues(session: Session, now: datetime) -> Sequence[Row[Any]]:
     how many run, and how many of those have lost their worker."""
     waiting, running = Job.state == "waiting", Job.state == "running"
     due = waiting & (Job.due_at <= now)
-    query = select(
+    query: Any = select(
         Job.queue,
         func.count().filter(waiting).label("waiting"),
         func.count().filter(due).label("due"),
@@ -61,7 +61,7 @@ def _is_replaced() -> ColumnElement[bool]:
 
 
 def _jobs(session: Session, *conditions: ColumnElement[bool], order: Any) -> Sequence[Row[Any]]:
-    query = (
+    query: Select[Any] = (
         select(
             *Job.__table__.columns,
             Submission.id.label("submission_id"),

@@ -62,7 +62,7 @@ def unscored_on(session: Session, track: Track) -> Sequence[Row[Any]]:
 def _entries(session: Session, competition_id: int, *conditions: ColumnElement[bool]) -> Sequence[Row[Any]]:
     """Entries under the team that they belong to now, oldest first."""
     merged = merges.newest()
-    query = (
+    query: Any = (
         select(Submission.ref, Submission.id, Submission.file_name, Team.name.label("team"))
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
         .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))

@@ -1,6 +1,7 @@
 """What is open before the final board is published, and setting failed work going again."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy.orm import Session
@@ -189,7 +190,9 @@ def test_a_failed_entry_waits_again_when_its_job_does(session: Session, now: dat
     assert submissions.record(session, last, MEASURED, now=now)
     session.refresh(entry)
     assert entry.status == "scored"
-    assert [each.after["queue"] for each in session.query(AuditEntry).filter_by(action="job.requeued")] == ["score"] * 2
+    assert [
+        each.after and each.after["queue"] for each in session.query(AuditEntry).filter_by(action="job.requeued")
+    ] == ["score"] * 2
 
 
 def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: State, now: datetime) -> None:
@@ -222,7 +225,7 @@ def test_the_backlog_tells_depth_and_age(session: Session, state: State, now: da
 def test_publication_needs_a_word_while_points_are_open(session: Session, state: State, now: datetime) -> None:
     author = make_account(session, now, "organizer")
     entry = scored(session, state, now, fid=1, distance=0.4)
-    acts = {"author": author, "now": now}
+    acts: dict[str, Any] = {"author": author, "now": now}
     with pytest.raises(Conflict) as refused:
         publication.publish(session, state, published=True, reason="Done.", override=" ", **acts)
     assert refused.value.slug == "open-points"
