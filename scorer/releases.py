@@ -15,6 +15,7 @@ from scorer.errors import Conflict, NotFound
 
 Images = Literal["none", "ranked", "all"]
 MANIFEST, CARD, BUNDLE = "manifest.json", "README.md", "tables.zip"
+IMAGES_IN = "images/"
 KEY_BYTES = 32
 
 
@@ -30,6 +31,16 @@ class Made:
     def state(self) -> str:
         """``waiting``, ``running``, ``failed`` or ``done``."""
         return "done" if self.release.finished_at else self.job.state if self.job else "failed"
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """Its files, those of images apart."""
+        return [each for each in self.release.files or () if not each["name"].startswith(IMAGES_IN)]
+
+    @property
+    def images(self) -> list[dict[str, Any]]:
+        """Its zips of images, one an entry."""
+        return [each for each in self.release.files or () if each["name"].startswith(IMAGES_IN)]
 
 
 def start(

@@ -25,7 +25,7 @@ from scorer.db.session import freeze
 from scorer.db.tables import Release, Submission
 from scorer.extractors import Progress
 from scorer.queue import transaction
-from scorer.releases import BUNDLE, CARD, MANIFEST, blob_key
+from scorer.releases import BUNDLE, CARD, IMAGES_IN, MANIFEST, blob_key
 from worker import pixels
 from worker.bench import Bench
 from worker.heartbeat import Heartbeat, LeaseLost
@@ -137,7 +137,7 @@ def _repacked(bench: Bench, release: Release, entry: Submission, spec: ImageSpec
         packed = Path(folder) / "images.zip"
         with packed.open("wb") as file:
             write_images(np.load(decoded, mmap_mode="r"), file)
-        name = f"images/{names.of('submission', entry.ref)}.zip"
+        name = f"{IMAGES_IN}{names.of('submission', entry.ref)}.zip"
         return _kept(bench, release, packed, spec.count, name=name)
 
 
