@@ -59,6 +59,7 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "held-out": "features of the held-out images",
         "tables": "writing the tables",
         "images": "packing the images",
+        "packing": "cutting the images to be rated",
     }
 )
 """What a worker is at, as progress names it, in words."""

@@ -23,6 +23,7 @@ from worker import pixels
 from worker.bench import Bench
 from worker.heartbeat import Heartbeat, LeaseLost
 from worker.measuring import SCORER_VERSION, Numbers, measure
+from worker.packing import pack_study
 from worker.provenance import environment
 from worker.provisional import measure_provisionally
 from worker.references import SetAddress, load_prepared, names_of, pixel_hashes_of, prepare
@@ -249,4 +250,4 @@ def prepare_references(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) ->
         reference_rows.record(session, claim, **vars(prepared), now=bench.now())
 
 
-STEPS = {"check": check, "score": score, "prepare": prepare_references, "release": make_release}
+STEPS = {"check": check, "score": score, "prepare": prepare_references, "release": make_release, "ratings": pack_study}

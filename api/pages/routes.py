@@ -18,6 +18,7 @@ from api.pages import (
     notices,
     outside,
     publication,
+    ratings,
     release,
     rendering,
     submit,
@@ -36,7 +37,7 @@ router = APIRouter(include_in_schema=False)
 def mount(app: FastAPI) -> None:
     """Add the pages and their static files to ``app``."""
     app.include_router(router)
-    for each in (door, outside, account, notices, submit, entries, team, publication, backlog, release, audit):
+    for each in (door, outside, account, notices, submit, entries, team, publication, backlog, release, ratings, audit):
         app.include_router(each.router)
     app.include_router(rendering.router)
 

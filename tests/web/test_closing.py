@@ -115,6 +115,7 @@ def test_the_audit_log_tells_what_changed(service: Service, slug: str) -> None:
     assert "Nothing of that kind" in read(service, f"{here}?actor=ada").text
     listed = service.call("organizer", "GET", f"/competitions/{slug}/audit", params={"limit": 1}).json()
     assert (listed["entries"][0]["action"], listed["next_before"]) == ("label.decided", listed["entries"][0]["id"])
+    enter(service, None)
     for who, status in (("ada", 403), (None, 401)):
         assert service.call(who, "GET", f"/competitions/{slug}/audit").status_code == status
     assert service.call("organizer", "GET", "/admin/audit").status_code == 403
