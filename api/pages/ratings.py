@@ -53,7 +53,7 @@ def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status:
         ],
         stages=STAGES,
         kinds=ratings.KINDS,
-        numbers={name: (fields[name].default, fields[name].description) for name in NUMBERS},
+        numbers={name: fields[name].default for name in NUMBERS},
         longest=LONGEST_NAME,
         now=now,
         **{"error": None, "done": None, "link": None, "place": None, **told},

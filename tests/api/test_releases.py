@@ -102,8 +102,14 @@ def slug(service: Service) -> str:
     return slug
 
 
-def test_what_is_in_it(service: Service, slug: str) -> None:
+def test_what_is_in_it_and_what_is_not(service: Service, slug: str) -> None:
     made = release(service, slug, images="all")
+    has_all_columns_and_true_rows(service, slug, made)
+    names_nobody(service, slug, made)
+    tells_its_own_figures(service, slug, made)
+
+
+def has_all_columns_and_true_rows(service: Service, slug: str, made: Any) -> None:
     found = tables(service, slug, made)
     for name, columns in TABLES.items():
         schema = pq.read_schema(io.BytesIO(content(service, slug, made, f"{name}.parquet")))
@@ -140,8 +146,8 @@ def test_what_is_in_it(service: Service, slug: str) -> None:
     assert found["thresholds"][0]["heldout_distance"] == 2 * found["thresholds"][0]["tau"]
 
 
-def test_no_name_leaves_and_no_text_that_somebody_wrote(service: Service, slug: str) -> None:
-    made = release(service, slug, images="all")
+def names_nobody(service: Service, slug: str, made: Any) -> None:
+    """Neither a name nor a text that somebody wrote is in it."""
     everything = b"".join(content(service, slug, made, each["name"]) for each in made["files"])
     plain = everything + json.dumps(tables(service, slug, made), default=str).encode()
     names = [each["name"] for each in made["files"] if each["name"].startswith("images/")]
@@ -163,8 +169,7 @@ def test_no_name_leaves_and_no_text_that_somebody_wrote(service: Service, slug: 
     assert tables(service, slug, made)["submissions"][0]["team"] == expected
 
 
-def test_the_images_are_the_entrys_own(service: Service, slug: str) -> None:
-    made = release(service, slug, images="ranked")
+def has_the_entrys_own_images(service: Service, slug: str, made: Any) -> None:
     first = tables(service, slug, made)["submissions"][0]["submission"]
     packed = content(service, slug, made, f"images/{first}.zip")
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
@@ -175,6 +180,7 @@ def test_the_images_are_the_entrys_own(service: Service, slug: str) -> None:
 
 def test_equal_states_give_equal_bytes_and_hashes_are_true(service: Service, slug: str) -> None:
     first, second = (release(service, slug, images="ranked") for _ in range(2))
+    has_the_entrys_own_images(service, slug, first)
     assert first["id"] != second["id"]
     assert (first["sha256"], first["files"]) == (second["sha256"], second["files"])
     for each in first["files"]:
@@ -195,10 +201,10 @@ def test_equal_states_give_equal_bytes_and_hashes_are_true(service: Service, slu
     body = {"method": "manual", "tau": 0.001, "reason": "another state"}
     service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=body)
     assert release(service, slug, images="ranked")["sha256"] != other["sha256"]
+    an_entry_without_a_stored_zip_is_counted(service, slug)
 
 
-def test_the_data_card_tells_the_tables_own_figures(service: Service, slug: str) -> None:
-    made = release(service, slug, images="ranked")
+def tells_its_own_figures(service: Service, slug: str, made: Any) -> None:
     card = content(service, slug, made, "README.md").decode()
     rows = tables(service, slug, made)
     for name, found in rows.items():
@@ -206,14 +212,14 @@ def test_the_data_card_tells_the_tables_own_figures(service: Service, slug: str)
     assert "3 teams." in card
     assert "Entries by status: rejected 1, scored 4." in card
     assert "Scored entries by decided label: aug 1, not reviewed 2." in card
-    assert "Images of the entries that the boards rank (3 of them)" in card
+    assert "Images of all scored entries (4 of them)" in card
     tau = [each["tau"] for each in rows["thresholds"] if each["track"] == "private"][-1]
     assert f"| private | tiny@1 | {tau:.6g} |" in card
     for columns in TABLES.values():
         assert all(f"| {column.name} |" in card for column in columns)
 
 
-def test_an_entry_without_a_stored_zip_is_counted_and_holds_nothing_up(service: Service, slug: str) -> None:
+def an_entry_without_a_stored_zip_is_counted(service: Service, slug: str) -> None:
     with service.bench.sessions() as session:
         key = session.query(Submission).filter_by(file_name="zebra.zip").one().blob_key
     service.bench.blobs.delete(key)
@@ -225,6 +231,12 @@ def test_an_entry_without_a_stored_zip_is_counted_and_holds_nothing_up(service: 
 
 def test_who_may_have_it(service: Service, slug: str) -> None:
     made = release(service, slug)
+    a_part_of_a_file_can_be_asked_for(service, slug, made)
+    is_for_everybody_once_published_and_handed_out(service, slug, made)
+    one_is_made_at_a_time_and_tried_again(service, slug)
+
+
+def is_for_everybody_once_published_and_handed_out(service: Service, slug: str, made: Any) -> None:
     where = f"/competitions/{slug}/releases"
     file, hand = f"{where}/{made['id']}/files/ranks.parquet", f"{where}/{made['id']}/handed-out"
 
@@ -257,8 +269,7 @@ def test_who_may_have_it(service: Service, slug: str) -> None:
         assert all(act.subject == f"release:{slug}/{made['id']}" for act in acts)
 
 
-def test_a_part_of_a_file_can_be_asked_for(service: Service, slug: str) -> None:
-    made = release(service, slug)
+def a_part_of_a_file_can_be_asked_for(service: Service, slug: str, made: Any) -> None:
     path = f"/competitions/{slug}/releases/{made['id']}/files/submissions.parquet"
     whole = content(service, slug, made, "submissions.parquet")
     answer = service.call("organizer", "GET", path, headers={"Range": "bytes=4-19"})
@@ -270,7 +281,7 @@ def test_a_part_of_a_file_can_be_asked_for(service: Service, slug: str) -> None:
     assert service.call("organizer", "GET", path, headers=known).status_code == 304
 
 
-def test_one_at_a_time_and_a_failed_one_can_be_tried_again(service: Service, slug: str) -> None:
+def one_is_made_at_a_time_and_tried_again(service: Service, slug: str) -> None:
     where = f"/competitions/{slug}/releases"
     asked = service.call("organizer", "POST", where, json={}).json()
     again = service.call("organizer", "POST", where, json={})
