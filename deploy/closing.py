@@ -1,5 +1,6 @@
 """``kennel admin``: what ends a competition: stuck work, publication, data release."""
 
+import hashlib
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from deploy.client import Client, Refused
 
 app = typer.Typer()
 POLL_SECONDS = 0.5
+SILENCE_SECONDS = 120.0
 
 
 @app.command()
@@ -116,5 +118,15 @@ def _save(client: Client, path: str, files: list[dict[str, Any]], folder: Path) 
     for each in files:
         target = folder / each["name"]
         target.parent.mkdir(parents=True, exist_ok=True)
-        client.save(f"{path}/{each['name']}", target)
+        digest = hashlib.sha256()
+        with (
+            client.stream(f"{path}/{each['name']}", headers={}, silence=SILENCE_SECONDS) as answer,
+            target.open("wb") as file,
+        ):
+            for chunk in answer.iter_bytes():
+                digest.update(chunk)
+                file.write(chunk)
+        if digest.hexdigest() != each["sha256"]:
+            target.unlink()
+            raise Refused(0, {"title": f"{each['name']} did not arrive as it was sent; please try again."})
         print(target)

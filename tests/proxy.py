@@ -1,4 +1,4 @@
-"""The application served on loopback by real servers, and a proxy that cuts connections."""
+"""A network that cuts: a proxy in front of real servers."""
 
 import socket
 from collections.abc import Iterator
@@ -6,53 +6,30 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
 from threading import Thread
-from time import monotonic, sleep
-
-import uvicorn
-
-from api.main import create_app
-from scorer.settings import Settings
+from time import sleep
+from urllib.parse import urlsplit
 
 CHUNK = 1 << 16
 
 
-@contextmanager
-def served(settings: Settings) -> Iterator[int]:
-    """The port of one API server."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="error", ws="none"))
-        thread = Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            deadline = monotonic() + 20
-            while not server.started:
-                assert thread.is_alive()
-                assert monotonic() < deadline
-                sleep(0.02)
-            yield int(listener.getsockname()[1])
-        finally:
-            server.should_exit = True
-            thread.join(20)
-
-
 @dataclass
 class Proxy:
-    """Passes connections on to ``ports`` in turn, and cuts the first ``cuts`` ones that carry more than ``after``
-    bytes to the server."""
+    """Passes connections on to ``servers`` (addresses) in turn, and cuts the first ``cuts`` ones that carry more than
+    ``after`` bytes to the server. ``pause`` (seconds before each 64 KiB) makes it slow."""
 
-    ports: list[int]
+    servers: list[str]
     after: int
     cuts: int
+    pause: float = 0.0
     cut: int = 0
     carried: int = 0
-    port: int = 0
     _threads: list[Thread] = field(default_factory=list)
+    _clients: list[socket.socket] = field(default_factory=list)
 
     @contextmanager
     def running(self) -> Iterator[str]:
         """The address to connect to."""
-        targets = cycle(self.ports)
+        targets = cycle(urlsplit(each).port or 80 for each in self.servers)
         with socket.create_server(("127.0.0.1", 0)) as listener:
             listener.settimeout(0.1)
             open_ = [True]
@@ -73,7 +50,14 @@ class Proxy:
                 for each in (thread, *self._threads):
                     each.join(30)
 
+    def hang_up(self) -> None:
+        """Cut every connection that there is."""
+        for each in self._clients:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
     def _start(self, client: socket.socket, port: int) -> None:
+        self._clients.append(client)
         thread = Thread(target=self._connect, args=(client, port))
         self._threads.append(thread)
         thread.start()
@@ -94,6 +78,7 @@ class Proxy:
     def _asks(self, client: socket.socket, server: socket.socket) -> None:
         carried = 0
         while data := client.recv(CHUNK):
+            sleep(self.pause)
             carried += len(data)
             self.carried += len(data)
             if carried > self.after and self.cut < self.cuts:
