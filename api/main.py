@@ -15,6 +15,7 @@ from api.routes import (
     audit,
     backlog,
     competitions,
+    desk,
     events,
     health,
     leaderboard,
@@ -24,6 +25,7 @@ from api.routes import (
     releases,
     results,
     reviews,
+    rulings,
     sessions,
     submissions,
     teams,
@@ -91,6 +93,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         leaderboard,
         thresholds,
         reviews,
+        desk,
+        rulings,
         health,
     ):
         app.include_router(module.router, prefix=API)

@@ -13,6 +13,7 @@ from api.pages import (
     account,
     audit,
     backlog,
+    desk,
     door,
     entries,
     notices,
@@ -37,7 +38,21 @@ router = APIRouter(include_in_schema=False)
 def mount(app: FastAPI) -> None:
     """Add the pages and their static files to ``app``."""
     app.include_router(router)
-    for each in (door, outside, account, notices, submit, entries, team, publication, backlog, release, ratings, audit):
+    for each in (
+        door,
+        outside,
+        account,
+        notices,
+        submit,
+        entries,
+        team,
+        publication,
+        backlog,
+        release,
+        ratings,
+        audit,
+        desk,
+    ):
         app.include_router(each.router)
     app.include_router(rendering.router)
 
