@@ -180,9 +180,9 @@ def test_what_comes_of_it(service: Service, slug: str) -> None:
     assert means == [("Ada", 3, 6), ("Eve", 3, 6)]
     ada, eve = seen["means"]
     single = sorted(number for number, item in items.items() if item.kind == "realism")
-    values = [4 + at % 2 for at, number in enumerate(single) if items[number].submission_ref == better]
-    assert ada["mean"] == pytest.approx(np.mean(values))
-    assert ada["standard_error"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(3))
+    said = [4 + at % 2 for at, number in enumerate(single) if items[number].submission_ref == better]
+    assert ada["mean"] == pytest.approx(np.mean(said))
+    assert ada["standard_error"] == pytest.approx(np.std(said, ddof=1) / np.sqrt(3))
     assert (eve["mean"], eve["standard_error"]) == (1, 0)
     realism, diversity = seen["kinds"]
     assert (realism["ratings"], realism["agreement"], diversity["agreement"]) == (12, 1, None)
@@ -192,8 +192,8 @@ def test_what_comes_of_it(service: Service, slug: str) -> None:
     assert {each["rater_kind"] for each in found} == {"invited"}
     assert len({each["rater"] for each in found}) == 2
     assert {each["item"] for each in found} == set(range(1, 7))
-    by_team = {each["submission"]: set() for each in found}
+    by_team: dict[str, set[int]] = {each["submission"]: set() for each in found}
     for each in found:
         by_team[each["submission"]].add(each["value"])
         assert len(each["image_indexes"]) == 1
-    assert sorted(map(sorted, by_team.values())) == [[1], sorted(set(values))]
+    assert sorted(map(sorted, by_team.values())) == [[1], sorted(set(said))]

@@ -30,6 +30,7 @@ def state(session: Session, now: datetime) -> State:
     made = make_competition(
         session, now, closes_at=now - timedelta(hours=1), medals={"gold": 1, "silver": 2, "bronze": 2}
     )
+    set_tau(session, made, "public", 0.01, now)  # without it nobody has best public entries to be ranked by
     set_tau(session, made, "private", 0.2, now)
     return made
 

@@ -6,11 +6,12 @@ from playwright.sync_api import Browser, expect
 
 from scorer.db.tables import Rater, Rating
 from tests.api.conftest import Service
-from tests.api.serving import served
 from tests.api.test_ratings import slug, study
-from tests.web.browsing import OUTSIDE, PHONE, browser, visit
+from tests.serving import serving
+from tests.web.browsing import OUTSIDE, PHONE, browser
 from tests.web.test_closing import send
 from tests.web.test_results import HTML, enter, read
+from tests.web.test_results_browser import signed_in
 
 __all__ = ["browser", "slug"]  # fixtures are found by their names here
 
@@ -25,7 +26,7 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
     enter(service, "organizer")
     here = f"/competitions/{slug}/ratings"
     page = read(service, here)
-    numbers = {"teams": "2", "images": "2", "grids": "1", "side": "2", "wanted": "1", "submissions": ""}
+    numbers: Any = {"teams": "2", "images": "2", "grids": "1", "side": "2", "wanted": "1", "submissions": ""}
     wrong = send(service, page, here, 422, **numbers | {"side": "99"})
     assert "side: Input should be less than or equal to 10" in wrong.text
     answer = send(service, page, here, **numbers)
@@ -78,13 +79,9 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
 def test_rating_by_keyboard_goes_on_to_the_end(service: Service, slug: str, browser: Browser) -> None:
     made = study(service, slug, images=8, grids=0, wanted=1)
     where = f"/ratings/{made['id']}"
-    enter(service, "organizer")
-    cookie = {"name": "kennel", "value": "session-of-organizer", "domain": "127.0.0.1", "path": "/"}
-    settled = {"expires": -1, "httpOnly": True, "secure": False, "sameSite": "Lax"}
-    state: Any = {"cookies": [cookie | settled], "origins": []}
     with (
-        served(service.bench.settings) as port,
-        visit(browser, f"http://127.0.0.1:{port}{where}", storage_state=state) as tab,
+        serving(service.app) as address,
+        signed_in(browser, service, f"{address}{where}", who="organizer") as tab,
     ):
         page = tab.page
         page.keyboard.press("5")

@@ -44,31 +44,33 @@ async function drawn(item) {
   return { id: item.id, canvas };
 }
 
+function byItem(rated) {
+  return Object.fromEntries(rated.map((each) => [each.item.id, each.value]));
+}
+
+function post(fields, keepalive = false) {
+  const body = JSON.stringify({ kind: root.dataset.kind, ...fields });
+  return fetch(root.dataset.here, { method: "POST", headers: headers(), body, keepalive });
+}
+
 /* Sends what was rated and asks for more; what could not be sent is kept and sent again. */
-async function exchange(leaving = false) {
+async function exchange() {
   if (asking) return;
   asking = true;
   clearTimeout(timer);
   const sent = waiting;
   waiting = [];
   const hand = [...(current ? [current.id] : []), ...queue.map((each) => each.id)];
-  const body = {
-    kind: root.dataset.kind,
-    ratings: Object.fromEntries(sent.map((each) => [each.item.id, each.value])),
-    at_hand: hand,
-    more: over || leaving ? 0 : Math.max(0, AHEAD - queue.length),
-  };
+  const more = over ? 0 : Math.max(0, AHEAD - queue.length);
   try {
-    const answer = await fetch(root.dataset.here, {
-      method: "POST", headers: headers(), body: JSON.stringify(body), keepalive: leaving,
-    });
+    const answer = await post({ ratings: byItem(sent), at_hand: hand, more });
     if (answer.status >= 400 && answer.status < 500 && answer.status !== 429) {
       location.reload(); /* the study has ended, or the session has: the page says so */
       return;
     }
     if (!answer.ok) throw new Error(answer.statusText);
     const batch = await answer.json();
-    over = over || (body.more > 0 && batch.items.length === 0);
+    over = over || (more > 0 && batch.items.length === 0);
     for (const item of batch.items) queue.push(await drawn(item));
     asking = false;
     if (!current) advance();
@@ -97,9 +99,26 @@ function advance() {
   }
 }
 
+function pause(milliseconds) {
+  return new Promise((done) => setTimeout(done, milliseconds));
+}
+
+/* Nothing is left to show: the page is loaded anew once everything has gone. */
 async function finish() {
-  if (waiting.length) await exchange();
+  while (asking || waiting.length) {
+    if (asking) {
+      await pause(50);
+    } else {
+      await exchange();
+      if (waiting.length) await pause(RETRY);
+    }
+  }
   location.reload();
+}
+
+/* Whoever leaves in the middle loses nothing; what arrives twice counts once. */
+function leave() {
+  if (waiting.length) post({ ratings: byItem(waiting) }, true).catch(() => {});
 }
 
 function rate(value) {
@@ -145,6 +164,6 @@ document.addEventListener("keydown", (event) => {
   else if (event.key.toLowerCase() === "z") takeBack();
 });
 document.addEventListener("visibilitychange", () => {
-  if (document.visibilityState === "hidden" && waiting.length) exchange(true);
+  if (document.visibilityState === "hidden") leave();
 });
 exchange();
