@@ -6,8 +6,9 @@ from importlib.metadata import version
 
 from fastapi import Depends, FastAPI
 
-from api import cookies, problems
+from api import cookies, discretion, problems
 from api.deps import now, refuse_nul
+from api.kaggle import routes as kaggle
 from api.live import Hub, ended_by_signals
 from api.pages import routes as pages
 from api.routes import (
@@ -15,6 +16,7 @@ from api.routes import (
     audit,
     backlog,
     competitions,
+    data,
     desk,
     events,
     health,
@@ -47,6 +49,7 @@ API = "/api/v1"
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The application, with connections opened at start-up and closed at the end."""
     read = settings or read_settings()
+    discretion.hush()
     engine = engine_of(read)
 
     @asynccontextmanager
@@ -83,6 +86,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         publication,
         ratings,
         releases,
+        data,
         teams,
         submissions,
         uploads,
@@ -96,6 +100,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         desk,
         rulings,
         health,
+        kaggle,
     ):
         app.include_router(module.router, prefix=API)
     pages.mount(app)
