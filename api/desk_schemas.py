@@ -49,6 +49,8 @@ class AgreementView(BaseModel):
 
 
 class DeskView(BaseModel):
+    """A page of the queue, and how far the review is."""
+
     competition: str
     entries: list[FlaggedView]
     counts: dict[QueueState, int]
@@ -58,12 +60,16 @@ class DeskView(BaseModel):
 
 
 class NewReview(Request):
+    """What a reviewer says of an entry."""
+
     label: LabelName
     intent: Intent | None = Field(None, description="Whether copying was meant; null for a legitimate entry.")
     note: str = Field("", max_length=5000)
 
 
 class ReviewView(BaseModel):
+    """What one reviewer has said."""
+
     reviewer: str
     label: LabelName
     intent: Intent | None
@@ -124,6 +130,8 @@ class GuessView(BaseModel):
 
 
 class NewRuling(Request):
+    """An organizer's word on an entry."""
+
     kind: RulingKind
     reason: str = Field(min_length=1, max_length=5000, description="Told to the team.")
     memorising: bool | None = Field(
@@ -132,6 +140,8 @@ class NewRuling(Request):
 
 
 class RulingView(BaseModel):
+    """A ruling."""
+
     id: int
     kind: RulingKind
     reason: str
@@ -141,10 +151,14 @@ class RulingView(BaseModel):
 
 
 class NewRebuttal(Request):
+    """A team's appeal."""
+
     text: str = Field(min_length=1, max_length=10_000)
 
 
 class NewAnswer(Request):
+    """What the organizers say to it."""
+
     ruling: Literal["keep", "waive"] | None = Field(
         description="Grants the rebuttal: the ruling that follows. null refuses it."
     )
@@ -152,6 +166,8 @@ class NewAnswer(Request):
 
 
 class AnswerView(BaseModel):
+    """The answer to a rebuttal."""
+
     granted: bool
     answer: str
     ruling_id: int | None
@@ -159,6 +175,8 @@ class AnswerView(BaseModel):
 
 
 class RebuttalView(BaseModel):
+    """A rebuttal, with its answer if there is one."""
+
     id: int
     submission_id: str
     ruling_id: int | None = Field(description="The ruling that it is against; null: the penalty.")

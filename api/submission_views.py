@@ -15,9 +15,9 @@ def view_of(
     session: Session, submission: Submission, account: Account, *, ranked: bool = True, desk: bool = False
 ) -> SubmissionView:
     """The submission with its progress and its measurements. ``ranked``: with ranks, which a list does without;
-    ``desk``: for somebody who sits at the review desk, whatever their role."""
+    ``desk``: with private scores, for somebody who sits at the review desk."""
     progress = evidence.progress_of(session, submission)
-    organizer = desk or is_organizer(account)
+    organizer = is_organizer(account)
     fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
     fields |= {
         "competition": submission.competition.slug,

@@ -15,7 +15,6 @@ from scorer.flags import Flagged, Reason
 from scorer.leaderboard import why_copy
 from scorer.reviews import Opinions
 from scorer.teams import of_submission
-from scorer.verdicts import apart
 
 MOST_OTHERS = 20
 MANY_ERRORS = 100
@@ -95,12 +94,12 @@ def findings_of(session: Session, state: State, submission: Submission) -> list[
 
 
 def compared(distance: float, error: float | None, fresh: float) -> str:
-    """An entry's distance beside that of photographs that nobody has seen."""
-    shown, other = apart(distance, fresh, 4)
-    closer = "closer to the reference than fresh photographs are" if distance < fresh else "no closer than fresh ones"
+    """On which side of photographs that nobody has seen an entry lies, and how clearly; not how far those are, which
+    would tell more about the references than about the entry."""
+    side = "closer to the reference than" if distance < fresh else "no closer to the reference than"
     apart_by = abs(distance - fresh) / error if error else 0.0
-    z = f", {_rough(apart_by)} standard errors of its own apart" if apart_by else ""
-    return f"its images are {closer}: {shown}, where theirs is {other}{z}."
+    how = f", by {_rough(apart_by)} standard errors of its own" if apart_by else ""
+    return f"its images are {side} fresh photographs are{how}."
 
 
 def _rough(errors: float) -> str:

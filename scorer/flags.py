@@ -138,12 +138,13 @@ def _question(session: Session, state: State, reviewer: Account) -> Question:
 
 def _bounds(session: Session, state: State, track: Track, last_rank: int) -> Bounds:
     threshold = lookups.newest_threshold(session, track.id)
-    interval = (threshold.choice.get("interval") if threshold is not None else None) or {}
+    interval = threshold.choice.get("interval") if threshold is not None else None
+    low, high = (interval["low"], interval["high"]) if isinstance(interval, dict) else (None, None)
     decimals = state.competition.score_decimals
     won = winners(session, track, decimals=decimals, last_rank=last_rank) if last_rank else []
     free = math.inf if last_rank else None
     last_score = won[-1].score if last_rank and len(won) == last_rank else free
-    return Bounds(interval.get("low"), interval.get("high"), won, last_score)
+    return Bounds(low, high, won, last_score)
 
 
 def _flagged(row: Any) -> Flagged:

@@ -15,7 +15,7 @@ from scorer.archive import ImageSpec, Listing, list_images, list_references
 from scorer.archive.picking import pick_images, pick_references
 from scorer.archive.pixels import Images, mirrored
 from scorer.blobs import Blobs
-from scorer.competitions import KINDS
+from scorer.competitions import KINDS, is_organizer
 from scorer.db import lookups
 from scorer.db.rulings import newest_ruling
 from scorer.db.tables import Account, Measurement, ReferenceSet, Submission
@@ -50,12 +50,12 @@ class Pair:
         return self.mirrored_difference < self.difference
 
 
-def of_entry(session: Session, blobs: Blobs, submission: Submission) -> dict[str, list[Pair]]:
-    """The closest pairs of an entry on every track that has measured it."""
+def of_entry(session: Session, blobs: Blobs, submission: Submission, account: Account) -> dict[str, list[Pair]]:
+    """The closest pairs of an entry on every track that has measured it, as this person may see them."""
     found: dict[str, list[Pair]] = {}
     for kind in KINDS:
         measurement = _measured(session, submission, kind)
-        found[kind] = [] if measurement is None else pairs_of(session, blobs, submission, measurement)
+        found[kind] = [] if measurement is None else pairs_of(session, blobs, submission, measurement, account)
     return found
 
 
@@ -84,20 +84,30 @@ def is_shown_to_team(session: Session, submission: Submission) -> bool:
     return newest_ruling(session, submission.ref) is not None
 
 
-def side_of(session: Session, blobs: Blobs, submission: Submission, kind: str, number: int, side: Side) -> bytes:
-    """One image of the pair with this number, a PNG; ``NotFound`` if there is none."""
+def side_of(
+    session: Session, blobs: Blobs, submission: Submission, kind: str, number: int, side: Side, account: Account
+) -> bytes:
+    """One image of the pair with this number, a PNG; ``NotFound`` if there is none for this person to see."""
     measurement = _measured(session, submission, kind)
-    found = [] if measurement is None else pairs_of(session, blobs, submission, measurement, most=number)
-    if not found or found[-1].number != number:
+    found = [] if measurement is None else pairs_of(session, blobs, submission, measurement, account, most=number)
+    pair = next((each for each in found if each.number == number), None)
+    if pair is None:
         raise NotFound("no-pair", f"There is no pair {number} of this entry on the {kind} track.")
-    return png_of(found[-1].image if side == "generated" else found[-1].reference)
+    return png_of(pair.image if side == "generated" else pair.reference)
 
 
 def pairs_of(
-    session: Session, blobs: Blobs, submission: Submission, measurement: Measurement, *, most: int = SHOWN
+    session: Session,
+    blobs: Blobs,
+    submission: Submission,
+    measurement: Measurement,
+    account: Account,
+    *,
+    most: int = SHOWN,
 ) -> list[Pair]:
-    """The closest pairs of a measurement, closest first; those whose images are gone are left out."""
-    named = measurement.closest_pairs[:most]
+    """The closest pairs of a measurement, closest first; those whose images are gone are left out, and for all but
+    organizers those with private photographs."""
+    named = measurement.closest_pairs
     if not named:
         return []
     spec = ImageSpec(submission.competition.image_count, submission.competition.image_size)
@@ -106,10 +116,16 @@ def pairs_of(
             listing = _listing_of(blobs, submission.blob_key, spec)
             images = pick_images(file, listing, {each["image"] for each in named}, spec.size)
         sets = _sets_of(session, measurement)
-        references = _references(blobs, sets, {each["reference"] for each in named}, spec.size)
+        hidden = set() if is_organizer(account) else _private_sets(session, submission)
+        references = _references(blobs, sets, {each["reference"] for each in named}, spec.size, hidden)
     except NotFound:
         return []
-    return list(_paired(named, images, references))
+    return list(_paired(named, images, references))[:most]
+
+
+def _private_sets(session: Session, submission: Submission) -> set[int]:
+    attached = lookups.references_of(session, submission.competition_id)
+    return {each.reference_set_id for role, each in attached.items() if role != "train"}
 
 
 @lru_cache(maxsize=32)
@@ -124,14 +140,16 @@ def _sets_of(session: Session, measurement: Measurement) -> Sequence[ReferenceSe
     return [] if preparation is None else lookups.reference_sets(session, preparation.reference_set_ids)
 
 
-def _references(blobs: Blobs, sets: Sequence[ReferenceSet], wanted: Collection[int], size: int) -> dict[int, Images]:
-    """Reference images by their places in all sets of a track, one set after the other."""
+def _references(
+    blobs: Blobs, sets: Sequence[ReferenceSet], wanted: Collection[int], size: int, hidden: Collection[int]
+) -> dict[int, Images]:
+    """Reference images by their places in all sets of a track, one set after the other; without the ``hidden`` sets."""
     found: dict[int, Images] = {}
     first = 0
     for each in sets:
         with blobs.open(each.blob_key) as file:
             listing = _listing_of(blobs, each.blob_key, None)
-            here = {place - first for place in wanted}
+            here = {place - first for place in wanted} if each.id not in hidden else set()
             found |= {first + place: image for place, image in pick_references(file, listing, here, size).items()}
         first += len(listing.members)
     return found

@@ -20,8 +20,8 @@ NOT_YET = "review-not-begun"
 
 @dataclass(frozen=True)
 class Case:
-    """``label``, ``findings`` and ``pairs`` are the evidence, shown once there is a ruling; of the public track alone
-    before publication. ``later``: why a rebuttal is not taken yet, where it will be."""
+    """``label``, ``findings`` and ``pairs`` are the evidence, of the public track alone, shown once there is a ruling.
+    ``later``: why a rebuttal is not taken yet, where it will be."""
 
     view: CaseView
     label: str | None
@@ -42,7 +42,7 @@ def case_of(
         return Case(view, None, (), (), refused is None, later)
     decided = lookups.decided_label(session, submission.ref)
     found = desk.findings_of(session, state, submission)
-    shown = [each for each in found if state.published or not each.name.startswith("private")]
-    closest = pairs.of_entry(session, store, submission)["public"]
+    shown = [each for each in found if not each.name.startswith("private")]
+    closest = pairs.of_entry(session, store, submission, account)["public"]
     label = decided.label if decided is not None else None
     return Case(view, label, shown, [pair_view(each) for each in closest], refused is None, later)

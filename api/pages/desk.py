@@ -29,6 +29,7 @@ from scorer.errors import Invalid, KennelError
 from scorer.flags import QueueState
 from scorer.reviews import Intent, LabelName
 from scorer.rulings import RulingKind
+from scorer.sprites import layout_of
 from scorer.submissions import is_own
 
 router = APIRouter(include_in_schema=False)
@@ -109,7 +110,7 @@ class Seat:
         with self.begin() as session:
             submission = reviewers.find(session, self.submission_id, account)
             state = state_of(session, submission.competition.slug, self.now)
-            found = pairs.of_entry(session, self.store, submission)
+            found = pairs.of_entry(session, self.store, submission, account)
             view = entry_view(session, state, submission, account, found)
             return page(
                 "desk_entry.html",
@@ -122,6 +123,7 @@ class Seat:
                 partial=is_own(session, submission, account),
                 organizes=is_organizer(account),
                 size=state.competition.image_size,
+                sprite=layout_of(state.competition.image_count, state.competition.image_size),
                 labels=get_args(LabelName),
                 intents=get_args(Intent),
                 kinds=get_args(RulingKind),

@@ -10,7 +10,7 @@ from api.desk_views import desk_view, entry_view, opinions_view
 from api.etags import etag_of, is_known
 from api.routes.results import INERT, OWN
 from scorer import flags, pairs, reviewers, reviews
-from scorer.competitions import TrackKind, shown_state, state_of
+from scorer.competitions import TrackKind, is_organizer, shown_state, state_of
 from scorer.flags import STATES, QueueState
 from scorer.pairs import Side
 
@@ -40,7 +40,7 @@ def show(submission_id: str, session: DbSession, store: BlobStore, reviewer: Rev
     """An entry with everything about it that helps to judge it. Others' reviews are shown once no more are taken."""
     submission = reviewers.find(session, submission_id, reviewer)
     state = state_of(session, submission.competition.slug, now)
-    return entry_view(session, state, submission, reviewer, pairs.of_entry(session, store, submission))
+    return entry_view(session, state, submission, reviewer, pairs.of_entry(session, store, submission, reviewer))
 
 
 @router.post("/submissions/{submission_id}/reviews", status_code=201)
@@ -59,10 +59,10 @@ def sheet(
     (mirrored where that is the better match). For reviewers; its team sees those of the public track once there is a
     ruling."""
     submission, measurement = pairs.shown_to(session, submission_id, kind, account)
-    headers = OWN | INERT | {"ETag": etag_of(measurement.id)}
+    headers = OWN | INERT | {"ETag": etag_of(measurement.id, is_organizer(account))}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    picture = pairs.sheet(pairs.pairs_of(session, store, submission, measurement))
+    picture = pairs.sheet(pairs.pairs_of(session, store, submission, measurement, account))
     return Response(picture, media_type="image/png", headers=headers)
 
 
@@ -78,5 +78,5 @@ def image(
 ) -> Response:
     """One image of a pair, as it is: a PNG. Reviewers and organizers only."""
     submission = reviewers.find(session, submission_id, reviewer)
-    picture = pairs.side_of(session, store, submission, kind, number, side)
+    picture = pairs.side_of(session, store, submission, kind, number, side, reviewer)
     return Response(picture, media_type="image/png", headers=INERT | {"Cache-Control": "private, no-store"})

@@ -9,9 +9,10 @@ from api.deps import BlobStore, DbSession, Now, Organizer, Visitor
 from api.ranges import Content, Stored
 from api.release_schemas import FileView, HandOut, NewRelease, ReleaseView
 from scorer import competitions, releases
+from scorer.blobs import Blobs
 from scorer.competitions import is_organizer
 from scorer.db.tables import Account
-from scorer.releases import Made
+from scorer.releases import IMAGES_IN, Made
 
 router = APIRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
 
@@ -55,7 +56,7 @@ def hand_out(slug: str, release_id: str, body: HandOut, session: DbSession, auth
     return view_of(releases.find(session, state, release_id, author), author)
 
 
-@router.get("/{release_id}/files/{name:path}", response_class=Response)
+@router.get("/{release_id}/files/{name}", response_class=Response)
 def download(
     slug: str,
     release_id: str,
@@ -66,13 +67,33 @@ def download(
     account: Visitor,
     now: Now,
 ) -> Response:
-    """One file of a release, or a range of it: `tables.zip` (all but images), a table, `README.md`, `manifest.json`,
-    `images/SUBMISSION.zip`."""
+    """One file of a release, or a range of it: `tables.zip` (all but images), a table, `README.md`,
+    `manifest.json`."""
     state = competitions.shown_state(session, slug, account, now)
-    found = releases.find(session, state, release_id, account)
+    return _file(releases.find(session, state, release_id, account), name, request, store)
+
+
+@router.get("/{release_id}/files/images/{name}", response_class=Response)
+def download_images(
+    slug: str,
+    release_id: str,
+    name: str,
+    request: Request,
+    session: DbSession,
+    store: BlobStore,
+    account: Visitor,
+    now: Now,
+) -> Response:
+    """The images of one entry, `SUBMISSION.zip`, or a range of it."""
+    state = competitions.shown_state(session, slug, account, now)
+    return _file(releases.find(session, state, release_id, account), f"{IMAGES_IN}{name}", request, store)
+
+
+def _file(found: Made, name: str, request: Request, store: Blobs) -> Response:
     key, file = releases.file_of(found, name)
-    saved = f"{slug}-{release_id}-{name.replace('/', '-')}"
-    modified = found.release.finished_at or found.release.created_at
+    release = found.release
+    saved = f"{release.competition.slug}-{release.id}-{name.replace('/', '-')}"
+    modified = release.finished_at or release.created_at
     return ranges.answer(request, Content(saved, [Stored(key, file["bytes"])], file["sha256"], modified), store)
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from deploy import admin
 from scorer.db.tables import AuditEntry
-from tests.api.conftest import Service
+from tests.api.conftest import API, Service
 from tests.factories import noise
 from tests.serving import serving
 
@@ -193,6 +193,8 @@ def test_an_entry_with_everything_beside_it(desk: Desk) -> None:
     assert desk.look("rita", "near")["others"][0]["label"] == "ae"
     (double,) = desk.look("rita", "same")["doubles"]
     assert (double["submission_id"], double["same_zip"], double["team"]) == (desk.entries["honest"], False, "Ada")
+    assert service.call("rita", "GET", found["entry"]["sprite"].removeprefix(API)).status_code == 200
+    assert service.call("ada", "GET", found["entry"]["sprite"].removeprefix(API)).status_code == 404
     code = service.call("rita", "GET", f"/submissions/{desk.entries['near']}/code")
     assert slug_of(code) == (404, "no-code")
 

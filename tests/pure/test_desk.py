@@ -29,8 +29,7 @@ def test_the_share_grows_with_the_limit(counts: list[int], one: float, other: fl
 
 def test_a_distance_beside_that_of_fresh_photographs() -> None:
     assert compared(0.15, 0.01, 0.25) == (
-        "its images are closer to the reference than fresh photographs are: 0.1500, where theirs is 0.2500, "
-        "10.0 standard errors of its own apart."
+        "its images are closer to the reference than fresh photographs are, by 10.0 standard errors of its own."
     )
     assert "no closer" in compared(0.3, None, 0.25)
     assert "standard" not in compared(0.3, None, 0.25)
