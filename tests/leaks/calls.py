@@ -23,7 +23,6 @@ IDS = frozenset(
         "token_id",
         "session_id",
         "release_id",
-        "study_id",
         "rater_id",
     }
 )
