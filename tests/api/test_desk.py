@@ -62,10 +62,14 @@ def slug_of(answer: Any) -> tuple[int, str]:
 
 
 def near_copies(seed: int = 5) -> Any:
-    """Eight training images with one grey level more here and there: near copies, and no copies."""
-    few = TRAINING[:8].copy()
-    few[:, seed, seed] ^= 1
-    return few
+    """Eight training images with noise of a few grey levels: near copies, and no copies."""
+    return grainy(TRAINING[:8], seed)
+
+
+def grainy(images: Any, seed: int) -> Any:
+    """Images with noise of at most 6 grey levels."""
+    noise_ = np.random.default_rng(seed).integers(-6, 7, images.shape)
+    return np.clip(images + noise_, 0, 255).astype(np.uint8)
 
 
 @pytest.fixture
@@ -203,7 +207,7 @@ def test_pairs_are_cut_from_the_zips_themselves(desk: Desk) -> None:
     path = f"/submissions/{desk.entries['near']}/pairs"
     pairs = desk.look("rita", "near")["pairs"]["public"]
     assert len(pairs) == 8
-    assert all(each["difference"] < 1 < each["mirrored_difference"] and not each["mirrored"] for each in pairs)
+    assert all(each["difference"] < 6 < each["mirrored_difference"] and not each["mirrored"] for each in pairs)
     for pair in pairs[:2]:
         sides = [
             np.asarray(
@@ -221,10 +225,31 @@ def test_pairs_are_cut_from_the_zips_themselves(desk: Desk) -> None:
     assert sheet.headers["content-type"] == "image/png"
     picture = np.asarray(Image.open(io.BytesIO(sheet.content)))
     assert picture.shape == (32, 128, 3)
-    assert np.abs(picture[:16].astype(int) - picture[16:]).max() == 1
+    assert 0 < np.abs(picture[:16].astype(int) - picture[16:]).max() <= 6
     known = {"If-None-Match": sheet.headers["etag"]}
     assert desk.service.call("rita", "GET", f"{path}/public", headers=known).status_code == 304
     assert desk.service.call("rita", "GET", f"{path}/public/99/generated").status_code == 404
+
+
+def test_private_photographs_are_shown_to_organizers_alone(desk: Desk) -> None:
+    service, private = desk.service, noise(3, 10, 16)  # as `Service.competition` has them
+    desk.entries["guessed"] = service.scored("eve", desk.slug, grainy(private[:8], 2))["id"]
+
+    def references(who: str) -> list[Any]:
+        found = [each["number"] for each in desk.look(who, "guessed")["pairs"]["private"]]
+        path = f"/submissions/{desk.entries['guessed']}/pairs/private"
+        answers = [service.call(who, "GET", f"{path}/{number}/reference") for number in range(1, 9)]
+        assert [number for number, answer in enumerate(answers, 1) if answer.is_success] == found
+        return [np.asarray(Image.open(io.BytesIO(each.content))) for each in answers if each.is_success]
+
+    assert all(any((image == each).all() for each in private) for image in references("organizer"))
+    assert len(references("organizer")) == 8
+    assert references("rita") == []
+    assert slug_of(service.call("rita", "GET", f"/submissions/{desk.entries['guessed']}/pairs/private")) == (
+        404,
+        "no-pairs",
+    )
+    assert desk.look("rita", "guessed")["entry"]["measurements"][0]["provenance"] is None
 
 
 def test_admins_give_roles(service: Service) -> None:

@@ -143,7 +143,7 @@ def wired(fails: int | None = None, **fields: Any) -> Call:
     return replace(said(**fields), by_token=True, fails=fails)
 
 
-HERE = {"competitionName": SLUG}
+HERE: Mapping[str, Any] = {"competitionName": SLUG}
 DESK, PAIRS = "/submissions/{submission_id}/desk", "/api/v1/submissions/{submission_id}/pairs/{kind}"
 REVIEWED: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - a table's cell
     "submission_id": [planted.ids["scored own"]],

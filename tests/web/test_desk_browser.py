@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.api.conftest import Service
-from tests.api.test_desk import hire
+from tests.api.test_desk import grainy, hire
 from tests.api.test_results import close, code_zip
 from tests.factories import noise
 from tests.serving import serving
@@ -22,10 +22,8 @@ SEES = "document.activeElement.matches('input[name=label]') && document.activeEl
 
 
 def nudged(seed: int) -> Any:
-    """Training images, each with one pixel changed."""
-    few = np.resize(noise(1, 40, SIZE), (COUNT, SIZE, SIZE, 3)).copy()
-    few[:, seed, seed] ^= 1
-    return few
+    """Training images, each with a little noise."""
+    return grainy(np.resize(noise(1, 40, SIZE), (COUNT, SIZE, SIZE, 3)), seed)
 
 
 @pytest.fixture
