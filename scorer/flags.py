@@ -144,7 +144,7 @@ def _bounds(session: Session, state: State, track: Track, last_rank: int) -> Bou
     won = winners(session, track, decimals=decimals, last_rank=last_rank) if last_rank else []
     free = math.inf if last_rank else None
     last_score = won[-1].score if last_rank and len(won) == last_rank else free
-    return Bounds(low, high, won, last_score)
+    return Bounds(threshold.tau if threshold is not None else None, low, high, won, last_score)
 
 
 def _flagged(row: Any) -> Flagged:

@@ -22,10 +22,11 @@ class Winner(NamedTuple):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Of a track: between which distances tau can move without judging another way any entry that there was when it
-    was chosen (None: no end), who wins something, and below which score one does: infinity while places are free,
-    None where nothing is won."""
+    """Of a track: its tau, between which distances that can move without judging another way any entry that there was
+    when it was chosen (None: no end), who wins something, and below which score one does: infinity while places are
+    free, None where nothing is won."""
 
+    tau: float | None
     low: float | None
     high: float | None
     winners: Sequence[Winner]
