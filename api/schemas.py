@@ -246,7 +246,10 @@ class LabelView(BaseModel):
 
 class NewPublication(Request):
     published: bool
-    reason: str = Field(min_length=1, max_length=2000)
+    reason: str = Field(min_length=1, max_length=2000, description="Told to everybody who competes.")
+    override: str | None = Field(
+        None, max_length=2000, description="Why the board is published though points are open; for the audit log."
+    )
 
 
 class PublicationView(BaseModel):

@@ -35,6 +35,8 @@ class Claim:
     submission_ref: int | None
     track_id: int | None
     preparation_id: int | None
+    release_id: str | None
+    study_id: int | None
     public: bool
     """Whether its progress is what everyone sees of the submission: not so for the private track."""
 
@@ -46,16 +48,16 @@ def add_job(
     now: datetime,
     submission: Submission | None = None,
     track_id: int | None = None,
-    preparation_id: int | None = None,
     private: bool = False,
+    **makes: int | str,
 ) -> Job:
-    """Put a job on a queue and announce it after the commit. Public work goes before private work."""
+    """Put a job on a queue and announce it after the commit. Public work goes before private work. A job without a
+    submission names what it ``makes``: ``preparation_id``, ``release_id`` or ``study_id``."""
     team_id = merges.current(session, submission.team_id).id if submission is not None else None
     job = Job(
         queue=queue,
         submission_ref=submission.ref if submission is not None else None,
         track_id=track_id,
-        preparation_id=preparation_id,
         team_id=team_id,
         state="waiting",
         priority=int(private),
@@ -63,6 +65,7 @@ def add_job(
         due_at=now,
         attempts=0,
         created_at=now,
+        **makes,
     )
     session.add(job)
     send_after_commit(session, queue)
@@ -112,6 +115,8 @@ def claim(session: Session, queue: str, *, holder: str, worker: str, now: dateti
         submission_ref=job.submission_ref,
         track_id=job.track_id,
         preparation_id=job.preparation_id,
+        release_id=job.release_id,
+        study_id=job.study_id,
         public=job.priority == 0,
     )
 
@@ -196,6 +201,21 @@ def _retry(session: Session, job: Job, *, error: str, now: datetime) -> None:
     if _moves_submission(job):
         waiting, working = STARTS[job.queue]
         lookups.move_submission(session, job.submission_ref or 0, from_=working, to=waiting, now=now)
+
+
+def requeue(session: Session, job: Job, *, now: datetime) -> None:
+    """Let a job that has failed, or one that is taken from its worker, be tried again at once, with all its attempts.
+    ``job`` is locked. A submission that had failed with it waits again."""
+    stuck = Status.FAILED if job.state == "failed" else STARTS[job.queue][1] if _moves_submission(job) else None
+    job.state, job.holder, job.lease_until, job.finished_at = "waiting", None, None, None
+    job.stage = job.fraction = None
+    job.attempts, job.due_at = 0, now
+    job.turn = jobs.next_turn(session, job.queue, job.priority, job.team_id)
+    if _moves_submission(job) and stuck is not None:
+        waiting, _ = STARTS[job.queue]
+        lookups.move_submission(session, job.submission_ref or 0, from_=stuck, to=waiting, now=now, finished_at=None)
+    session.flush()
+    send_after_commit(session, job.queue)
 
 
 def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime) -> None:

@@ -24,9 +24,11 @@ from worker.bench import Bench
 from worker.comparing import Displaced, compare
 from worker.heartbeat import Heartbeat, LeaseLost
 from worker.measuring import SCORER_VERSION, Numbers, measure
+from worker.packing import pack_study
 from worker.provenance import environment
 from worker.provisional import measure_provisionally
 from worker.references import SetAddress, load_prepared, names_of, pixel_hashes_of, prepare, require_same_network
+from worker.releasing import make_release
 from worker.sprites import sprite_of
 
 log = logging.getLogger(__name__)
@@ -243,6 +245,13 @@ def prepare_references(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) ->
             comparisons.go_on(session, preparation.id, now=bench.now())
 
 
-STEPS = {"check": check, "score": score, "prepare": prepare_references, "compare": compare}
+STEPS = {
+    "check": check,
+    "score": score,
+    "prepare": prepare_references,
+    "compare": compare,
+    "release": make_release,
+    "ratings": pack_study,
+}
 FIRST = {"compare": ("score",)}
 """Which queues' work goes before a queue's own, on the same worker."""

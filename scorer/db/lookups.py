@@ -43,6 +43,12 @@ def is_published(session: Session, competition_id: int) -> bool:
     return bool(session.scalar(newest.order_by(Publication.id.desc()).limit(1)))
 
 
+def publications_of(session: Session, competition_id: int) -> Sequence[Publication]:
+    """Every act of publication of a competition, newest first."""
+    acts = select(Publication).where(Publication.competition_id == competition_id)
+    return session.scalars(acts.order_by(Publication.id.desc())).all()
+
+
 def tracks_of(session: Session, competition_id: int) -> dict[str, Track]:
     """The tracks of a competition by kind, without former ones."""
     tracks = session.scalars(select(Track).where(Track.competition_id == competition_id, Track.kind != "former"))

@@ -59,6 +59,8 @@ class Publication(Table):
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
 
+    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+
 
 class RulesAcceptance(Table):
     """A person's word that they keep to the rules as they read them: the text with this SHA-256."""
