@@ -16,6 +16,7 @@ from api.routes import (
     competitions,
     events,
     health,
+    imports,
     leaderboard,
     notices,
     results,
@@ -83,6 +84,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         leaderboard,
         thresholds,
         reviews,
+        imports,
         health,
     ):
         app.include_router(module.router, prefix=API)
