@@ -136,14 +136,18 @@ def _line(row: _Row, known: dict[str, int]) -> Line:
     if submission_id in known and submission_id:
         row.fault("submission_id", f"{submission_id!r} is in line {known[submission_id]:,} already")
     known[submission_id] = row.at
-    label, told_label = row.read("labels", _label, (None, ""))
+    team = row.read("team", _text, f"Entry {submission_id}")
+    numbers = tuple(row.read(name, _distance if name.startswith("d") else _number, 0.0) for name in NUMBERS)
+    scores = [row.read(name, _score, None) for name in ("public_score", "private_score")]
+    no_label: tuple[str | None, str] = (None, "")
+    label, told_label = row.read("labels", _label, no_label)
     return Line(
         at=row.at,
         submission_id=submission_id,
-        team=row.read("team", _text, f"Entry {submission_id}"),
-        numbers=tuple(row.read(name, _distance if name.startswith("d") else _number, 0.0) for name in NUMBERS),
-        public_score=row.read("public_score", _score, None),
-        private_score=row.read("private_score", _score, None),
+        team=team,
+        numbers=numbers,
+        public_score=scores[0],
+        private_score=scores[1],
         label=label,
         told_label=told_label,
     )

@@ -91,7 +91,7 @@ def test_a_table_becomes_a_competition_once(service: Service) -> None:
 
 
 def test_time_goes_by_submission_id(service: Service) -> None:
-    when = {"opens_at": "2019-06-28T00:00:00Z", "closes_at": "2019-06-28T00:00:05Z"}
+    when: Any = {"opens_at": "2019-06-28T00:00:00Z", "closes_at": "2019-06-28T00:00:05Z"}
     assert load(service, "old", **when).status_code == 201
     listed = service.call("organizer", "GET", "/competitions/old/submissions").json()["submissions"]
     seen = [(each["team"], each["accepted_at"]) for each in reversed(listed)]
