@@ -1,9 +1,12 @@
 """Imported results and figures, as requests and responses."""
 
-from typing import Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from api.pages.captions import TITLES, sentence_of, title_of
+from scorer.competitions import TrackKind
+from scorer.figures import PAIRED, Figure
 from scorer.imports import Imported
 
 
@@ -37,3 +40,43 @@ class ImportView(BaseModel):
         told = {name: ReproducedView.model_validate(each) for name, each in done.reproduced.items()}
         fields = {name: getattr(done, name, None) for name in cls.model_fields}
         return cls(**fields | {"competition": done.state.competition.slug, "reproduced": told})
+
+
+class FigureLink(BaseModel):
+    """A figure that there is, and where."""
+
+    figure: str
+    title: str
+    tracks: list[TrackKind] = Field(description="Those that it can be of; none if it compares both.")
+    data: str
+
+    @classmethod
+    def of(cls, slug: str, name: str, *, everything: bool) -> Self:
+        """The link to a figure."""
+        tracks: list[TrackKind] = [] if name in PAIRED else ["public", "private"] if everything else ["public"]
+        return cls(figure=name, title=TITLES[name], tracks=tracks, data=f"/api/v1/competitions/{slug}/insights/{name}")
+
+
+class FigureView(BaseModel):
+    """A figure as data: columns and rows, and the numbers that are told of them."""
+
+    competition: str
+    figure: str
+    title: str
+    told: str = Field(description="The numbers in words.")
+    track: TrackKind | None
+    label: str
+    tau: float | None
+    statistics: dict[str, Any]
+    groups: list[dict[str, Any]] = Field(
+        description="By label: count, mean, deviation and quantiles of the first value."
+    )
+    columns: list[str]
+    rows: list[list[Any]]
+
+    @classmethod
+    def of(cls, slug: str, figure: Figure) -> Self:
+        """The view of a figure."""
+        fields = {name: getattr(figure, name) for name in cls.model_fields.keys() & vars(figure).keys()}
+        words = {"title": title_of(figure), "told": sentence_of(figure)}
+        return cls(competition=slug, figure=figure.name, **fields, **words)

@@ -17,6 +17,7 @@ from api.routes import (
     events,
     health,
     imports,
+    insights,
     leaderboard,
     notices,
     results,
@@ -85,6 +86,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         thresholds,
         reviews,
         imports,
+        insights,
         health,
     ):
         app.include_router(module.router, prefix=API)

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from api.deps import DbSession, Now, Visitor
 from api.etags import etag_of, is_known
 from api.schemas import BenchmarkView, BoardView, CopyView, PlaceView
+from api.tables import inert
 from scorer import leaderboard
 from scorer.competitions import TrackKind, is_organizer, shown_state
 from scorer.db.tables import Account
@@ -78,11 +79,6 @@ def _csv(board: leaderboard.Board) -> str:
     writer = csv.writer(file, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for place in board.places:
-        values = vars(place) | {"last_entry_at": place.last_entry_at.isoformat(), "team": _inert(place.team)}
+        values = vars(place) | {"last_entry_at": place.last_entry_at.isoformat(), "team": inert(place.team)}
         writer.writerow([values[column] for column in COLUMNS])
     return file.getvalue()
-
-
-def _inert(cell: str) -> str:
-    """A team name that a spreadsheet will not run as a formula."""
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

@@ -1,0 +1,41 @@
+"""Figures as files of their own: SVG that needs nothing beside itself, and CSV."""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from api.pages.drawings import Drawing, drawing_of
+from api.pages.rendering import FILES, rendered
+from api.tables import inert
+from scorer.errors import NotFound
+from scorer.figures import Figure
+
+LETTER = 7.2
+"""Pixels of a letter of the legend, about."""
+
+
+def svg_of(figure: Figure, competition: str) -> str:
+    """A figure as an SVG file; ``NotFound`` if there is nothing in it."""
+    drawing = drawing_of(figure)
+    if drawing is None:
+        raise NotFound("nothing-to-draw", "There is nothing to draw yet.")
+    style = FILES["figures.css"].decode()
+    return rendered("figure.svg", drawing=drawing, competition=competition, style=style, legend=_legend(drawing))
+
+
+def _legend(drawing: Drawing) -> list[tuple[str, str, int, float]]:
+    x, placed = 26.0, []
+    for kind, words, count in drawing.kinds:
+        placed.append((kind, words, count, round(x, 1)))
+        x += 34 + LETTER * (len(words) + 1 + len(f"{count:,}"))
+    return placed
+
+
+def csv_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Rows as CSV, with nothing in it that a spreadsheet would run."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\r\n")
+    writer.writerow(columns)
+    writer.writerows([inert(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    return file.getvalue()
