@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from api.main import create_app
@@ -28,6 +29,11 @@ class Service:
     http: TestClient
     bench: Bench
     tokens: dict[str, str]
+
+    @property
+    def app(self) -> FastAPI:
+        """The application that ``http`` speaks to."""
+        return cast("FastAPI", self.http.app)
 
     def call(self, who: str | None, method: str, path: str, **options: Any) -> Any:
         """A request by somebody (None: a visitor)."""

@@ -145,9 +145,9 @@ def test_of_two_who_claim_an_address_the_first_to_confirm_has_it(service: Servic
 
 
 def test_by_invitation_only(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = service.http.app.state.settings  # type: ignore[attr-defined]
+    settings = service.app.state.settings
     invited_only = settings.model_copy(update={"sign_up": "invitation"})
-    monkeypatch.setattr(service.http.app.state, "settings", invited_only)  # type: ignore[attr-defined]
+    monkeypatch.setattr(service.app.state, "settings", invited_only)
     refused(sign_up(service), 403, "invitation-needed")
     refused(sign_up(service, invitation="made-up"), 404, "no-link")
     assert service.call("ada", "POST", "/admin/invitations", json={}).status_code == 403
@@ -518,7 +518,7 @@ def test_a_token_has_scopes_that_exist(service: Service, scopes: list[str]) -> N
 def rated(service: Service, monkeypatch: pytest.MonkeyPatch, **rates: str) -> None:
     """The service with other rates."""
     settings = service.bench.settings.model_copy(update={"rates": {k.replace("_", "-"): v for k, v in rates.items()}})
-    monkeypatch.setattr(service.http.app.state, "rates", Rates(settings))  # type: ignore[attr-defined]
+    monkeypatch.setattr(service.app.state, "rates", Rates(settings))
 
 
 def test_guessing_is_slowed_down_with_the_time_to_wait(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -571,5 +571,5 @@ def test_requests_are_counted_by_account(service: Service, monkeypatch: pytest.M
 
 def test_without_redis_people_still_get_in(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = service.bench.settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1/0")})
-    monkeypatch.setattr(service.http.app.state, "rates", Rates(settings))  # type: ignore[attr-defined]
+    monkeypatch.setattr(service.app.state, "rates", Rates(settings))
     assert service.call("ada", "GET", "/me").status_code == 200

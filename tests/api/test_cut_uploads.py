@@ -8,12 +8,14 @@ import pytest
 from tusclient.client import TusClient
 from tusclient.exceptions import TusUploadFailed
 
+from api.main import create_app
 from deploy.client import Client, Refused
 from deploy.resumable import TRIES, upload_resumably
 from scorer.assembly import PART_BYTES
 from tests.api.conftest import API, Service
-from tests.api.serving import Proxy, served
 from tests.factories import noise, zipped
+from tests.proxy import Proxy
+from tests.serving import serving
 
 CUTS = 10
 MEGABYTE = 10**6
@@ -27,7 +29,8 @@ def test_an_upload_survives_ten_cut_connections(service: Service, count: int, si
     slug = service.competition(image_count=count, image_size=size)
     content = zipped(noise(1, count, size))
     assert len(content) > megabytes * MEGABYTE
-    with served(service.bench.settings) as one, served(service.bench.settings) as other:
+    second = create_app(service.bench.settings)
+    with serving(service.app) as one, serving(second, lifespan="on") as other:
         proxy = Proxy([one, other], after=len(content) // (CUTS + 5), cuts=CUTS)
         with proxy.running() as address:
             client = TusClient(
@@ -50,9 +53,9 @@ def test_an_upload_survives_ten_cut_connections(service: Service, count: int, si
 
 def test_a_tus_client_sends_checksums_and_learns_of_a_refusal(service: Service) -> None:
     slug = service.competition()
-    with served(service.bench.settings) as port:
+    with serving(service.app) as server:
         client = TusClient(
-            f"http://127.0.0.1:{port}{API}/competitions/{slug}/uploads",
+            f"{server}{API}/competitions/{slug}/uploads",
             headers={"Authorization": f"Bearer {service.tokens['ada']}"},
         )
         good = zipped(noise(9))
@@ -70,8 +73,8 @@ def test_our_own_client_goes_on_after_cuts(service: Service) -> None:
     slug, content = service.competition(image_count=count, image_size=size), zipped(noise(3, count, size))
     seen: list[int] = []
     pauses: list[float] = []
-    with served(service.bench.settings) as port:
-        proxy = Proxy([port], after=len(content) // 4, cuts=3)
+    with serving(service.app) as server:
+        proxy = Proxy([server], after=len(content) // 4, cuts=3)
         with proxy.running() as address, Client(address, service.tokens["ada"]) as client:
 
             def hand_in(data: bytes, **options: Any) -> str:

@@ -7,7 +7,6 @@ from threading import Thread
 from typing import Any
 
 import httpx
-from fastapi import FastAPI
 from sqlalchemy import text
 
 from scorer import work
@@ -16,7 +15,7 @@ from tests.api.conftest import API, Service
 from tests.api.test_teams import join
 from tests.api.test_uploads import refused
 from tests.factories import noise, zipped
-from tests.web.serving import serving
+from tests.serving import serving
 from worker.bench import Bench
 from worker.pipeline import run_next
 
@@ -220,13 +219,12 @@ async def crowd(address: str, slug: str, tokens: list[str], content: bytes) -> l
 
 
 def test_two_hundred_parallel_posts_leave_exactly_the_limit(service: Service) -> None:
-    app: FastAPI = service.http.app  # type: ignore[assignment]
     slug = service.competition(daily_limit=5, pending_limit=100)
     join(service, slug, "ada", "bob")
     cancelled = submitted(service, slug)
     assert cancel(service, cancelled).status_code == 200
     team = [service.tokens[who] for who in ("ada", "bob")]
-    with serving(app) as address:
+    with serving(service.app) as address:
         answers = asyncio.run(crowd(address, slug, team, zipped(noise(9))))
     assert Counter(answer.status_code for answer in answers) == {202: 5, 429: CROWD - 5}
     late = [answer for answer in answers if answer.status_code == 429]

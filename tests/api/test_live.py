@@ -25,11 +25,12 @@ from scorer.lifecycle import Status
 from scorer.live import Look, Progress, Step, look
 from scorer.queue import waiting_messages
 from tests.api.conftest import API, Service
-from tests.api.live_server import events_of, listening, serving
+from tests.api.streams import events_of, listening
 from tests.api.test_accounts import sign_in, sign_up
 from tests.api.test_flow import board
 from tests.db.test_work import LEASE
 from tests.factories import noise, zipped
+from tests.serving import serving
 from worker.pipeline import run_next
 
 NOW = datetime(2026, 3, 14, tzinfo=UTC)
@@ -39,7 +40,7 @@ STORY = ["received", "checking", "queued", "scoring", "scored"]
 @pytest.fixture
 def url(service: Service) -> Iterator[str]:
     """A real server over the service's own parts."""
-    with serving(service.bench.settings) as address:
+    with serving(service.app) as address:
         yield address
 
 

@@ -13,11 +13,11 @@ from deploy.resumable import upload_resumably
 from scorer.db.tables import Upload
 from scorer.settings import Settings
 from tests.api.conftest import API, Service
-from tests.api.serving import served
 from tests.api.test_blobs import s3
 from tests.api.test_resumable import begun, send
 from tests.api.test_uploads import refused
 from tests.factories import noise, zipped
+from tests.serving import serving
 from worker import tidying
 
 __all__ = ["s3"]
@@ -130,7 +130,7 @@ def test_a_bad_creation_says_what_is_wrong(service: Service, slug: str) -> None:
 
 def test_our_own_client_puts_where_the_service_offers_it(service: Service, slug: str) -> None:
     seen: list[int] = []
-    with served(service.bench.settings) as port, Client(f"http://127.0.0.1:{port}", service.tokens["ada"]) as client:
+    with serving(service.app) as url, Client(url, service.tokens["ada"]) as client:
         made = upload_resumably(
             client, slug, BytesIO(ZIP), file_name="put.zip", progress=lambda sent, _: seen.append(sent)
         )

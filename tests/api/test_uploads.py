@@ -264,6 +264,6 @@ def test_a_blob_stays_when_the_broker_takes_no_message(service: Service, monkeyp
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("no broker")
 
-    monkeypatch.setattr(service.http.app.state.broker, "send_task", broken)  # type: ignore[attr-defined]
+    monkeypatch.setattr(service.app.state.broker, "send_task", broken)
     assert service.submit("ada", slug, zipped(noise(9))).status_code == 202
     assert len(blobs(service)) == 1

@@ -6,10 +6,10 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser
 
+from tests.serving import serving
 from tests.web import samples
 from tests.web.browsing import DESK, LINES_OF_NUMBERS, OUTSIDE, PHONE, WIDTHS, browser, visit
 from tests.web.samples import Site
-from tests.web.serving import serving
 
 __all__ = ["browser"]  # a fixture is found by its name here
 HERE = f"/competitions/{samples.SLUG}"

@@ -8,8 +8,8 @@ from playwright.sync_api import Browser
 from tests.api.conftest import Service
 from tests.api.test_accounts import GRACE
 from tests.factories import noise, zipped
+from tests.serving import serving
 from tests.web.browsing import OUTSIDE, WIDTHS, browser, visit
-from tests.web.serving import serving
 
 __all__ = ["browser"]  # a fixture is found by its name here
 
@@ -17,8 +17,7 @@ __all__ = ["browser"]  # a fixture is found by its name here
 @pytest.mark.parametrize("scripts", [True, False])
 def test_from_an_empty_browser_to_a_token(browser: Browser, service: Service, scripts: bool) -> None:
     slug = service.competition(rules="1. Be kind.")
-    app: FastAPI = service.http.app  # type: ignore[assignment]
-    with serving(app) as where, visit(browser, where, java_script_enabled=scripts) as tab:
+    with serving(service.app) as where, visit(browser, where, java_script_enabled=scripts) as tab:
         page = tab.page
         page.get_by_role("link", name="Sign up").click()
         page.get_by_label("Handle").fill("grace")
@@ -46,7 +45,6 @@ def test_from_an_empty_browser_to_a_token(browser: Browser, service: Service, sc
 
 
 def test_another_sites_form_signs_nobody_in(browser: Browser, service: Service) -> None:
-    app: FastAPI = service.http.app  # type: ignore[assignment]
     service.http.post("/api/v1/accounts", json=GRACE)
     evil = FastAPI()
 
@@ -55,7 +53,7 @@ def test_another_sites_form_signs_nobody_in(browser: Browser, service: Service) 
         return f'''<form method="post" action="{where}/signin"><input name="login" value="grace">
             <input name="password" value="{GRACE["password"]}"><button>Win</button></form>'''
 
-    with serving(app) as where, serving(evil) as elsewhere, visit(browser, elsewhere) as tab:
+    with serving(service.app) as where, serving(evil) as elsewhere, visit(browser, elsewhere) as tab:
         tab.page.get_by_role("button").click()
         assert "another site" in tab.page.locator("main").inner_text()
         assert tab.page.context.cookies() == []

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser
 
 from api.pages import rendering
 from tests.api.conftest import Service
+from tests.serving import serving
 from tests.web.browsing import DESK, PHONE, browser, visit
-from tests.web.serving import serving
 from tests.web.test_door import press, sign_up
 from tests.web.test_notices import tell
 
@@ -113,9 +113,7 @@ def test_the_pages_of_notices_fit_and_can_be_read(service: Service, browser: Bro
     tell(service, "An entry was rejected", "W" * 120, "Short")
     cookie = service.http.cookies["kennel"]
     press(service, "/account/notices", "/account/notices/webhooks", url="https://hooks.example.org/" + "a" * 200)
-    app = service.http.app
-    assert isinstance(app, FastAPI)
-    with serving(app) as address:
+    with serving(service.app) as address:
         for path in ("/notices", "/account/notices"):
             with visit(browser, f"{address}/signin", width=width) as tab:
                 tab.page.context.add_cookies([{"name": "kennel", "value": cookie, "url": address}])

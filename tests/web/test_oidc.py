@@ -36,7 +36,7 @@ def issuer(service: Service) -> Iterator[FakeIssuer]:
 
 def configure(service: Service, **changes: Any) -> None:
     """Other settings."""
-    state = service.http.app.state  # type: ignore[attr-defined]
+    state = service.app.state
     state.settings = state.settings.model_copy(update=changes)
 
 

@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.api.conftest import Service
-from tests.api.serving import served
 from tests.api.test_flow import _with_a_wrong_image as with_a_wrong_image
 from tests.api.test_results import code_zip
 from tests.factories import noise, zipped
+from tests.serving import serving
 from tests.web.browsing import LINES_OF_NUMBERS, OUTSIDE, WIDTHS, browser, visit
 from tests.web.test_results import enter
 
@@ -52,8 +52,8 @@ def site(service: Service) -> Iterator[tuple[str, dict[str, str]]]:
     pages = {"entries": f"/competitions/{slug}/entries", "late": f"/competitions/{slug}?track=public&late=true"}
     for name, entry in {"scored": scored, "copied": copied, "rejected": rejected, "waiting": waiting}.items():
         pages[name] = f"/submissions/{entry['id']}"
-    with served(service.bench.settings) as port:
-        yield f"http://127.0.0.1:{port}", pages
+    with serving(service.app) as url:
+        yield url, pages
 
 
 def test_pages_fit_every_screen_and_ask_nobody_else(

@@ -16,8 +16,9 @@ from scorer import sessions
 from scorer.db.tables import Account
 from scorer.sessions import Browser as Where
 from tests.api.conftest import Service, service
-from tests.api.serving import Proxy, served
 from tests.factories import noise, zipped
+from tests.proxy import Proxy
+from tests.serving import serving
 from tests.web.browsing import browser
 
 __all__ = ["browser", "service"]
@@ -128,8 +129,8 @@ def test_a_browser_goes_on_after_cuts_and_after_a_reload(browser: Browser, servi
     slug, content = service.competition(image_count=count, image_size=size), zipped(noise(3, count, size))
     file = tmp_path / "my entry.zip"
     file.write_bytes(content)
-    with served(service.bench.settings) as port:
-        proxy = Proxy([port], after=len(content) // 4, cuts=2)
+    with serving(service.app) as server:
+        proxy = Proxy([server], after=len(content) // 4, cuts=2)
         with proxy.running() as address, tab(browser, service, address) as page:
             page.goto(f"{address}/competitions/{slug}/submit")
             page.route(
@@ -158,10 +159,10 @@ def test_a_browser_is_told_what_is_wrong_with_the_zip(browser: Browser, service:
     file = tmp_path / "wrong.zip"
     file.write_bytes(zipped(noise(1, 7)))
     complaints: list[str] = []
-    with served(service.bench.settings) as port, tab(browser, service, f"http://127.0.0.1:{port}") as page:
+    with serving(service.app) as url, tab(browser, service, url) as page:
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: complaints.append(message.text) if "Policy" in message.text else None)
-        page.goto(f"http://127.0.0.1:{port}/competitions/{slug}/submit")
+        page.goto(f"{url}/competitions/{slug}/submit")
         page.set_input_files("#file", file)
         page.click("#send")
         page.locator("#problem p").wait_for()
@@ -178,8 +179,8 @@ def test_without_a_script_the_form_works_and_fits(
     file = tmp_path / "plain.zip"
     file.write_bytes(ZIP)
     options: dict[str, Any] = {"java_script_enabled": False, "viewport": {"width": width, "height": 800}}
-    with served(service.bench.settings) as port, tab(browser, service, f"http://127.0.0.1:{port}", **options) as page:
-        page.goto(f"http://127.0.0.1:{port}/competitions/{slug}/submit")
+    with serving(service.app) as url, tab(browser, service, url, **options) as page:
+        page.goto(f"{url}/competitions/{slug}/submit")
         assert page.locator("form.submit").bounding_box()["width"] <= width  # type: ignore[index]
         if folder := os.environ.get("KENNEL_SCREENSHOTS"):
             page.screenshot(path=f"{folder}/submit-{width}.png", full_page=True)

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from playwright.sync_api import Browser
 from sqlalchemy import text
@@ -16,11 +15,11 @@ from scorer.limits import Allowance
 from tests.api.conftest import Service
 from tests.api.test_teams import ask, create, join, members
 from tests.factories import noise, zipped
+from tests.serving import serving
 from tests.web import samples
 from tests.web.browsing import OUTSIDE, WIDTHS, browser, visit
 from tests.web.document import Element, parsed
 from tests.web.samples import Site, allowance
-from tests.web.serving import serving
 from tests.web.test_door import press, read, send
 
 __all__ = ["browser"]  # a fixture is found by its name here
@@ -226,8 +225,7 @@ def test_the_page_of_a_team_in_a_real_browser(browser: Browser, service: Service
     ask(service, slug, "eve", team="W" * 60)
     ask(service, slug, "ada", handle="admin")
     give_password(service, "ada")
-    app: FastAPI = service.http.app  # type: ignore[assignment]
-    with serving(app) as where, visit(browser, f"{where}/signin", java_script_enabled=False) as tab:
+    with serving(service.app) as where, visit(browser, f"{where}/signin", java_script_enabled=False) as tab:
         page = tab.page
         page.get_by_label("Handle or mail address").fill("ada")
         page.get_by_label("Password").fill(PASSWORD)

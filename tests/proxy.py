@@ -1,4 +1,4 @@
-"""The application served on loopback by real servers, and a proxy that cuts connections."""
+"""A network that cuts: a proxy in front of real servers."""
 
 import socket
 from collections.abc import Iterator
@@ -6,53 +6,27 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
 from threading import Thread
-from time import monotonic, sleep
-
-import uvicorn
-
-from api.main import create_app
-from scorer.settings import Settings
+from urllib.parse import urlsplit
 
 CHUNK = 1 << 16
 
 
-@contextmanager
-def served(settings: Settings) -> Iterator[int]:
-    """The port of one API server."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="error", ws="none"))
-        thread = Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            deadline = monotonic() + 20
-            while not server.started:
-                assert thread.is_alive()
-                assert monotonic() < deadline
-                sleep(0.02)
-            yield int(listener.getsockname()[1])
-        finally:
-            server.should_exit = True
-            thread.join(20)
-
-
 @dataclass
 class Proxy:
-    """Passes connections on to ``ports`` in turn, and cuts the first ``cuts`` ones that carry more than ``after``
-    bytes to the server."""
+    """Passes connections on to ``servers`` (addresses) in turn, and cuts the first ``cuts`` ones that carry more than
+    ``after`` bytes to the server."""
 
-    ports: list[int]
+    servers: list[str]
     after: int
     cuts: int
     cut: int = 0
     carried: int = 0
-    port: int = 0
     _threads: list[Thread] = field(default_factory=list)
 
     @contextmanager
     def running(self) -> Iterator[str]:
         """The address to connect to."""
-        targets = cycle(self.ports)
+        targets = cycle(urlsplit(each).port or 80 for each in self.servers)
         with socket.create_server(("127.0.0.1", 0)) as listener:
             listener.settimeout(0.1)
             open_ = [True]

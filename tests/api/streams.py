@@ -1,40 +1,11 @@
-"""The application behind a real server, for answers that don't end."""
+"""The events of submissions, as a listener hears them."""
 
 import json
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Thread
-from time import monotonic, sleep
 from typing import Any
 
 import httpx
-import uvicorn
-
-from api.main import create_app
-from scorer.settings import Settings
-
-
-@contextmanager
-def serving(settings: Settings) -> Iterator[str]:
-    """The address of a server of its own."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        app = create_app(settings)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=5))
-        thread = Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            deadline = monotonic() + 20
-            while not server.started:
-                assert thread.is_alive()
-                assert monotonic() < deadline
-                sleep(0.02)
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            app.state.hub.close()
-            server.should_exit = True
-            thread.join(20)
 
 
 def events_of(lines: Iterator[str]) -> Iterator[dict[str, Any]]:

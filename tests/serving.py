@@ -1,21 +1,24 @@
-"""An application behind a real port of loopback, for a real browser."""
+"""An application behind a real port of loopback: for browsers, for commands, for answers that don't end."""
 
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
 from time import monotonic, sleep
+from typing import Literal
 
 import uvicorn
 from fastapi import FastAPI
 
 
 @contextmanager
-def serving(app: FastAPI) -> Iterator[str]:
-    """The address at which ``app`` answers."""
+def serving(app: FastAPI, *, lifespan: Literal["on", "off"] = "off") -> Iterator[str]:
+    """The address at which ``app`` answers. ``lifespan="on"`` starts and ends it, too; off is for one that somebody
+    else has started, such as the one of ``service.http``."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off", ws="none"))
+        config = uvicorn.Config(app, log_level="warning", lifespan=lifespan, ws="none", timeout_graceful_shutdown=5)
+        server = uvicorn.Server(config)
         thread = Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
@@ -26,5 +29,8 @@ def serving(app: FastAPI) -> Iterator[str]:
                 sleep(0.02)
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
+            # A server that stops waits for its answers, and an event stream would not end by itself.
+            if hasattr(app.state, "hub"):
+                app.state.hub.close()
             server.should_exit = True
             thread.join(20)
