@@ -1,12 +1,14 @@
 """Imported results and figures, as requests and responses."""
 
-from typing import Any, Self
+from datetime import datetime
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.pages.captions import TITLES, sentence_of, title_of
 from scorer.competitions import TrackKind
 from scorer.figures import PAIRED, Figure
+from scorer.gallery import Exhibit
 from scorer.imports import Imported
 
 
@@ -80,3 +82,40 @@ class FigureView(BaseModel):
         fields = {name: getattr(figure, name) for name in cls.model_fields.keys() & vars(figure).keys()}
         words = {"title": title_of(figure), "told": sentence_of(figure)}
         return cls(competition=slug, figure=figure.name, **fields, **words)
+
+
+class ExhibitView(BaseModel):
+    """An entry at a rank of the board, and some of its images."""
+
+    rank: int
+    team: str
+    submission_id: str
+    score: float
+    images: str | None = Field(description="Ten of its images side by side; null for an imported entry.")
+
+    @classmethod
+    def of(cls, slug: str, exhibit: Exhibit, seed: int) -> Self:
+        """The view of an exhibit."""
+        place, own = exhibit.place, exhibit.submission
+        path = f"/api/v1/competitions/{slug}/gallery/{own.id}?seed={seed}"
+        fields = {name: getattr(place, name) for name in ("rank", "team", "submission_id", "score")}
+        return cls(**fields, images=path if own.sprite_key else None)
+
+
+class TwinView(BaseModel):
+    """One of several entries with the same contents."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    ref: int
+    team: str
+    status: str
+    accepted_at: datetime
+
+
+class TwinsView(BaseModel):
+    """Entries of different teams with the same zip, or with the same images under whatever names."""
+
+    same: Literal["zip", "images"]
+    entries: list[TwinView]

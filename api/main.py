@@ -15,6 +15,7 @@ from api.routes import (
     audit,
     competitions,
     events,
+    gallery,
     health,
     imports,
     insights,
@@ -87,6 +88,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         reviews,
         imports,
         insights,
+        gallery,
         health,
     ):
         app.include_router(module.router, prefix=API)

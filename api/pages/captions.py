@@ -16,7 +16,7 @@ TITLES: Mapping[str, str] = MappingProxyType(
         "shake-up": "Shake-up",
     }
 )
-LABELS: Mapping[str | None, str] = MappingProxyType(
+KINDS: Mapping[str, str] = MappingProxyType(
     {
         "legitimate": "legitimate",
         "mgan": "memorising GAN",
@@ -24,13 +24,14 @@ LABELS: Mapping[str | None, str] = MappingProxyType(
         "ae": "autoencoder",
         "aug": "augmentation",
         "other": "other",
-        None: "unlabelled",
+        "unlabelled": "unlabelled",
+        "plain": "entries",
     }
 )
-"""What reviewers found an entry to be, in the order of the figures."""
+"""What reviewers found an entry to be, in the order of the figures; ``plain`` where that is not told."""
 CHOICES: Mapping[str, str] = MappingProxyType(
     {"all": "all", "labelled": "labelled", "memorising": "memorising"}
-    | {label or "unlabelled": words for label, words in LABELS.items()}
+    | {kind: words for kind, words in KINDS.items() if kind != "plain"}
 )
 
 
@@ -70,7 +71,7 @@ def _distances(figure: Figure) -> str:
 
 
 def _fid(figure: Figure) -> str:
-    medians = [f"{group['label']} {group['median']:,.1f}" for group in figure.groups if group["label"] in LABELS]
+    medians = [f"{KINDS[group['label']]} {group['median']:,.1f}" for group in figure.groups if group["label"] in KINDS]
     return f"{_entries(figure)}, each a dot." + (f" Medians: {', '.join(medians)}." if medians else "")
 
 

@@ -3,12 +3,12 @@ pixels. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from api.pages.captions import LABELS, sentence_of, title_of
+from api.pages.captions import KINDS, sentence_of, title_of
 from api.pages.scales import Scale, around
 from api.pages.words import DISTANCE_DECIMALS
 from scorer.figures import Figure
@@ -91,8 +91,8 @@ class Drawing:
     lines: Sequence[Line] = ()
     tau: Mark | None = None
     left_out: int = 0
-    kinds: Sequence[tuple[str, str, int]] = field(default_factory=list)
-    """For the legend: kinds of entries in it, what they are, and how many."""
+    legend: Sequence[tuple[str, str, int]] = ()
+    """The kinds of entries in it, what they are, and how many."""
 
     @property
     def floor(self) -> float:
@@ -105,23 +105,21 @@ def drawing_of(figure: Figure) -> Drawing | None:
     if not figure.rows:
         return None
     drawn = _DRAWN[figure.name](figure)
-    return replace(drawn, kinds=_kinds(figure), left_out=len(figure.rows) - len(drawn.dots) if drawn.dots else 0)
+    return replace(drawn, legend=_legend(figure), left_out=len(figure.rows) - len(drawn.dots) if drawn.dots else 0)
 
 
-def _kinds(figure: Figure) -> list[tuple[str, str, int]]:
+def _legend(figure: Figure) -> list[tuple[str, str, int]]:
     if "label" not in figure.columns:
         return []
-    counted = Counter(figure.column("label"))
-    return [(_kind(label), words, counted[label]) for label, words in LABELS.items() if counted[label]]
+    counted = Counter(_kinds(figure))
+    return [(kind, words, counted[kind]) for kind, words in KINDS.items() if counted[kind]]
 
 
-def _kind(label: str | None) -> str:
-    return label or "unlabelled"
-
-
-def _labels(figure: Figure) -> list[str | None]:
-    """The label of every row; all the same where labels are not for these eyes."""
-    return figure.column("label") if "label" in figure.columns else [None] * len(figure.rows)
+def _kinds(figure: Figure) -> list[str]:
+    """What every row is drawn as; all the same where labels are not for these eyes."""
+    if "label" not in figure.columns:
+        return ["plain"] * len(figure.rows)
+    return [label or "unlabelled" for label in figure.column("label")]
 
 
 def _blank(figure: Figure, across: Scale, words: str, *, height: float = FLOOR + BELOW, down: str = "") -> Drawing:
@@ -141,36 +139,35 @@ def _anchor(share: float) -> str:
 
 
 def _distances(figure: Figure) -> Drawing:
-    values, labels = figure.column("distance"), _labels(figure)
+    values, kinds = figure.column("distance"), _kinds(figure)
     across = Scale(0.0, max(*values, figure.tau or 0.0, 1e-6) * 1.04)
     edges = np.linspace(0.0, across.high, BINS + 1).tolist()
-    counts: dict[str | None, list[int]] = {}
-    for label in LABELS:
-        own = [value for value, each in zip(values, labels, strict=True) if each == label]
-        counts[label] = np.histogram(own, edges)[0].tolist()
-    columns = [{label: counts[label][column] for label in LABELS} for column in range(BINS)]
+    counts: dict[str, list[int]] = {}
+    for kind in KINDS:
+        own = [value for value, each in zip(values, kinds, strict=True) if each == kind]
+        counts[kind] = np.histogram(own, edges)[0].tolist()
+    columns = [{kind: counts[kind][column] for kind in KINDS} for column in range(BINS)]
     down = Scale(0.0, max(sum(each.values()) for each in columns) * 1.08)
-    named = "label" in figure.columns
     return replace(
         _blank(figure, across, "memorization distance", down="entries"),
         bars=[
             bar
             for column, (low, high) in enumerate(pairwise(edges))
-            for bar in _stack(columns[column], column, f"{low:.3f} to {high:.3f}", down, named=named)
+            for bar in _stack(columns[column], column, f"{low:.3f} to {high:.3f}", down)
         ],
         y_ticks=_y_ticks(down),
         tau=_tau(figure, across),
     )
 
 
-def _stack(counts: Mapping[str | None, int], column: int, where: str, down: Scale, *, named: bool) -> list[Bar]:
+def _stack(counts: Mapping[str, int], column: int, where: str, down: Scale) -> list[Bar]:
     bars, height = [], 0.0
-    for label, count in counts.items():
+    for kind, count in counts.items():
         if count:
             tall = down.share(count) * (FLOOR - TOP)
             height += tall
-            words = f"{where}: {count:,}" + (f" {LABELS[label]}" if named else "")
-            bars.append(Bar(100 * column / BINS, 100 / BINS, FLOOR - height, tall, _kind(label), words))
+            words = f"{where}: {count:,} {KINDS[kind]}"
+            bars.append(Bar(100 * column / BINS, 100 / BINS, FLOOR - height, tall, kind, words))
     return bars
 
 
@@ -196,27 +193,31 @@ def _chosen(figure: Figure) -> list[int]:
 
 
 def _fid(figure: Figure) -> Drawing:
-    values, labels = figure.column("fid"), _labels(figure)
-    rows = {label: place for place, label in enumerate(each for each in LABELS if each in set(labels))}
+    values, kinds = figure.column("fid"), _kinds(figure)
+    rows = {kind: place for place, kind in enumerate(each for each in KINDS if each in set(kinds))}
     across = _by_factors(values)
-    height = TOP + STRIP * len(rows) + BELOW
     strips = []
-    for label, place in rows.items():
-        own = [value for value, each in zip(values, labels, strict=True) if each == label]
+    for kind, place in rows.items():
+        own = [value for value, each in zip(values, kinds, strict=True) if each == kind]
         low, median, high = (100 * across.share(each) for each in np.quantile(own, (0.25, 0.5, 0.75)))
-        words = LABELS[label] if figure.groups else "entries"
-        strips.append(Strip(f"{words} ({len(own):,})", TOP + STRIP * (place + 0.5) + 6, low, high, median))
+        strips.append(Strip(f"{KINDS[kind]} ({len(own):,})", _strip(place), low, high, median))
     dots = [
+        # The golden ratio spreads neighbours: no two lie on one line.
         Dot(
             100 * across.share(values[row]),
-            # The golden ratio spreads neighbours: no two lie on one line.
-            TOP + STRIP * (rows[labels[row]] + 0.5) + 6 + (row * 0.618034 % 1 - 0.5) * 22,
-            _kind(labels[row]),
+            _strip(rows[kinds[row]]) + (row * 0.618034 % 1 - 0.5) * 22,
+            kinds[row],
             row,
         )
         for row in _chosen(figure)
     ]
-    return replace(_blank(figure, across, "FID, in equal factors", height=height), dots=dots, strips=strips)
+    height = TOP + STRIP * len(rows) + BELOW
+    return replace(_blank(figure, across, "FID (log scale)", height=height), dots=dots, strips=strips)
+
+
+def _strip(place: int) -> float:
+    """The middle of a strip."""
+    return TOP + STRIP * (place + 0.5) + 6
 
 
 def _by_factors(values: Sequence[float]) -> Scale:
@@ -225,18 +226,16 @@ def _by_factors(values: Sequence[float]) -> Scale:
 
 
 def _scatter(figure: Figure, x: str, y: str, scales: tuple[Scale, Scale], words: tuple[str, str]) -> Drawing:
-    (across, down), labels = scales, _labels(figure)
+    (across, down), kinds = scales, _kinds(figure)
     left, up = figure.column(x), figure.column(y)
-    dots = [
-        Dot(100 * across.share(left[row]), _pixel(down, up[row]), _kind(labels[row]), row) for row in _chosen(figure)
-    ]
+    dots = [Dot(100 * across.share(left[row]), _pixel(down, up[row]), kinds[row], row) for row in _chosen(figure)]
     return replace(_blank(figure, across, words[0], down=words[1]), dots=dots, y_ticks=_y_ticks(down))
 
 
 def _fid_distance(figure: Figure) -> Drawing:
     across, values = _by_factors(figure.column("fid")), figure.column("distance")
     down = Scale(0.0, max(*values, figure.tau or 0.0, 1e-6) * 1.06)
-    drawn = _scatter(figure, "fid", "distance", (across, down), ("FID, in equal factors", "memorization distance"))
+    drawn = _scatter(figure, "fid", "distance", (across, down), ("FID (log scale)", "memorization distance"))
     if figure.tau is None:
         return drawn
     at = _pixel(down, figure.tau)
@@ -256,7 +255,7 @@ def _pair(figure: Figure, value: str, scale: Scale, words: str) -> Drawing:
 
 def _public_private(figure: Figure) -> Drawing:
     values = [*figure.column("fid_public"), *figure.column("fid_private")]
-    return _pair(figure, "fid", _by_factors(values), "FID, in equal factors")
+    return _pair(figure, "fid", _by_factors(values), "FID (log scale)")
 
 
 def _ranks(figure: Figure) -> Drawing:
@@ -265,7 +264,7 @@ def _ranks(figure: Figure) -> Drawing:
 
 def _shake_up(figure: Figure) -> Drawing:
     last = max(*figure.column("rank_public"), *figure.column("rank_private"), 2)
-    drawn = _pair(figure, "rank", around(1, last, log=True), "rank, in equal factors")
+    drawn = _pair(figure, "rank", around(1, last, log=True), "rank (log scale)")
     moves = figure.column("move")
     kinds = ["up" if moves[dot.row] > 0 else "down" if moves[dot.row] < 0 else "same" for dot in drawn.dots]
     return replace(drawn, dots=[replace(dot, kind=kind) for dot, kind in zip(drawn.dots, kinds, strict=True)])

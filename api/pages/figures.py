@@ -26,7 +26,7 @@ def svg_of(figure: Figure, competition: str) -> str:
 
 def _legend(drawing: Drawing) -> list[tuple[str, str, int, float]]:
     x, placed = 26.0, []
-    for kind, words, count in drawing.kinds:
+    for kind, words, count in drawing.legend:
         placed.append((kind, words, count, round(x, 1)))
         x += 34 + LETTER * (len(words) + 1 + len(f"{count:,}"))
     return placed

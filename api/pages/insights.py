@@ -10,9 +10,11 @@ from api.etags import etag_of, is_known
 from api.pages.captions import CHOICES
 from api.pages.drawings import drawing_of
 from api.pages.rendering import BUILD, not_modified, page
+from api.routes.gallery import Seed
 from api.routes.insights import LabelChoice
-from scorer import figures, insights
+from scorer import figures, gallery, insights
 from scorer.competitions import TrackKind, may_see_private, shown_state, visible_track
+from scorer.sprites import layout_of
 
 router = APIRouter(include_in_schema=False)
 
@@ -27,12 +29,15 @@ def show(
     now: Now,
     track: TrackKind = "public",
     label: Annotated[LabelChoice, Query()] = "all",
+    seed: Seed = 0,
 ) -> Response:
     """Every figure that this person may see, of one track and of entries with one kind of label."""
     state = shown_state(session, slug, account, now)
     visible_track(state, track, account)
     looking = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
-    etag = etag_of(BUILD, insights.version(session, state, account), state.competition.title, looking, track, label)
+    etag = etag_of(
+        BUILD, insights.version(session, state, account), state.competition.title, looking, track, label, seed
+    )
     if is_known(request, etag):
         return not_modified(etag)
     shown = insights.view(session, state, account, label=label)
@@ -49,6 +54,9 @@ def show(
         label=label,
         choices=CHOICES,
         everything=everything,
-        shown=shown,
+        exhibits=gallery.exhibits(session, state, track, account) if account and shown.names else [],
+        twins=gallery.twins_in(session, state) if shown.names else [],
+        layout=layout_of(state.competition.image_count, state.competition.image_size),
+        seed=seed,
         pictures=[(figure, drawing_of(figure)) for figure in found],
     )

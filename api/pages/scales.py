@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 
 TICKS = 5
+MANY = 500.0
+"""Where an axis spans so large a factor, its powers of ten are enough."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,6 @@ def ticks(low: float, high: float) -> list[float]:
 def _powers(low: float, high: float) -> list[float]:
     """1, 2 and 5 times the powers of ten; the powers alone where those are many."""
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    factors = (1, 2, 5) if len(exponents) <= TICKS - 2 else (1,)
+    factors = (1, 2, 5) if high / low < MANY else (1,)
     found = [factor * 10.0**each for each in exponents for factor in factors]
     return [each for each in found if low <= each <= high]

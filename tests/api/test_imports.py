@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 from deploy import admin
 from scorer.errors import Conflict
 from tests.api.conftest import Service
-from tests.api.serving import served
 from tests.api.test_audit import entries as acts
 from tests.api.test_uploads import refused
 from tests.factories import noise
+from tests.serving import serving
 from worker import rescoring
 
 ROWS = [
@@ -155,8 +155,8 @@ def test_nothing_breaks_on_an_entry_without_a_zip(service: Service) -> None:
 def test_the_command_loads_a_file(service: Service, tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     path.write_bytes(table().replace(b"FID_public", b"FID"))
-    with served(service.bench.settings) as port:
-        common = ["--url", f"http://127.0.0.1:{port}", "--token", "secret-of-organizer"]
+    with serving(service.app) as address:
+        common = ["--url", address, "--token", "secret-of-organizer"]
         wanted = ["import-results", str(path), "--competition", "old", "--column", "fid_public=FID", *common]
         done = CliRunner().invoke(admin.app, wanted)
     assert done.exit_code == 0, done.output

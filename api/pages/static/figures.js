@@ -85,7 +85,7 @@ class Figure {
       title,
       ...lines.map(([name, value]) => {
         const line = document.createElement("div");
-        line.textContent = `${name.replaceAll("_", " ")}: ${name === "label" ? value ?? "unlabelled" : inWords(value)}`;
+        line.textContent = `${name.replaceAll("_", " ").replace("fid", "FID")}: ${name === "label" ? value ?? "unlabelled" : inWords(value)}`;
         return line;
       }),
     );
