@@ -16,6 +16,8 @@ from scorer.figures import Figure
 TOP, FLOOR, BELOW = 34, 330, 44
 BINS = 48
 STRIP = 58
+WIDEST = 1e6
+"""A larger factor between the least and the most is that of a number next to 0, which would take the whole picture."""
 MOST_DOTS = 3_000
 """Of more entries, so many evenly among them are drawn; the numbers are of all."""
 
@@ -195,7 +197,7 @@ def _chosen(figure: Figure) -> list[int]:
 def _fid(figure: Figure) -> Drawing:
     values, kinds = figure.column("fid"), _kinds(figure)
     rows = {kind: place for place, kind in enumerate(each for each in KINDS if each in set(kinds))}
-    across = _by_factors(values)
+    across = _of_fids(values)
     strips = []
     for kind, place in rows.items():
         own = [value for value, each in zip(values, kinds, strict=True) if each == kind]
@@ -212,7 +214,7 @@ def _fid(figure: Figure) -> Drawing:
         for row in _chosen(figure)
     ]
     height = TOP + STRIP * len(rows) + BELOW
-    return replace(_blank(figure, across, "FID (log scale)", height=height), dots=dots, strips=strips)
+    return replace(_blank(figure, across, _worded("FID", across), height=height), dots=dots, strips=strips)
 
 
 def _strip(place: int) -> float:
@@ -220,9 +222,14 @@ def _strip(place: int) -> float:
     return TOP + STRIP * (place + 0.5) + 6
 
 
-def _by_factors(values: Sequence[float]) -> Scale:
-    """A scale in equal factors, or in equal steps where something is 0."""
-    return around(min(values), max(values), log=min(values) > 0.0)
+def _of_fids(values: Sequence[float]) -> Scale:
+    """A scale in equal factors; in equal steps where something is 0, or next to it."""
+    least, most = min(values), max(values)
+    return around(least, most, log=0.0 < most < WIDEST * least)
+
+
+def _worded(words: str, scale: Scale) -> str:
+    return f"{words} (log scale)" if scale.log else words
 
 
 def _scatter(figure: Figure, x: str, y: str, scales: tuple[Scale, Scale], words: tuple[str, str]) -> Drawing:
@@ -233,9 +240,9 @@ def _scatter(figure: Figure, x: str, y: str, scales: tuple[Scale, Scale], words:
 
 
 def _fid_distance(figure: Figure) -> Drawing:
-    across, values = _by_factors(figure.column("fid")), figure.column("distance")
+    across, values = _of_fids(figure.column("fid")), figure.column("distance")
     down = Scale(0.0, max(*values, figure.tau or 0.0, 1e-6) * 1.06)
-    drawn = _scatter(figure, "fid", "distance", (across, down), ("FID (log scale)", "memorization distance"))
+    drawn = _scatter(figure, "fid", "distance", (across, down), (_worded("FID", across), "memorization distance"))
     if figure.tau is None:
         return drawn
     at = _pixel(down, figure.tau)
@@ -248,23 +255,27 @@ def _pair(figure: Figure, value: str, scale: Scale, words: str) -> Drawing:
         f"{value}_public",
         f"{value}_private",
         (scale, scale),
-        (f"public {words}", f"private {words}"),
+        (_worded(f"public {words}", scale), _worded(f"private {words}", scale)),
     )
     return replace(drawn, lines=[Line(0, FLOOR, 100, TOP, "equal")])
 
 
 def _public_private(figure: Figure) -> Drawing:
     values = [*figure.column("fid_public"), *figure.column("fid_private")]
-    return _pair(figure, "fid", _by_factors(values), "FID (log scale)")
+    return _pair(figure, "fid", _of_fids(values), "FID")
 
 
 def _ranks(figure: Figure) -> Drawing:
-    return _pair(figure, "rank", around(1, max(len(figure.rows), 2)), "rank by FID")
+    return _pair(figure, "rank", around(1, _last(figure)), "rank by FID")
+
+
+def _last(figure: Figure) -> float:
+    """The last rank of both tracks."""
+    return float(max(*figure.column("rank_public"), *figure.column("rank_private"), 2))
 
 
 def _shake_up(figure: Figure) -> Drawing:
-    last = max(*figure.column("rank_public"), *figure.column("rank_private"), 2)
-    drawn = _pair(figure, "rank", around(1, last, log=True), "rank (log scale)")
+    drawn = _pair(figure, "rank", around(1, _last(figure), log=True), "rank")
     moves = figure.column("move")
     kinds = ["up" if moves[dot.row] > 0 else "down" if moves[dot.row] < 0 else "same" for dot in drawn.dots]
     return replace(drawn, dots=[replace(dot, kind=kind) for dot, kind in zip(drawn.dots, kinds, strict=True)])

@@ -38,7 +38,10 @@ def around(least: float, most: float, *, log: bool = False, room: float = 0.04) 
     """A scale that shows values from ``least`` to ``most`` with some room on both sides."""
     if log:
         least, most = math.log10(least), math.log10(most)
-    span = (most - least) or max(abs(most), 1.0) * 0.1
+    size = max(abs(most), 1.0)
+    span = most - least
+    if span < 1e-9 * size:  # nearly equal: as if it were one value, in the middle
+        span = 0.1 * size
     low, high = least - room * span, most + room * span
     return Scale(10.0**low, 10.0**high, log=True) if log else Scale(low, high)
 
