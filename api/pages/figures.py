@@ -11,6 +11,7 @@ from api.tables import inert
 from scorer.errors import NotFound
 from scorer.figures import Figure
 
+WIDTH, LEFT, LEGEND, LEADING = 740.0, 26.0, 54.0, 20.0
 LETTER = 7.2
 """Pixels of a letter of the legend, about."""
 
@@ -21,14 +22,21 @@ def svg_of(figure: Figure, competition: str) -> str:
     if drawing is None:
         raise NotFound("nothing-to-draw", "There is nothing to draw yet.")
     style = FILES["figures.css"].decode()
-    return rendered("figure.svg", drawing=drawing, competition=competition, style=style, legend=_legend(drawing))
+    legend = _legend(drawing)
+    top = LEADING + (legend[-1][-1] if legend else LEGEND - LEADING)
+    return rendered("figure.svg", drawing=drawing, competition=competition, style=style, legend=legend, top=top)
 
 
-def _legend(drawing: Drawing) -> list[tuple[str, str, int, float]]:
-    x, placed = 26.0, []
+def _legend(drawing: Drawing) -> list[tuple[str, str, float, float]]:
+    """Words and places of what the colours mean, in as many lines as they need."""
+    x, y, placed = LEFT, LEGEND, []
     for kind, words, count in drawing.legend:
-        placed.append((kind, words, count, round(x, 1)))
-        x += 34 + LETTER * (len(words) + 1 + len(f"{count:,}"))
+        told = f"{words} {count:,}"
+        wide = 30 + LETTER * len(told)
+        if x + wide > WIDTH:
+            x, y = LEFT, y + LEADING
+        placed.append((kind, told, round(x, 1), y))
+        x += wide
     return placed
 
 

@@ -58,7 +58,7 @@ class Figure {
     event.preventDefault();
     const places = this.places();
     this.order ??= this.dots.map((_, index) => index).sort((a, b) => places[a][0] - places[b][0]);
-    const now = this.near === null ? -by : this.order.indexOf(this.near);
+    const now = this.near === null ? Math.min(0, -by) : this.order.indexOf(this.near);
     this.show(this.order[(now + by + this.order.length) % this.order.length]);
   }
 
