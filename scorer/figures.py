@@ -13,7 +13,7 @@ from scorer.db import board
 from scorer.db.tables import Account
 from scorer.errors import KennelError
 from scorer.insights import CHOICES, Field, View
-from scorer.metrics.agreement import leaders_in_common, mean_rank_difference, pearson, quantiles, ranks, spearman
+from scorer.metrics.correlation import leaders_in_common, mean_rank_difference, pearson, quantiles, ranks, spearman
 from scorer.metrics.features import Vector
 from scorer.metrics.margin import choose_tau
 from scorer.thresholds import MEMORISES, described
