@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy.orm import Session
 
 from scorer import audit, competitions, thresholds
@@ -143,14 +143,18 @@ def load(
 
 def _spec(slug: str, entries: int, request: ImportRequest, now: datetime) -> CompetitionSpec:
     closes_at = request.closes_at or now
-    return CompetitionSpec(
-        slug=slug,
-        title=request.title or slug,
-        opens_at=request.opens_at or closes_at - timedelta(seconds=entries + 1),
-        closes_at=closes_at,
-        public=TrackSpec(extractor=request.public_extractor, epsilon=request.epsilon),
-        private=TrackSpec(extractor=request.private_extractor, epsilon=request.epsilon),
-    )
+    try:
+        return CompetitionSpec(
+            slug=slug,
+            title=request.title or slug,
+            opens_at=request.opens_at or closes_at - timedelta(seconds=entries + 1),
+            closes_at=closes_at,
+            public=TrackSpec(extractor=request.public_extractor, epsilon=request.epsilon),
+            private=TrackSpec(extractor=request.private_extractor, epsilon=request.epsilon),
+        )
+    except ValidationError as error:
+        faults = [each["msg"] for each in error.errors()]
+        raise Invalid("bad-competition", f"A competition {slug!r} cannot be made of this.", faults=faults) from None
 
 
 def _unknown(session: Session, state: State, lines: Sequence[Line]) -> list[Line]:

@@ -18,7 +18,8 @@ LABELS: Mapping[str, str | None] = MappingProxyType(
     {"": None, "non-mem": "legitimate"} | {each: each for each in ("legitimate", "mgan", "sup", "ae", "aug", "other")}
 )
 FARTHEST = 2.0
-LONGEST = 100
+LONGEST = 50
+"""Characters of a name."""
 TOLD = 10
 Read = TypeVar("Read")
 

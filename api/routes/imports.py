@@ -42,11 +42,12 @@ async def load(
         sha256 = await _received(request.stream(), file)
 
         def take() -> Imported:
+            sheet = _sheet(file, asked)
             with begin() as session:
                 return imports.load(
                     session,
                     slug,
-                    _sheet(file, asked),
+                    sheet,
                     asked,
                     table_sha256=sha256,
                     author=author,

@@ -117,6 +117,11 @@ def test_nothing_of_a_bad_table_is_taken(service: Service) -> None:
     assert problem["faults"] == ["line 6, FID_public: 'many' is not a number"]
     refused(load(service, "old", b"\xff\xfe"), 422, "no-table")
     refused(load(service, "old", column="fid_public"), 422, "bad-column")
+    refused(load(service, "Not a slug"), 422, "bad-competition")
+    late: Any = {"opens_at": "2019-07-02T00:00:00Z", "closes_at": "2019-07-01T00:00:00Z"}
+    refused(load(service, "old", **late), 422, "bad-competition")
+    refused(load(service, "old", public_extractor="none"), 422, "unknown-extractor")
+    refused(load(service, "old", tau_public="nan"), 422, "bad-request")
     assert set(counts(service).values()) == {0}
     refused(load(service, "old", who="ada"), 403, "wrong-role")
 
