@@ -61,7 +61,7 @@ def drawing_of(histogram: Mapping[str, Any], mean: float, tau: float | None) -> 
     edges = [low + (high - low) * index / len(counts) for index in range(len(counts) + 1)]
     return Drawing(
         bars=_bars(counts, edges, right, limit),
-        ticks=[Mark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in ticks(0.0, right)],
+        ticks=[Mark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in ticks_of(right)],
         mean=_mark(mean, right, "mean"),
         tau=None if limit is None else _mark(limit, right, "tau"),
         most=max(counts),
@@ -87,6 +87,11 @@ def _bars(counts: Sequence[int], edges: Sequence[float], right: float, tau: floa
 def _mark(value: float, right: float, name: str) -> Mark:
     x = 100 * value / right
     return Mark(x, f"{name} {value:.{DISTANCE_DECIMALS}f}", "start" if x < 60 else "end")
+
+
+def ticks_of(right: float) -> list[float]:
+    """Round numbers from 0 on, about five of them."""
+    return ticks(0.0, right)
 
 
 def _described(counts: Sequence[int], edges: Sequence[float], mean: float, tau: float | None) -> str:
