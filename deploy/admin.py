@@ -177,33 +177,6 @@ def prepare(client: Client, slug: str, *, say: Any, every: float = 1.0) -> None:
 
 
 @app.command()
-def label(slug: str, submission: str, name: str, note: str = "", url: Url = HERE, token: Token = "") -> None:
-    """Store the decided label of an entry: legitimate, mgan, sup, ae, aug or other."""
-    with Client(url, token) as client:
-        client.put(f"/competitions/{slug}/submissions/{submission}/label", {"label": name, "note": note})
-        print(f"{submission} is labelled {name}.")
-
-
-@app.command()
-def retune(
-    slug: str,
-    track: str,
-    method: str = "margin",
-    tau: Annotated[float | None, typer.Option(help="For the method manual.")] = None,
-    alpha: float = 0.0,
-    reason: str = "",
-    preview: Annotated[bool, typer.Option("--preview")] = False,
-    url: Url = HERE,
-    token: Token = "",
-) -> None:
-    """Choose a track's tau; prints what that does, as JSON."""
-    body = {"method": method, "tau": tau, "alpha": alpha, "reason": reason, "preview": preview}
-    with Client(url, token) as client:
-        json.dump(client.post(f"/competitions/{slug}/tracks/{track}/thresholds", body), sys.stdout, indent=2)
-    print()
-
-
-@app.command()
 def import_results(
     file: Path,
     competition: Annotated[str, typer.Option(help="Its slug; it is made if there is none.")],
@@ -229,4 +202,31 @@ def import_results(
     with opened(file) as table, Client(url, token) as client:
         done = client.upload("POST", f"/competitions/{competition}/imports", table, media="text/csv", **params)
         json.dump(done, sys.stdout, indent=2)
+    print()
+
+
+@app.command()
+def label(slug: str, submission: str, name: str, note: str = "", url: Url = HERE, token: Token = "") -> None:
+    """Store the decided label of an entry: legitimate, mgan, sup, ae, aug or other."""
+    with Client(url, token) as client:
+        client.put(f"/competitions/{slug}/submissions/{submission}/label", {"label": name, "note": note})
+        print(f"{submission} is labelled {name}.")
+
+
+@app.command()
+def retune(
+    slug: str,
+    track: str,
+    method: str = "margin",
+    tau: Annotated[float | None, typer.Option(help="For the method manual.")] = None,
+    alpha: float = 0.0,
+    reason: str = "",
+    preview: Annotated[bool, typer.Option("--preview")] = False,
+    url: Url = HERE,
+    token: Token = "",
+) -> None:
+    """Choose a track's tau; prints what that does, as JSON."""
+    body = {"method": method, "tau": tau, "alpha": alpha, "reason": reason, "preview": preview}
+    with Client(url, token) as client:
+        json.dump(client.post(f"/competitions/{slug}/tracks/{track}/thresholds", body), sys.stdout, indent=2)
     print()
