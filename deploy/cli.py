@@ -8,14 +8,26 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from deploy import admin
-from deploy.client import Refused
+from deploy import admin, exits
+from deploy.client import Refused, opened
+from deploy.participant import boards, entering, entries, signing
+from deploy.participant.checking import check_zip
+from deploy.participant.connecting import connected, told
+from deploy.participant.options import PANEL
 from deploy.progress import shown
-from scorer.archive import ImageSpec, check_images, list_images
-from scorer.errors import Invalid, KennelError
+from scorer.archive import ImageSpec
+from scorer.errors import KennelError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help=__doc__,
+    epilog=exits.in_words(),
+)
 app.add_typer(admin.app, name="admin")
+for each in (signing, entries, boards):
+    app.add_typer(each.app)
 err = Console(stderr=True, highlight=False)
 
 Data = Annotated[
@@ -53,25 +65,27 @@ def demo(
     raise typer.Exit(run.demo(data, port, run.Plan(images, count, entries), leave=leave))
 
 
-@app.command()
+@app.command(rich_help_panel=PANEL)
 def check(
     submission: Annotated[Path, typer.Argument(help="The zip to look at.")],
     count: Annotated[int, typer.Option(min=1, help="How many images the competition asks for.")] = 10_000,
     size: Annotated[int, typer.Option(min=1, help="Their width and height in pixels.")] = 64,
+    competition: Annotated[
+        str | None, typer.Option(help="Ask the service for the count and size of this competition.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Check a zip as the service would, without a server: exit 0, or the faults and exit 1."""
-    import numpy as np  # noqa: PLC0415 - the other commands start faster without it
-
+    """Check a zip as the service would, without sending it: exit 0, or the faults and exit 1."""
     spec = ImageSpec(count=count, size=size)
-    try:
-        with submission.open("rb") as file:
-            listing = list_images(file, spec)
-            check_images(file, listing, spec, np.empty((count, size, size, 3), np.uint8))
-    except OSError as error:
-        _fail(f"{submission} cannot be read: {error.strerror}.")
-    except Invalid as error:
-        _fail(_with_faults(error))
-    print(f"{submission} is fine: {count:,} images of {size}x{size}.")
+    if competition is not None:
+        with connected(as_json=as_json, needs_token=False) as client:
+            spec = entering.spec_of(client, competition)
+    with told(as_json=as_json), opened(submission) as file, shown(err) as progress:
+        check_zip(file, spec, progress)
+    if as_json:
+        print(json.dumps({"file": str(submission), "count": spec.count, "size": spec.size}))
+    else:
+        print(f"{submission} is fine: {spec.count:,} images of {spec.size}x{spec.size}.")
 
 
 @app.command()
@@ -149,22 +163,10 @@ def migrate() -> None:
     print("The database is at the newest version.")
 
 
-def _with_faults(error: KennelError) -> str:
-    return "\n  - ".join([error.message, *error.faults[:10]])
-
-
-def _fail(message: str) -> None:
-    err.print(message, markup=False, soft_wrap=True)
-    raise typer.Exit(1)
-
-
 def main() -> None:
-    """The console script: every error that is meant for a person is one message and exit status 1."""
+    """The console script: every error that is meant for a person is one message and an exit status."""
     try:
         app()
-    except KennelError as error:
-        err.print(_with_faults(error), markup=False, soft_wrap=True)
-        sys.exit(1)
-    except Refused as error:
-        err.print(str(error), markup=False, soft_wrap=True)
-        sys.exit(1)
+    except (KennelError, Refused) as error:
+        exits.tell(error, err)
+        sys.exit(exits.exit_of(error))

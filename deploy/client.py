@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Self
+from urllib.parse import quote
 
 import httpx
 
@@ -15,18 +16,38 @@ TIMEOUT = httpx.Timeout(30.0, write=600.0, read=600.0)
 class Refused(Exception):
     """The service answered with a problem; the message is meant for the person at the terminal."""
 
-    def __init__(self, status: int, problem: dict[str, Any]) -> None:
+    def __init__(self, status: int, problem: dict[str, Any], *, retry_after: int | None = None) -> None:
         faults = "".join(f"\n  - {fault}" for fault in problem.get("faults", ()))
         super().__init__(f"{problem.get('title', 'The service refused this.')}{faults}")
-        self.status, self.problem = status, problem
+        self.status, self.problem, self.retry_after = status, problem, retry_after
+
+    @property
+    def slug(self) -> str:
+        """The stable name of the problem; empty where there is none."""
+        return str(self.problem.get("type", "")).rpartition(":")[2]
+
+
+class Unreachable(Refused):
+    """There was no answer, or none of Kennel's."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__(0, {"type": "urn:kennel:problem:no-answer", "title": title})
+
+
+class Unreadable(Refused):
+    """A file of this machine that is not there, or not what it should be."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__(0, {"type": "urn:kennel:problem:unreadable", "title": title})
 
 
 class Client:
     """Calls ``/api/v1`` of the service at ``url`` with an API token."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
+        self.url = url.rstrip("/")
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._http = httpx.Client(base_url=f"{url.rstrip('/')}/api/v1", headers=headers, timeout=TIMEOUT)
+        self._http = httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=TIMEOUT)
 
     def __enter__(self) -> Self:
         return self
@@ -40,17 +61,33 @@ class Client:
 
     def call(self, method: str, path: str, **options: Any) -> Any:
         """One request; its JSON, or ``Refused``."""
-        return self.send(method, path, **options).json()
+        response = self.send(method, path, **options)
+        try:
+            return response.json()
+        except ValueError:
+            raise Unreachable(f"What answers at {self.url} is not Kennel.") from None
 
     def send(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """One request; its answer, or ``Refused`` (with status 0 if there is none)."""
+        """One request; its answer, or ``Refused`` (``Unreachable`` if there is none)."""
+        with self._reached():
+            return _granted(self._http.request(method, path, **options))
+
+    @contextlib.contextmanager
+    def stream(self, path: str, *, headers: dict[str, str], silence: float) -> Iterator[httpx.Response]:
+        """An answer that is read as it comes; ``Unreachable`` if it breaks off or nothing comes for ``silence``
+        seconds."""
+        timeout = httpx.Timeout(30.0, read=silence)
+        with self._reached(), self._http.stream("GET", path, headers=headers, timeout=timeout) as response:
+            if not response.is_success:
+                response.read()
+            yield _granted(response)
+
+    @contextlib.contextmanager
+    def _reached(self) -> Iterator[None]:
         try:
-            response = self._http.request(method, path, **options)
-        except httpx.TransportError as error:
-            raise Refused(0, {"title": f"No answer from {self._http.base_url}: {error}."}) from None
-        if response.is_success:
-            return response
-        raise Refused(response.status_code, _problem(response))
+            yield
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            raise Unreachable(f"No answer from {self._http.base_url}: {error}.") from None
 
     def get(self, path: str, **params: Any) -> Any:
         """Read something."""
@@ -85,6 +122,13 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
         yield chunk
 
 
+def _granted(response: httpx.Response) -> httpx.Response:
+    if response.is_success:
+        return response
+    wait = response.headers.get("Retry-After", "")
+    raise Refused(response.status_code, _problem(response), retry_after=int(wait) if wait.isdecimal() else None)
+
+
 def _problem(response: httpx.Response) -> dict[str, Any]:
     with contextlib.suppress(ValueError):
         body = response.json()
@@ -93,9 +137,14 @@ def _problem(response: httpx.Response) -> dict[str, Any]:
     return {"title": f"The service answered {response.status_code}."}
 
 
+def segment(name: str) -> str:
+    """A name from the command line as one part of a path."""
+    return quote(name, safe="")
+
+
 def opened(path: Path) -> BinaryIO:
-    """A file to upload; ``Refused`` in one sentence if it cannot be read."""
+    """A file to upload; ``Unreadable`` in one sentence if it cannot be read."""
     try:
         return path.open("rb")
     except OSError as error:
-        raise Refused(0, {"title": f"{path} cannot be read: {error.strerror}."}) from None
+        raise Unreadable(f"{path} cannot be read: {error.strerror}.") from None

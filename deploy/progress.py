@@ -1,7 +1,7 @@
 """How far a long command is: bars on a terminal, a plain line every two seconds anywhere else."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from rich.console import Console
@@ -9,9 +9,10 @@ from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, Tim
 from rich.progress import Progress as Bars
 
 from scorer.lifecycle import STAGES
-from worker.measuring import Progress
 
 LINE_SECONDS = 2.0
+Progress = Callable[[str, float], None]
+"""Hears a stage and its finished share. The worker has the same, but to import it takes half a second."""
 
 
 def shown(console: Console) -> AbstractContextManager[Progress]:

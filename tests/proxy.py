@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
 from threading import Thread
+from time import sleep
 from urllib.parse import urlsplit
 
 CHUNK = 1 << 16
@@ -14,14 +15,16 @@ CHUNK = 1 << 16
 @dataclass
 class Proxy:
     """Passes connections on to ``servers`` (addresses) in turn, and cuts the first ``cuts`` ones that carry more than
-    ``after`` bytes to the server."""
+    ``after`` bytes to the server. ``pause`` (seconds before each 64 KiB) makes it slow."""
 
     servers: list[str]
     after: int
     cuts: int
+    pause: float = 0.0
     cut: int = 0
     carried: int = 0
     _threads: list[Thread] = field(default_factory=list)
+    _clients: list[socket.socket] = field(default_factory=list)
 
     @contextmanager
     def running(self) -> Iterator[str]:
@@ -47,7 +50,14 @@ class Proxy:
                 for each in (thread, *self._threads):
                     each.join(30)
 
+    def hang_up(self) -> None:
+        """Cut every connection that there is."""
+        for each in self._clients:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
     def _start(self, client: socket.socket, port: int) -> None:
+        self._clients.append(client)
         thread = Thread(target=self._connect, args=(client, port))
         self._threads.append(thread)
         thread.start()
@@ -68,6 +78,7 @@ class Proxy:
     def _asks(self, client: socket.socket, server: socket.socket) -> None:
         carried = 0
         while data := client.recv(CHUNK):
+            sleep(self.pause)
             carried += len(data)
             self.carried += len(data)
             if carried > self.after and self.cut < self.cuts:

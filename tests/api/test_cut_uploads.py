@@ -10,7 +10,7 @@ from tusclient.exceptions import TusUploadFailed
 
 from api.main import create_app
 from deploy.client import Client, Refused
-from deploy.resumable import TRIES, upload_resumably
+from deploy.resumable import TRIES, Promise, upload_resumably
 from scorer.assembly import PART_BYTES
 from tests.api.conftest import API, Service
 from tests.factories import noise, zipped
@@ -77,15 +77,14 @@ def test_our_own_client_goes_on_after_cuts(service: Service) -> None:
         proxy = Proxy([server], after=len(content) // 4, cuts=3)
         with proxy.running() as address, Client(address, service.tokens["ada"]) as client:
 
-            def hand_in(data: bytes, **options: Any) -> str:
-                return upload_resumably(
-                    client, slug, BytesIO(data), file_name="ours.zip", note="n", sleep=pauses.append, **options
-                )
+            def hand_in(data: bytes, key: str, **options: Any) -> str:
+                promise = Promise(slug, "ours.zip", len(data), key, "n")
+                return upload_resumably(client, promise, BytesIO(data), sleep=pauses.append, **options)
 
-            made = hand_in(content, key="kept", progress=lambda sent, _: seen.append(sent))
-            assert hand_in(content, key="kept") == made
+            made = hand_in(content, "kept", progress=lambda sent, _: seen.append(sent))
+            assert hand_in(content, "kept") == made
             with pytest.raises(Refused, match="zip"):
-                hand_in(content[:-1])
+                hand_in(content[:-1], "another")
     assert proxy.cut == 3
     assert len(pauses) >= 3
     assert seen[-1] == len(content)
@@ -97,6 +96,6 @@ def test_our_own_client_goes_on_after_cuts(service: Service) -> None:
 def test_our_own_client_gives_up_on_a_service_that_is_gone() -> None:
     pauses: list[float] = []
     with Client("http://127.0.0.1:9", "none") as client, pytest.raises(Refused, match="No answer"):
-        upload_resumably(client, "any", BytesIO(b"x"), file_name="x.zip", sleep=pauses.append)
+        upload_resumably(client, Promise("any", "x.zip", 1, "key"), BytesIO(b"x"), sleep=pauses.append)
     assert len(pauses) == TRIES
     assert pauses == sorted(pauses)

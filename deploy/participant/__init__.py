@@ -1,0 +1,1 @@
+"""What participants do from the command line: sign in, check, submit, follow, look, pick."""

@@ -1,0 +1,250 @@
+"""What participants do with the ``kennel`` command: every command, every exit status, JSON that programs can read."""
+
+import json
+import signal
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from deploy.exits import Exit
+from tests.api.commanding import Terminal, terminal, working
+from tests.api.conftest import API, Service
+from tests.api.test_flow import _with_a_wrong_image as with_a_wrong_image
+from tests.factories import noise, zipped
+
+__all__ = ["terminal"]
+PASSWORD = "correct horse battery"
+
+
+def file_of(folder: Path, content: bytes, name: str = "dogs.zip") -> Path:
+    """A zip on the disk."""
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def kept(terminal: Terminal) -> dict[str, Any]:
+    """What a login has left on the disk, where only its owner can read it."""
+    file = terminal.folder / "config" / "kennel" / "login.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    found: dict[str, Any] = json.loads(file.read_text())
+    return found
+
+
+def remembered(terminal: Terminal) -> list[Path]:
+    """Uploads under way."""
+    return list((terminal.folder / "state" / "kennel" / "uploads").glob("*"))
+
+
+def test_an_entry_is_handed_in_and_followed_to_its_score(terminal: Terminal, service: Service, tmp_path: Path) -> None:
+    slug = service.competition(daily_limit=5)
+    file = file_of(tmp_path, zipped(noise(9)))
+    with working(service):
+        done = terminal.run("submit", slug, file, "--note", "the first", "--watch")
+    assert done.status == Exit.DONE, done.err
+    assert "4 of 5 entries of this UTC day are left" in done.out
+    assert "MiFID" in done.out
+    steps = dict.fromkeys(line.split()[0].rstrip(":") for line in done.err.splitlines())
+    assert list(steps) == ["received", "checking", "queued", "scoring", "scored"]
+    (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert f"{terminal.url}/submissions/{entry['id']}" in done.out
+    assert (entry["file_name"], entry["note"], entry["status"]) == ("dogs.zip", "the first", "scored")
+    assert remembered(terminal) == []
+
+    listed = terminal.run("status", "--json")
+    assert [(each["id"], each["status"]) for each in listed.document] == [(entry["id"], "scored")]
+    assert entry["id"] in terminal.run("status", "--competition", slug).out
+    one = terminal.run("status", entry["id"], "--watch", "--json")
+    assert (one.status, one.document["status"]) == (Exit.DONE, "scored")
+    assert one.document["page"] == f"{terminal.url}/submissions/{entry['id']}"
+
+    again = terminal.run("submit", slug, file, "--json")
+    assert (again.status, again.document["status"]) == (Exit.DONE, "received"), "the same zip once more is a new entry"
+    assert again.document["id"] != entry["id"]
+    withdrawn = terminal.run("cancel", again.document["id"], "--json")
+    assert (withdrawn.status, withdrawn.document["status"]) == (Exit.DONE, "cancelled")
+    assert terminal.run("status", again.document["id"]).status == Exit.FAULTY
+    assert terminal.run("cancel", entry["id"]).status == Exit.REFUSED
+
+    chosen = terminal.run("pick", slug, entry["id"], "--json")
+    assert (chosen.status, chosen.document["submissions"]) == (Exit.DONE, [entry["id"]])
+    assert "has picked 1" in terminal.run("pick", slug).out
+    assert terminal.run("pick", slug, "--clear", "--json").document["chosen"] is False
+    assert terminal.run("pick", slug, "--clear", entry["id"]).status == Exit.USAGE
+    assert terminal.run("pick", slug, "-nothing").status == Exit.REFUSED
+
+
+def test_faults_are_found_before_anything_is_sent(terminal: Terminal, service: Service, tmp_path: Path) -> None:
+    slug = service.competition()
+    few, wrong = file_of(tmp_path, zipped(noise(9, 7)), "few.zip"), file_of(tmp_path, with_a_wrong_image(noise(9)))
+    found = terminal.run("submit", slug, wrong)
+    assert found.status == Exit.FAULTY
+    assert "  - " in found.err, "the first faults, by name"
+    told = terminal.run("submit", slug, wrong, "--json")
+    assert (told.status, told.err) == (Exit.FAULTY, "")
+    assert told.document["problem"]["type"] == "urn:kennel:problem:bad-images"
+    assert told.document["problem"]["faults"]
+    assert terminal.run("submit", slug, few).status == Exit.FAULTY
+    assert terminal.run("submit", slug, few, "--no-check").status == Exit.FAULTY, "the service says it, too"
+    assert remembered(terminal) == []
+    assert service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"] == []
+
+    with working(service):
+        rejected = terminal.run("submit", slug, wrong, "--no-check", "--watch")
+    assert rejected.status == Exit.FAULTY
+    assert "rejected" in rejected.out
+    assert "  - " in rejected.out
+
+    fine = file_of(tmp_path, zipped(noise(9)), "fine.zip")
+    asked = terminal.run("check", fine, "--competition", slug, "--json", who=None)
+    assert (asked.status, asked.document["count"], asked.document["size"]) == (Exit.DONE, 8, 16)
+    assert terminal.run("check", fine, "--count", 8, "--size", 16, who=None).status == Exit.DONE
+    assert terminal.run("check", fine, "--count", 9, "--size", 16, who=None).status == Exit.FAULTY
+    assert terminal.run("check", fine, "--competition", "none", who=None).status == Exit.REFUSED
+    assert terminal.run("check", tmp_path / "gone.zip", who=None).status == Exit.USAGE
+    assert terminal.run("submit", slug, tmp_path).status == Exit.USAGE
+
+
+def test_refusals_have_statuses_and_say_what_to_do(terminal: Terminal, service: Service, tmp_path: Path) -> None:
+    file, now = file_of(tmp_path, zipped(noise(9))), datetime.now(UTC)
+    slug = service.competition(daily_limit=1)
+    assert terminal.run("submit", slug, file).status == Exit.DONE
+    full = terminal.run("submit", slug, file)
+    assert full.status == Exit.LIMIT
+    assert "the next one is possible at" in full.err
+    assert "That is in" in full.err
+    assert terminal.run("submit", slug, file, "--json").document["problem"]["type"].endswith(":daily-limit")
+
+    over = service.competition(closes_at=now - timedelta(minutes=1))
+    closed = terminal.run("submit", over, file)
+    assert (closed.status, "closed at" in closed.err) == (Exit.REFUSED, True)
+
+    nobody = terminal.run("submit", slug, file, who=None)
+    assert (nobody.status, "kennel login" in nobody.err) == (Exit.SIGN_IN, True)
+    unknown = terminal.run("status", who="a token of nobody")
+    assert (unknown.status, "kennel login" in unknown.err) == (Exit.SIGN_IN, True)
+    missing = terminal.run("leaderboard", "none")
+    assert (missing.status, "kennel competitions" in missing.err) == (Exit.REFUSED, True)
+    assert terminal.run("status", "none").status == Exit.REFUSED
+    assert terminal.run("leaderboard", slug, "--private").status == Exit.REFUSED
+    assert terminal.run("leaderboard").status == Exit.USAGE
+    gone = terminal.run("status", "--json", url="http://127.0.0.1:9")
+    assert gone.status == Exit.NO_ANSWER
+    assert gone.document["problem"]["type"] == "urn:kennel:problem:no-answer"
+    assert terminal.run("competitions", url=f"{terminal.url}/static").status in {Exit.REFUSED, Exit.NO_ANSWER}
+    assert terminal.run("admin", "update", "none", tmp_path / "gone.toml").status == Exit.USAGE
+
+
+def test_rules_are_shown_and_accepted(terminal: Terminal, service: Service, tmp_path: Path) -> None:
+    slug = service.competition(rules="Play fair.\x1b[31m\nNo copies.")
+    file = file_of(tmp_path, zipped(noise(9)))
+    refused = terminal.run("submit", slug, file)
+    assert (refused.status, "kennel rules" in refused.err) == (Exit.REFUSED, True)
+    shown = terminal.run("rules", slug)
+    assert shown.status == Exit.DONE
+    assert "No copies." in shown.out
+    assert "\x1b" not in shown.out, "whoever writes rules does not steer terminals"
+    assert "have not accepted" in shown.out
+    accepted = terminal.run("rules", slug, "--accept", "--json")
+    assert (accepted.status, accepted.document["rules_accepted"]) == (Exit.DONE, True)
+    assert terminal.run("submit", slug, file).status == Exit.DONE
+    assert terminal.run("rules", service.competition(), "--accept").status == Exit.REFUSED, "there are none"
+    phases = {each["slug"]: each["phase"] for each in terminal.run("competitions", "--json").document}
+    assert phases[slug] == "open"
+    assert slug in terminal.run("competitions", who=None).out
+
+
+def test_the_board_is_a_table_json_and_csv(terminal: Terminal, service: Service) -> None:
+    slug = service.competition()
+    for number, who in enumerate(("ada", "bob", "eve")):
+        service.scored(who, slug, noise(20 + number))
+    board = terminal.run("leaderboard", slug, "--json", who=None)
+    teams = [each["team"] for each in board.document["entries"]]
+    assert len(teams) == 3
+    assert board.document["next_after"] is None
+    table = terminal.run("leaderboard", slug, who=None).out
+    assert all(team in table for team in teams)
+    first = terminal.run("leaderboard", slug, "--json", "--limit", 1).document
+    assert ([each["team"] for each in first["entries"]], first["next_after"]) == (teams[:1], 1)
+    found = terminal.run("leaderboard", slug, "--json", "--search", teams[2].upper()).document
+    assert [each["rank"] for each in found["entries"]] == [3]
+    as_csv = terminal.run("leaderboard", slug, "--csv").out
+    path = f"{terminal.url}{API}/competitions/{slug}/leaderboard?format=csv"
+    assert as_csv == httpx.get(path).text
+    head, row = terminal.run("leaderboard", slug, "--csv", "--search", teams[1]).out.splitlines()
+    assert (head, row.split(",")[:2]) == (as_csv.splitlines()[0], ["2", teams[1]])
+    assert terminal.run("leaderboard", slug, "--csv", "--json").status == Exit.USAGE
+
+
+def test_signing_in_by_token(terminal: Terminal, service: Service) -> None:
+    by_token = terminal.run("login", "--token-stdin", who=None, stdin=f"{service.tokens['bob']}\n")
+    assert by_token.status == Exit.DONE, by_token.err
+    assert "You are bob" in by_token.out
+    assert service.tokens["bob"] not in by_token.out + by_token.err
+    assert kept(terminal)["token"] == service.tokens["bob"]
+    assert terminal.run("status", "--json", who=None).status == Exit.DONE
+    elsewhere = terminal.run("status", who=None, url="http://127.0.0.1:9")
+    assert elsewhere.status == Exit.SIGN_IN, "the token goes nowhere else"
+    assert terminal.run("status", who="a token of nobody").status == Exit.SIGN_IN, "the environment wins"
+    assert terminal.run("login", "--token-stdin", who=None, stdin="wrong\n").status == Exit.SIGN_IN
+    assert terminal.run("login", "--token-stdin", who=None, url="gopher://x").status == Exit.USAGE
+    assert "bob is signed out" in terminal.run("logout", who=None).out
+    assert terminal.run("status", who=None).status == Exit.SIGN_IN
+    assert "Nobody" in terminal.run("logout", who=None).out
+
+    broken = terminal.folder / "config" / "kennel" / "login.json"
+    broken.write_text("{")
+    assert terminal.run("status", who=None).status == Exit.USAGE
+    assert terminal.run("login", "--token-stdin", who=None, stdin=service.tokens["eve"]).status == Exit.DONE
+    assert kept(terminal)["handle"] == "eve"
+
+
+def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
+    terminal: Terminal, service: Service, tmp_path: Path
+) -> None:
+    body = {"handle": "grace", "email": "grace@example.org", "password": PASSWORD}
+    assert service.call(None, "POST", "/accounts", json=body).status_code == 201
+    answers = {"API token": "", "Handle": "grace", "Password": PASSWORD}
+    seen = terminal.talk("login", answers, hidden=("API token", "Password"))
+    assert "You are grace" in seen
+    assert PASSWORD not in seen
+    login = kept(terminal)
+    assert (login["handle"], login["url"]) == ("grace", terminal.url)
+    headers = {"Authorization": f"Bearer {login['token']}"}
+    (made,) = httpx.get(f"{terminal.url}{API}/tokens", headers=headers).json()
+    assert (made["id"], sorted(made["scopes"])) == (login["token_id"], ["read", "submit"])
+    assert httpx.get(f"{terminal.url}{API}/sessions", headers=headers).json() == [], "the session has ended"
+
+    slug = service.competition(rules="No copies.")
+    file = file_of(tmp_path, zipped(noise(9)))
+    assert "No copies." in terminal.talk(f"submit {slug} {file}", {"Do you accept": "n"})
+    assert service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"] == []
+    seen = terminal.talk(f"submit {slug} {file}", {"Do you accept": "y"})
+    assert "uploading" in seen, "a bar"
+    (entry,) = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert (entry["submitted_by"], entry["id"] in seen) == ("grace", True)
+
+    assert terminal.run("logout", who=None).status == Exit.DONE
+    assert httpx.get(f"{terminal.url}{API}/me", headers=headers).status_code == 401, "the token is revoked"
+
+
+def test_ctrl_c_leaves_the_entry_alone(terminal: Terminal, service: Service, tmp_path: Path) -> None:
+    slug = service.competition()
+    file = file_of(tmp_path, zipped(noise(9)))
+    with terminal.started("submit", slug, file, "--watch") as (process, says):
+        said = says.readline()
+        while said and "received" not in said:
+            said = says.readline()
+        assert said.startswith("received (position 1")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == Exit.INTERRUPTED
+        assert "goes on without you" in says.read()
+    (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert entry["status"] == "received"
+    with working(service):
+        assert terminal.run("status", "--watch").status == Exit.DONE
+    assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"] == "scored"
