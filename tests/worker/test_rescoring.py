@@ -188,7 +188,7 @@ def test_another_zip_is_refused(service: Service, entry: str) -> None:
     error = refusal(service, entry)
     assert isinstance(error, Conflict)
     assert error.slug == "other-zip"
-    assert submission.sha256 in error.message
+    assert stored_zip(submission).sha256 in error.message
     service.bench.blobs.delete(stored_zip(submission).key)
     assert refusal(service, entry).slug == "blob-missing"
 
