@@ -96,10 +96,10 @@ class ExhibitView(BaseModel):
     @classmethod
     def of(cls, slug: str, exhibit: Exhibit, seed: int) -> Self:
         """The view of an exhibit."""
-        place, own = exhibit.place, exhibit.submission
+        own = exhibit.submission
         path = f"/api/v1/competitions/{slug}/gallery/{own.id}?seed={seed}"
-        fields = {name: getattr(place, name) for name in ("rank", "team", "submission_id", "score")}
-        return cls(**fields, images=path if own.sprite_key else None)
+        fields = {name: getattr(exhibit, name) for name in ("rank", "team", "score")}
+        return cls(**fields, submission_id=own.id, images=path if own.sprite_key else None)
 
 
 class TwinView(BaseModel):

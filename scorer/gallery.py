@@ -10,11 +10,9 @@ import numpy as np
 from PIL import Image
 from sqlalchemy.orm import Session
 
-from scorer import leaderboard
-from scorer.competitions import State
-from scorer.db import twins
+from scorer.competitions import State, visible_track
+from scorer.db import board, results, twins
 from scorer.db.tables import Account, Submission
-from scorer.leaderboard import Place
 from scorer.sprites import Layout, layout_of
 
 RANKS = (1, 2, 3, 5, 10, 50, 100)
@@ -26,7 +24,9 @@ LATEST = 1000
 class Exhibit:
     """A team's place on a board and its entry, whose ``sprite_key`` is None where there are no images of it."""
 
-    place: Place
+    rank: int
+    team: str
+    score: float
     submission: Submission
 
 
@@ -41,10 +41,12 @@ class Twins:
 
 def exhibits(session: Session, state: State, kind: str, account: Account) -> list[Exhibit]:
     """The entries that hold :data:`RANKS` on a track's board; ``Forbidden`` for the private one before publication."""
-    board = leaderboard.standings(session, state, kind, account, limit=RANKS[-1])
-    found = [place for place in board.places if place.rank in RANKS]
-    submissions = twins.submissions_by_id(session, [place.submission_id for place in found])
-    return [Exhibit(place, submissions[place.submission_id]) for place in found]
+    track, decimals = visible_track(state, kind, account), state.competition.score_decimals
+    found = [row for row in board.ranks(session, track.id, decimals=decimals) if row.rank in RANKS]
+    submissions = results.submissions_by_ref(session, [row.ref for row in found])
+    return [
+        Exhibit(row.rank, row.team, row.score, submission) for row, submission in zip(found, submissions, strict=True)
+    ]
 
 
 def strip_of(sprite: bytes, submission: Submission, seed: int) -> bytes:

@@ -1,6 +1,5 @@
 """What more than one team has handed in, in SQL."""
 
-from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, Literal
 
@@ -40,8 +39,3 @@ def shared(
     )
     rows = session.execute(query).all()
     return [list(group) for _, group in groupby(rows, key=lambda row: row.content)]
-
-
-def submissions_by_id(session: Session, ids: Sequence[str]) -> dict[str, Submission]:
-    """Submissions by their public ids."""
-    return {each.id: each for each in session.scalars(select(Submission).where(Submission.id.in_(ids)))}
