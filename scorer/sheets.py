@@ -24,7 +24,7 @@ TOLD = 10
 Read = TypeVar("Read")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """An entry of a sheet. ``numbers`` in the order of :data:`NUMBERS`; a score is None where none is told."""
 
