@@ -127,7 +127,7 @@ def wired(fails: int | None = None, **fields: Any) -> Call:
     return replace(said(**fields), by_token=True, fails=fails)
 
 
-HERE = {"competitionName": SLUG}
+HERE: Mapping[str, Any] = {"competitionName": SLUG}
 DATA: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda _: {"name": [DATA_FILE]}  # noqa: E731 - likewise
 WIRE, SERVICE = "/api/v1/competitions.CompetitionApiService", "/api/v1/{service}Service/{method}"
 
