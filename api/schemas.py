@@ -182,6 +182,13 @@ class PlaceView(BaseModel):
     penalised: bool
     entries: int
     last_entry_at: datetime
+    medal: Literal["gold", "silver", "bronze"] | None = None
+    prize: str | None = Field(None, description="Private board only: what the place wins.")
+    moved: int | None = Field(
+        None, description="Public board only: ranks gained since the UTC day began; null for a team that had none then."
+    )
+    public_rank: int | None = Field(None, description="Private board only.")
+    shake_up: int | None = Field(None, description="Private board only: ranks gained from the public board.")
     submission_id: str | None = Field(None, description="Organizers only.")
     label: str | None = Field(None, description="Organizers only.")
 
@@ -203,15 +210,27 @@ class CopyView(BaseModel):
     label: str | None = Field(None, description="Organizers only.")
 
 
+class DisqualifiedView(BaseModel):
+    team: str
+    reason: str = Field(description="The ruling's reason, in short.")
+    submission_id: str | None = Field(None, description="Organizers only.")
+    label: str | None = Field(None, description="Organizers only.")
+
+
 class BoardView(BaseModel):
     competition: str
     track: TrackKind
     late: bool = Field(description="Whether this is the board of the entries after the close.")
+    as_of: datetime | None = Field(description="The past moment that was asked for; null: the board as it is.")
     tau: float | None
     teams: int
     entries: list[PlaceView]
+    own: PlaceView | None = Field(description="The place of the team of whoever asks, wherever it is.")
     benchmarks: list[BenchmarkView]
-    copies: list[CopyView]
+    copies: list[CopyView] = Field(description="Teams that have nothing but copies of training images.")
+    disqualified: list[DisqualifiedView] = Field(
+        description="Teams without a place of which an entry was disqualified."
+    )
     next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
 
 

@@ -1,7 +1,7 @@
 """Competitions: setting one up, what it still lacks, and what phase it is in."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -194,10 +194,21 @@ def state_of(session: Session, slug: str, now: datetime) -> State:
 
 def shown_state(session: Session, slug: str, account: Account | None, now: datetime) -> State:
     """A competition as it stands, for somebody's eyes: a draft is for organizers, to others it does not exist."""
-    state = state_of(session, slug, now)
+    return shown(state_of(session, slug, now), account)
+
+
+def shown(state: State, account: Account | None) -> State:
+    """A competition that this person may know of; ``NotFound`` otherwise."""
     if not _is_shown(state, account):
-        raise NotFound("no-competition", f"There is no competition {slug!r}.")
+        raise NotFound("no-competition", f"There is no competition {state.competition.slug!r}.")
     return state
+
+
+def at_moment(state: State, now: datetime) -> State:
+    """A state that was read earlier, at another moment."""
+    competition = state.competition
+    times = {"opens_at": competition.opens_at, "closes_at": competition.closes_at}
+    return replace(state, phase=phase_at(now, published=state.published, **times))
 
 
 def shown_states(session: Session, account: Account | None, now: datetime) -> list[State]:

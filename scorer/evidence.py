@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import verdicts
+from scorer import memory, verdicts
 from scorer.competitions import is_organizer
 from scorer.db import board, jobs, lookups
 from scorer.db.tables import Account, Job, Measurement, Submission
@@ -80,15 +80,20 @@ def measurements_of(
         row = board.score_of(session, track.id, submission.ref)
         if row is None:
             continue
-        rank, would_be = _ranks(session, submission, track.id) if ranked else (None, None)
+        rank, would_be = _ranks(session, submission, kind) if ranked else (None, None)
         why = verdicts.explain(submission, row)
         found.append(Judged(kind, measurement, row.tau, row.penalised, row.copy, row.mifid, rank, would_be, why))
     return found
 
 
-def _ranks(session: Session, submission: Submission, track_id: int) -> tuple[int | None, int | None]:
-    where: dict[str, Any] = {"decimals": submission.competition.score_decimals, "late": submission.late}
+def _ranks(session: Session, submission: Submission, kind: str) -> tuple[int | None, int | None]:
+    competition, tracks = submission.competition, lookups.tracks_of(session, submission.competition_id)
+    kept = memory.of(session)
+    if kept is not None:
+        order = kept.order(competition, tracks, kind, late=submission.late)
+        return order.rank_of(submission.ref), order.would_be_rank(submission.ref)
+    where: dict[str, Any] = {"decimals": competition.score_decimals, "late": submission.late}
     return (
-        board.rank_of(session, track_id, submission.ref, **where),
-        board.would_be_rank(session, track_id, submission.ref, **where),
+        board.rank_of(session, tracks[kind].id, submission.ref, **where),
+        board.would_be_rank(session, tracks[kind].id, submission.ref, **where),
     )

@@ -84,6 +84,11 @@ def machine(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
+def field(moment: datetime) -> str:
+    """The moment as a form's field for date and time has it, in UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
+
+
 def number(value: float, decimals: int) -> str:
     """A number with so many decimals and its thousands parted."""
     return f"{value:,.{decimals}f}"

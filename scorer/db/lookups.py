@@ -84,11 +84,19 @@ def tracks_with(session: Session, preparation_id: int) -> Sequence[Track]:
     return session.scalars(select(Track).where(Track.preparation_id == preparation_id)).all()
 
 
-def newest_threshold(session: Session, track_id: int) -> Threshold | None:
-    """The threshold that a track is ranked with."""
-    return session.scalars(
-        select(Threshold).where(Threshold.track_id == track_id).order_by(Threshold.id.desc()).limit(1)
-    ).one_or_none()
+def newest_threshold(session: Session, track_id: int, at: datetime | None = None) -> Threshold | None:
+    """The threshold that a track is ranked with (was ranked with at the moment ``at``)."""
+    query = select(Threshold).where(Threshold.track_id == track_id)
+    if at is not None:
+        query = query.where(Threshold.created_at <= at)
+    return session.scalars(query.order_by(Threshold.id.desc()).limit(1)).one_or_none()
+
+
+def published_since(session: Session, competition_id: int) -> datetime | None:
+    """Since when the private board is shown to everyone; None if it is not."""
+    newest = select(Publication.published, Publication.created_at).where(Publication.competition_id == competition_id)
+    row = session.execute(newest.order_by(Publication.id.desc()).limit(1)).one_or_none()
+    return row.created_at if row is not None and row.published else None
 
 
 def thresholds_of(session: Session, track_id: int) -> Sequence[Threshold]:
@@ -227,6 +235,17 @@ def decided_label(session: Session, submission_ref: int) -> Label | None:
     """The newest decided label of a submission."""
     query = select(Label).where(Label.submission_ref == submission_ref).order_by(Label.id.desc()).limit(1)
     return session.scalars(query).one_or_none()
+
+
+def labels_of(session: Session, refs: Collection[int]) -> dict[int, str]:
+    """The decided labels of some submissions, by ref."""
+    newest = (
+        select(Label.submission_ref, Label.label)
+        .ext(distinct_on(Label.submission_ref))
+        .where(Label.submission_ref.in_(refs))
+        .order_by(Label.submission_ref, Label.id.desc())
+    )
+    return {row.submission_ref: row.label for row in session.execute(newest)}
 
 
 def decided_labels(session: Session, competition_id: int) -> dict[int, str]:

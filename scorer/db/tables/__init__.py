@@ -1,6 +1,7 @@
 """The tables."""
 
 from scorer.db.tables.base import Table
+from scorer.db.tables.changes import BoardChange
 from scorer.db.tables.competition import (
     Competition,
     CompetitionReference,
@@ -31,6 +32,7 @@ from scorer.db.tables.uploads import Upload
 __all__ = [
     "Account",
     "AuditEntry",
+    "BoardChange",
     "CoarseLabel",
     "CodeAttachment",
     "Competition",
