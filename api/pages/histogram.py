@@ -65,7 +65,7 @@ def drawing_of(histogram: Mapping[str, Any], mean: float, tau: float | None, *, 
     edges = [low + (high - low) * index / len(counts) for index in range(len(counts) + 1)]
     return Drawing(
         bars=_bars(counts, edges, right, limit),
-        ticks=[Mark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in _ticks(right)],
+        ticks=[Mark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in ticks_of(right)],
         mean=_mark(mean, right, "mean"),
         tau=None if limit is None else _mark(limit, right, "tau"),
         most=max(counts),
@@ -94,7 +94,7 @@ def _mark(value: float, right: float, name: str) -> Mark:
     return Mark(x, f"{name} {value:.{DISTANCE_DECIMALS}f}", "start" if x < 60 else "end")
 
 
-def _ticks(right: float) -> list[float]:
+def ticks_of(right: float) -> list[float]:
     """Round numbers from 0 on, about five of them."""
     rough = right / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
