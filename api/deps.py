@@ -189,6 +189,12 @@ def organizer(request: Request, asking: Annotated[Caller, Depends(known)]) -> Ac
     return accounts.require(asking.account, "organizer")
 
 
+def reviewer(request: Request, asking: Annotated[Caller, Depends(known)]) -> Account:
+    """A reviewer, an organizer or an admin; for acts, with a token that is for acts."""
+    tokens.require_scope(asking.scopes, "read" if request.method in cookies.SAFE else "organize")
+    return accounts.require(asking.account, "reviewer", "organizer")
+
+
 def admin(account: Annotated[Account, Depends(organizer)]) -> Account:
     """An admin."""
     return accounts.require(account)
@@ -231,6 +237,7 @@ SignedIn = Annotated[Caller, Depends(signed_in)]
 Uploader = Annotated[Caller, Depends(uploader)]
 CurrentUser = Annotated[Account, Depends(reader)]
 Submitter = Annotated[Account, Depends(submitter)]
+Reviewer = Annotated[Account, Depends(reviewer)]
 Organizer = Annotated[Account, Depends(organizer)]
 Admin = Annotated[Account, Depends(admin)]
 BlobStore = Annotated[Blobs, Depends(blobs)]

@@ -19,10 +19,17 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+Role = Literal["participant", "reviewer", "organizer", "admin"]
+
+
 class NewAccount(Request):
     handle: str = Field(pattern=HANDLE.pattern, examples=["ada"])
     name: str = Field("", max_length=100)
-    role: Literal["participant", "reviewer", "organizer", "admin"] = "participant"
+    role: Role = "participant"
+
+
+class NewRole(Request):
+    role: Role
 
 
 class AccountView(BaseModel):

@@ -93,6 +93,14 @@ def account(handle: str, role: str = "participant", name: str = "", url: Url = H
 
 
 @app.command()
+def role(handle: str, role: str, url: Url = HERE, token: Token = "") -> None:
+    """Give an account another role: participant, reviewer, organizer or admin."""
+    with Client(url, token) as client:
+        changed = client.put(f"/accounts/{handle}/role", {"role": role})
+        print(f"{changed['handle']} is {changed['role']} now.")
+
+
+@app.command()
 def create(file: Path, url: Url = HERE, token: Token = "") -> None:
     """Create a competition from a TOML file (the fields of POST /competitions)."""
     try:

@@ -66,10 +66,12 @@ def sprite_key(submission: Submission) -> str:
     return submission.sprite_key
 
 
-def measurements_of(session: Session, submission: Submission, account: Account, *, ranked: bool) -> list[Judged]:
+def measurements_of(
+    session: Session, submission: Submission, account: Account, *, ranked: bool, desk: bool = False
+) -> list[Judged]:
     """The measurements that this person may see: public ones, and private ones once published (always, for
-    organizers). Ranks cost a whole board each, so a list asks without (``ranked``)."""
-    private = is_organizer(account) or lookups.is_published(session, submission.competition_id)
+    organizers and at the review ``desk``). Ranks cost a whole board each, so a list asks without (``ranked``)."""
+    private = desk or is_organizer(account) or lookups.is_published(session, submission.competition_id)
     found = []
     for kind, track in sorted(lookups.tracks_of(session, submission.competition_id).items(), reverse=True):
         measurement = lookups.newest_measurement(session, submission.ref, track.id)

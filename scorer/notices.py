@@ -26,6 +26,7 @@ class Kind(StrEnum):
     INVITATION = "invitation"
     PUBLICATION = "publication"
     RULING = "ruling"
+    DESK = "desk"
 
 
 NAMES: Mapping[Kind, str] = MappingProxyType(
@@ -36,6 +37,7 @@ NAMES: Mapping[Kind, str] = MappingProxyType(
         Kind.INVITATION: "Invitations to teams",
         Kind.PUBLICATION: "A final board is published or withdrawn",
         Kind.RULING: "Rulings, and answers to rebuttals",
+        Kind.DESK: "For organizers: rebuttals to answer, reviewers who disagree",
     }
 )
 MAILED = frozenset(Kind) - {Kind.ENTRY_SCORED}

@@ -45,20 +45,23 @@ class Drawing:
     mean: Mark
     tau: Mark | None
     most: int
+    right: float
+    """The distance at the right end of the axis."""
     description: str
 
 
-def drawing_of(histogram: Mapping[str, Any], mean: float, tau: float | None) -> Drawing | None:
+def drawing_of(histogram: Mapping[str, Any], mean: float, tau: float | None, *, reach: float = 0.0) -> Drawing | None:
     """The drawing of ``counts`` in equal bins from ``low`` to ``high``; None if there is nothing to draw.
 
-    ``tau`` None or 0 (a reference line is never penalised): no threshold in it.
+    ``tau`` None or 0 (a reference line is never penalised): no threshold in it. ``reach``: how far the axis goes at
+    least.
     """
     counts: Sequence[int] = histogram.get("counts", ())
     if not any(counts):
         return None
     low, high = float(histogram["low"]), float(histogram["high"])
     limit = tau or None
-    right = max(high, mean, limit or 0.0) * 1.04
+    right = max(high, mean, limit or 0.0, reach) * 1.04
     edges = [low + (high - low) * index / len(counts) for index in range(len(counts) + 1)]
     return Drawing(
         bars=_bars(counts, edges, right, limit),
@@ -66,6 +69,7 @@ def drawing_of(histogram: Mapping[str, Any], mean: float, tau: float | None) -> 
         mean=_mark(mean, right, "mean"),
         tau=None if limit is None else _mark(limit, right, "tau"),
         most=max(counts),
+        right=right,
         description=_described(counts, edges, mean, limit),
     )
 

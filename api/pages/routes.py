@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from api.deps import Caller, CurrentCaller, DbSession, KeptAnswers, Now, SignedIn, Visitor
 from api.etags import etag_of, is_known
 from api.forms import FormFields, text
-from api.pages import account, door, entries, notices, outside, rendering, submit, team, words
+from api.pages import account, desk, door, entries, notices, outside, rendering, submit, team, words
 from api.pages.board import MEDALS, PAGE, Moment, leaf_of, tabs_of
 from api.pages.room import room_of
 from scorer import competitions, data_files, leaderboard, limits, rules
@@ -22,7 +22,7 @@ router = APIRouter(include_in_schema=False)
 def mount(app: FastAPI) -> None:
     """Add the pages and their static files to ``app``."""
     app.include_router(router)
-    for each in (door, outside, account, notices, submit, entries, team):
+    for each in (door, outside, account, notices, submit, entries, team, desk):
         app.include_router(each.router)
     app.include_router(rendering.router)
 

@@ -117,6 +117,8 @@ ACCEPTED = hashlib.sha256(RULES.encode()).hexdigest()
 PERSON = {"handle": "newcomer", "name": "New", "email": "newcomer@example.org", "password": "a long new pass phrase"}
 WEBHOOK = "https://hooks.example.org/new"
 COMPETITION = {"slug": "new", "title": "New", "public": {"extractor": "tiny"}, "private": {"extractor": "tiny"}}
+AT_THE_DESK: Mapping[str, frozenset[str]] = {"reviewer": frozenset({"score", "evidence", "team", "code"})}
+"""What reviewers see of an entry, private scores too; the references they never see."""
 READS_CODE = Call(shows={"reviewer": frozenset({"code"})})
 
 
@@ -125,7 +127,22 @@ def wired(fails: int | None = None, **fields: Any) -> Call:
     return replace(said(**fields), by_token=True, fails=fails)
 
 
-HERE = {"competitionName": SLUG}
+HERE: Mapping[str, Any] = {"competitionName": SLUG}
+DESK, PAIRS = "/submissions/{submission_id}/desk", "/api/v1/submissions/{submission_id}/pairs/{kind}"
+REVIEWED: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - a table's cell
+    "submission_id": [planted.ids["scored own"]],
+    "number": [1],
+    "side": ["generated", "reference"],
+    "rebuttal_id": [100_007],
+    "handle": ["eve"],
+}
+
+
+def judged(call: Call, fails: int | None = None) -> Call:
+    """A call at the review desk, about the insider's scored entry."""
+    return replace(call, words=REVIEWED, shows=AT_THE_DESK, fails=fails)
+
+
 DATA: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda _: {"name": [DATA_FILE]}  # noqa: E731 - likewise
 WIRE, SERVICE = "/api/v1/competitions.CompetitionApiService", "/api/v1/{service}Service/{method}"
 
@@ -207,6 +224,28 @@ CALLS: Mapping[str, Call] = {
     f"PUT {TEAM}/picks": said(submissions=[]),
     f"POST {TEAM}/tracks/{{kind}}/thresholds": said(method="manual", tau=0.45, preview=True),
     f"PUT {TEAM}/submissions/{{submission_id}}/label": on("submission_id", "scored own", said(label="aug")),
+    f"GET {TEAM}/desk": Call(shows=AT_THE_DESK),
+    f"GET {API}{DESK}": judged(Call()),
+    f"POST {API}/submissions/{{submission_id}}/reviews": judged(said(label="aug")),
+    f"GET {PAIRS}": judged(Call(), fails=404),
+    f"GET {PAIRS}/{{number}}/{{side}}": judged(Call(), fails=404),
+    f"GET {API}/submissions/{{submission_id}}/sprite": Call(shows=AT_THE_DESK),
+    f"GET {API}/submissions/{{submission_id}}/rulings": Call(shows=AT_THE_DESK),
+    f"POST {API}/submissions/{{submission_id}}/rulings": judged(said(kind="keep", reason="It is fine.")),
+    f"POST {API}/submissions/{{submission_id}}/rebuttals": judged(said(text="Please look again."), fails=409),
+    f"POST {API}/rebuttals/{{rebuttal_id}}/answer": judged(said(ruling=None, answer="No."), fails=404),
+    f"PUT {API}/accounts/{{handle}}/role": judged(said(role="reviewer")),
+    f"GET {PAGE}/desk": Call(shows=AT_THE_DESK),
+    f"HEAD {PAGE}/desk": Call(shows=AT_THE_DESK),
+    f"GET {PAGE}/desk/next": Call(shows=AT_THE_DESK),
+    f"HEAD {PAGE}/desk/next": Call(shows=AT_THE_DESK),
+    f"GET {DESK}": judged(Call()),
+    f"HEAD {DESK}": judged(Call()),
+    f"POST {DESK}": judged(filled(label="aug")),
+    f"POST {DESK}/label": judged(filled(label="aug")),
+    f"POST {DESK}/ruling": judged(filled(kind="keep", reason="It is fine.")),
+    f"POST {DESK}/rebuttals/{{rebuttal_id}}/answer": judged(filled(ruling="refuse", answer="No."), fails=404),
+    "POST /submissions/{submission_id}/rebuttal": judged(filled(text="Please look again."), fails=409),
     f"POST {PAGE}/rules-acceptance": filled(rules_sha256=ACCEPTED),
     "POST /signup": slowly(filled(**PERSON)),
     "POST /signin": slowly(filled(login="ada", password=PASSWORD)),
