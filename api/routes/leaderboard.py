@@ -63,15 +63,15 @@ def show(
         return Response(status_code=304, headers=headers)
     if as_csv:
         headers["Content-Disposition"] = f'attachment; filename="{slug}-{"late" if late else track}.csv"'
-    body = shelf.find(headers["ETag"])
-    if body is None:
+
+    def made() -> bytes:
         where = {"after": 0, "limit": None} if as_csv else {"after": after, "limit": limit}
         board = leaderboard.standings(
             session, state, track, account, **where, late=late, as_of=as_of, search=search, now=now
         )
-        text = csv_of(board) if as_csv else _view(board, account).model_dump_json(by_alias=True)
-        body = shelf.keep(headers["ETag"], text.encode())
-    return Response(body, headers=headers)
+        return (csv_of(board) if as_csv else _view(board, account).model_dump_json(by_alias=True)).encode()
+
+    return Response(shelf.answer(headers["ETag"], made), headers=headers)
 
 
 def _view(board: Board, account: Account | None) -> BoardView:
