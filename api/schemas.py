@@ -10,8 +10,6 @@ from scorer.competitions import TrackKind
 from scorer.lifecycle import Phase, Status
 from scorer.reviews import LabelName
 
-Method = Literal["margin", "heldout", "otsu", "accuracy", "paper", "manual"]
-
 
 class Request(BaseModel):
     """A body that says no more than we understand."""
@@ -148,7 +146,8 @@ class SubmissionView(BaseModel):
     submitted_by: str
     file_name: str
     bytes: int
-    sha256: str
+    sha256: str | None = Field(description="Of the zip; null for an imported entry, of which there is none.")
+    imported: bool = Field(description="From a table of results: there are numbers of it, and no images.")
     note: str
     status: Status
     reason: str | None
@@ -234,55 +233,6 @@ class BoardView(BaseModel):
     next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
 
 
-class NewThreshold(Request):
-    method: Method = "margin"
-    alpha: float = Field(0.0, ge=0, lt=1, description="`margin`: the share of legitimate entries it may penalise.")
-    tau: float | None = Field(None, ge=0, le=2, description="`manual`: the value.")
-    reason: str = Field("", max_length=2000, description="Why; required unless this is a preview.")
-    preview: bool = Field(False, description="Say what would change and change nothing.")
-
-
-class ChangeView(BaseModel):
-    submission_id: str
-    team: str
-    memorization_distance: float
-    label: str | None
-
-
-class MoveView(BaseModel):
-    team: str
-    before: int | None
-    after: int | None
-
-
-class RetuningView(BaseModel):
-    """A choice of tau, what it rests on and what it does."""
-
-    track: TrackKind
-    preview: bool
-    threshold_id: int | None
-    tau: float
-    previous_tau: float | None
-    method: Method
-    choice: dict[str, Any] = Field(
-        description="memorization_margin (the paper's d(M)), auc, cohens_d, confusion with the labels, and the interval"
-        " of tau within which nothing changes."
-    )
-    penalised: list[ChangeView]
-    freed: list[ChangeView]
-    borderline: list[ChangeView]
-    moves: list[MoveView]
-
-
-class ThresholdView(BaseModel):
-    id: int
-    tau: float
-    method: str
-    choice: dict[str, Any]
-    reason: str
-    created_at: datetime
-
-
 class NewLabel(Request):
     label: LabelName
     note: str = Field("", max_length=5000)
@@ -297,7 +247,10 @@ class LabelView(BaseModel):
 
 class NewPublication(Request):
     published: bool
-    reason: str = Field(min_length=1, max_length=2000)
+    reason: str = Field(min_length=1, max_length=2000, description="Told to everybody who competes.")
+    override: str | None = Field(
+        None, max_length=2000, description="Why the board is published though points are open; for the audit log."
+    )
 
 
 class PublicationView(BaseModel):

@@ -46,7 +46,7 @@ def progress_of(session: Session, submission: Submission) -> Progress:
     shown = [job for job in own if job.priority == 0]
     running = next((job for job in shown if job.state == "running"), None)
     waiting = next((job for job in shown if job.state == "waiting"), None)
-    private = [job for job in own if job.priority > 0]
+    private = [job for job in own if job.priority > 0 and job.queue == "score"]
     return Progress(
         stage=running.stage if running else None,
         fraction=running.fraction if running else None,

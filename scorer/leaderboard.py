@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -86,6 +86,8 @@ def standings(  # noqa: PLR0913 - whatever may be asked of a board
     _require_visible_then(session, state, kind, account, as_of)
     if late and kind != "public":
         raise Invalid("late-is-public", "Entries after the close are scored on the public track alone.")
+    if as_of is not None:
+        state = replace(state, tracks=lookups.tracks_at(session, state.tracks, as_of))
     reading = _Reading(session, state, track, account, late, as_of, now)
     return reading.board(after, limit, search)
 
@@ -141,7 +143,7 @@ class _Reading:
         return Board(
             state=self.state,
             track=self.track,
-            threshold=lookups.newest_threshold(self.session, self.track.id, self.as_of),
+            threshold=lookups.newest_threshold(self.session, self.state.tracks[self.track.kind].id, self.as_of),
             places=places[: len(found)],
             benchmarks=self._benchmarks(apart[0]),
             copies=self._copies(apart[1]),

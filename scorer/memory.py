@@ -227,8 +227,9 @@ class Memory:
     def _kept_of(self, competition: Competition, tracks: dict[str, Track]) -> Iterator[Kept]:
         with self._lock:
             kept = self._kept.get(competition.id)
-            if kept is None:
-                public, private = (tracks[kind].id for kind in ("public", "private"))
+            public, private = (tracks[kind].id for kind in ("public", "private"))
+            # A private track is replaced by one with a higher id; a lower one is asked for the past.
+            if kept is None or private > kept.private_id:
                 kept = Kept(public, private, competition.final_picks, Reader(competition.id))
                 self._kept[competition.id] = kept
             self._kept.move_to_end(competition.id)

@@ -20,6 +20,7 @@ from scorer.errors import NotFound
 class Kind(StrEnum):
     """What a notice is about."""
 
+    DEADLINE = "deadline"
     ENTRY_SCORED = "entry-scored"
     ENTRY_REJECTED = "entry-rejected"
     ENTRY_FAILED = "entry-failed"
@@ -31,6 +32,7 @@ class Kind(StrEnum):
 
 NAMES: Mapping[Kind, str] = MappingProxyType(
     {
+        Kind.DEADLINE: "A competition closes later, or earlier",
         Kind.ENTRY_SCORED: "An entry has its public score",
         Kind.ENTRY_REJECTED: "An entry was rejected",
         Kind.ENTRY_FAILED: "An entry failed by our fault",

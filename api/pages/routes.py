@@ -9,7 +9,26 @@ from fastapi.responses import Response
 from api.deps import Caller, CurrentCaller, DbSession, KeptAnswers, Now, SignedIn, Visitor
 from api.etags import etag_of, is_known
 from api.forms import FormFields, text
-from api.pages import account, desk, door, entries, notices, outside, rendering, submit, team, words
+from api.pages import (
+    account,
+    audit,
+    backlog,
+    desk,
+    door,
+    entries,
+    insights,
+    network,
+    notices,
+    outside,
+    publication,
+    ratings,
+    release,
+    rendering,
+    submit,
+    tau,
+    team,
+    words,
+)
 from api.pages.board import MEDALS, PAGE, Moment, leaf_of, tabs_of
 from api.pages.room import room_of
 from scorer import competitions, data_files, leaderboard, limits, rules
@@ -22,7 +41,24 @@ router = APIRouter(include_in_schema=False)
 def mount(app: FastAPI) -> None:
     """Add the pages and their static files to ``app``."""
     app.include_router(router)
-    for each in (door, outside, account, notices, submit, entries, team, desk):
+    for each in (
+        door,
+        outside,
+        account,
+        notices,
+        submit,
+        entries,
+        team,
+        desk,
+        tau,
+        network,
+        insights,
+        publication,
+        backlog,
+        release,
+        ratings,
+        audit,
+    ):
         app.include_router(each.router)
     app.include_router(rendering.router)
 
@@ -60,7 +96,8 @@ def show(
     room = room_of(limits.allowance(session, state, account, now=now)) if account and may_enter else None
     files = data_files.listed(session, state)
     shown = [file.id for file in files]
-    etag = etag_of(*_depends_on(session, state, track, viewer, now), accepted, room, after, search, late, as_of, shown)
+    depends = _depends_on(session, state, track, viewer, now)
+    etag = etag_of(*depends, accepted, room, after, search, late, as_of, shown)
     if is_known(request, etag):
         return rendering.not_modified(etag)
 

@@ -43,16 +43,35 @@ def is_published(session: Session, competition_id: int) -> bool:
     return bool(session.scalar(newest.order_by(Publication.id.desc()).limit(1)))
 
 
+def publications_of(session: Session, competition_id: int) -> Sequence[Publication]:
+    """Every act of publication of a competition, newest first."""
+    acts = select(Publication).where(Publication.competition_id == competition_id)
+    return session.scalars(acts.order_by(Publication.id.desc())).all()
+
+
 def tracks_of(session: Session, competition_id: int) -> dict[str, Track]:
-    """The tracks of a competition by kind."""
-    tracks = session.scalars(select(Track).where(Track.competition_id == competition_id))
+    """The tracks of a competition by kind, without former ones."""
+    tracks = session.scalars(select(Track).where(Track.competition_id == competition_id, Track.kind != "former"))
     return {track.kind: track for track in tracks}
+
+
+def tracks_at(session: Session, tracks: dict[str, Track], at: datetime) -> dict[str, Track]:
+    """The tracks of a competition, which are ``tracks`` now, as they were at a moment."""
+    then = (
+        select(Track)
+        .where(Track.competition_id == tracks["private"].competition_id, Track.replaced_at > at)
+        .order_by(Track.replaced_at)
+        .limit(1)
+    )
+    former = session.scalars(then).one_or_none()
+    return tracks if former is None else tracks | {"private": former}
 
 
 def extractors_in_use(session: Session) -> Sequence[str]:
     """The extractors of tracks that are prepared, so that entries may come."""
     query = select(Track.extractor).join(Preparation, Preparation.id == Track.preparation_id)
-    return session.scalars(query.where(Preparation.finished_at.is_not(None)).distinct()).all()
+    in_use = query.where(Preparation.finished_at.is_not(None), Track.kind != "former")
+    return session.scalars(in_use.distinct()).all()
 
 
 def references_of(session: Session, competition_id: int) -> dict[str, CompetitionReference]:
@@ -97,6 +116,11 @@ def published_since(session: Session, competition_id: int) -> datetime | None:
     newest = select(Publication.published, Publication.created_at).where(Publication.competition_id == competition_id)
     row = session.execute(newest.order_by(Publication.id.desc()).limit(1)).one_or_none()
     return row.created_at if row is not None and row.published else None
+
+
+def lock_track(session: Session, track_id: int) -> None:
+    """Let one transaction at a time choose a track's tau."""
+    session.execute(select(Track.id).where(Track.id == track_id).with_for_update()).one()
 
 
 def thresholds_of(session: Session, track_id: int) -> Sequence[Threshold]:
