@@ -85,12 +85,21 @@ def claimed(
 ) -> Caller | None:
     """Whose name the request bears, which a browser adds whoever made the page: only for routes that read the proof of
     their form themselves."""
+
+    def look(each: Session) -> Caller | None:
+        return by_token(each, credentials.credentials, moment) if credentials else _by_cookie(each, request, moment)
+
+    return recognised(look, begin, counted, client)
+
+
+def recognised(
+    look: Callable[[Session], Caller | None], begin: Transaction, counted: Rates, client: Browser
+) -> Caller | None:
+    """Who ``look`` says asks. Requests are counted, and so are tokens that nobody has."""
     network = network_of(client.address)
     try:
         with begin() as each:
-            found = (
-                _by_token(each, credentials.credentials, moment) if credentials else _by_cookie(each, request, moment)
-            )
+            found = look(each)
     except Unauthenticated:
         counted.take("sign-in-address", network)
         raise
@@ -109,7 +118,8 @@ def caller(
     return found
 
 
-def _by_token(session: Session, secret: str, moment: datetime) -> Caller:
+def by_token(session: Session, secret: str, moment: datetime) -> Caller:
+    """Who has a token; ``Unauthenticated`` if nobody does."""
     token = tokens.authenticate(session, secret, moment)
     return Caller(token.account, token.scopes)
 

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field
 
+from api.schemas import ProvisionalView
 from scorer.lifecycle import Status
 
 
@@ -20,4 +21,8 @@ class StateView(BaseModel):
     estimate_seconds: int | None = Field(
         description="Until the check or the score is done, judged by recent ones; null if nobody can tell."
     )
+    provisional: ProvisionalView | None = Field(
+        description="A rough public score while the final one is computed, where the operator has switched it on."
+    )
+    cancellable: bool = Field(description="Whether its team can still take it back.")
     over: bool = Field(description="Whether this is its last status; the stream ends.")

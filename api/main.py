@@ -6,14 +6,16 @@ from importlib.metadata import version
 
 from fastapi import Depends, FastAPI
 
-from api import cookies, problems
+from api import cookies, discretion, problems
 from api.deps import now, refuse_nul
+from api.kaggle import routes as kaggle
 from api.live import Hub, ended_by_signals
 from api.pages import routes as pages
 from api.routes import (
     accounts,
     audit,
     competitions,
+    data,
     events,
     health,
     leaderboard,
@@ -41,6 +43,7 @@ API = "/api/v1"
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The application, with connections opened at start-up and closed at the end."""
     read = settings or read_settings()
+    discretion.hush()
     engine = engine_of(read)
 
     @asynccontextmanager
@@ -73,6 +76,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         tokens,
         audit,
         competitions,
+        data,
         teams,
         submissions,
         uploads,
@@ -84,6 +88,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         thresholds,
         reviews,
         health,
+        kaggle,
     ):
         app.include_router(module.router, prefix=API)
     pages.mount(app)

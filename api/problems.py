@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from api.discretion import discreet
 from api.pages.rendering import error_page, see, wants_page
 from scorer.errors import (
     Conflict,
@@ -93,12 +94,12 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(ClientDisconnect)
     async def _gone(request: Request, _: ClientDisconnect) -> Response:
-        log.info("%s %s: the client went away", request.method, request.url.path)
+        log.info("%s %s: the client went away", request.method, discreet(request.url.path))
         return Response(status_code=400)  # nobody reads it
 
     @app.exception_handler(Exception)
     async def _ours(request: Request, error: Exception) -> Response:
-        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        log.error("%s %s failed", request.method, discreet(request.url.path), exc_info=error)
         title = "Something went wrong on our side. Please try again."
         return _answer(request, problem(500, "our-fault", title), title)
 

@@ -23,7 +23,7 @@ def view_of(session: Session, submission: Submission, account: Account, *, ranke
         "stage": progress.stage,
         "fraction": progress.fraction,
         "queue_position": progress.queue_position,
-        "provisional": _provisional(provisional.of_submission(session, submission)),
+        "provisional": provisional_view(provisional.of_submission(session, submission)),
         "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
         "code": code_view(code) if (code := attachments.newest_of(session, submission)) else None,
         "private_state": progress.private_state if organizer else None,
@@ -35,19 +35,9 @@ def view_of(session: Session, submission: Submission, account: Account, *, ranke
     return SubmissionView(**fields)
 
 
-def _provisional(found: provisional.Provisional | None) -> ProvisionalView | None:
-    if found is None:
-        return None
-    return ProvisionalView(
-        precision=found.measurement.provenance["precision"],
-        fid=found.measurement.fid,
-        memorization_distance=found.measurement.memorization_distance,
-        tau=found.tau,
-        penalised=found.penalised,
-        copy_=found.copy,
-        mifid=found.mifid,
-        measured_at=found.measurement.created_at,
-    )
+def provisional_view(found: provisional.Provisional | None) -> ProvisionalView | None:
+    """A provisional score, if there is one."""
+    return None if found is None else ProvisionalView(copy_=found.copy, **vars(found))
 
 
 def code_view(code: CodeAttachment) -> CodeView:

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import hashlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from email.utils import format_datetime
@@ -94,10 +93,6 @@ class Checksum:
 
     algorithm: str
     digest: bytes
-
-    def fits(self, data: bytes | bytearray) -> bool:
-        """Whether these are the bytes that were sent."""
-        return hashlib.new(self.algorithm, data).digest() == self.digest
 
 
 def checksum_of(header: str | None) -> Checksum | None:

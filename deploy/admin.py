@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 from sqlalchemy.orm import Session
@@ -134,6 +135,34 @@ def references(
                 print(f"{role}: {path} is attached.")
         prepare(client, slug, say=print)
         print(_still_missing(client.get(f"/competitions/{slug}")))
+
+
+@app.command()
+def data_file(
+    slug: str,
+    file: Annotated[Path | None, typer.Argument(help="What participants may download.")] = None,
+    train: Annotated[bool, typer.Option("--train", help="Offer the attached training images.")] = False,
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Offer it no longer.")] = False,
+    name: Annotated[str, typer.Option(help="Its name there. Default: the file's, or train.zip.")] = "",
+    url: Url = HERE,
+    token: Token = "",
+) -> None:
+    """Offer a file to the participants of a competition, in place of an earlier one of that name."""
+    if (file is None) is not train and not (withdraw and name):
+        raise Refused(0, {"title": "Name a file, or --train for the training images."})
+    name = name or (file.name if file is not None else "train.zip")
+    path = f"/competitions/{slug}/data/{quote(name, safe='')}"
+    with Client(url, token) as client:
+        if withdraw:
+            client.send("DELETE", path)
+            print(f"{name} is offered no longer.")
+            return
+        if file is None:
+            kept = client.call("PUT", path, params={"source": "train"})
+        else:
+            with opened(file) as content:
+                kept = client.upload("PUT", path, content)
+    print(f"{name}: {kept['bytes']:,} bytes, SHA-256 {kept['sha256']}")
 
 
 def _still_missing(competition: dict[str, Any]) -> str:

@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from deploy import admin, exits
+from deploy import admin, exits, kaggle_shim
 from deploy.client import Refused, opened
 from deploy.participant import boards, entering, entries, signing
 from deploy.participant.checking import check_zip
-from deploy.participant.connecting import connected, told
+from deploy.participant.connecting import connected, require_token, told
+from deploy.participant.logins import current_login
 from deploy.participant.options import PANEL
 from deploy.progress import shown
 from scorer.archive import ImageSpec
@@ -148,6 +149,14 @@ def rescore(
         print("\n".join(line for track in tracks for line in lines(track, verified=verify)))
     if not equal:
         raise typer.Exit(1)
+
+
+@app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def kaggle(context: typer.Context) -> None:
+    """Run the official kaggle client against Kennel: kennel kaggle competitions submit ..."""
+    with told():
+        login = current_login()
+        kaggle_shim.run(context.args, login.url, require_token(login))
 
 
 @app.command()

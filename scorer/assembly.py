@@ -3,6 +3,7 @@
 Both take long, so they are given how to begin a transaction (``begin``) and hold none while bytes move.
 """
 
+import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
@@ -41,56 +42,73 @@ class Appender:
     now: Callable[[], datetime]
     _filling: bytearray = field(default_factory=bytearray)
     _since: datetime | None = None
+    _parts: list[str] = field(default_factory=list)
+    """Blobs of bytes from ``offset`` on that are not counted yet."""
+    _stored: int = 0
 
     async def append(self, chunks: AsyncIterator[bytes]) -> None:
         """Keep what comes. When the stream breaks off, what has come is kept before the error goes on; so it is when
         more comes than was promised (``TooLarge``). ``Conflict`` once a newer request has taken over."""
         try:
             async for chunk in chunks:
-                await self._take(chunk)
+                moment = self.now()
+                self._since = self._since or moment
+                if self._take(chunk) or moment - self._since >= PART_AGE:
+                    await self._keep()
         finally:
             if self._filling:
                 await self._keep()
 
-    async def append_whole(self, chunks: AsyncIterator[bytes], accept: Callable[[bytes | bytearray], bool]) -> bool:
-        """Keep what comes only if it comes entirely and ``accept`` likes it: a piece with a checksum. At most one part
-        long (``TooLarge``)."""
-        async for chunk in chunks:
-            self._require_promised(chunk)
-            self._filling += chunk
-            if len(self._filling) > PART_BYTES:
-                raise uploads.piece_too_long(PART_BYTES)
-        liked = accept(self._filling)
-        if liked and self._filling:
+    async def append_whole(self, chunks: AsyncIterator[bytes], algorithm: str, digest: bytes) -> bool:
+        """Keep what comes only if it comes entirely and has this hash: a piece with a checksum, however long. Part by
+        part it lies in the store, and nothing of it is counted before the last byte is there."""
+        seen = hashlib.new(algorithm)
+        try:
+            async for chunk in chunks:
+                seen.update(chunk)
+                if self._take(chunk):
+                    await self._store()
+        except BaseException:
+            await self._discard()
+            raise
+        if seen.digest() != digest:
+            await self._discard()
+            return False
+        if self._filling or self._parts:
             await self._keep()
-        return liked
+        return True
 
-    async def _take(self, chunk: bytes) -> None:
-        self._require_promised(chunk)
-        moment = self.now()
-        self._since = self._since or moment
-        self._filling += chunk
-        if len(self._filling) >= PART_BYTES or moment - self._since >= PART_AGE:
-            await self._keep()
-
-    def _require_promised(self, chunk: bytes) -> None:
-        if self.offset + len(self._filling) + len(chunk) > self.length:
+    def _take(self, chunk: bytes) -> bool:
+        """Whether there is enough now for a part."""
+        if self.offset + self._stored + len(self._filling) + len(chunk) > self.length:
             raise uploads.too_long(self.length)
+        self._filling += chunk
+        return len(self._filling) >= PART_BYTES
+
+    async def _store(self) -> None:
+        data, self._filling, self._since = bytes(self._filling), bytearray(), None
+        self._parts.append(uploads.part_key(self.upload_id, self.offset + self._stored, self.writer))
+        await self.store.write_async(self._parts[-1], data)
+        self._stored += len(data)
 
     async def _keep(self) -> None:
+        """Store what has come, and count all that is stored."""
         arrived = self.now()
-        data, self._filling, self._since = bytes(self._filling), bytearray(), None
-        key = uploads.part_key(self.upload_id, self.offset, self.writer)
-        await self.store.write_async(key, data)
-        to = self.offset + len(data)
         try:
-            await to_thread.run_sync(self._count, key, to, arrived)
+            await self._store()
+            to = self.offset + self._stored
+            await to_thread.run_sync(self._count, to, arrived)
         except BaseException:
-            await to_thread.run_sync(self.store.delete, key)
+            await self._discard()
             raise
-        self.offset = to
+        self.offset, self._stored, self._parts = to, 0, []
 
-    def _count(self, key: str, to: int, arrived: datetime) -> None:
+    async def _discard(self) -> None:
+        parts, self._parts, self._stored, self._filling = self._parts, [], 0, bytearray()
+        if parts:
+            await to_thread.run_sync(self.store.delete_all, parts)
+
+    def _count(self, to: int, arrived: datetime) -> None:
         with self.begin() as session:
             uploads.advance(
                 session,
@@ -98,7 +116,7 @@ class Appender:
                 writer=self.writer,
                 offset=self.offset,
                 to=to,
-                part=key,
+                parts=self._parts,
                 expires_at=arrived + self.life,
                 completed_at=arrived if to == self.length else None,
             )

@@ -4,6 +4,7 @@ import hashlib
 import io
 import os
 import shutil
+import zlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -115,6 +116,14 @@ class Blobs:
             digest.update(chunk)
         return Received(to, size, digest.hexdigest())
 
+    def crc32(self, key: str) -> int:
+        """The CRC-32 of a blob, read through: what zips say of their members."""
+        crc = 0
+        with self.open(key) as file:
+            while chunk := file.read(READ_AHEAD):
+                crc = zlib.crc32(chunk, crc)
+        return crc
+
     def size(self, key: str) -> int | None:
         """Bytes of a blob; None if there is none."""
         try:
@@ -131,6 +140,11 @@ class Blobs:
         """An address that takes one PUT of ``key``, repeatable for ``life``; None where the store's own address is not
         for participants."""
         return obstore.sign(self._public, "PUT", key, life) if self._public is not None else None
+
+    def presigned_get(self, key: str, life: timedelta) -> str | None:
+        """An address to download ``key`` from, again and again for ``life``; None where the store's own address is not
+        for participants."""
+        return obstore.sign(self._public, "GET", key, life) if self._public is not None else None
 
     def older_than(self, prefix: str, moment: datetime) -> list[str]:
         """The blobs under ``prefix`` that were last written before ``moment``."""
@@ -176,7 +190,8 @@ class Blobs:
         it at the end. An S3 store keeps such pieces where a bucket's own rule removes them."""
         if self._folder is None:
             return 0
-        torn = [each for each in self._folder.glob("*/*#*") if each.stat().st_mtime < before.timestamp()]
+        found = [path for pattern in ("*/*#*", "*/*/*#*") for path in self._folder.glob(pattern)]
+        torn = [each for each in found if each.stat().st_mtime < before.timestamp()]
         for each in torn:
             each.unlink(missing_ok=True)
         return len(torn)

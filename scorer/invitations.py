@@ -9,7 +9,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import mails, rules, teams
+from scorer import notices, rules, teams
 from scorer.competitions import State
 from scorer.db import merges, people, rosters, webhooks
 from scorer.db.tables import Account, Team, TeamInvitation, TeamMerge
@@ -17,24 +17,14 @@ from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.lifecycle import possible_from
 from scorer.teams import Roster
 
-INVITED = """Hello {name},
-
-{inviter} ({handle}) asks you to join the team "{team}" in the competition "{competition}".
-Accept or decline here:
-
-{site}/competitions/{slug}/team
-"""
-ASKED_TO_MERGE = """Hello {name},
-
-{inviter} ({handle}) asks your team "{own}" to merge into the team "{team}" in the competition "{competition}": its
-members and entries would belong to "{team}". You lead your team, so it is for you to accept or decline:
-
-{site}/competitions/{slug}/team
-"""
+INVITED = """{name} ({handle}) asks you to join the team "{team}" in the competition "{competition}". \
+Accept or decline on the page of your team."""
+ASKED_TO_MERGE = """{name} ({handle}) asks your team "{own}" to merge into the team "{team}" in the competition \
+"{competition}": its members and entries would belong to "{team}". {leader} leads your team and accepts or declines."""
 
 
-def invite(session: Session, slug: str, handle: str, *, author: Account, site: str, now: datetime) -> TeamInvitation:
-    """Ask a person into the team that ``author`` leads, on the site and by mail; asking again is the same."""
+def invite(session: Session, slug: str, handle: str, *, author: Account, now: datetime) -> TeamInvitation:
+    """Ask a person into the team that ``author`` leads, and tell them; asking again is the same."""
     state, roster = _asking(session, slug, author, now=now)
     person = people.account_by_handle(session, handle.strip())
     if person is None:
@@ -46,13 +36,11 @@ def invite(session: Session, slug: str, handle: str, *, author: Account, site: s
     if earlier is not None:
         return earlier
     invitation = _add(session, roster.team, author=author, account=person, now=now)
-    _mail(session, person, "You are asked to join a team", INVITED, invitation, state, site=site, now=now)
+    _tell(session, invitation, state, now=now)
     return invitation
 
 
-def propose_merge(
-    session: Session, slug: str, name: str, *, author: Account, site: str, now: datetime
-) -> TeamInvitation:
+def propose_merge(session: Session, slug: str, name: str, *, author: Account, now: datetime) -> TeamInvitation:
     """Ask another team to merge into the one that ``author`` leads; asking again is the same."""
     state, roster = _asking(session, slug, author, now=now)
     other = rosters.competing_team(session, state.competition.id, name.strip())
@@ -66,7 +54,7 @@ def propose_merge(
     if earlier is not None:
         return earlier
     invitation = _add(session, roster.team, author=author, invited_team=other, now=now)
-    _mail(session, members[0], "Your team is asked to merge", ASKED_TO_MERGE, invitation, state, site=site, now=now)
+    _tell(session, invitation, state, now=now)
     return invitation
 
 
@@ -231,31 +219,21 @@ def _add(
     return invitation
 
 
-def _mail(
-    session: Session,
-    to: Account,
-    subject: str,
-    body: str,
-    invitation: TeamInvitation,
-    state: State,
-    *,
-    site: str,
-    now: datetime,
-) -> None:
-    """Tell somebody by mail; whoever has no confirmed address sees it on the site."""
-    if to.email is None:
-        return
-    competition, own = state.competition, invitation.invited_team
-    text = body.format(
-        name=to.name,
-        inviter=invitation.inviter.name,
-        handle=invitation.inviter.handle,
-        team=invitation.team.name,
-        own=own.name if own is not None else "",
-        competition=competition.title,
-        slug=competition.slug,
-        site=site,
-    )
-    mails.put(
-        session, to.email, subject, text, now=now, expires_at=competition.team_merge_deadline or competition.closes_at
-    )
+def _tell(session: Session, invitation: TeamInvitation, state: State, *, now: datetime) -> None:
+    """Tell whoever is asked: a person, or every member of a team."""
+    inviter, own, competition = invitation.inviter, invitation.invited_team, state.competition
+    words = {
+        "name": inviter.name,
+        "handle": inviter.handle,
+        "team": invitation.team.name,
+        "competition": competition.title,
+    }
+    kind, link = notices.Kind.INVITATION, f"/competitions/{competition.slug}/team"
+    if own is None and invitation.account is not None:
+        subject = f"You are asked to join the team {invitation.team.name}"
+        notices.tell(session, invitation.account, kind, subject, INVITED.format(**words), link, now)
+    elif own is not None:
+        leader = rosters.members_of(session, own.id)[0].name
+        subject = f"Your team is asked to merge into {invitation.team.name}"
+        body = ASKED_TO_MERGE.format(own=own.name, leader=leader, **words)
+        notices.tell_team(session, own.id, kind, subject, body, link, now)

@@ -110,6 +110,15 @@ def standings(
     )
 
 
+def rank_of(session: Session, state: State, kind: str, account: Account) -> int | None:
+    """The rank of a person's team on a track; ``Forbidden`` for the private one before publication."""
+    track = visible_track(state, kind, account)
+    team = lookups.team_of(session, state.competition.id, account.id)
+    if team is None:
+        return None
+    return board.rank_of_team(session, track.id, team.id, decimals=state.competition.score_decimals)
+
+
 def count_teams(session: Session, state: State) -> int:
     """How many teams have a rank on the public board."""
     return board.count_ranked(session, state.tracks["public"].id)

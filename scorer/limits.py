@@ -56,6 +56,12 @@ def allowance(session: Session, state: State, account: Account, *, now: datetime
     )
 
 
+def count_entries(session: Session, state: State, account: Account) -> int:
+    """How many entries a person's team has made, whatever became of them."""
+    team = lookups.team_of(session, state.competition.id, account.id)
+    return 0 if team is None else lookups.count_submissions(session, team.id)
+
+
 def _while_open(state: State, moment: datetime | None) -> datetime | None:
     opens_at, closes_at = state.competition.opens_at, state.competition.closes_at
     if state.phase is Phase.DRAFT:

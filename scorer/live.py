@@ -10,9 +10,11 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from scorer import provisional
 from scorer.db import events, jobs
 from scorer.db.tables import Job
 from scorer.lifecycle import PENDING, Status
+from scorer.provisional import Provisional
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Progress:
     queue_position: int | None = None
     estimate_seconds: int | None = field(default=None, compare=False)
     """Until the check or the score is done, judged by recent ones; not news in itself."""
+    provisional: Provisional | None = None
+    """A rough public score, while the final one is computed."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ class Look:
 def look(session: Session, seen: Mapping[int, int], *, now: datetime) -> dict[int, Look]:
     """Look at submissions (refs), each from the step with the given id on (0: from the first).
 
-    The number of queries does not grow with the number of submissions.
+    The number of queries does not grow with the number of submissions, but for those that have a provisional score now:
+    as many as there are workers.
     """
     steps: dict[int, list[Step]] = {ref: [] for ref in seen}
     for event in events.after(session, seen):
@@ -72,20 +77,23 @@ def progress_of(session: Session, refs: Collection[int], *, now: datetime) -> di
     kinds = {(job.queue, job.track_id) for job in own}
     usual = {kind: events.usual_seconds(session, *kind) for kind in kinds}
     workers = events.workers_in_sight(session, now)
+    rough = provisional.of_jobs(session, [job.id for job in own if job.state == "running"])
     found = {}
     for job in own:
         seconds, hands = usual[job.queue, job.track_id], workers.get(job.queue, 0)
         found[job.submission_ref or 0] = (
-            _running(job, seconds, now) if job.state == "running" else _waiting(positions.get(job.id), seconds, hands)
+            _running(job, seconds, rough.get(job.submission_ref or 0), now)
+            if job.state == "running"
+            else _waiting(positions.get(job.id), seconds, hands)
         )
     return found
 
 
-def _running(job: Job, usual: float | None, now: datetime) -> Progress:
+def _running(job: Job, usual: float | None, rough: Provisional | None, now: datetime) -> Progress:
     left = None
     if usual is not None and job.started_at is not None:
         left = max(0, math.ceil(usual - (now - job.started_at).total_seconds()))
-    return Progress(stage=job.stage, fraction=job.fraction, estimate_seconds=left)
+    return Progress(stage=job.stage, fraction=job.fraction, estimate_seconds=left, provisional=rough)
 
 
 def _waiting(position: int | None, usual: float | None, workers: int) -> Progress:

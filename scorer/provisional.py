@@ -1,6 +1,7 @@
 """Provisional scores: rough, of the public track, shown to a team while the final one is computed. Nothing ranks by
 them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from scorer import work
 from scorer.db import jobs, lookups
-from scorer.db.tables import ProvisionalMeasurement, Submission
+from scorer.db.tables import ProvisionalMeasurement, Submission, Track
 from scorer.lifecycle import Status
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
 
@@ -18,11 +19,14 @@ from scorer.metrics.mifid import is_copy, is_penalised, mifid
 class Provisional:
     """A provisional public score, judged: rough, unranked, and gone as soon as the final one is there."""
 
-    measurement: ProvisionalMeasurement
+    precision: str
+    fid: float
+    memorization_distance: float
     tau: float | None
     penalised: bool | None
     copy: bool
     mifid: float | None
+    measured_at: datetime
 
 
 def record(
@@ -58,18 +62,34 @@ def of_submission(session: Session, submission: Submission) -> Provisional | Non
         return None
     track = lookups.tracks_of(session, submission.competition_id)["public"]
     measured = lookups.newest_provisional(session, submission.ref, track.id)
-    if measured is None:
-        return None
+    return None if measured is None else _judged(session, submission, measured, track)
+
+
+def of_jobs(session: Session, job_ids: Collection[int]) -> dict[int, Provisional]:
+    """The provisional scores that running jobs have found so far, by the ref of the submission."""
+    found = {}
+    for measured in lookups.provisional_of_jobs(session, job_ids):
+        submission = session.get_one(Submission, measured.submission_ref)
+        track = lookups.tracks_of(session, submission.competition_id)["public"]
+        found[submission.ref] = _judged(session, submission, measured, track)
+    return found
+
+
+def _judged(session: Session, submission: Submission, measured: ProvisionalMeasurement, track: Track) -> Provisional:
     threshold = lookups.newest_threshold(session, track.id)
     tau = None if threshold is None else threshold.tau
     if submission.team.benchmark:  # never penalised: no distance is below zero
         tau = 0.0
     distance, share = measured.memorization_distance, submission.copied_share or 0.0
     copy = bool(is_copy(distance, share))
+    scored = tau is not None and not copy
     return Provisional(
-        measurement=measured,
+        precision=measured.provenance["precision"],
+        fid=measured.fid,
+        memorization_distance=distance,
         tau=tau,
         penalised=None if tau is None else bool(is_penalised(distance, tau)),
         copy=copy,
-        mifid=None if tau is None or copy else mifid(measured.fid, distance, tau, track.epsilon, copied_share=share),
+        mifid=float(mifid(measured.fid, distance, tau, track.epsilon, copied_share=share)) if scored else None,
+        measured_at=measured.created_at,
     )

@@ -24,7 +24,7 @@ RATES: Mapping[str, str] = {
     "sign-up": "20/hour",  # of one address
     "mail": "5/hour",  # to one recipient, whoever asks
     "mail-address": "20/hour",  # asked for by one address
-    "team-invitation": "60/hour",  # of one account
+    "team-invitation": "20/hour",  # of one account
 }
 """What is counted, and how much of it is allowed; the setting ``rates`` overrides by name."""
 

@@ -11,7 +11,9 @@ from scorer import audit, catalogue, work
 from scorer.archive import BOTTLENECK
 from scorer.blobs import Received
 from scorer.competitions import State, track_of
+from scorer.data_files import SECRET_ROLES
 from scorer.db import lookups
+from scorer.db.data_files import is_offered
 from scorer.db.jobs import job_of_preparation
 from scorer.db.tables import Account, CompetitionReference, Job, Preparation, ReferenceSet, Threshold, Track
 from scorer.errors import Conflict
@@ -27,11 +29,14 @@ def attach(
 ) -> ReferenceSet:
     """Let an uploaded zip play ``role`` in the competition; the same bytes are the same set everywhere.
 
-    ``Conflict`` once the first entry was taken: entries must be measured against one reference.
+    ``Conflict`` once the first entry was taken: entries must be measured against one reference. ``Conflict``, too, for
+    secret images that participants can download.
     """
     lookups.lock_competition(session, state.competition.slug, share=False)
     if lookups.has_submissions(session, state.competition.id):
         raise Conflict("references-fixed", "The references are fixed: the competition has taken entries already.")
+    if role in SECRET_ROLES and is_offered(session, received.sha256):
+        raise Conflict("offered-images", "Participants can download these very images: withdraw the data file first.")
     reference_set = lookups.reference_set_by_sha256(session, received.sha256)
     if reference_set is None:
         reference_set = ReferenceSet(

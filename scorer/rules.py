@@ -54,4 +54,5 @@ def require_accepted(session: Session, competition: Competition, account: Accoun
             "Please read and accept the rules of this competition first, on its page or by "
             f"PUT /api/v1/competitions/{competition.slug}/rules-acceptance.",
             rules_sha256=version,
+            competition=competition.slug,
         )

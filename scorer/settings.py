@@ -63,6 +63,9 @@ class Settings(BaseSettings):
     max_upload_bytes: int = 2 * 1024**3
     upload_life_seconds: int = Field(24 * 3600, ge=60, le=7 * 24 * 3600)
     """An upload that nobody goes on with for so long is removed."""
+    kept_days: int = Field(30, ge=1)
+    """How long what is over is kept: ended sessions, used links, sent mails, what webhooks were sent, closed uploads
+    (and with them, what a repeated Idempotency-Key of theirs finds). History is kept for ever."""
     s3_public_endpoint: HttpAddress | None = None
     """The S3 endpoint as participants reach it. With it programs may send zips straight there; without, all bytes come
     through the API."""

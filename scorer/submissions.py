@@ -254,7 +254,7 @@ def find(session: Session, submission_id: str, account: Account) -> Submission:
     raise unknown(submission_id)
 
 
-def unknown(submission_id: str) -> NotFound:
+def unknown(submission_id: str | int) -> NotFound:
     """No such submission, or none that this person may know of."""
     return NotFound("no-submission", f"There is no submission {submission_id!r}, or it is not yours.")
 

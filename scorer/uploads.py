@@ -38,6 +38,8 @@ class Wanted:
     method: Method = "tus"
     sha256: str | None = None
     described: str = ""
+    put_digest: bytes | None = None
+    """Of ``wire``: what the address of the bytes must prove (:mod:`scorer.wire_uploads`)."""
 
 
 def begin(
@@ -75,6 +77,7 @@ def begin(
         received=0,
         parts=[staged_key(upload_id)] if wanted.method == "put" else [],
         described=wanted.described,
+        put_digest=wanted.put_digest,
         begun_at=now,
         expires_at=now + life,
         **_promise(wanted),
@@ -168,11 +171,6 @@ def too_long(length: int) -> TooLarge:
     return TooLarge("too-long", f"The upload was announced with {length:,} bytes; these would be more.", limit=length)
 
 
-def piece_too_long(limit: int) -> TooLarge:
-    """A piece with a checksum is held in memory until it is checked."""
-    return TooLarge("piece-too-long", f"A piece with a checksum may have {limit:,} bytes.", limit=limit)
-
-
 def restart(session: Session, upload: Upload, *, writer: str) -> list[str]:
     """Let ``writer`` send everything from the first byte on. The blobs returned are to be deleted after the commit.
     ``Conflict`` once the submission is being made."""
@@ -181,10 +179,12 @@ def restart(session: Session, upload: Upload, *, writer: str) -> list[str]:
     return upload.parts
 
 
-def advance(session: Session, upload_id: str, *, writer: str, offset: int, to: int, part: str, **when: object) -> None:
-    """Count the bytes from ``offset`` up to ``to``, safe in the blob ``part``; ``Conflict`` if a newer request has
+def advance(
+    session: Session, upload_id: str, *, writer: str, offset: int, to: int, parts: Sequence[str], **when: object
+) -> None:
+    """Count the bytes from ``offset`` up to ``to``, safe in the blobs ``parts``; ``Conflict`` if a newer request has
     taken over. ``when``: ``expires_at``, ``completed_at``."""
-    if not rows.advance(session, upload_id, writer=writer, offset=offset, to=to, parts=[part], **when):
+    if not rows.advance(session, upload_id, writer=writer, offset=offset, to=to, parts=parts, **when):
         raise taken_over()
 
 

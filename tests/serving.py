@@ -17,7 +17,10 @@ def serving(app: FastAPI, *, lifespan: Literal["on", "off"] = "off") -> Iterator
     else has started, such as the one of ``service.http``."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(app, log_level="warning", lifespan=lifespan, ws="none", timeout_graceful_shutdown=5)
+        # httptools, as the service runs: it takes the request lines of clients that ask us as their proxy.
+        config = uvicorn.Config(
+            app, http="httptools", ws="none", lifespan=lifespan, log_level="warning", timeout_graceful_shutdown=5
+        )
         server = uvicorn.Server(config)
         thread = Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

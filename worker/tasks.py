@@ -9,7 +9,7 @@ from worker.mailing import send_due
 from worker.pipeline import run_next
 from worker.posting import post_due
 from worker.sweeping import sweep_once
-from worker.tidying import remove_lost, tidy_uploads
+from worker.tidying import remove_lost, remove_old, tidy_uploads
 
 
 @cache
@@ -50,5 +50,6 @@ def uploads() -> None:
 
 @app.task(name=LOST)
 def lost() -> None:
-    """Remove bytes that belong to nothing."""
+    """Remove bytes that belong to nothing, and rows of what is long over."""
     remove_lost(bench())
+    remove_old(bench())

@@ -1,4 +1,5 @@
-"""What uploads leave behind: abandoned ones end, whole ones without a maker are finished, bytes nobody needs go."""
+"""What is left behind: abandoned uploads end, whole ones without a maker are finished, bytes and rows nobody needs
+go."""
 
 import logging
 import secrets
@@ -8,10 +9,13 @@ from datetime import timedelta
 from sqlalchemy.orm import Session
 
 from scorer import assembly, uploads
+from scorer.db import retention
 from scorer.queue import transaction
 from worker.bench import Bench
 
 log = logging.getLogger(__name__)
+AT_ONCE = 5000
+"""Rows that one transaction removes, so that none is long."""
 LOST = timedelta(days=2)
 """Bytes without an upload are kept for so long: no request and no presigned PUT takes longer to arrive."""
 
@@ -47,3 +51,17 @@ def remove_lost(bench: Bench) -> None:
     torn = bench.blobs.remove_torn(before)
     if lost or torn:
         log.info("removed %d lost parts of uploads and %d torn files", len(lost), torn)
+
+
+def remove_old(bench: Bench) -> dict[str, int]:
+    """Remove rows that have been over for as long as the operator keeps them; how many, by table."""
+    removed: dict[str, int] = {}
+    for table, over in retention.over_before(bench.now() - timedelta(days=bench.settings.kept_days)).items():
+        count = AT_ONCE
+        while count == AT_ONCE:
+            with transaction(bench.sessions, bench.broker) as session:
+                count = retention.remove(session, table, over, AT_ONCE)
+            removed[table.__tablename__] = removed.get(table.__tablename__, 0) + count
+    if any(removed.values()):
+        log.info("removed what is over: %s", {name: count for name, count in removed.items() if count})
+    return removed

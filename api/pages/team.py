@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.deps import AppRates, AppSettings, Caller, Now, SignedIn, Transaction, Transactions
+from api.deps import AppRates, Caller, Now, SignedIn, Transaction, Transactions
 from api.forms import FormFields, text
 from api.pages.rendering import page, see
 from api.pages.room import room_of
@@ -109,28 +109,24 @@ def rename(here: Here, fields: FormFields) -> Response:
 
 
 @router.post("/invitations")
-def invite(here: Here, fields: FormFields, rates: AppRates, settings: AppSettings) -> Response:
+def invite(here: Here, fields: FormFields, rates: AppRates) -> Response:
     """Ask a person in."""
     handle, author = text(fields, "handle"), here.viewer.account
     rates.take("team-invitation", author.id)
     return here.act(
-        lambda session: invitations.invite(
-            session, here.slug, handle, author=author, site=settings.public_url, now=here.now
-        ),
+        lambda session: invitations.invite(session, here.slug, handle, author=author, now=here.now),
         place="handle",
         done="asked",
     )
 
 
 @router.post("/merges")
-def propose_merge(here: Here, fields: FormFields, rates: AppRates, settings: AppSettings) -> Response:
+def propose_merge(here: Here, fields: FormFields, rates: AppRates) -> Response:
     """Ask another team to merge into this one."""
     name, author = text(fields, "team"), here.viewer.account
     rates.take("team-invitation", author.id)
     return here.act(
-        lambda session: invitations.propose_merge(
-            session, here.slug, name, author=author, site=settings.public_url, now=here.now
-        ),
+        lambda session: invitations.propose_merge(session, here.slug, name, author=author, now=here.now),
         place="merge",
         done="asked",
     )

@@ -12,9 +12,10 @@ from api.deps import CurrentUser, LiveHub, Transactions
 from api.deps import now as moment
 from api.live import State
 from api.live_schemas import StateView
+from api.submission_views import provisional_view
 from scorer import live, submissions
 from scorer.db.session import freeze
-from scorer.lifecycle import STAGES
+from scorer.lifecycle import CANCELLABLE, STAGES
 from scorer.live import Look
 
 router = APIRouter(tags=["submissions"])
@@ -24,7 +25,7 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 HEARTBEAT = ": still here\n\n"
 EXAMPLE = (
     'id: 17\ndata: {"status":"queued","at":"2026-11-14T20:00:05Z","reason":null,"stage":null,"stage_in_words":null,'
-    '"fraction":null,"queue_position":3,"estimate_seconds":240,"over":false}\n\n'
+    '"fraction":null,"queue_position":3,"estimate_seconds":240,"provisional":null,"cancellable":true,"over":false}\n\n'
 )
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"content": {STREAM: {"example": EXAMPLE}}, "description": "Each event's data is a `StateView`."},
@@ -83,6 +84,8 @@ def _event(state: State) -> str:
         fraction=progress.fraction,
         queue_position=progress.queue_position,
         estimate_seconds=progress.estimate_seconds,
+        provisional=provisional_view(progress.provisional),
+        cancellable=step.status in CANCELLABLE,
         over=step.is_last,
     )
-    return f"id: {step.id}\ndata: {view.model_dump_json()}\n\n"
+    return f"id: {step.id}\ndata: {view.model_dump_json(by_alias=True)}\n\n"

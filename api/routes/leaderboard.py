@@ -46,7 +46,7 @@ def show(
     if as_csv:
         board = leaderboard.standings(session, state, track, account, late=late)
         headers["Content-Disposition"] = f'attachment; filename="{slug}-{"late" if late else track}.csv"'
-        return Response(_csv(board), media_type="text/csv; charset=utf-8", headers=headers)
+        return Response(csv_of(board), media_type="text/csv; charset=utf-8", headers=headers)
     board = leaderboard.standings(session, state, track, account, after=after, limit=limit, late=late)
     return Response(
         _view(board, account).model_dump_json(by_alias=True), media_type="application/json", headers=headers
@@ -73,7 +73,8 @@ def _view(board: leaderboard.Board, account: Account | None) -> BoardView:
     )
 
 
-def _csv(board: leaderboard.Board) -> str:
+def csv_of(board: leaderboard.Board) -> str:
+    """The places of a board, one a line."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
     writer.writerow(COLUMNS)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from api.deps import AppRates, AppSettings, CurrentUser, DbSession, Now, Submitter
+from api.deps import AppRates, CurrentUser, DbSession, Now, Submitter
 from api.team_schemas import Answer, LimitsView, MemberView, NewTeamInvitation, TeamInvitationView, TeamName, TeamView
 from scorer import invitations, limits, teams
 from scorer.competitions import State, shown_state
@@ -50,14 +50,13 @@ def invite(
     session: DbSession,
     account: Submitter,
     rates: AppRates,
-    settings: AppSettings,
     now: Now,
 ) -> TeamInvitationView:
-    """Ask a person to join the team that one leads (`handle`), or another team to merge into it (`team`): on the site
-    and by mail. Asking again is the same."""
+    """Ask a person to join the team that one leads (`handle`), or another team to merge into it (`team`). They
+    get a notice. Asking again is the same."""
     rates.take("team-invitation", account.id)
     who, ask = (body.handle, invitations.invite) if body.handle is not None else (body.team, invitations.propose_merge)
-    return _invitation(ask(session, slug, who or "", author=account, site=settings.public_url, now=now))
+    return _invitation(ask(session, slug, who or "", author=account, now=now))
 
 
 @router.delete("/team/invitations/{invitation_id}", status_code=204)

@@ -143,7 +143,7 @@ async def append(
         chunks = tus.steady(request.stream())
         if checksum is None:
             await appender.append(chunks)
-        elif not await appender.append_whole(chunks, checksum.fits):
+        elif not await appender.append_whole(chunks, checksum.algorithm, checksum.digest):
             raise tus.Refusal(460, "checksum-mismatch", "These are not the bytes that were sent; please repeat them.")
     upload = await run_in_threadpool(_finalised, begin, store, upload.id)
     return Response(status_code=204, headers=tus.headers_of(upload))

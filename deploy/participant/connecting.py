@@ -41,15 +41,17 @@ def connected(*, as_json: bool = False, uploading: bool = False, needs_token: bo
     with told(as_json=as_json, uploading=uploading):
         login = current_login()
         if needs_token:
-            _require_token(login)
+            require_token(login)
         with Client(login.url, login.token) as client:
             yield client
 
 
-def _require_token(login: Login) -> None:
+def require_token(login: Login) -> str:
+    """The token of a login, if it has one."""
     if login.token is None:
         title = f"You are not signed in to {login.url}."
         raise Refused(401, {"type": "urn:kennel:problem:no-token", "title": title})
+    return login.token
 
 
 @contextmanager

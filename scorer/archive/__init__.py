@@ -4,6 +4,7 @@ The first two read files that nobody vouches for: every read, every loop and eve
 what the competition asks for before it is made. No database, no store: files in, arrays out.
 """
 
+from scorer.archive.bundling import Packed, bundle
 from scorer.archive.deep import check_images
 from scorer.archive.listing import ImageSpec, Listing, list_images
 from scorer.archive.photograph import BOTTLENECK
@@ -16,8 +17,10 @@ __all__ = [
     "Copies",
     "ImageSpec",
     "Listing",
+    "Packed",
     "PixelHashes",
     "ReferenceImages",
+    "bundle",
     "check_images",
     "copies",
     "list_images",

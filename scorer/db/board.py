@@ -70,6 +70,12 @@ def rank_of(session: Session, track_id: int, submission_ref: int, *, decimals: i
     return session.scalar(select(board.c.rank).where(board.c.ref == submission_ref))
 
 
+def rank_of_team(session: Session, track_id: int, team_id: int, *, decimals: int) -> int | None:
+    """The rank of a team, if it has one."""
+    board = ranked(track_id, decimals=decimals).subquery("board")
+    return session.scalar(select(board.c.rank).where(board.c.team_id == team_id))
+
+
 def would_be_rank(
     session: Session, track_id: int, submission_ref: int, *, decimals: int, late: bool = False
 ) -> int | None:

@@ -11,8 +11,8 @@ from scorer.db.tables import Job, SubmissionEvent
 
 RECENT = 20
 """So many finished jobs tell how long the next one takes."""
-IN_SIGHT = timedelta(minutes=1)
-"""A worker that ended a job so long ago is between two jobs, not gone."""
+IN_SIGHT = timedelta(minutes=15)
+"""A worker that ended a public job so long ago is between two of them, not gone."""
 
 
 def add(session: Session, ref: int, status: str, *, now: datetime, reason: str | None = None) -> None:
@@ -56,9 +56,10 @@ def usual_seconds(session: Session, queue: str, track_id: int | None) -> float |
 
 
 def workers_in_sight(session: Session, now: datetime) -> dict[str, int]:
-    """How many workers do the work of each queue. On whichever track they are busy: the number of workers tells
-    nothing of private work, and counting only those on public jobs would."""
+    """How many workers do the public work of each queue. Private work is not looked at: whether there is any would be
+    read off the estimates."""
     busy = (Job.state == "running") & (Job.lease_until > now)
-    query = select(Job.queue, func.count(Job.worker.distinct())).where(or_(busy, Job.finished_at > now - IN_SIGHT))
-    counted = session.execute(query.group_by(Job.queue))
+    public = (Job.priority == 0) & or_(busy, Job.finished_at > now - IN_SIGHT)
+    query = select(Job.queue, func.count(Job.worker.distinct())).where(public).group_by(Job.queue)
+    counted = session.execute(query)
     return {queue: count for queue, count in counted}  # noqa: C416 - rows are not pairs to a type checker

@@ -1,4 +1,4 @@
-"""What the service's role may do: everything but change tables and rewrite history."""
+"""What the service's role may do: everything but change tables, rewrite history, and delete what does not pass."""
 
 import re
 
@@ -17,6 +17,7 @@ def grant(connection: Connection, role: str) -> None:
     connection.execute(text(f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {role}"))
     for table in Table.metadata.sorted_tables:
         rights = "SELECT, INSERT" if table.info.get("append_only") else "SELECT, INSERT, UPDATE"
+        rights += ", DELETE" if table.info.get("passing") else ""
         connection.execute(text(f"GRANT {rights} ON {table.name} TO {role}"))
     connection.execute(text(f"GRANT SELECT ON scores, alembic_version TO {role}"))
     connection.execute(text(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}"))

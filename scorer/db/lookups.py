@@ -1,6 +1,6 @@
 """Finding things: every plain SELECT of the nouns."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from sqlalchemy import CursorResult, func, select, update
@@ -139,6 +139,11 @@ def usage_of(session: Session, team_id: int, now: datetime, *, late: bool = Fals
     return Usage(charged=row[0], pending=row[1], rejected=row[2])
 
 
+def count_submissions(session: Session, team_id: int) -> int:
+    """How many submissions a team has made, with all that was merged into it, whatever became of them."""
+    return int(session.scalar(select(func.count()).where(merges.is_of(team_id))) or 0)
+
+
 def submission_by_id(session: Session, submission_id: str) -> Submission | None:
     """A submission by its public id."""
     return session.scalars(select(Submission).where(Submission.id == submission_id)).one_or_none()
@@ -211,6 +216,11 @@ def newest_provisional(session: Session, submission_ref: int, track_id: int) -> 
         .order_by(ProvisionalMeasurement.job_id.desc())
         .limit(1)
     ).one_or_none()
+
+
+def provisional_of_jobs(session: Session, job_ids: Collection[int]) -> Sequence[ProvisionalMeasurement]:
+    """What these jobs have measured provisionally."""
+    return session.scalars(select(ProvisionalMeasurement).where(ProvisionalMeasurement.job_id.in_(job_ids))).all()
 
 
 def decided_label(session: Session, submission_ref: int) -> Label | None:

@@ -94,9 +94,9 @@ def test_nothing_is_heard_of_the_private_track(service: Service, url: str) -> No
     assert service.call("organizer", "GET", f"/submissions/{entry['id']}").json()["private_state"] == "done"
     with listening(url, service.tokens["ada"], entry["id"]) as events:
         assert list(events) == before
-    progress = ("stage", "stage_in_words", "fraction", "queue_position", "estimate_seconds")
-    assert set(before[-1]) == {"id", "status", "at", "reason", "over", *progress}
-    assert [before[-1][name] for name in progress] == [None] * 5
+    progress = ("stage", "stage_in_words", "fraction", "queue_position", "estimate_seconds", "provisional")
+    assert set(before[-1]) == {"id", "status", "at", "reason", "cancellable", "over", *progress}
+    assert [before[-1][name] for name in progress] == [None] * 6
 
 
 def test_a_stage_has_words(service: Service, url: str) -> None:

@@ -227,18 +227,63 @@ def test_more_than_was_promised_is_refused_before_it_is_read(service: Service, s
     assert head(service, path).headers["upload-offset"] == "0"
 
 
+def checksum(algorithm: str, data: bytes) -> str:
+    """Upload-Checksum."""
+    return f"{algorithm} {b64encode(hashlib.new(algorithm, data).digest()).decode()}"
+
+
 def test_a_piece_with_the_wrong_checksum_is_not_kept(service: Service, slug: str) -> None:
     path = begun(service, slug)
-
-    def checksum(algorithm: str, data: bytes) -> str:
-        return f"{algorithm} {b64encode(hashlib.new(algorithm, data).digest()).decode()}"
-
     refused(send(service, path, 0, ZIP[:60], Upload_Checksum=checksum("sha1", ZIP[:61])), 460, "checksum-mismatch")
     assert head(service, path).headers["upload-offset"] == "0"
     assert stored(service, "uploads") == []
     first = send(service, path, 0, ZIP[:60], Upload_Checksum=checksum("sha1", ZIP[:60]))
     assert first.headers["upload-offset"] == "60"
     last = send(service, path, 60, ZIP[60:], Upload_Checksum=checksum("sha256", ZIP[60:]))
+    assert "kennel-submission" in last.headers
+
+
+def test_a_checked_piece_may_be_longer_than_a_part(service: Service) -> None:
+    slug = service.competition(image_count=500, image_size=64)
+    content = zipped(noise(9, 500, 64))
+    assert len(content) > assembly.PART_BYTES
+    path = begun(service, slug, content)
+    wrong = content[:-1] + bytes([content[-1] ^ 1])
+    refused(send(service, path, 0, content, Upload_Checksum=checksum("sha1", wrong)), 460, "checksum-mismatch")
+    assert head(service, path).headers["upload-offset"] == "0"
+    assert stored(service, "uploads") == [], "nothing of the piece is left"
+    whole = send(service, path, 0, content, Upload_Checksum=checksum("sha1", content))
+    assert (whole.status_code, whole.headers["upload-offset"]) == (204, str(len(content)))
+    made = service.call("ada", "GET", f"/submissions/{whole.headers['kennel-submission']}").json()
+    assert made["sha256"] == hashlib.sha256(content).hexdigest()
+
+
+def test_a_checked_piece_in_many_parts_counts_at_its_end(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assembly, "PART_BYTES", 100)
+    path = begun(service, slug)
+
+    async def broken() -> AsyncIterator[bytes]:
+        for start in range(0, 1000, 50):
+            yield ZIP[start : start + 50]
+            assert head_of(service, path) == 0, "nothing counts before the checksum is known"
+        raise ConnectionResetError
+
+    def head_of(service: Service, path: str) -> int:
+        with service.bench.sessions() as session:
+            return session.get_one(Upload, path.rpartition("/")[2]).received
+
+    cut = appender(service, path, "a writer")
+    with pytest.raises(ConnectionResetError):
+        anyio.run(cut.append_whole, broken(), "sha1", hashlib.sha1(ZIP[:1000]).digest())
+    assert (head_of(service, path), stored(service, "uploads")) == (0, [])
+    piece = ZIP[:1000]
+    first = send(service, path, 0, piece, Upload_Checksum=checksum("sha256", piece))
+    assert (first.status_code, first.headers["upload-offset"]) == (204, "1000")
+    too_much = ZIP[1000:] + b"x"
+    refused(send(service, path, 1000, too_much, Upload_Checksum=checksum("sha1", too_much)), 413, "too-long")
+    last = send(service, path, 1000, ZIP[1000:], Upload_Checksum=checksum("sha1", ZIP[1000:]))
     assert "kennel-submission" in last.headers
 
 

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from scorer import teams, webhooks
+from scorer.competitions import state_of
+from scorer.db.tables import Account
 from tests.api.conftest import Service
 from tests.api.test_uploads import refused
 from tests.factories import noise, zipped
@@ -54,6 +57,14 @@ def backdate(service: Service, days: int) -> None:
     """Let every entry so far have been made earlier."""
     with service.bench.sessions.begin() as session:
         session.execute(text(f"UPDATE submissions SET accepted_at = accepted_at - interval '{days} days'"))
+
+
+def hook(service: Service, who: str, url: str, slug: str | None = None) -> None:
+    """A webhook of a person, or of their team."""
+    with service.bench.sessions.begin() as session:
+        account, now = session.query(Account).filter_by(handle=who).one(), service.bench.now()
+        team = teams.own(session, state_of(session, slug, now), account) if slug else None
+        webhooks.register(session, account, url, secret="s", team=team, local=False, now=now)
 
 
 def rows(service: Service, query: str) -> list[Any]:
@@ -144,9 +155,8 @@ def test_an_invited_person_sees_it_gets_a_mail_and_joins(service: Service) -> No
     assert (seen["kind"], seen["team"], seen["handle"], seen["invited_by"]) == ("join", "Loose Leash", "bob", "ada")
     assert service.call("eve", "GET", f"/competitions/{slug}/invitations").json() == []
     assert ask(service, slug, "ada", handle="bob").json()["id"] == seen["id"], "asking again is the same"
-    ((recipient, body),) = rows(service, "SELECT recipient, body FROM mails")
-    assert recipient == "bob@example.org"
-    assert f"/competitions/{slug}/team" in body
+    ((recipient, body, link),) = rows(service, "SELECT recipient, body, link FROM mails")
+    assert (recipient, link) == ("bob@example.org", f"/competitions/{slug}/team")
     assert "Loose Leash" in body
     assert answer(service, slug, "bob", asked).json()["state"] == "accepted"
     assert answer(service, slug, "bob", asked).json()["state"] == "accepted", "accepting again is the same"
@@ -156,10 +166,20 @@ def test_an_invited_person_sees_it_gets_a_mail_and_joins(service: Service) -> No
     refused(ask(service, slug, "ada", handle="bob"), 409, "is-member")
 
 
-def test_somebody_without_an_address_is_asked_on_the_site_alone(service: Service) -> None:
+def test_somebody_without_an_address_is_asked_on_the_site_and_by_webhook(service: Service) -> None:
     slug = service.competition()
+    hook(service, "bob", "https://hooks.example.org/bob")
+    assert ask(service, slug, "ada", handle="bob").status_code == 201
     assert ask(service, slug, "ada", handle="bob").status_code == 201
     assert rows(service, "SELECT count(*) FROM mails") == [(0,)]
+    (told,) = service.call("bob", "GET", "/notices").json()["notices"]
+    assert (told["kind"], told["link"]) == ("invitation", f"/competitions/{slug}/team")
+    assert told["body"].startswith('Ada (ada) asks you to join the team "Ada" in the competition')
+    sent = rows(
+        service, "SELECT url, kind, deliveries.subject FROM deliveries JOIN webhooks ON webhook_id = webhooks.id"
+    )
+    assert sent == [("https://hooks.example.org/bob", "invitation", "You are asked to join the team Ada")]
+    assert service.call("ada", "GET", "/notices").json()["notices"] == []
     assert members(service, slug, "ada") == ["ada"], "asking makes a team of one"
 
 
@@ -285,6 +305,23 @@ def test_merged_teams_are_one_on_the_board_in_lists_and_for_limits(service: Serv
     assert service.call("ada", "GET", f"/competitions/{slug}/limits").json()["used_today"] == 4
     handed_in = "SELECT t.name FROM submissions s JOIN teams t ON t.id = s.team_id ORDER BY s.ref"
     assert rows(service, handed_in) == [("Ada",), ("Bob",), ("Eve",), ("Ada",)], "what was, stays"
+
+
+def test_a_team_that_is_asked_to_merge_is_told(service: Service) -> None:
+    slug = service.competition()
+    create(service, slug, "bob", "Long Leash")
+    join(service, slug, "bob", "eve")
+    hook(service, "bob", "https://hooks.example.org/team", slug)
+    create(service, slug, "ada", "Loose Leash")
+    assert ask(service, slug, "ada", team="Long Leash").status_code == 201
+    told = [service.call(who, "GET", "/notices").json()["notices"] for who in ("bob", "eve", "ada")]
+    assert [[each["subject"] for each in notices][:1] for notices in told] == [
+        ["Your team is asked to merge into Loose Leash"],
+        ["Your team is asked to merge into Loose Leash"],
+        [],
+    ]
+    assert "Bob leads your team and accepts or declines." in told[1][0]["body"]
+    assert rows(service, "SELECT kind, state FROM deliveries") == [("invitation", "waiting")]
 
 
 def test_a_merge_is_for_leaders_and_for_other_teams(service: Service) -> None:

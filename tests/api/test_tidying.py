@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scorer.db.tables import Upload
+from scorer.db.tables import AuditEntry, Upload
 from tests.api.conftest import Service
 from tests.api.test_resumable import TUS, ZIP, begun, head, send, stored
 from tests.factories import noise, zipped
@@ -100,3 +100,21 @@ def test_bytes_that_belong_to_nothing_go_and_those_of_a_long_upload_stay(service
     with service.bench.sessions() as session:
         assert session.query(Upload).one().parts == [f"uploads/{part.name}"]
     assert "kennel-submission" in send(service, path, 50, ZIP[50:]).headers
+
+
+def test_what_is_long_over_is_removed_and_the_log_of_acts_stays(service: Service, slug: str) -> None:
+    path = begun(service, slug, Idempotency_Key="k")
+    made = send(service, path, 0, ZIP).headers["kennel-submission"]
+    tidying.tidy_uploads(service.bench)
+    with service.bench.sessions() as session:
+        acts = session.query(AuditEntry).count()
+    assert acts > 0
+    later(service, timedelta(days=29))
+    assert not any(tidying.remove_old(service.bench).values())
+    later(service, timedelta(days=service.bench.settings.kept_days + 2))
+    assert tidying.remove_old(service.bench)["uploads"] == 1
+    with service.bench.sessions() as session:
+        assert session.query(AuditEntry).count() == acts
+    assert service.call("ada", "GET", f"/submissions/{made}").status_code == 200
+    again = service.submit("ada", slug, ZIP)
+    assert again.status_code == 202

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from scorer import live, submissions, work
 from scorer.competitions import State
 from scorer.db import jobs
-from scorer.db.tables import Job, Submission
+from scorer.db.tables import Delivery, Job, Mail, Notice, Submission, SubmissionEvent
 from scorer.live import Look, Progress
 from tests.db.test_work import LEASE, MEASURED, claim, queued, received
 from tests.factories import make_competition, make_team
@@ -111,6 +111,22 @@ def test_nothing_of_the_private_track_is_told(session: Session, state: State, no
     assert look_at(session, submission, now) == before
 
 
+def test_the_end_of_private_work_is_told_to_nobody(session: Session, state: State, now: datetime) -> None:
+    for ends_well in (True, False):
+        scored_after_a_lost_worker(session, state, now)
+        held = claim(session, now + timedelta(hours=1))
+        assert held
+        assert not held.public
+        session.flush()
+        before = [session.query(table).count() for table in (Notice, Mail, Delivery, SubmissionEvent)]
+        if ends_well:
+            assert submissions.record(session, held, MEASURED, now=now)
+        else:
+            work.give_up(session, held, error="no", reason="private", now=now)
+        session.flush()
+        assert before == [session.query(table).count() for table in (Notice, Mail, Delivery, SubmissionEvent)]
+
+
 def test_work_on_a_scored_entry_is_not_told_either(session: Session, state: State, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
     work.add_job(session, "score", submission=submission, track_id=state.tracks["public"].id, now=now)
@@ -160,10 +176,30 @@ def test_the_estimate_is_from_recent_public_scores_of_the_track(session: Session
 
 
 def test_a_worker_between_two_jobs_still_counts(session: Session, state: State, now: datetime) -> None:
-    done(session, state, seconds=10, ended=now - timedelta(seconds=5), worker="one")
-    done(session, state, kind="private", seconds=500, ended=now - timedelta(seconds=5), worker="two")
+    for worker, minutes in (("one", 0.1), ("two", 14), ("gone", 16)):
+        done(session, state, seconds=10, ended=now - timedelta(minutes=minutes), worker=worker)
     entry = queued(session, state, make_team(session, state, now), now)
     assert look_at(session, entry, now).progress.estimate_seconds == 5
+
+
+def test_private_work_moves_no_estimate_and_no_place(session: Session, state: State, now: datetime) -> None:
+    done(session, state, seconds=10, ended=now - timedelta(seconds=5), worker="one")
+    entries = [queued(session, state, make_team(session, state, now), now) for _ in range(2)]
+    before = look_at(session, entries[1], now)
+    assert before.progress.estimate_seconds == 20
+    done(session, state, kind="private", seconds=500, ended=now - timedelta(seconds=5), worker="two")
+    for worker, waits in (("three", False), ("four", False), ("", True)):
+        work.add_job(
+            session, "score", submission=entries[0], track_id=state.tracks["private"].id, private=True, now=now
+        )
+        session.flush()
+        job = jobs.jobs_of(session, entries[0].ref)[-1]
+        if not waits:
+            job.state, job.holder, job.worker = "running", worker, worker
+            job.started_at, job.lease_until = now, now + LEASE
+    session.flush()
+    after = look_at(session, entries[1], now)
+    assert (after, after.progress.estimate_seconds) == (before, before.progress.estimate_seconds)
 
 
 def test_the_history_cannot_be_rewritten(session: Session, state: State, now: datetime) -> None:

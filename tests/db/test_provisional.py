@@ -92,7 +92,7 @@ def test_a_second_attempt_changes_nothing(session: Session, submission: Submissi
     session.refresh(submission)
     found = provisional.of_submission(session, submission)
     assert found is not None
-    assert found.measurement.fid == 30.0
+    assert found.fid == 30.0
 
 
 def test_a_worker_that_lost_its_job_and_the_private_track_leave_none(

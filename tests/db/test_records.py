@@ -23,7 +23,7 @@ def test_an_act_is_written_down_whole(session: Session, now: datetime) -> None:
 
 
 @pytest.mark.parametrize(
-    "table", ["audit_entries", "memberships", "rules_acceptances", "team_merges", "team_renamings"]
+    "table", ["audit_entries", "data_files", "memberships", "rules_acceptances", "team_merges", "team_renamings"]
 )
 @pytest.mark.parametrize("change", ["UPDATE {} SET created_at = now()", "DELETE FROM {}", "TRUNCATE {}"])
 def test_the_service_can_neither_change_nor_delete_it(session: Session, table: str, change: str) -> None:

@@ -10,9 +10,9 @@ from fastapi import FastAPI
 
 from api import deps, problems
 from api.pages import routes
-from scorer import competitions, leaderboard, limits, rules
+from scorer import competitions, data_files, leaderboard, limits, rules
 from scorer.competitions import State
-from scorer.db.tables import Account, Competition, Threshold, Track
+from scorer.db.tables import Account, Competition, DataFile, Threshold, Track
 from scorer.errors import NotFound
 from scorer.leaderboard import Benchmark, Board, Copy, Place
 from scorer.lifecycle import Limits, Phase, Usage, next_entry_at, refusal_of, utc_day
@@ -161,6 +161,11 @@ def board(
     return Board(of, of.tracks["public"], threshold, places, benchmarks or [], copies or [], len(places))
 
 
+def file(number: int, name: str, count: int) -> DataFile:
+    """A file that the competition offers."""
+    return DataFile(id=number, name=name, bytes=count, sha256=f"{number:064x}")
+
+
 def allowance(*, daily: int | None = 5, charged: int = 2, pending: int = 0, rejected: int = 0) -> Allowance:
     """What a team may still enter at ``NOW``; 2 may be in progress and 20 rejected."""
     of, usage = Limits(daily, 2, 20), Usage(charged, pending, rejected)
@@ -180,6 +185,7 @@ class Site:
     account: Account | None = None
     accepted: bool = False
     allowance: Allowance = field(default_factory=allowance)
+    files: list[DataFile] = field(default_factory=list)
 
     def _standings(
         self,
@@ -237,5 +243,6 @@ class Site:
             patch.object(leaderboard, "count_teams", self._count_teams),
             patch.object(rules, "has_accepted", lambda *_: self.accepted),
             patch.object(limits, "allowance", lambda *_, **__: self.allowance),
+            patch.object(data_files, "listed", lambda *_: self.files),
         ):
             yield app

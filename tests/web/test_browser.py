@@ -23,7 +23,8 @@ def address() -> Iterator[str]:
     long = samples.long_board(250)
     widest = samples.place(251, "W" * 100, 31_204_180.123456, 1234.5, 0.000002, True, 12_345, 10)
     long = samples.board([*long.places, widest], benchmarks=list(long.benchmarks), of=samples.state(slug="long"))
-    with Site(demo, boards={"long": long}).app() as app, serving(app) as where:
+    files = [samples.file(1, "train.zip", 98_304_000), samples.file(2, f"{'W' * 90}.csv", 7)]
+    with Site(demo, boards={"long": long}, files=files).app() as app, serving(app) as where:
         yield where
 
 

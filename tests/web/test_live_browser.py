@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
@@ -14,11 +15,17 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from playwright.sync_api import Browser
 
 from api.pages import rendering
+from scorer import provisional, sessions, submissions, work
+from scorer.db.tables import Account
+from scorer.sessions import Browser as Place
 from tests.api.conftest import Service
+from tests.db.test_work import LEASE, MEASURED
+from tests.factories import noise, zipped
 from tests.serving import serving
 from tests.web.browsing import DESK, PHONE, browser, visit
 from tests.web.test_door import press, sign_up
 from tests.web.test_notices import tell
+from worker.pipeline import run_next
 
 __all__ = ["browser"]  # a fixture is found by its name here
 
@@ -33,8 +40,9 @@ class Theatre:
 
     def play(self, status: str, **progress: Any) -> None:
         """The next state."""
-        nothing = dict.fromkeys(("stage", "stage_in_words", "fraction", "queue_position", "estimate_seconds"))
-        self.states.append({"status": status, "over": status == "scored", **nothing, **progress})
+        names = ("stage", "stage_in_words", "fraction", "queue_position", "estimate_seconds", "provisional")
+        known = {"status": status, "over": status == "scored", "cancellable": status == "queued"}
+        self.states.append({**dict.fromkeys(names), **known, **progress})
 
     def app(self) -> FastAPI:
         """The application around it."""
@@ -121,3 +129,44 @@ def test_the_pages_of_notices_fit_and_can_be_read(service: Service, browser: Bro
                 assert tab.page.locator("h1").is_visible()
                 assert tab.page.evaluate("document.documentElement.scrollWidth") == width
                 assert tab.complaints == []
+
+
+def test_an_entrys_page_shows_a_provisional_score_and_whether_it_can_be_cancelled(
+    service: Service, browser: Browser, tmp_path: Path
+) -> None:
+    slug = service.competition()
+    with service.bench.sessions.begin() as session:
+        ada = session.query(Account).filter_by(handle="ada").one()
+        sessions.begin(session, ada, secret="of-ada", browser=Place("x"), now=service.bench.now())
+    entry = service.submit("ada", slug, zipped(noise(10))).json()
+    assert run_next(service.bench, "check")
+    with serving(service.app) as address, visit(browser, f"{address}/signin", width=PHONE) as tab:
+        tab.page.context.add_cookies([{"name": "kennel", "value": "of-ada", "url": address}])
+        tab.page.goto(f"{address}/submissions/{entry['id']}")
+        cancel, rough = tab.page.locator("form.cancel button"), tab.page.locator("section.provisional")
+        assert cancel.is_visible()
+        assert not rough.is_visible()
+        held = begun(service)
+        cancel.wait_for(state="hidden")
+        with service.bench.sessions.begin() as session:
+            rough_one: dict[str, Any] = {"fid": 1234.5678, "memorization_distance": 0.98765}
+            provenance = {"precision": "bfloat16"}
+            provisional.record(session, held, now=service.bench.now(), provenance=provenance, **rough_one)
+        rough.wait_for(state="visible")
+        assert rough.locator("dd").all_inner_texts() == ["1,234.56780", "1,234.56780", "0.9877"]
+        assert tab.page.locator("h1 + .status").inner_text().lower() == "scoring"
+        assert tab.page.evaluate("document.documentElement.scrollWidth") == PHONE
+        tab.page.screenshot(path=tmp_path / "provisional.png", full_page=True)
+        with service.bench.sessions.begin() as session:
+            assert submissions.record(session, held, MEASURED, now=service.bench.now())
+        tab.page.get_by_role("heading", name="Public score", exact=True).wait_for()
+        assert not rough.count(), "the final one stands in its place"
+        assert tab.complaints == []
+
+
+def begun(service: Service) -> work.Claim:
+    """A worker takes the entry up."""
+    with service.bench.sessions.begin() as session:
+        held = work.claim(session, "score", holder="h", worker="w", now=service.bench.now(), lease=10 * LEASE)
+        assert held
+        return held

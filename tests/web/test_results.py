@@ -173,7 +173,7 @@ def test_a_provisional_score_is_shown_as_such_while_the_final_one_is_made(servic
     entry = service.submit("ada", slug, zipped(noise(10))).json()
     address = f"/submissions/{entry['id']}"
     enter(service, "ada")
-    assert not read(service, address).all("section", class_="provisional")
+    assert "hidden" in read(service, address).one("section", class_="provisional").attributes
     with service.bench.sessions.begin() as session:
         session.execute(text("UPDATE submissions SET status = 'scoring'"))
         track = competitions.state_of(session, slug, datetime.now(UTC)).tracks["public"]
@@ -191,6 +191,7 @@ def test_a_provisional_score_is_shown_as_such_while_the_final_one_is_made(servic
         )
     page = read(service, address)
     section = page.one("section", class_="provisional")
+    assert "hidden" not in section.attributes
     assert section.one("h2").text == "Provisional score not final"
     assert numbers(section)["Score MiFID"] == "31.25000"
     with service.bench.sessions.begin() as session:

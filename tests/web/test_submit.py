@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Route
 
 from api.cookies import csrf_token
 from scorer import sessions
@@ -19,7 +19,7 @@ from tests.api.conftest import Service, service
 from tests.factories import noise, zipped
 from tests.proxy import Proxy
 from tests.serving import serving
-from tests.web.browsing import browser
+from tests.web.browsing import OUTSIDE, browser
 
 __all__ = ["browser", "service"]
 ZIP = zipped(noise(9))
@@ -189,3 +189,44 @@ def test_without_a_script_the_form_works_and_fits(
         page.wait_for_url("**/submissions/*")
     (entry,) = entries(service, slug)
     assert entry["file_name"] == "plain.zip"
+
+
+LONG = "a_very_long_name_without_any_space_in_it_" * 4 + ".zip"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (360, "dark"), (1280, "light")])
+def test_the_page_fits_a_phone_whatever_it_says(
+    browser: Browser, service: Service, tmp_path: Path, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    title = "Generative dogs without" + "a" * 40
+    slug = service.competition(title=title)
+    file = tmp_path / LONG
+    file.write_bytes(zipped(noise(1, 7)))
+    options: dict[str, Any] = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
+    with serving(service.app) as url, tab(browser, service, url, **options) as page:
+
+        def fits(name: str) -> None:
+            if folder := os.environ.get("KENNEL_SCREENSHOTS"):
+                page.screenshot(path=f"{folder}/submit-{name}-{width}-{scheme}.png", full_page=True)
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            assert page.evaluate(OUTSIDE, width) == []
+
+        page.goto(f"{url}/competitions/{slug}/submit")
+        fits("empty")
+        page.set_input_files("#file", file)
+        page.fill("#note", "W" * 500)
+        waiting: list[Route] = []
+        page.route("**/uploads/*", lambda route: waiting.append(route))  # noqa: PLW0108 - a builtin will not do
+        page.click("#send")
+        page.locator("#stop").wait_for()
+        page.locator("#progress").wait_for()
+        fits("sending")
+        problem = {"type": "urn:x:wrong", "title": "Wrong.", "faults": [LONG, "b" * 300]}
+        waiting[0].fulfill(status=422, json=problem)
+        page.locator("#problem li").first.wait_for()
+        fits("refused")
+        small = page.evaluate(
+            "[...document.querySelectorAll('main button, main input[type=file]')]"
+            ".filter(each => each.offsetHeight && each.offsetHeight < 40).map(each => each.id)"
+        )
+        assert small == [], "fingers are wider than mice"

@@ -1,7 +1,9 @@
-/* Keeps a submission's page up to date. The page says where its events are: <section data-events="/api/v1/...">, and
-   where each part of the state is shown: data-live="status", "stage", "fraction" (a <progress>), "position",
-   "estimate". An element with data-live-for="position" is hidden while there is no position. When the last status is
-   there, the page is loaded anew. Without this script it shows the state as it was. */
+/* Keeps a submission's page up to date. The page says where its events are: <section data-events="/api/v1/...">, and,
+   in it or elsewhere, where each part of the state is shown: data-live="status", "stage", "fraction" (a <progress>), "position", "estimate",
+   and of a provisional score "score", "fid", "distance", each with data-decimals. An element with
+   data-live-for="position" is hidden while there is no position, one with data-live-for="cancel" while the entry cannot
+   be cancelled. When the last status is there, the page is loaded anew. Without this script it shows the state as it
+   was. */
 "use strict";
 
 const MINUTE = 60;
@@ -14,17 +16,28 @@ function inWords(seconds) {
   return `about ${Math.round(seconds / (60 * MINUTE))} hours`;
 }
 
+/** A number with its thousands parted. */
+function figure(value, element) {
+  const decimals = Number(element.dataset.decimals ?? 5);
+  return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+}
+
 const TEXTS = {
   status: (state) => state.status,
   stage: (state) => state.stage_in_words ?? "",
   fraction: (state) => (state.fraction === null ? "" : `${Math.floor(100 * state.fraction)} %`),
   position: (state) => (state.queue_position === null ? "" : String(state.queue_position)),
   estimate: (state) => inWords(state.estimate_seconds),
+  cancel: (state) => (state.cancellable ? "possible" : ""),
+  provisional: (state) => (state.provisional ? "there" : ""),
+  score: ({ provisional: rough }, element) => (rough ? (rough.mifid === null ? "none" : figure(rough.mifid, element)) : ""),
+  fid: ({ provisional: rough }, element) => (rough ? figure(rough.fid, element) : ""),
+  distance: ({ provisional: rough }, element) => (rough ? figure(rough.memorization_distance, element) : ""),
 };
 
-function show(root, state) {
-  for (const element of root.querySelectorAll("[data-live]")) {
-    const text = TEXTS[element.dataset.live]?.(state) || "–";
+function show(state) {
+  for (const element of document.querySelectorAll("[data-live]")) {
+    const text = TEXTS[element.dataset.live]?.(state, element) || "–";
     if (element instanceof HTMLProgressElement) {
       if (state.fraction === null) element.removeAttribute("value");
       else element.value = state.fraction * element.max;
@@ -33,8 +46,8 @@ function show(root, state) {
       element.textContent = text; /* only what differs: it may be read aloud */
     }
   }
-  for (const element of root.querySelectorAll("[data-live-for]")) {
-    element.hidden = !TEXTS[element.dataset.liveFor]?.(state);
+  for (const element of document.querySelectorAll("[data-live-for]")) {
+    element.hidden = !TEXTS[element.dataset.liveFor]?.(state, element);
   }
 }
 
@@ -42,7 +55,7 @@ function follow(root) {
   const source = new EventSource(root.dataset.events);
   source.onmessage = (event) => {
     const state = JSON.parse(event.data);
-    show(root, state);
+    show(state);
     if (state.over) {
       source.close();
       location.reload();

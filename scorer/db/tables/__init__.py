@@ -11,6 +11,7 @@ from scorer.db.tables.competition import (
     Threshold,
     Track,
 )
+from scorer.db.tables.data_files import DataFile
 from scorer.db.tables.entries import (
     Job,
     Label,
@@ -34,6 +35,7 @@ __all__ = [
     "CodeAttachment",
     "Competition",
     "CompetitionReference",
+    "DataFile",
     "Delivery",
     "Identity",
     "Job",

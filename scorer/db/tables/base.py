@@ -1,4 +1,5 @@
-"""What all tables share. Rows marked ``append_only`` are history: the service's role may add, never change them."""
+"""What all tables share. Rows marked ``append_only`` are history: the service's role may add, never change them. Only
+those marked ``passing`` may be deleted."""
 
 from datetime import datetime
 from typing import Any
@@ -14,6 +15,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 APPEND_ONLY = {"append_only": True}
+PASSING = {"passing": True}
+"""Rows that are removed some time after they are over (:mod:`scorer.db.retention`)."""
 
 
 class Table(DeclarativeBase):

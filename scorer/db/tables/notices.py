@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from scorer.db.tables.base import Table, identity
+from scorer.db.tables.base import PASSING, Table, identity
 from scorer.db.tables.people import Account
 from scorer.db.tables.teams import Team
 
@@ -43,6 +43,7 @@ class Webhook(Table):
     """An address that a person's notices, or a team's, are posted to."""
 
     __tablename__ = "webhooks"
+    __table_args__ = ({"info": PASSING},)
 
     id: Mapped[int] = identity()
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
@@ -68,6 +69,7 @@ class Delivery(Table):
             "ix_deliveries_waiting", "webhook_id", "due_at", postgresql_where=text("state IN ('waiting', 'sending')")
         ),
         Index("ix_deliveries_webhook", "webhook_id", text("id DESC")),
+        {"info": PASSING},
     )
 
     id: Mapped[int] = identity()

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from scorer.db.tables.base import APPEND_ONLY, Table, identity
+from scorer.db.tables.base import APPEND_ONLY, PASSING, Table, identity
 from scorer.db.tables.people import Account
 
 
@@ -37,6 +37,7 @@ class Mail(Table):
     __table_args__ = (
         CheckConstraint("state IN ('waiting', 'sending', 'sent', 'failed', 'unknown', 'expired')", name="state"),
         Index("ix_mails_waiting", "due_at", postgresql_where=text("state IN ('waiting', 'sending')")),
+        {"info": PASSING},
     )
 
     id: Mapped[int] = identity()

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from scorer.db.tables.base import Table
+from scorer.db.tables.base import PASSING, Table
 from scorer.db.tables.competition import Competition
 from scorer.db.tables.entries import Submission
 from scorer.db.tables.people import Account
@@ -27,6 +27,7 @@ class Upload(Table):
         Index("ix_uploads_open", "account_id", "competition_id", postgresql_where=text("state = 'receiving'")),
         Index("ix_uploads_litter", "id", postgresql_where=text("state <> 'receiving' AND parts <> '{}'")),
         Index("ix_uploads_expiry", "expires_at", postgresql_where=text("state = 'receiving'")),
+        {"info": PASSING},
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -40,6 +41,8 @@ class Upload(Table):
     benchmark: Mapped[str | None]
     described: Mapped[str]
     """tus's Upload-Metadata as the client gave it."""
+    put_digest: Mapped[bytes | None]
+    """Of ``wire``: the SHA-256 of what the address for its bytes ends with. Who knows that may send them."""
     length: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str | None]
     """What the client promises (hex)."""

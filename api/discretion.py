@@ -1,0 +1,37 @@
+"""What logs must not have in them: whoever reads an address with a secret in it could use it."""
+
+import logging
+import re
+
+SECRETS = re.compile(
+    r"(?P<before>"
+    r"/(?:reset|confirm|password-resets|email-confirmations)/"  # one-time links
+    r"|/kaggle/uploads/[^/?\s]+/"  # where an upload's bytes go without a name
+    r"|[?&](?:invitation|code|state|token|secret|signature)="
+    r")[^/?&\s]+",
+    re.IGNORECASE,
+)
+HIDDEN = "***"
+ACCESS = "uvicorn.access"
+
+
+def discreet(address: str) -> str:
+    """A path with its query, and nothing secret in it."""
+    return SECRETS.sub(rf"\g<before>{HIDDEN}", address)
+
+
+class Discreet(logging.Filter):
+    """Lets every line pass, its words made discreet."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(discreet(each) if isinstance(each, str) else each for each in record.args)
+        return True
+
+
+_FILTER = Discreet()
+
+
+def hush() -> None:
+    """Let the log of requests be discreet from now on. A server that logs in another way sees to it itself."""
+    logging.getLogger(ACCESS).addFilter(_FILTER)

@@ -1,0 +1,118 @@
+"""The competitions and their boards: public, and private once that is published."""
+
+import io
+import zipfile
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.deps import AppSettings, DbSession, Now
+from api.kaggle.schemas import Board, BoardPage, Competition, Competitions, ListCompetitions, OfCompetition, Place
+from api.kaggle.wire import Reader, WireRoute
+from api.routes.leaderboard import csv_of
+from scorer import competitions, leaderboard, limits
+from scorer.competitions import State, TrackKind
+from scorer.db.tables import Account
+from scorer.lifecycle import Phase
+
+router = APIRouter(prefix="/competitions.CompetitionApiService", route_class=WireRoute)
+EVER = datetime.max.replace(tzinfo=UTC)
+ORDERS: Mapping[str, tuple[Callable[[Any], Any], bool]] = MappingProxyType(
+    {
+        "COMPETITION_SORT_BY_EARLIEST_DEADLINE": (lambda shown: shown.deadline or EVER, False),
+        "COMPETITION_SORT_BY_LATEST_DEADLINE": (lambda shown: shown.deadline or EVER, True),
+        "COMPETITION_SORT_BY_NUMBER_OF_TEAMS": (lambda shown: shown.team_count, True),
+    }
+)
+"""The orders that mean something here; any other is that of creation, newest first."""
+
+
+@router.post("/ListCompetitions")
+def index(body: ListCompetitions, session: DbSession, settings: AppSettings, account: Reader, now: Now) -> Competitions:
+    """The competitions that this person may see, of the wanted group and with the words in their title or slug."""
+    wanted = body.search.strip().casefold()
+    states = [
+        state
+        for state in competitions.shown_states(session, account, now)
+        if wanted in f"{state.competition.title} {state.competition.slug}".casefold()
+    ]
+    found = [_competition(session, state, account, settings.public_url) for state in states if _is_in(state, body)]
+    if body.group.endswith("_ENTERED"):
+        found = [each for each in found if each.user_has_entered]
+    key, falling = ORDERS.get(body.sort_by, (None, False))
+    if key is not None:
+        found.sort(key=key, reverse=falling)
+    begin = int(body.page_token) if body.page_token else (max(body.page, 1) - 1) * body.page_size
+    shown = found[begin : begin + body.page_size]
+    end = begin + len(shown)
+    return Competitions(competitions=shown, next_page_token=str(end) if end < len(found) else "")
+
+
+def _is_in(state: State, body: ListCompetitions) -> bool:
+    return state.phase is Phase.DRAFT if "_UNLAUNCHED" in body.group else True
+
+
+def _competition(session: Session, state: State, account: Account, site: str) -> Competition:
+    competition = state.competition
+    return Competition(
+        id=competition.id,
+        ref=competition.slug,
+        title=competition.title,
+        url=f"{site}/competitions/{competition.slug}",
+        deadline=competition.closes_at,
+        category=state.phase,
+        reward=competition.prizes[0]["amount"] if competition.prizes else "",
+        team_count=leaderboard.count_teams(session, state),
+        user_has_entered=limits.count_entries(session, state, account) > 0,
+        user_rank=leaderboard.rank_of(session, state, _shown(state), account),
+        max_daily_submissions=competition.daily_limit or 0,
+        max_team_size=competition.max_team_size,
+        submissions_disabled=state.phase is not Phase.OPEN,
+        enabled_date=competition.opens_at,
+        merger_deadline=competition.team_merge_deadline,
+    )
+
+
+def _shown(state: State, *, public: bool = False) -> TrackKind:
+    """Which board: the final one once it is published, whoever asks, unless the ``public`` one is asked for."""
+    return "private" if state.published and not public else "public"
+
+
+@router.post("/GetLeaderboard")
+def show(body: BoardPage, session: DbSession, account: Reader, now: Now) -> Board:
+    """A page of the board."""
+    state = competitions.shown_state(session, body.competition_name, account, now)
+    kind, after = _shown(state, public=body.override_public), int(body.page_token or 0)
+    board = leaderboard.standings(session, state, kind, account, after=after, limit=body.page_size)
+    places, decimals = board.places, state.competition.score_decimals
+    return Board(
+        submissions=[
+            Place(
+                team_id=place.team_id,
+                team_name=place.team,
+                submission_date=place.last_entry_at,
+                score=f"{place.score:.{decimals}f}",
+            )
+            for place in places
+        ],
+        next_page_token=str(places[-1].rank) if places and places[-1].rank < board.teams else "",
+    )
+
+
+@router.post("/DownloadLeaderboard")
+def download(body: OfCompetition, session: DbSession, account: Reader, now: Now) -> Response:
+    """The whole board: a zip with the CSV that our own API offers in it."""
+    state = competitions.shown_state(session, body.competition_name, account, now)
+    kind, slug, file = _shown(state), state.competition.slug, io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        member = zipfile.ZipInfo(f"{slug}-{kind}.csv", date_time=now.timetuple()[:6])
+        member.compress_type = zipfile.ZIP_DEFLATED
+        member.external_attr = 0o100644 << 16
+        archive.writestr(member, csv_of(leaderboard.standings(session, state, kind, account)))
+    headers = {"Content-Disposition": f'attachment; filename="{slug}.zip"', "Cache-Control": "private, no-store"}
+    return Response(file.getvalue(), media_type="application/zip", headers=headers)

@@ -1,0 +1,103 @@
+"""A team's submissions and limits."""
+
+import math
+from datetime import datetime
+
+from fastapi import APIRouter
+from sqlalchemy.orm import Session
+
+from api.deps import AppSettings, DbSession, Now
+from api.kaggle.schemas import ByRef, Entries, Entry, Limits, OfCompetition, Page
+from api.kaggle.wire import Reader, WireRoute
+from scorer import competitions, evidence, limits, refs, submissions, teams
+from scorer.competitions import State
+from scorer.db.tables import Account, Submission
+from scorer.evidence import Judged
+from scorer.lifecycle import PENDING, Phase, Refusal, Status
+from scorer.limits import Allowance
+
+router = APIRouter(prefix="/competitions.CompetitionApiService", route_class=WireRoute)
+
+
+@router.post("/GetSubmission")
+def show(body: ByRef, session: DbSession, settings: AppSettings, account: Reader, now: Now) -> Entry:
+    """One submission."""
+    submission = refs.find(session, body.ref, account)
+    state = competitions.shown_state(session, submission.competition.slug, account, now)
+    return _entry(session, state, submission, account, settings.public_url)
+
+
+@router.post("/ListSubmissions")
+def index(body: Page, session: DbSession, settings: AppSettings, account: Reader, now: Now) -> Entries:
+    """The team's submissions, newest first."""
+    state = competitions.shown_state(session, body.competition_name, account, now)
+    before = int(body.page_token) if body.page_token else None
+    found = submissions.list_own(session, state, account, before=before, limit=body.page_size + 1)
+    shown, more = found[: body.page_size], len(found) > body.page_size
+    return Entries(
+        submissions=[_entry(session, state, each, account, settings.public_url) for each in shown],
+        next_page_token=str(shown[-1].ref) if more else "",
+    )
+
+
+def _entry(session: Session, state: State, submission: Submission, account: Account, site: str) -> Entry:
+    judged = {each.track: each for each in evidence.measurements_of(session, submission, account, ranked=False)}
+    decimals = state.competition.score_decimals
+    public = judged.get("public")
+    error = _error(submission, public)
+    return Entry(
+        ref=submission.ref,
+        total_bytes=submission.bytes,
+        date=submission.accepted_at,
+        description=submission.note,
+        error_description=error,
+        file_name=submission.file_name,
+        public_score=_score(public, decimals),
+        # Organizers know it earlier, but not in a place where others look over their shoulder.
+        private_score=_score(judged.get("private"), decimals) if state.published else "",
+        status="PENDING" if submission.status in PENDING else "ERROR" if error else "COMPLETE",
+        submitted_by=submission.account.handle,
+        submitted_by_ref=submission.account.handle,
+        team_name=teams.of_submission(session, submission).name,
+        url=f"{site}/submissions/{submission.id}",
+    )
+
+
+def _score(judged: Judged | None, decimals: int) -> str:
+    if judged is None or judged.mifid is None or math.isnan(judged.mifid):
+        return ""
+    return f"{judged.mifid:.{decimals}f}"
+
+
+def _error(submission: Submission, public: Judged | None) -> str:
+    """Why an entry has no score and will have none; empty if it has, or may have."""
+    if submission.status in PENDING:
+        return ""
+    if submission.status == Status.SCORED:
+        return public.explanation if public is not None and public.copy else ""
+    if submission.status == Status.CANCELLED:
+        return "Your team has cancelled this entry."
+    why = submission.reason or f"This entry is {submission.status}."
+    return "\n".join([why, *(f"- {fault}" for fault in submission.faults or ())])
+
+
+@router.post("/GetSubmissionLimits")
+def show_limits(body: OfCompetition, session: DbSession, account: Reader, now: Now) -> Limits:
+    """What the team has entered, and how much more it may enter now."""
+    state = competitions.shown_state(session, body.competition_name, account, now)
+    allowance = limits.allowance(session, state, account, now=now)
+    return Limits(
+        num_today=allowance.usage.charged,
+        num_total=limits.count_entries(session, state, account),
+        num_allowed_now=_allowed(state, allowance, now),
+    )
+
+
+def _allowed(state: State, allowance: Allowance, now: datetime) -> int:
+    """What the client prints as left for today. Entries in progress delay the next one and take nothing away."""
+    may_enter = state.phase is Phase.OPEN or competitions.takes_late(state, now)
+    if not may_enter or allowance.refusal is Refusal.REJECTED:
+        return 0
+    if allowance.remaining is None:
+        return max(0, allowance.limits.pending - allowance.usage.pending)
+    return allowance.remaining

@@ -1,0 +1,69 @@
+"""A competition's files: listed, and downloaded by a redirect, as the client expects it."""
+
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+
+from api.deps import BlobStore, DbSession, Now
+from api.downloads import download, download_all
+from api.kaggle.schemas import DataFile, DataFiles, NamedFile, OfCompetition, Page
+from api.kaggle.wire import Reader, WireRoute
+from scorer import competitions, data_files
+
+router = APIRouter(route_class=WireRoute)
+SERVICE = "/competitions.CompetitionApiService"
+
+
+@router.post(f"{SERVICE}/ListDataFiles")
+def index(body: Page, session: DbSession, account: Reader, now: Now) -> DataFiles:
+    """The files, by name."""
+    state = competitions.shown_state(session, body.competition_name, account, now)
+    begin = int(body.page_token or 0)
+    found = data_files.listed(session, state)[begin:]
+    shown = found[: body.page_size]
+    return DataFiles(
+        files=[
+            DataFile(ref=each.name, name=each.name, total_bytes=each.bytes, creation_date=each.created_at)
+            for each in shown
+        ],
+        next_page_token=str(begin + len(shown)) if len(found) > len(shown) else "",
+    )
+
+
+@router.post(f"{SERVICE}/DownloadDataFile")
+def redirect(body: NamedFile, session: DbSession, account: Reader, now: Now) -> Response:
+    """Where a file is. Without a host: the client comes there as it came here, with the same token."""
+    state = competitions.shown_state(session, body.competition_name, account, now)
+    file = data_files.find(session, state, body.file_name, account)
+    return _see(f"/api/v1/kaggle/files/{state.competition.slug}/{quote(file.name)}")
+
+
+@router.post(f"{SERVICE}/DownloadDataFiles")
+def redirect_to_all(body: OfCompetition, session: DbSession, account: Reader, now: Now) -> Response:
+    """Where all files are, as one zip."""
+    state = competitions.shown_state(session, body.competition_name, account, now)
+    data_files.gathered(session, state, account)
+    return _see(f"/api/v1/kaggle/bundles/{state.competition.slug}.zip")
+
+
+def _see(path: str) -> RedirectResponse:
+    return RedirectResponse(path, 302, headers={"Cache-Control": "no-store"})
+
+
+@router.get("/kaggle/files/{slug}/{name}")
+def show(
+    slug: str, name: str, request: Request, session: DbSession, store: BlobStore, account: Reader, now: Now
+) -> Response:
+    """A file; parts of it, too."""
+    state = competitions.shown_state(session, slug, account, now)
+    file = data_files.find(session, state, name, account)
+    # Who reaches us by ``http_proxy`` asks us for the store's address, too, unless it has TLS.
+    return download(request, file, store, without_tls=False)
+
+
+@router.get("/kaggle/bundles/{slug}.zip")
+def show_all(slug: str, request: Request, session: DbSession, store: BlobStore, account: Reader, now: Now) -> Response:
+    """All files; parts of that, too."""
+    state = competitions.shown_state(session, slug, account, now)
+    return download_all(request, f"{slug}.zip", data_files.gathered(session, state, account), store)

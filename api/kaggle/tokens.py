@@ -1,0 +1,34 @@
+"""Whose token it is: what the client asks before anything else when it has one."""
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+from sqlalchemy.orm import Session
+
+from api.deps import AppRates, Caller, Client, Now, Transactions, by_token, recognised
+from api.kaggle.schemas import Introspect, Introspected
+from api.kaggle.wire import WireRoute, refusal
+from scorer.errors import Unauthenticated
+
+router = APIRouter(route_class=WireRoute)
+
+
+@router.post("/security.OAuthService/IntrospectToken")
+def introspect(body: Introspect, begin: Transactions, now: Now, counted: AppRates, client: Client) -> Introspected:
+    """The owner of a token; an unknown one is not active. Guesses are counted."""
+
+    def look(session: Session) -> Caller:
+        return by_token(session, body.token, now)
+
+    try:
+        found = recognised(look, begin, counted, client)
+    except Unauthenticated:
+        found = None
+    if found is None:
+        return Introspected(active=False)
+    return Introspected(active=True, username=found.account.handle, user_id=found.account.id)
+
+
+@router.post("/{service}Service/{method}")
+def unknown(service: str, method: str) -> JSONResponse:
+    """What is not spoken here is said so, and not as a page that is missing."""
+    return refusal(404, f"This service has no {method}; it knows competitions, their entries, boards and files.")

@@ -1,0 +1,109 @@
+"""Entering: the promise, the bytes, the submission."""
+
+import secrets
+from datetime import timedelta
+
+import anyio
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from api import tus
+from api.deps import AppRates, AppSettings, BlobStore, Client, DbSession, Now, Transaction, Transactions
+from api.deps import now as moment
+from api.kaggle.schemas import CreateSubmission, StartUpload, SubmissionCreated, UploadStarted
+from api.kaggle.wire import Submitter, WireRoute, address_of
+from scorer import assembly, uploads, wire_uploads
+from scorer.assembly import Appender
+from scorer.blobs import Blobs
+from scorer.db.tables import Upload
+from scorer.digests import digest_of
+from scorer.errors import Conflict, Unavailable
+from scorer.rates import network_of
+from scorer.submissions import Entry
+from scorer.uploads import Wanted
+
+router = APIRouter(route_class=WireRoute)
+BYTES = "/kaggle/uploads"
+ASKS, PAUSE = 60, 0.5
+"""How often, and how long apart, another request that is making the submission is waited for."""
+
+
+@router.post("/competitions.CompetitionApiService/StartSubmissionUpload")
+def start(
+    body: StartUpload, request: Request, session: DbSession, settings: AppSettings, account: Submitter, now: Now
+) -> UploadStarted:
+    """Let somebody upload. All that can be refused without the bytes is refused here: after this the client no longer
+    shows what we say."""
+    secret = secrets.token_urlsafe(32)
+    upload = uploads.begin(
+        session,
+        body.competition_name,
+        Wanted(Entry(body.kept_name), body.content_length, method="wire", put_digest=digest_of(secret)),
+        account,
+        upload_id=secrets.token_urlsafe(16),
+        max_bytes=settings.max_upload_bytes,
+        life=timedelta(seconds=settings.upload_life_seconds),
+        now=now,
+    )
+    path = f"/api/v1{BYTES}/{upload.id}/{secret}"
+    return UploadStarted(token=upload.id, create_url=address_of(request, path, settings))
+
+
+@router.put(f"{BYTES}/{{upload_id}}/{{secret}}")
+async def receive(
+    upload_id: str,
+    secret: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    counted: AppRates,
+    client: Client,
+) -> Response:
+    """All bytes of an upload, from whoever knows this address. The client begins again from the first byte when its
+    connection breaks, so what came before is dropped."""
+    await run_in_threadpool(counted.take, "request", "address", network_of(client.address))
+    writer, chunks = secrets.token_hex(8), tus.steady(request.stream())
+    upload = await run_in_threadpool(_begun_anew, begin, store, upload_id, secret, writer)
+    if upload.state == "done":
+        async for _ in chunks:
+            pass  # the answer to the first time was lost; the client reads none before it has sent everything
+        return Response()
+    life = timedelta(seconds=settings.upload_life_seconds)
+    appender = Appender(begin, store, upload.id, writer, 0, upload.length, life, moment)
+    await appender.append(chunks)
+    if appender.offset != upload.length:
+        raise Conflict("not-complete", f"{appender.offset:,} bytes came, {upload.length:,} were announced.")
+    return Response()
+
+
+def _begun_anew(begin: Transaction, store: Blobs, upload_id: str, secret: str, writer: str) -> Upload:
+    with begin() as session:
+        upload, dropped = wire_uploads.take_bytes(session, upload_id, secret, writer=writer, now=moment())
+    if dropped:
+        store.delete_all(dropped)
+    return upload
+
+
+@router.post("/competitions.CompetitionApiService/CreateSubmission")
+async def create(
+    body: CreateSubmission, begin: Transactions, store: BlobStore, settings: AppSettings, account: Submitter
+) -> SubmissionCreated:
+    """Make the submission, or say what is wrong with the zip. The same token is the same submission."""
+
+    def ask() -> Upload:
+        slug, note = body.competition_name, body.submission_description
+        with begin() as session:
+            asked = wire_uploads.hand_in(session, slug, body.blob_file_tokens, note, account, now=moment())
+        made = assembly.finalise(begin, store, asked.id, public_id=secrets.token_urlsafe(9), now=moment)
+        uploads.require_fine(made)
+        return made
+
+    for _ in range(ASKS):
+        upload = await run_in_threadpool(ask)
+        if upload.submission is not None:
+            kept, title = upload.submission, upload.competition.title
+            place = f"{settings.public_url}/submissions/{kept.id}"
+            return SubmissionCreated(message=f"Successfully submitted to {title}: {place}\n", ref=kept.ref)
+        await anyio.sleep(PAUSE)
+    raise Unavailable("still-making", "Your submission is still being made; please look at your submissions.")

@@ -1,0 +1,89 @@
+"""Data files: what participants may download."""
+
+import secrets
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+
+from api.data_schemas import DataFileView
+from api.deps import AppSettings, BlobStore, CurrentUser, DbSession, Now, Organizer, Transaction, Transactions, Visitor
+from api.downloads import download
+from api.uploads import declared_bytes, discarded_on_error
+from scorer import competitions, data_files
+from scorer.blobs import require_bytes
+from scorer.db.tables import DataFile
+
+router = APIRouter(prefix="/competitions/{slug}/data", tags=["data files"])
+
+
+@router.get("")
+def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[DataFileView]:
+    """What a competition offers: training images, a sample submission, ..."""
+    state = competitions.shown_state(session, slug, account, now)
+    return [_view(slug, each) for each in data_files.listed(session, state)]
+
+
+@router.get("/{name}", response_class=Response)
+def show(
+    slug: str, name: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser, now: Now
+) -> Response:
+    """A file, for whoever has accepted the rules; `Range` and `If-Range` go on with a download that broke off."""
+    state = competitions.shown_state(session, slug, account, now)
+    return download(request, data_files.find(session, state, name, account), store)
+
+
+@router.put("/{name}")
+async def offer(
+    slug: str,
+    name: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    author: Organizer,
+    now: Now,
+    source: Annotated[
+        Literal["body", "train"], Query(description="`train`: the training images that are attached.")
+    ] = "body",
+) -> DataFileView:
+    """Offer a file to participants: the body is the file, or, with `source=train`, there is none and the attached
+    training images are meant. An earlier file of that name is replaced."""
+    data_files.require_name(name)
+    if source == "train":
+        return await run_in_threadpool(_offer_training, slug, name, begin, store, author, now)
+    limit = settings.max_upload_bytes
+    require_bytes(declared_bytes(request), limit)
+    received = await store.receive(f"data/{secrets.token_hex(8)}/{name}", request.stream(), limit=limit)
+
+    def keep() -> DataFileView:
+        with discarded_on_error(store, received):
+            crc32 = store.crc32(received.key)
+            with begin() as session:
+                state = competitions.state_of(session, slug, now)
+                return _view(slug, data_files.offer(session, state, name, received, crc32, author=author, now=now))
+
+    return await run_in_threadpool(keep)
+
+
+def _offer_training(
+    slug: str, name: str, begin: Transaction, store: BlobStore, author: Organizer, now: Now
+) -> DataFileView:
+    with begin() as session:
+        images = data_files.training_images(session, competitions.state_of(session, slug, now))
+    crc32 = store.crc32(images.key)
+    with begin() as session:
+        state = competitions.state_of(session, slug, now)
+        return _view(slug, data_files.offer(session, state, name, images, crc32, author=author, now=now))
+
+
+@router.delete("/{name}", status_code=204)
+def withdraw(slug: str, name: str, session: DbSession, author: Organizer, now: Now) -> None:
+    """Offer a file no longer."""
+    data_files.withdraw(session, competitions.state_of(session, slug, now), name, author=author, now=now)
+
+
+def _view(slug: str, file: DataFile) -> DataFileView:
+    url = f"/api/v1/competitions/{slug}/data/{file.name}"
+    return DataFileView(name=file.name, bytes=file.bytes, sha256=file.sha256, offered_at=file.created_at, url=url)

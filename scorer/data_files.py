@@ -1,0 +1,129 @@
+"""Data files: what participants may download. ``offer``, ``offer_training``, ``withdraw``, ``find``, ``gathered``."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from scorer import audit, rules
+from scorer.blobs import Received
+from scorer.competitions import State, is_organizer
+from scorer.db import data_files as rows
+from scorer.db import lookups
+from scorer.db.tables import Account, DataFile
+from scorer.errors import Conflict, Invalid, NotFound
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+MOST = 100
+"""Files of a competition: they are listed on one page."""
+SECRET_ROLES = ("held_out", "private_extra")
+"""References that no participant may ever have."""
+
+
+def require_name(name: str) -> str:
+    """A name that is the same in an address, in a zip and on every disk; ``Invalid`` for others."""
+    if not NAME.fullmatch(name):
+        raise Invalid("bad-name", "A data file's name has letters, digits, dots, hyphens and underscores, at most 100.")
+    return name
+
+
+def offer(
+    session: Session, state: State, name: str, received: Received, crc32: int, *, author: Account, now: datetime
+) -> DataFile:
+    """Offer received bytes to participants, in place of an earlier file of that name. ``Conflict`` for bytes that are
+    the secret references of a competition."""
+    require_name(name)
+    lookups.lock_competition(session, state.competition.slug, share=False)
+    if rows.is_reference(session, received.sha256, SECRET_ROLES):
+        raise Conflict("secret-images", "These are held-out or private images of a competition: nobody may have them.")
+    before = rows.newest(session, state.competition.id, name)
+    replaced = before is not None and before.offered
+    if not replaced and len(rows.offered(session, state.competition.id)) >= MOST:
+        raise Conflict("too-many-files", f"A competition offers at most {MOST} files.")
+    if received.bytes < 1:
+        raise Invalid("empty", "A data file has at least one byte.")
+    kept = DataFile(
+        competition_id=state.competition.id,
+        name=name,
+        offered=True,
+        bytes=received.bytes,
+        sha256=received.sha256,
+        crc32=crc32,
+        blob_key=received.key,
+        author_id=author.id,
+        created_at=now,
+    )
+    session.add(kept)
+    session.flush()
+    _record(session, state, "offered", kept, before if replaced else None, author, now)
+    return kept
+
+
+def training_images(session: Session, state: State) -> Received:
+    """The zip of training images that is attached to a competition; ``Conflict`` if there is none."""
+    attached = lookups.references_of(session, state.competition.id).get("train")
+    if attached is None:
+        raise Conflict("no-references", "Attach training images first.")
+    images = attached.reference_set
+    return Received(images.blob_key, images.bytes, images.sha256)
+
+
+def withdraw(session: Session, state: State, name: str, *, author: Account, now: datetime) -> None:
+    """Offer a file no longer; ``NotFound`` if it is not offered."""
+    lookups.lock_competition(session, state.competition.slug, share=False)
+    file = _offered(session, state, name)
+    same = ("competition_id", "name", "bytes", "sha256", "crc32", "blob_key")
+    values: dict[str, Any] = {column: getattr(file, column) for column in same}
+    session.add(DataFile(**values, offered=False, author_id=author.id, created_at=now))
+    session.flush()
+    _record(session, state, "withdrawn", None, file, author, now)
+
+
+def _record(
+    session: Session,
+    state: State,
+    verb: str,
+    after: DataFile | None,
+    before: DataFile | None,
+    author: Account,
+    now: datetime,
+) -> None:
+    was, becomes = (
+        {"name": file.name, "bytes": file.bytes, "sha256": file.sha256} if file else None for file in (before, after)
+    )
+    subject = f"competition:{state.competition.slug}"
+    audit.record(session, f"data-file.{verb}", subject, actor=author, now=now, before=was, after=becomes)
+
+
+def listed(session: Session, state: State) -> Sequence[DataFile]:
+    """What a competition offers, by name; for whoever sees the competition."""
+    return rows.offered(session, state.competition.id)
+
+
+def find(session: Session, state: State, name: str, account: Account) -> DataFile:
+    """A file for somebody who has accepted the rules; ``NotFound`` if it is not offered."""
+    _require_access(session, state, account)
+    return _offered(session, state, name)
+
+
+def gathered(session: Session, state: State, account: Account) -> Sequence[DataFile]:
+    """All files for somebody who has accepted the rules; ``NotFound`` if there are none."""
+    _require_access(session, state, account)
+    files = listed(session, state)
+    if not files:
+        raise NotFound("no-files", "This competition offers no files.")
+    return files
+
+
+def _require_access(session: Session, state: State, account: Account) -> None:
+    if not is_organizer(account):
+        rules.require_accepted(session, state.competition, account)
+
+
+def _offered(session: Session, state: State, name: str) -> DataFile:
+    file = rows.newest(session, state.competition.id, name)
+    if file is None or not file.offered:
+        raise NotFound("no-file", f"This competition offers no file {name!r}.")
+    return file

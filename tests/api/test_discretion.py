@@ -1,0 +1,91 @@
+"""Secrets in addresses are in no log."""
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from time import sleep
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+from api.discretion import HIDDEN, discreet
+from api.main import create_app
+from deploy.standalone.ports import free_port
+from scorer.settings import Settings
+
+SECRET_NAMES = {"link", "secret", "token"}
+SECRET = "aVerySecret_Word-1234567890"
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        (f"/reset/{SECRET}", f"/reset/{HIDDEN}"),
+        (f"/confirm/{SECRET}?a=b", f"/confirm/{HIDDEN}?a=b"),
+        (f"/signup?next=/x&invitation={SECRET}&b=c", f"/signup?next=/x&invitation={HIDDEN}&b=c"),
+        (f"/signin/oidc/return?code={SECRET}&state={SECRET}", f"/signin/oidc/return?code={HIDDEN}&state={HIDDEN}"),
+        (f"/api/v1/password-resets/{SECRET}", f"/api/v1/password-resets/{HIDDEN}"),
+        (f"/api/v1/email-confirmations/{SECRET}", f"/api/v1/email-confirmations/{HIDDEN}"),
+        ("/reset", "/reset"),
+        ("/competitions/dogs?track=private&after=100", "/competitions/dogs?track=private&after=100"),
+        ("/submissions/abc/code", "/submissions/abc/code"),
+    ],
+)
+def test_an_address_loses_its_secrets_and_nothing_else(address: str, shown: str) -> None:
+    assert discreet(address) == shown
+
+
+@pytest.fixture
+def app() -> FastAPI:
+    return create_app(
+        Settings(database_url="postgresql://x@127.0.0.1/x", redis_url="redis://127.0.0.1", blob_url="file:///tmp")
+    )
+
+
+def test_every_route_whose_path_has_a_secret_is_hidden(app: FastAPI) -> None:
+    paths = [each.path or "" for each in iter_route_contexts(app.routes)]
+    secret = [path for path in paths if any(f"{{{name}}}" in path for name in SECRET_NAMES)]
+    assert len(secret) >= 4
+    for path in secret:
+        for name in SECRET_NAMES:
+            path = path.replace(f"{{{name}}}", SECRET)  # noqa: PLW2901
+        assert SECRET not in discreet(path), path
+
+
+def test_the_servers_log_of_requests_is_discreet(settings: Settings, tmp_path: Path) -> None:
+    given = {
+        "DATABASE_URL": settings.database_url.get_secret_value(),
+        "REDIS_URL": settings.redis_url.get_secret_value(),
+        "BLOB_URL": settings.blob_url,
+    }
+    port, log = free_port(), tmp_path / "log"
+    command = (sys.executable, "-m", "uvicorn", "--factory", "api.main:create_app", "--port", str(port))
+    with (
+        log.open("wb") as file,
+        subprocess.Popen(command, stdout=file, stderr=file, env={**os.environ, **given}) as api,
+    ):
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+                answered(client)
+                assert client.get(f"/reset/{SECRET}").status_code == 200
+                assert client.get("/signup", params={"invitation": SECRET}).status_code == 200
+        finally:
+            api.terminate()
+    lines = log.read_text()
+    assert f'"GET /reset/{HIDDEN} HTTP/1.1" 200' in lines
+    assert f'"GET /signup?invitation={HIDDEN} HTTP/1.1" 200' in lines
+    assert SECRET not in lines
+
+
+def answered(client: httpx.Client) -> None:
+    """Wait until the server answers."""
+    for _ in range(600):
+        with suppress(httpx.TransportError):
+            client.get("/api/v1/health")
+            return
+        sleep(0.1)
+    pytest.fail("the server does not answer")

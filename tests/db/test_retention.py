@@ -1,0 +1,102 @@
+"""What is over goes after a while, and only that."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select, text
+from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.orm import Session
+
+from scorer.db import retention
+from scorer.db.tables import Delivery, Mail, OneTimeLink, Table, Upload, Webhook, WebSession
+from tests.factories import make_account, make_competition
+
+PASSING = {WebSession, OneTimeLink, Mail, Delivery, Webhook, Upload}
+DAY = timedelta(days=1)
+
+
+def removed(session: Session, moment: datetime, most: int = 100) -> dict[str, int]:
+    """How many rows of each table are removed."""
+    session.flush()
+    over = retention.over_before(moment)
+    return {table.__tablename__: retention.remove(session, table, which, most) for table, which in over.items()}
+
+
+def add(session: Session, table: type[Table], **values: Any) -> Any:
+    """A row."""
+    row = table(**values)
+    session.add(row)
+    session.flush()
+    return row
+
+
+def test_sessions_and_links_go_when_they_are_over(session: Session, now: datetime) -> None:
+    person, kept = make_account(session, now), []
+    for table, end, extra in (
+        (WebSession, "ended_at", {"address": "", "agent": "", "last_seen_at": now}),
+        (OneTimeLink, "used_at", {"purpose": "reset"}),
+    ):
+        for number, (ended, expires) in enumerate(
+            [(now - DAY, now + DAY), (None, now - DAY), (None, now + DAY), (now + DAY, now + 2 * DAY)]
+        ):
+            values = {"account_id": person.id, "created_at": now, "expires_at": expires, end: ended, **extra}
+            row = add(session, table, digest=bytes([number]), **values)
+            kept += [row] if number > 1 else []
+    counts = removed(session, now)
+    assert (counts["web_sessions"], counts["one_time_links"]) == (2, 2)
+    left = [*session.scalars(select(WebSession)), *session.scalars(select(OneTimeLink))]
+    assert left == kept
+
+
+def test_mails_and_deliveries_go_when_nothing_is_to_be_sent(session: Session, now: datetime) -> None:
+    person = make_account(session, now)
+    hooks = [
+        add(session, Webhook, account_id=person.id, url=str(n), secret="", created_at=now, ended_at=ended)
+        for n, ended in enumerate((None, now - DAY, now - DAY))
+    ]
+    said = {"subject": "", "body": "", "attempts": 1, "created_at": now - 9 * DAY}
+    mails, sent = (
+        ("waiting", "sending", "sent", "failed", "unknown", "expired"),
+        ("waiting", "sending", "sent", "failed"),
+    )
+    for state in mails:
+        add(session, Mail, recipient="a@x.org", state=state, due_at=now - DAY, **said)
+    for state in sent:
+        add(session, Delivery, webhook_id=hooks[0].id, kind="ping", link="", state=state, due_at=now - DAY, **said)
+    add(session, Mail, recipient="a@x.org", state="sent", due_at=now + DAY, **said)
+    add(session, Delivery, webhook_id=hooks[1].id, kind="ping", link="", state="sent", due_at=now + DAY, **said)
+    counts = removed(session, now)
+    assert (counts["mails"], counts["deliveries"], counts["webhooks"]) == (4, 2, 1)
+    assert sorted(mail.state for mail in session.scalars(select(Mail))) == ["sending", "sent", "waiting"]
+    assert list(session.scalars(select(Webhook).order_by(Webhook.id))) == hooks[:2], "one that is still told of stays"
+
+
+def test_uploads_go_when_they_are_closed_and_their_bytes_are_gone(session: Session, now: datetime) -> None:
+    person, state = make_account(session, now), make_competition(session, now)
+    shared = {
+        "competition_id": state.competition.id, "account_id": person.id, "method": "tus", "file_name": "", "note": "",
+        "described": "", "length": 1, "received": 0, "begun_at": now,
+    }  # fmt: skip
+    add(session, Upload, id="gone", state="ended", parts=[], expires_at=now - DAY, idempotency_key="k", **shared)
+    add(session, Upload, id="bytes", state="ended", parts=["uploads/part"], expires_at=now - DAY, **shared)
+    add(session, Upload, id="under way", state="receiving", parts=[], expires_at=now - DAY, **shared)
+    add(session, Upload, id="new", state="ended", parts=[], expires_at=now + DAY, **shared)
+    assert removed(session, now)["uploads"] == 1
+    assert set(session.scalars(select(Upload.id))) == {"bytes", "under way", "new"}
+
+
+def test_a_round_removes_no_more_than_it_may(session: Session, now: datetime) -> None:
+    for _ in range(5):
+        values = {"subject": "", "body": "", "attempts": 1, "created_at": now - DAY, "due_at": now - DAY}
+        add(session, Mail, recipient="a@x.org", state="sent", **values)
+    assert [removed(session, now, 2)["mails"] for _ in range(4)] == [2, 2, 1, 0]
+
+
+@pytest.mark.parametrize("table", [each.name for each in Table.metadata.sorted_tables])
+def test_the_service_may_delete_from_no_other_table(session: Session, table: str) -> None:
+    deletable = session.scalar(text("SELECT has_table_privilege(:table, 'DELETE')").bindparams(table=table))
+    assert deletable == (table in {each.__tablename__ for each in PASSING})
+    if not deletable:
+        with pytest.raises(ProgrammingError, match="permission denied"):
+            session.execute(text(f"DELETE FROM {table}"))
