@@ -20,7 +20,9 @@ def of_all_images(found: RankSum) -> str:
     if found.p_smaller < CERTAIN:
         return f"{closer} (Z = {found.z:.1f}, {_p(found.p_smaller)}): it keeps too close to them, which is copying."
     if found.p_larger < CERTAIN:
-        return f"{closer} (Z = {found.z:+.1f}, {_p(found.p_larger)}): it keeps away from them, so this shows no copying."
+        return (
+            f"{closer} (Z = {found.z:+.1f}, {_p(found.p_larger)}): it keeps away from them, so this shows no copying."
+        )
     return f"{closer} (Z = {found.z:+.1f}): the difference may be chance."
 
 
@@ -28,13 +30,17 @@ def of_regions(found: DataCopying) -> str:
     """C_T, the average over the regions of the training images."""
     value, error = found.c_t, found.c_t_error
     if value is None or error is None:
-        return "No region of the training images holds enough images of this entry for a comparison, so there is no C_T."
+        return (
+            "No region of the training images holds enough images of this entry for a comparison, so there is no C_T."
+        )
     where = f"Averaged over {_of(len(found.used), len(found.cells), 'region')}, C_T = {value:+.2f}"
     doubt = f"(chance alone: within {2 * error:.2f} of 0, approximately)"
     if value < -2 * error:
         return f"{where} {doubt}: within their regions, images are closer to the training images than photographs are."
     if value > 2 * error:
-        return f"{where} {doubt}: within their regions, images keep away from the training images: no copying on average."
+        return (
+            f"{where} {doubt}: within their regions, images keep away from the training images: no copying on average."
+        )
     return f"{where} {doubt}: neither copying nor its opposite shows on average."
 
 

@@ -135,8 +135,8 @@ def data_copying(
 ) -> DataCopying:
     """Test generated features (m, d), float32 or float64, against a prepared reference.
 
-    ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid`: as :meth:`Partition.project` does, and
-    ``empty-cell`` where ``scope`` is "authors" and a cell with images has no training image.
+    ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid`: as :meth:`Partition.project` does,
+    and ``empty-cell`` where ``scope`` is "authors" and a cell with images has no training image.
     """
     projected = reference.partition.project(generated)
     own_share = len(projected) / (len(projected) + len(reference.held_out))

@@ -1,9 +1,9 @@
 """Regions of a feature space, drawn by the training images alone.
 
-The features are projected onto the principal components of the training features, at most 64 of them, and k-means on the
-projected training features gives the centres; a cell is what lies nearest to one centre (Meehan et al. 2020, sections 3.2
-and 7.4.4). How many cells there are, training and held-out images decide and no entry does: the most for which every
-cell holds enough held-out images to compare with.
+The features are projected onto the principal components of the training features, at most 64 of them, and k-means on
+the projected training features gives the centres; a cell is what lies nearest to one centre (Meehan et al. 2020,
+sections 3.2 and 7.4.4). How many cells there are, training and held-out images decide and no entry does: as many as
+leave every cell enough held-out images to compare with.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from sklearn.cluster import KMeans
 
 from scorer.errors import Invalid
 from scorer.metrics.cosine import Indices
@@ -142,5 +141,7 @@ def _whole(training: Features, components: int) -> Partition:
 
 
 def _cut(whole: Partition, projected: NDArray[np.float32], cells: int, seed: int) -> Partition:
+    from sklearn.cluster import KMeans  # noqa: PLC0415 - for fitting only: who reads results needs none of it
+
     fitted = KMeans(cells, n_init=_STARTS, random_state=seed).fit(projected.astype(np.float64))
     return Partition(whole.mean, whole.axes, np.asarray(fitted.cluster_centers_, np.float64))

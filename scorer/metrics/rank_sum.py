@@ -5,7 +5,7 @@
     Z = (U - n m / 2) / sigma
     sigma^2 = n m / 12 * (N + 1 - sum of (t^3 - t) / (N (N - 1)))   N = n + m, t the sizes of the ties
 
-sigma^2 is the exact variance of U when both samples come from one law, given the ties; without ties it is the textbook's
+sigma^2 is the exact variance of U when both samples come from one law, given the ties; without ties it is
 n m (N + 1) / 12. Copies of training images tie at distance 0 by the hundred, and there it matters.
 """
 
