@@ -19,7 +19,7 @@ def uniform(seed: int, count: int) -> Matrix:
 
 
 def photographs(seed: int, count: int) -> Matrix:
-    """Features as after a ReLU and a global average; a fresh one is about as far from 2,000 as in the 2019 competition."""
+    """Non-negative features; a fresh one is about as far from 2,000 others as honest entries of 2019 were."""
     return np.abs(np.random.default_rng(seed).standard_normal((count, 128)))
 
 
