@@ -35,6 +35,7 @@ def single(below: int, generated: int = 1000, held_out: int = 500, limit: float 
     [
         (-12.3, "which is copying"),
         (-2.4, "which is copying"),
+        (-1.7, "may be chance"),
         (-2.2, "may be chance"),
         (2.2, "may be chance"),
         (2.4, "shows no copying"),
@@ -45,6 +46,10 @@ def test_all_images(z: float, says: str) -> None:
     assert says in told
     assert f"Z = {z:+.1f}" in told
     assert told.startswith(f"In {100 * (1 - ranked(z).share):.0f} % of all comparisons")
+
+
+def test_a_slight_difference_that_is_certain_is_told_as_both() -> None:
+    assert "a slight excess, though hardly by chance" in words.of_all_images(ranked(-3.0, low=1000, high=10_000))
 
 
 def test_equal_distances_say_nothing() -> None:
@@ -70,7 +75,7 @@ def test_regions(scores: tuple[float | None, ...], says: str) -> None:
 @pytest.mark.parametrize(
     ("scores", "says"),
     [
-        ((0.0, -8.0, 1.0), "Of 3 regions looked at, region 2 is copied: Region 2: comparing 400 generated images"),
+        ((0.0, -8.0, 1.0), "Of 3 regions looked at, region 2 is copied. Region 2: comparing 400 generated images"),
         ((-5.0, -8.0, 1.0), "regions 2, 1 are copied"),
         ((-2.5, -2.0, 1.0), "None of the 3 regions"),
         ((-2.0,), "The region is not copied."),
