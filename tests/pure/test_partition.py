@@ -81,7 +81,7 @@ def test_it_is_the_same_again_and_after_a_file() -> None:
     training, held_out = clusters(1, [80, 80, 80]), clusters(2, [30, 30, 30])
     one, again = (fit_partition(training, held_out, seed=8) for _ in range(2))
     file = io.BytesIO()
-    np.savez(file, **one.arrays())
+    np.savez(file, allow_pickle=False, **one.arrays())
     file.seek(0)
     with np.load(file, allow_pickle=False) as stored:
         kept = partition_from(stored)
