@@ -25,7 +25,7 @@ def readings(experiment: MoonsExperiment) -> list[Reading]:
 
 def test_c_t_is_the_authors_curve(readings: list[Reading]) -> None:
     """Single draws vary by 0.3, so the means of three by 0.2; the authors look for neighbours within the cell."""
-    assert [each.c_t for each in readings] == pytest.approx(list(CURVE.values()), abs=0.6)
+    assert [each.c_t for each in readings] == pytest.approx(list(CURVE.values()), abs=0.35)
     assert all(each.c_t_deviation < 0.6 for each in readings)
     assert [each.c_t for each in readings] == sorted(each.c_t for each in readings)
     assert (readings[0].overall_z, readings[-1].overall_z) == pytest.approx((-38.5, 22.9), abs=1.0)
