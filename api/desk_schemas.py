@@ -129,6 +129,12 @@ class GuessView(BaseModel):
     created_at: datetime
 
 
+class NewGuess(Request):
+    """An organizer's early guess."""
+
+    label: LabelName
+
+
 class NewRuling(Request):
     """An organizer's word on an entry."""
 
@@ -148,6 +154,32 @@ class RulingView(BaseModel):
     memorising: bool | None = Field(None, description="Organizers only.")
     author: str | None = Field(None, description="Organizers and reviewers only.")
     created_at: datetime
+
+
+class WinView(BaseModel):
+    """A rank and what it wins."""
+
+    rank: int | None
+    medal: str | None
+    prize: str | None
+
+
+class TurnView(BaseModel):
+    """A team that would win something else than now."""
+
+    team: str
+    before: WinView
+    after: WinView
+
+
+class StakeView(BaseModel):
+    """What another ruling on an entry would do to the board of a track."""
+
+    kind: RulingKind
+    track: TrackKind
+    before: int | None = Field(description="The rank of the entry's team now; null where it has none.")
+    after: int | None
+    turns: list[TurnView] = Field(description="The teams that would win something else, by their new ranks.")
 
 
 class NewRebuttal(Request):

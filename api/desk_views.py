@@ -23,6 +23,9 @@ from api.desk_schemas import (
     RebuttalView,
     ReviewView,
     RulingView,
+    StakeView,
+    TurnView,
+    WinView,
 )
 from api.schemas import LabelView
 from api.submission_views import view_of
@@ -33,6 +36,7 @@ from scorer.flags import Flagged, Queue
 from scorer.pairs import Pair
 from scorer.rebuttals import Appeal
 from scorer.reviews import Agreement, Opinions
+from scorer.stakes import Stake
 
 
 def desk_view(state: State, queue: Queue, agreement: Agreement, *, after: int) -> DeskView:
@@ -143,6 +147,15 @@ def ruling_view(ruling: Ruling, *, inside: bool) -> RulingView:
     fields = {name: getattr(ruling, name) for name in ("id", "kind", "reason", "created_at")}
     extra = {"author": ruling.author.handle, "memorising": ruling.memorising} if inside else {}
     return RulingView.model_validate(fields | extra)
+
+
+def stake_view(stake: Stake) -> StakeView:
+    """What another ruling would do."""
+    turns = [
+        TurnView(team=turn.team, before=WinView(**turn.before._asdict()), after=WinView(**turn.after._asdict()))
+        for turn in stake.turns
+    ]
+    return StakeView(kind=stake.kind, track=stake.track, before=stake.before, after=stake.after, turns=turns)
 
 
 def rebuttal_view(submission: Submission, appeal: Appeal) -> RebuttalView:

@@ -112,6 +112,7 @@ class MeasurementView(BaseModel):
     tau: float | None
     penalised: bool | None
     copy_: bool = Field(serialization_alias="copy")
+    disqualified: bool = Field(description="Ruled out: it ranks nowhere.")
     mifid: float | None
     rank: int | None = Field(description="Of the team, where this entry is its best one.")
     would_be_rank: int | None = Field(description="The rank of the team if this entry were its best one.")

@@ -59,6 +59,7 @@ def _measurement(judged: evidence.Judged, *, organizer: bool) -> MeasurementView
         tau=judged.tau,
         penalised=judged.penalised,
         copy_=judged.copy,
+        disqualified=judged.disqualified,
         mifid=None if mifid is None or math.isnan(mifid) else mifid,
         rank=judged.rank,
         would_be_rank=judged.would_be_rank,

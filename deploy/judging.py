@@ -14,9 +14,21 @@ app = typer.Typer()
 
 
 @app.command()
-def label(slug: str, submission: str, name: str, note: str = "", url: Url = HERE, token: Token = "") -> None:
+def label(
+    slug: str,
+    submission: str,
+    name: str,
+    note: str = "",
+    coarse: Annotated[bool, typer.Option("--coarse", help="An early guess, which decides nothing.")] = False,
+    url: Url = HERE,
+    token: Token = "",
+) -> None:
     """Store the decided label of an entry: legitimate, mgan, sup, ae, aug or other."""
     with Client(url, token) as client:
+        if coarse:
+            client.put(f"/submissions/{submission}/coarse-label", {"label": name})
+            print(f"{submission} is guessed to be {name}; nothing is decided.")
+            return
         client.put(f"/competitions/{slug}/submissions/{submission}/label", {"label": name, "note": note})
         print(f"{submission} is labelled {name}.")
 

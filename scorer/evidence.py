@@ -31,6 +31,7 @@ class Judged:
     tau: float | None
     penalised: bool | None
     copy: bool
+    disqualified: bool
     mifid: float | None
     rank: int | None
     """The rank of the team on this track where this entry is the team's best one, else None."""
@@ -82,7 +83,8 @@ def measurements_of(
             continue
         rank, would_be = _ranks(session, submission, kind) if ranked else (None, None)
         why = verdicts.explain(submission, row)
-        found.append(Judged(kind, measurement, row.tau, row.penalised, row.copy, row.mifid, rank, would_be, why))
+        judged = (row.tau, row.penalised, row.copy, row.disqualified, row.mifid)
+        found.append(Judged(kind, measurement, *judged, rank, would_be, why))
     return found
 
 

@@ -10,9 +10,10 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions import State
 from scorer.db import flags, lookups
-from scorer.db.questions import Bounds, Question, winners
+from scorer.db.questions import Bounds, Question, Winner
 from scorer.db.tables import Account, Submission, Track
 from scorer.leaderboard import why_copy
+from scorer.lines import lines_of
 from scorer.verdicts import apart
 
 QueueState = Literal["open", "waiting", "own", "disputed", "decided"]
@@ -140,11 +141,17 @@ def _bounds(session: Session, state: State, track: Track, last_rank: int) -> Bou
     threshold = lookups.newest_threshold(session, track.id)
     interval = threshold.choice.get("interval") if threshold is not None else None
     low, high = (interval["low"], interval["high"]) if isinstance(interval, dict) else (None, None)
-    decimals = state.competition.score_decimals
-    won = winners(session, track, decimals=decimals, last_rank=last_rank) if last_rank else []
+    won = _winners(session, state, track, last_rank)
     free = math.inf if last_rank else None
     last_score = won[-1].score if last_rank and len(won) == last_rank else free
     return Bounds(threshold.tau if threshold is not None else None, low, high, won, last_score)
+
+
+def _winners(session: Session, state: State, track: Track, last_rank: int) -> list[Winner]:
+    if not last_rank:
+        return []
+    won = lines_of(session, state.competition, state.tracks, track.kind).page(0, last_rank)
+    return [Winner(line.ref, rank, line.score) for rank, line in enumerate(won, start=1)]
 
 
 def _flagged(row: Any) -> Flagged:

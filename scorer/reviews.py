@@ -83,7 +83,7 @@ def review(
 ) -> Opinions:
     """Record what a reviewer sees. The second one closes the entry: agreement decides its label, disagreement is told
     to the admins. Until then one's own may be given again. ``Conflict`` once no more are taken."""
-    submission = _reviewable(session, submission_id, reviewer)
+    submission = reviewable(session, submission_id, reviewer)
     results.lock_submission(session, submission.ref)
     before = opinions(session, submission, reviewer)
     if before.complete:
@@ -108,7 +108,8 @@ def review(
     return opinions(session, submission, reviewer)
 
 
-def _reviewable(session: Session, submission_id: str, reviewer: Account) -> Submission:
+def reviewable(session: Session, submission_id: str, reviewer: Account) -> Submission:
+    """A scored entry that this person may say something about."""
     submission = reviewers.find(session, submission_id, reviewer)
     reviewers.require_impartial(session, submission, reviewer)
     _refuse_benchmark(submission)

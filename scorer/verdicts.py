@@ -11,12 +11,17 @@ MOST_DECIMALS = 12
 
 
 def explain(submission: Submission, judged: Any) -> str:
-    """The sentence about a submission on one track. ``judged`` has its fid, memorization_distance, tau and copy."""
+    """The sentence about a submission on one track. ``judged`` has its fid, memorization_distance, tau,
+    copy, ruling and disqualified."""
     if judged.copy:
         counts = submission.exact_copies or 0, submission.mirrored_copies or 0
         return f"It is a copy and has no score. {why_copy(*counts, submission.copied_share or 0.0)}"
     if submission.team.benchmark:
         return "It is a reference line of the organizers: never penalised, without a rank."
+    if judged.ruling == "waive":
+        return "The organizers have waived its penalty: its score is its FID, whatever its memorization distance."
+    if judged.disqualified:
+        return f"It is disqualified and ranks nowhere. {verdict(judged.fid, judged.memorization_distance, judged.tau)}"
     return verdict(judged.fid, judged.memorization_distance, judged.tau)
 
 

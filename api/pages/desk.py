@@ -20,7 +20,7 @@ from api.pages.rendering import page, see
 from api.problems import status_of
 from api.routes.rulings import RebuttalId
 from api.schemas import MeasurementView
-from scorer import desk, flags, pairs, rebuttals, reviewers, reviews, rulings
+from scorer import desk, flags, pairs, rebuttals, reviewers, reviews, rulings, stakes
 from scorer.blobs import Blobs
 from scorer.competitions import State, is_organizer, shown_state, state_of
 from scorer.db.tables import Account
@@ -103,7 +103,7 @@ class Seat:
     viewer: Caller
     now: datetime
 
-    def show(self, *, status: int = 200, skip: int = 0, **told: Any) -> Response:
+    def show(self, *, status: int = 200, skip: int = 0, weigh: bool = False, **told: Any) -> Response:
         """The entry as this reviewer may see it, with what just happened."""
         account = self.viewer.account
         with self.begin() as session:
@@ -127,6 +127,7 @@ class Seat:
                 intents=get_args(Intent),
                 kinds=get_args(RulingKind),
                 skip=skip,
+                stakes=stakes.stakes_of(session, state, submission) if weigh and is_organizer(account) else None,
                 **{"error": None, "place": None, "done": None, **told},
             )
 
@@ -171,9 +172,9 @@ Here = Annotated[Seat, Depends(seat)]
 
 
 @router.api_route("/submissions/{submission_id}/desk", methods=["GET", "HEAD"])
-def show(here: Here, reviewer: Reviewer, skip: Skip = 0, done: Done = "") -> Response:
-    """An entry with all that helps to judge it."""
-    return here.show(skip=skip, done=done)
+def show(here: Here, reviewer: Reviewer, skip: Skip = 0, done: Done = "", stakes: bool = False) -> Response:
+    """An entry with all that helps to judge it; with ``stakes``, for organizers, what another ruling would do."""
+    return here.show(skip=skip, done=done, weigh=stakes)
 
 
 @router.post("/submissions/{submission_id}/desk")

@@ -1,10 +1,11 @@
-"""Decided labels."""
+"""Decided labels, and early guesses."""
 
 from fastapi import APIRouter
 
 from api.deps import DbSession, Now, Organizer
+from api.desk_schemas import GuessView, NewGuess
 from api.schemas import LabelView, NewLabel
-from scorer import reviews
+from scorer import guesses, reviews
 from scorer.competitions import state_of
 
 router = APIRouter(tags=["reviews"])
@@ -16,3 +17,11 @@ def decide(slug: str, submission_id: str, body: NewLabel, session: DbSession, au
     state = state_of(session, slug, now)
     label = reviews.decide(session, state, submission_id, **body.model_dump(), author=author, now=now)
     return LabelView(submission_id=submission_id, label=body.label, note=body.note, created_at=label.created_at)
+
+
+@router.put("/submissions/{submission_id}/coarse-label")
+def guess(submission_id: str, body: NewGuess, session: DbSession, author: Organizer, now: Now) -> GuessView:
+    """Say early what an entry seems to be, for the comparison of networks; the newest guess counts, and it never
+    becomes a decision. Organizers only."""
+    made = guesses.guess(session, submission_id, body.label, author=author, now=now)
+    return GuessView.model_validate(made, from_attributes=True)

@@ -5,9 +5,18 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from api.deps import CurrentUser, DbSession, Now, Organizer, Submitter
-from api.desk_schemas import AnswerView, CaseView, NewAnswer, NewRebuttal, NewRuling, RebuttalView, RulingView
-from api.desk_views import case_view, rebuttal_view, ruling_view
-from scorer import rebuttals, reviewers, rulings, submissions
+from api.desk_schemas import (
+    AnswerView,
+    CaseView,
+    NewAnswer,
+    NewRebuttal,
+    NewRuling,
+    RebuttalView,
+    RulingView,
+    StakeView,
+)
+from api.desk_views import case_view, rebuttal_view, ruling_view, stake_view
+from scorer import rebuttals, reviewers, rulings, stakes, submissions
 from scorer.competitions import state_of
 from scorer.rebuttals import Appeal
 
@@ -28,6 +37,14 @@ def show(submission_id: str, session: DbSession, account: CurrentUser, now: Now)
     """The rulings on an entry and the rebuttals against them, for its team and for those who judge."""
     submission, inside = reviewers.find_case(session, submission_id, account)
     return case_view(session, state_of(session, submission.competition.slug, now), submission, inside=inside)
+
+
+@router.get("/submissions/{submission_id}/rulings/stakes")
+def stakes_of(submission_id: str, session: DbSession, author: Organizer, now: Now) -> list[StakeView]:
+    """Who would win what if the newest ruling on an entry were another. Nothing is changed. Organizers only."""
+    submission, _ = reviewers.find_case(session, submission_id, author)
+    state = state_of(session, submission.competition.slug, now)
+    return [stake_view(each) for each in stakes.stakes_of(session, state, submission)]
 
 
 @router.post("/submissions/{submission_id}/rebuttals", status_code=201)

@@ -5,10 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, select, true
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, true
 
-from scorer.db.board import ranked
 from scorer.db.tables import Track
 
 
@@ -49,10 +47,3 @@ class Question:
     def asks_for(self, ref: Any) -> ColumnElement[bool]:
         """Whether an entry is among those that are asked for."""
         return true() if self.only is None else ref.in_(self.only)
-
-
-def winners(session: Session, track: Track, *, decimals: int, last_rank: int) -> list[Winner]:
-    """The entries of a track that hold a rank up to the last one that wins something, best first."""
-    board = ranked(track.id, decimals=decimals).subquery("board")
-    query = select(board.c.ref, board.c.rank, board.c.score).where(board.c.rank <= last_rank).order_by(board.c.rank)
-    return [Winner(*row) for row in session.execute(query)]

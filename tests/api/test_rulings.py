@@ -149,7 +149,7 @@ def test_rebuttals_are_taken_while_the_review_lasts(desk: Desk) -> None:
     close(desk.service, desk.slug, ago=timedelta(days=5) - timedelta(minutes=1))
     told = case(desk, "bob", "near")
     assert told["rebuttals_from"] < told["rebuttals_until"]
-    body = {"published": True, "reason": "done"}
+    body = {"published": True, "reason": "done", "override": "a test"}
     path = f"/competitions/{desk.slug}/publication"
     assert desk.service.call("organizer", "POST", path, json=body).is_success
     assert slug_of(rebut(desk, "bob", "near")) == (409, "review-over")
@@ -167,3 +167,48 @@ def test_an_organizer_neither_rules_nor_answers_for_their_own_team(desk: Desk) -
     written = rebut(desk, "olga", "own").json()["id"]
     assert slug_of(reply(desk, written, "waive", who="olga")) == (403, "own-team")
     assert reply(desk, written, "keep").json()["granted"]
+
+
+def test_the_team_reads_what_a_ruling_did_to_its_score(desk: Desk) -> None:
+    def told(entry: str, who: str) -> tuple[bool, bool, str]:
+        found = desk.service.call(who, "GET", f"/submissions/{desk.entries[entry]}").json()["measurements"][0]
+        return found["penalised"], found["disqualified"], found["explanation"]
+
+    assert told("near", "bob")[:2] == (True, False)
+    rule(desk, "near", "waive")
+    words = "The organizers have waived its penalty: its score is its FID, whatever its memorization distance."
+    assert told("near", "bob") == (False, False, words)
+    rule(desk, "near", "disqualify")
+    penalised, disqualified, words = told("near", "bob")
+    assert (penalised, disqualified) == (True, True)
+    assert words.startswith("It is disqualified and ranks nowhere. Its memorization distance")
+    rule(desk, "near", "keep")
+    assert told("near", "bob")[:2] == (True, False)
+
+
+def stakes(desk: Desk, who: str, entry: str) -> Any:
+    """What hangs on a ruling, as somebody is told."""
+    return desk.service.call(who, "GET", f"/submissions/{desk.entries[entry]}/rulings/stakes")
+
+
+def test_what_hangs_on_a_ruling_is_what_the_ruling_does(desk: Desk) -> None:
+    def ranks(track: str) -> dict[str, int]:
+        found = desk.service.call("organizer", "GET", f"/competitions/{desk.slug}/leaderboard?track={track}").json()
+        return {each["team"]: each["rank"] for each in found["entries"]}
+
+    assert slug_of(stakes(desk, "rita", "honest")) == (403, "wrong-role")
+    assert slug_of(stakes(desk, "ada", "honest")) == (403, "wrong-role")
+    teams = {"honest": "Ada", "near": "Bob"}
+    for entry, ruled in (("honest", "disqualify"), ("near", "waive"), ("near", "disqualify"), ("honest", "keep")):
+        told = [each for each in stakes(desk, "organizer", entry).json() if each["kind"] == ruled]
+        before = {track: ranks(track) for track in ("private", "public")}
+        rule(desk, entry, ruled)
+        for each, track in zip(told, ("private", "public"), strict=True):
+            after, team = ranks(track), teams[entry]
+            assert (each["track"], each["before"], each["after"]) == (track, before[track].get(team), after.get(team))
+            turns = {turn["team"]: (turn["before"]["rank"], turn["after"]["rank"]) for turn in each["turns"]}
+            # All places win something here, so whoever comes in or falls out is told; gold does not turn to gold.
+            gone = before[track].keys() ^ after.keys()
+            assert gone <= turns.keys()
+            assert turns == {name: (before[track].get(name), after.get(name)) for name in turns}
+    assert {each["kind"] for each in stakes(desk, "organizer", "honest").json()} == {"disqualify", "waive"}

@@ -120,3 +120,31 @@ def test_a_case_from_the_ruling_to_the_answer(desk: Desk) -> None:
     ]
     assert "Granted" in case.text
     assert "organizer" not in case.text  # who has ruled is for those who judge
+
+
+def test_an_organizer_reads_who_would_win_if_the_ruling_were_another(desk: Desk) -> None:
+    address = f"/submissions/{desk.entries['honest']}/desk"
+    enter(desk.service, "rita")
+    assert "If the ruling were another" not in read(desk.service, f"{address}?stakes=yes").text
+    enter(desk.service, "organizer")
+    (link,) = [each for each in read(desk.service, address).all("a") if each.text.startswith("Who would win")]
+    told = read(desk.service, link.attributes["href"].partition("#")[0]).text
+    assert "Disqualify it" in told
+    assert "Private board: the team goes from rank 1 to no rank, and Ada rank 1, gold → no rank" in told
+    assert "Bob rank 2 → rank 1, gold" in told
+
+
+def test_a_disqualified_entry_is_no_final_pick_on_the_pages_of_its_team(desk: Desk) -> None:
+    list_, own = f"/competitions/{desk.slug}/entries", f"/submissions/{desk.entries['near']}"
+
+    def marks(address: str) -> list[str]:
+        return [each.text for each in read(desk.service, address).all("span", class_="mark")]
+
+    enter(desk.service, "bob")
+    assert "taken without picks" in marks(list_)
+    assert "stands as a final pick" in marks(own)
+    body = {"kind": "disqualify", "reason": "It copies."}
+    assert desk.service.call("organizer", "POST", f"{own}/rulings", json=body).status_code == 201
+    assert marks(list_)[:1] == ["disqualified"]
+    assert "disqualified" in marks(own)
+    assert not {"taken without picks", "stands as a final pick"} & {*marks(list_), *marks(own)}

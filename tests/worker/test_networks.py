@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from deploy import admin
 from scorer.db import jobs, lookups, people
-from scorer.db.tables import CoarseLabel, ComparedDistance, Job, Measurement, Publication, Threshold, Track
+from scorer.db.tables import ComparedDistance, Job, Measurement, Publication, Threshold, Track
 from scorer.lifecycle import Status
 from tests.api.conftest import Service
 from tests.factories import noise, zipped
@@ -57,14 +57,8 @@ def label(service: Service, slug: str, entry: Any, name: str) -> None:
 
 
 def guess(service: Service, entry: Any, name: str) -> None:
-    with service.bench.sessions.begin() as session:
-        submission, author = lookups.submission_by_id(session, entry["id"]), people.account_by_handle(session, "admin")
-        assert submission is not None
-        assert author is not None
-        now = datetime.now(UTC)
-        session.add(
-            CoarseLabel(submission_ref=submission.ref, label=name, source="hand", author_id=author.id, created_at=now)
-        )
+    answer = service.call("organizer", "PUT", f"/submissions/{entry['id']}/coarse-label", json={"label": name})
+    assert answer.json().items() >= {"label": name, "source": "hand"}.items()
 
 
 def refuse(service: Service, slug: str) -> None:

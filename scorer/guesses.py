@@ -1,0 +1,23 @@
+"""Guesses: an early word on what an entry is. It helps to compare networks before anything is decided, is marked as a
+guess wherever it counts, and never becomes a decision."""
+
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from scorer import audit, reviews
+from scorer.db.tables import Account, CoarseLabel
+from scorer.reviews import LabelName
+
+
+def guess(session: Session, submission_id: str, label: LabelName, *, author: Account, now: datetime) -> CoarseLabel:
+    """Say early what an entry seems to be; the newest guess counts, and earlier ones stay."""
+    submission = reviews.reviewable(session, submission_id, author)
+    made = CoarseLabel(submission_ref=submission.ref, label=label, source="hand", author_id=author.id, created_at=now)
+    session.add(made)
+    session.flush()
+    # Not what the label is: whoever reviews the entry later may read the log.
+    audit.record(
+        session, "label.guessed", f"submission:{submission.id}", actor=author, now=now, after={"source": "hand"}
+    )
+    return made

@@ -1,0 +1,141 @@
+"""What hangs on a ruling: the boards as they would be if it were another. They are judged anew; nothing is written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, get_args
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from scorer import memory
+from scorer.competitions import State, TrackKind
+from scorer.db import board, fields
+from scorer.db import rulings as rows
+from scorer.db.tables import Submission
+from scorer.field import Finals, Ints, Judged, Order, finals_of, order_of
+from scorer.flags import last_winning_rank
+from scorer.ranking import medal, prize
+from scorer.rulings import RulingKind
+from scorer.teams import of_submission
+
+
+class Win(NamedTuple):
+    """A rank (None: none) and what it wins."""
+
+    rank: int | None
+    medal: str | None
+    prize: str | None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A team that would win something else than now."""
+
+    team: str
+    before: Win
+    after: Win
+
+
+@dataclass(frozen=True)
+class Stake:
+    """What another ruling on an entry would do to the board of a track."""
+
+    kind: RulingKind
+    track: TrackKind
+    before: int | None
+    """The rank of the entry's team now; None where it has none."""
+    after: int | None
+    turns: Sequence[Turn]
+    """The teams that would win something else, by their new ranks."""
+
+
+@dataclass(frozen=True)
+class _Boards:
+    """Both tracks of a competition, judged, and what its teams have picked."""
+
+    judged: Mapping[TrackKind, Judged]
+    picks: Finals
+    most: int
+
+    def order(self, kind: TrackKind) -> Order:
+        """The board of a track; the private one is of final picks."""
+        here = self.judged[kind]
+        final = finals_of(self.judged["public"], self.picks, self.most) if kind == "private" else None
+        return order_of(replace(here, finals=final))
+
+    def supposing(self, ref: int, ruling: RulingKind) -> "_Boards":
+        """As if this were the newest ruling on an entry."""
+        judged = {kind: _supposing(each, ref, ruling) for kind, each in self.judged.items()}
+        return replace(self, judged=judged)
+
+
+def stakes_of(session: Session, state: State, submission: Submission) -> list[Stake]:
+    """What each other ruling on an entry in time would do, on the private track first. For organizers: it tells
+    private ranks."""
+    if submission.late or submission.team.benchmark:
+        return []
+    now, boards = rows.newest_ruling(session, submission.ref), _boards(session, state)
+    others = [each for each in get_args(RulingKind) if each != (now.kind if now is not None else "keep")]
+    team = of_submission(session, submission).id
+    orders: dict[TrackKind, Order] = {kind: boards.order(kind) for kind in ("private", "public")}
+    found = []
+    for ruling in others:
+        supposed = boards.supposing(submission.ref, ruling)
+        for kind, before in orders.items():
+            after = supposed.order(kind)
+            turns = _turns(session, state, kind, before, after)
+            found.append(Stake(ruling, kind, before.rank_of_team(team), after.rank_of_team(team), turns))
+    return found
+
+
+def _boards(session: Session, state: State) -> _Boards:
+    kept, connection = memory.of(session), session.connection()
+    judged: dict[TrackKind, Judged] = {}
+    for kind in ("public", "private"):
+        track = state.tracks[kind]
+        if kept is not None:
+            judged[kind] = kept.order(state.competition, state.tracks, kind).judged
+        else:
+            judged[kind] = Judged(fields.field_of(connection, track.id), fields.terms_of(connection, track.id))
+    picks = fields.picks_of(connection, state.competition.id)
+    return _Boards(judged, picks, state.competition.final_picks)
+
+
+def _supposing(judged: Judged, ref: int, ruling: RulingKind) -> Judged:
+    terms = judged.terms
+    out, free = (
+        _with(refs, ref, ruling == kind) for refs, kind in ((terms.disqualified, "disqualify"), (terms.waived, "waive"))
+    )
+    return Judged(judged.field, replace(terms, disqualified=out, waived=free))
+
+
+def _with(refs: Ints, ref: int, among: bool) -> Ints:
+    others = refs[refs != ref]
+    return np.append(others, ref) if among else others
+
+
+def _turns(session: Session, state: State, kind: TrackKind, before: Order, after: Order) -> list[Turn]:
+    last = last_winning_rank(state)
+    teams = dict.fromkeys(_teams(after, last) + _teams(before, last))
+    refs = {
+        team: _ref_of(order, rank) for order in (before, after) for team in teams if (rank := order.rank_of_team(team))
+    }
+    names = {row.ref: row.team for row in board.named(session, list(refs.values()))} if refs else {}
+    turns = [Turn(names[refs[team]], _win(state, kind, before, team), _win(state, kind, after, team)) for team in teams]
+    return [turn for turn in turns if turn.before[1:] != turn.after[1:]]
+
+
+def _teams(order: Order, last: int) -> list[int]:
+    return [int(team) for team in order.judged.team[order.rows[:last]]]
+
+
+def _ref_of(order: Order, rank: int) -> int:
+    return int(order.judged.field.ref[order.rows[rank - 1]])
+
+
+def _win(state: State, kind: TrackKind, order: Order, team: int) -> Win:
+    rank, competition = order.rank_of_team(team), state.competition
+    if rank is None:
+        return Win(None, None, None)
+    amount = prize(rank, competition.prizes) if kind == "private" else None
+    return Win(rank, medal(rank, **competition.medals), amount)
