@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scorer.errors import Invalid
+from scorer.metrics.cosine import Indices
 from scorer.metrics.features import Features, Vector, require_matrix, require_same_dimension
 from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of, with_factor
 
@@ -63,7 +64,7 @@ def frechet_limit(
     return line_through(counts, distances)
 
 
-def line_through(counts: Vector, distances: Vector) -> FrechetLimit:
+def line_through(counts: Indices, distances: Vector) -> FrechetLimit:
     """The least-squares line of distances (k,) in 1 / counts (k,), k >= 3, at 0."""
     inverse = 1.0 / np.asarray(counts, np.float64)
     centred = inverse - inverse.mean()

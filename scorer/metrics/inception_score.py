@@ -7,6 +7,7 @@ nor likeness: it is here because the field reports it.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import log_softmax
@@ -45,9 +46,7 @@ def inception_score(
     require_finite(logits, "generated")
     order = np.arange(len(logits)) if random is None else random.permutation(len(logits))
     edges = [split * len(logits) // splits for split in range(splits + 1)]
-    values = np.array(
-        [_score(logits[order[start:stop]]) for start, stop in zip(edges[:-1], edges[1:], strict=True)]
-    )
+    values = np.array([_score(logits[order[start:stop]]) for start, stop in pairwise(edges)])
     deviation = float(values.std(ddof=1)) if splits > 1 else None
     return InceptionScore(float(values.mean()), deviation, splits)
 

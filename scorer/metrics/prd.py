@@ -5,11 +5,12 @@
 
 for the shares p of the real and q of the generated images in the cells of k-means (k = 20) over both sets together.
 F_8 weighs recall, F_1/8 precision. Real and generated are as many, or the cells would follow the larger set. The
-standard errors are those of the shares, the cells being given, at the l where the maximum is.
+maximum has a kink where cells trade places, so its standard error is the spread over shares drawn anew (a bootstrap),
+the cells being given.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from scorer.metrics.drawing import equally_many
 from scorer.metrics.features import Features, Vector
 
 CELLS, ANGLES, WEIGHT = 20, 1001, 8.0
+_RESAMPLES = 200
 _EDGE = 1e-10  # the first angle's distance from 0, and the last one's from a right angle
 
 
@@ -31,15 +33,22 @@ class Curve:
 
 @dataclass(frozen=True)
 class Summary:
-    """A curve in two numbers, in [0, 1], 1 for equal distributions, with their standard errors."""
+    """A curve in two numbers, in [0, 1], 1 for equal distributions."""
 
     recall: float
     """F_8"""
     precision: float
     """F_1/8"""
-    recall_error: float
-    precision_error: float
-    clusterings: int = 1
+
+
+@dataclass(frozen=True)
+class PrecisionRecall:
+    """The mean summary of some clusterings of ``count`` images of either kind, with standard errors."""
+
+    mean: Summary
+    error: Summary
+    clusterings: int
+    count: int
 
 
 def curve_of(generated: Vector, real: Vector, angles: int = ANGLES) -> Curve:
@@ -49,18 +58,13 @@ def curve_of(generated: Vector, real: Vector, angles: int = ANGLES) -> Curve:
     return Curve(precision, precision / rates)
 
 
-def summary_of(generated: Vector, real: Vector, count: int, angles: int = ANGLES, weight: float = WEIGHT) -> Summary:
-    """F_weight and F_1/weight of shares q and p, (k,) each, of ``count`` images of either kind."""
-    rates = _rates(angles)
-    curve = curve_of(generated, real, angles)
-    found = []
-    for square in (weight**2, weight**-2):
-        factors = (1.0 + square) / (1.0 + square * rates)
-        best = int((factors * curve.precision).argmax())
-        error = factors[best] * _error(generated, real, float(rates[best]), count)
-        found.append((float(factors[best] * curve.precision[best]), float(error)))
-    (recall, recall_error), (precision, precision_error) = found
-    return Summary(recall, precision, recall_error, precision_error)
+def summary_of(generated: Vector, real: Vector, angles: int = ANGLES, weight: float = WEIGHT) -> Summary:
+    """F_weight and F_1/weight of shares q and p of cells, (k,) each."""
+    rates, precision = _rates(angles), curve_of(generated, real, angles).precision
+    recall, precise = (
+        float(((1.0 + square) / (1.0 + square * rates) * precision).max()) for square in (weight**2, weight**-2)
+    )
+    return Summary(recall, precise)
 
 
 def prd(
@@ -71,26 +75,27 @@ def prd(
     clusterings: int = 1,
     cells: int = CELLS,
     progress: Callable[[float], None] | None = None,
-) -> Summary:
-    """The summary of features (n, d) and (m, d), float32 or float64, over the mean of some clusterings.
+) -> PrecisionRecall:
+    """The summary of features (n, d) and (m, d), float32 or float64: the mean over some clusterings.
 
-    The paper takes ten clusterings, which differ by less than the standard errors. ``random`` draws from the larger set
-    and seeds k-means. ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid`: ``bad-count``, and
-    as :func:`equally_many` does.
+    The paper takes ten of them. ``random`` draws from the larger set, seeds k-means and draws anew for the errors.
+    ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid`: ``bad-count``, and as
+    :func:`equally_many` does.
     """
     if clusterings < 1 or cells < 1:
         raise Invalid("bad-count", f"At least 1 clustering of 1 cell is needed, not {clusterings} of {cells}.")
     drawn = equally_many({"generated": generated, "reference": reference}, random, least=cells)
     both, count = np.concatenate(drawn), len(drawn[0])
-    found = []
+    means, errors = [], []
     for number in range(clusterings):
         labels = _labels(both, cells, int(random.integers(2**31)))
         q, p = (np.bincount(part, minlength=cells) / count for part in (labels[:count], labels[count:]))
-        found.append(summary_of(q, p, count))
+        means.append(astuple(summary_of(q, p)))
+        errors.append(_spread(q, p, count, random))
         if progress:
             progress((number + 1) / clusterings)
-    means = np.mean([(each.recall, each.precision, each.recall_error, each.precision_error) for each in found], axis=0)
-    return Summary(*(float(mean) for mean in means), clusterings)
+    mean, error = (Summary(*np.mean(each, axis=0).tolist()) for each in (means, errors))
+    return PrecisionRecall(mean, error, clusterings, count)
 
 
 def _rates(angles: int) -> Vector:
@@ -99,10 +104,11 @@ def _rates(angles: int) -> Vector:
     return np.asarray(np.tan(np.linspace(_EDGE, np.pi / 2 - _EDGE, angles)))
 
 
-def _error(generated: Vector, real: Vector, rate: float, count: int) -> float:
-    """Of alpha(rate): an image counts where its own side is the smaller one, a real one ``rate`` times."""
-    own, other = float(generated[generated < rate * real].sum()), float(real[rate * real <= generated].sum())
-    return float(np.sqrt((own * (1.0 - own) + rate**2 * other * (1.0 - other)) / count))
+def _spread(generated: Vector, real: Vector, count: int, random: np.random.Generator) -> Vector:
+    """The standard deviations of both numbers when as many images are drawn anew from the shares found."""
+    drawn = (random.multinomial(count, shares, _RESAMPLES) / count for shares in (generated, real))
+    found = [astuple(summary_of(q, p)) for q, p in zip(*drawn, strict=True)]
+    return np.asarray(np.std(found, axis=0, ddof=1))
 
 
 def _labels(features: Features, cells: int, seed: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

@@ -8,9 +8,9 @@ the linear part of the variance of a U-statistic, (4 (n - 2) / (n (n - 1))) zeta
 the three kernel matrices. sigma is the mean of two median widths: with m the median of the squared distances other than
 0 between at most 1,000 training rows and as many of the other set, a width is sqrt(m / 2).
 
-A p-value near 0 says that the generated images are the closer ones, near 1 that they are the farther ones. Meehan et al.
-2020, section 7.5, found that it sees underfitting and hardly any copying, since a copy of the whole training set is as
-far from it as a fresh sample: both discrepancies are about 0.
+A p-value near 0 says that the generated images are the closer ones, near 1 that they are the farther ones. It sees
+underfitting and hardly any copying (Meehan et al. 2020, section 7.5): a copy of the whole training set is about as far
+from it as a fresh sample is, and both discrepancies are about 0.
 """
 
 from collections.abc import Callable
@@ -70,36 +70,54 @@ def relative_mmd(
     Sets that are equally large take part whole. Never holds n x n numbers. ``progress`` hears the finished share,
     rising to 1.0. Raises :class:`Invalid` as :func:`equally_many` does, ``too-few-images`` for fewer than three images.
     """
-    own, real, fresh = equally_many({"generated": generated, "reference": training, "held-out": held_out}, random, most, 3)
+    own, real, fresh = equally_many(
+        {"generated": generated, "reference": training, "held-out": held_out}, random, most, 3
+    )
     sigma = (_width(real, fresh) + _width(real, own)) / 2.0
-    kernel = _gaussian(sigma)
-    report = progress or (lambda _share: None)
-    within_fresh, within_own, within_real = (
-        sums_within(each, kernel, lambda share, part=part: report((part + share) / 7))
-        for part, each in enumerate((fresh, own, real))
-    )
-    real_fresh, fresh_real = sums_across(real, fresh, kernel, lambda share: report((3 + 2 * share) / 7))
-    real_own, own_real = sums_across(real, own, kernel, lambda share: report((5 + 2 * share) / 7))
+    kernel, report = _gaussian(sigma), progress or (lambda _share: None)
+    within_real = sums_within(real, kernel, lambda share: report(share / 7))
+    against_fresh = _sums(fresh, real, kernel, lambda share: report((1 + 3 * share) / 7))
+    against_own = _sums(own, real, kernel, lambda share: report((4 + 3 * share) / 7))
     n = len(own)
-    pairs = n * (n - 1)
-    base = within_real.sum() / pairs
-    values = tuple(
-        float(base + within.sum() / pairs - 2.0 * across.sum() / n**2)
-        for within, across in ((within_fresh, fresh_real), (within_own, own_real))
-    )
-    zeta = _spread(within_fresh, real_fresh, fresh_real) + _spread(within_own, real_own, own_real)
-    zeta -= 2.0 * (real_fresh @ real_own / n**3 - real_own.sum() / n**2 * (real_fresh.sum() / n**2))
-    variance = max(0.0, float(4.0 * (n - 2) / pairs * zeta))
-    return RelativeDiscrepancy(*values, float(np.sqrt(variance)), sigma, n)
+    base = float(within_real.sum()) / (n * (n - 1))
+    discrepancies = (base + each.inside - 2.0 * each.between for each in (against_fresh, against_own))
+    shared = against_fresh.by_real @ against_own.by_real / n**3 - against_fresh.between * against_own.between
+    zeta = against_fresh.spread() + against_own.spread() - 2.0 * float(shared)
+    error = np.sqrt(max(0.0, 4.0 * (n - 2) / (n * (n - 1)) * zeta))
+    held_out_value, generated_value = discrepancies
+    return RelativeDiscrepancy(held_out_value, generated_value, float(error), sigma, n)
 
 
-def _spread(within: Vector, by_real: Vector, by_other: Vector) -> float:
-    """What one of the two sets adds to zeta_1 on its own, from the row sums of its kernel matrices."""
-    n = len(within)
-    inside, across = within.sum() / (n * (n - 1)), by_real.sum() / n**2
-    own = within @ within / n**3 - inside**2
-    both = by_real @ by_real / n**3 + by_other @ by_other / n**3 - 2.0 * across**2
-    return float(own + both - 2.0 * (within @ by_other / n**3 - inside * across))
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Row sums of kernel values, (n,): of one set with itself, of it with the training images, of these with it."""
+
+    within: Vector
+    by_own: Vector
+    by_real: Vector
+
+    @property
+    def inside(self) -> float:
+        """The mean over pairs of different rows of the set."""
+        return float(self.within.sum()) / (len(self.within) * (len(self.within) - 1))
+
+    @property
+    def between(self) -> float:
+        """The mean over pairs of a row of the set and a training row."""
+        return float(self.by_real.sum()) / len(self.by_real) ** 2
+
+    def spread(self) -> float:
+        """What the set adds to zeta_1 by itself."""
+        cube = float(len(self.within)) ** 3
+        alone = self.within @ self.within / cube - self.inside**2
+        across = (self.by_real @ self.by_real + self.by_own @ self.by_own) / cube - 2.0 * self.between**2
+        return float(alone + across - 2.0 * (self.within @ self.by_own / cube - self.inside * self.between))
+
+
+def _sums(own: Features, real: Features, kernel: Kernel, tell: Callable[[float], None]) -> _Sums:
+    within = sums_within(own, kernel, lambda share: tell(share / 3))
+    by_own, by_real = sums_across(own, real, kernel, lambda share: tell((1 + 2 * share) / 3))
+    return _Sums(within, by_own, by_real)
 
 
 def _gaussian(sigma: float) -> Kernel:
