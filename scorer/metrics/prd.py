@@ -19,7 +19,7 @@ from scorer.metrics.drawing import equally_many
 from scorer.metrics.features import Features, Vector
 
 CELLS, ANGLES, WEIGHT = 20, 1001, 8.0
-_RESAMPLES = 200
+_RESAMPLES = 100
 _EDGE = 1e-10  # the first angle's distance from 0, and the last one's from a right angle
 
 

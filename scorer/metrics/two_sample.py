@@ -109,7 +109,7 @@ def _accuracy(share: float, each: int, graph: tuple[int, int, int], *, kinds: in
 
 def _chance(each: int, images: int) -> float:
     """The probability that so many given images are all of one given kind."""
-    return float(np.prod([max(0, each - step) / (2 * each - step) for step in range(images)]))
+    return float(np.prod([max(0, each - step) / max(1, 2 * each - step) for step in range(images)]))
 
 
 def _two_and_two(each: int) -> float:
