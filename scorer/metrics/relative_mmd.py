@@ -4,9 +4,10 @@
     k(x, y) = exp(-|x - y|^2 / (2 sigma^2))                              (Bounliphone et al. 2016, section 3)
 
 Both discrepancies are unbiased, and the mean of k over pairs of training images, which they share, cancels. Var t is
-the linear part of the variance of a U-statistic, (4 (n - 2) / (n (n - 1))) zeta_1, with zeta_1 summed from row sums of
-the three kernel matrices. sigma is the mean of two median widths: with m the median of the squared distances other than
-0 between at most 1,000 training rows and as many of the other set, a width is sqrt(m / 2).
+that of the linear part, as in :func:`scorer.metrics.kernel.squared_mmd`. The authors' code estimates the same by
+products of sums that are too low by about 2 / n of a squared mean: for sets far apart that came out below 0, and the
+test then saw nothing. sigma is the mean of two median widths: with m the median of the squared distances other than 0
+between at most 1,000 training rows and as many of the other set, a width is sqrt(m / 2).
 
 A p-value near 0 says that the generated images are the closer ones, near 1 that they are the farther ones. It sees
 underfitting and hardly any copying (Meehan et al. 2020, section 7.5): a copy of the whole training set is about as far
@@ -63,12 +64,14 @@ def relative_mmd(
     *,
     random: np.random.Generator,
     most: int = MOST,
+    authors: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> RelativeDiscrepancy:
     """Compare features, float32 or float64, of the three kinds; as many of each, at most ``most``, are drawn.
 
-    Sets that are equally large take part whole. Never holds n x n numbers. ``progress`` hears the finished share,
-    rising to 1.0. Raises :class:`Invalid` as :func:`equally_many` does, ``too-few-images`` for fewer than three images.
+    Sets that are equally large take part whole. ``authors`` takes their code's variance. Never holds n x n numbers.
+    ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`equally_many` does,
+    ``too-few-images`` for fewer than three images.
     """
     own, real, fresh = equally_many(
         {"generated": generated, "reference": training, "held-out": held_out}, random, most, 3
@@ -81,9 +84,9 @@ def relative_mmd(
     n = len(own)
     base = float(within_real.sum()) / (n * (n - 1))
     discrepancies = (base + each.inside - 2.0 * each.between for each in (against_fresh, against_own))
-    shared = against_fresh.by_real @ against_own.by_real / n**3 - against_fresh.between * against_own.between
-    zeta = against_fresh.spread() + against_own.spread() - 2.0 * float(shared)
-    error = np.sqrt(max(0.0, 4.0 * (n - 2) / (n * (n - 1)) * zeta))
+    error = np.sqrt(
+        _variance_of_authors(against_fresh, against_own) if authors else _variance(against_fresh, against_own)
+    )
     held_out_value, generated_value = discrepancies
     return RelativeDiscrepancy(held_out_value, generated_value, float(error), sigma, n)
 
@@ -106,12 +109,28 @@ class _Sums:
         """The mean over pairs of a row of the set and a training row."""
         return float(self.by_real.sum()) / len(self.by_real) ** 2
 
-    def spread(self) -> float:
+    def zeta(self) -> float:
         """What the set adds to zeta_1 by itself."""
         cube = float(len(self.within)) ** 3
         alone = self.within @ self.within / cube - self.inside**2
         across = (self.by_real @ self.by_real + self.by_own @ self.by_own) / cube - 2.0 * self.between**2
         return float(alone + across - 2.0 * (self.within @ self.by_own / cube - self.inside * self.between))
+
+
+def _variance(fresh: _Sums, own: _Sums) -> float:
+    """Every image's linear part varies by itself: those of the training images, of either other set."""
+    n = len(own.within)
+    linear = [(own.by_real - fresh.by_real) / n]
+    linear += [each.within / (n - 1) - each.by_own / n for each in (fresh, own)]
+    return float(sum(4.0 * part.var(ddof=1) / n for part in linear))
+
+
+def _variance_of_authors(fresh: _Sums, own: _Sums) -> float:
+    """(4 (n - 2) / (n (n - 1))) zeta_1, which may come out below 0 and is then taken for 0."""
+    n = len(own.within)
+    shared = fresh.by_real @ own.by_real / n**3 - fresh.between * own.between
+    zeta = fresh.zeta() + own.zeta() - 2.0 * float(shared)
+    return max(0.0, 4.0 * (n - 2) / (n * (n - 1)) * zeta)
 
 
 def _sums(own: Features, real: Features, kernel: Kernel, tell: Callable[[float], None]) -> _Sums:

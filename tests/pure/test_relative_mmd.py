@@ -25,7 +25,7 @@ def compared(generated: Any, training: Any, held_out: Any, **options: Any) -> Re
 
 
 def test_the_golden_values() -> None:
-    found = compared(golden().generated, golden().training[:200], golden().held_out[:200])
+    found = compared(golden().generated, golden().training[:200], golden().held_out[:200], authors=True)
     assert found.p_closer == pytest.approx(0.7382879849, abs=1e-10)
     assert found.z == pytest.approx(-0.6380762742, abs=1e-10)
     assert found.sigma == pytest.approx(3.3782600414, abs=1e-10)
@@ -38,11 +38,32 @@ def test_the_golden_values() -> None:
 @settings(max_examples=30, deadline=None)
 def test_it_is_the_definition(seed: int, count: int, dimension: int) -> None:
     sets = [normal(seed + step, count, dimension, 0.2 * step) for step in range(3)]
-    found = compared(sets[2], sets[0], sets[1])
+    found = compared(sets[2], sets[0], sets[1], authors=True)
     difference, zeta = relative_mmd_by_matrices(sets[0], sets[1], sets[2], found.sigma)
     assert found.held_out - found.generated == pytest.approx(difference, abs=1e-12)
     expected = max(0.0, 4 * (count - 2) / (count * (count - 1)) * zeta)
     assert found.standard_error**2 == pytest.approx(expected, abs=1e-13)
+
+
+def test_the_variances_agree_where_the_authors_is_good() -> None:
+    sets = golden().generated, golden().training[:200], golden().held_out[:200]
+    ours, theirs = compared(*sets), compared(*sets, authors=True)
+    assert ours.generated == theirs.generated
+    assert ours.standard_error == pytest.approx(theirs.standard_error, rel=0.2)
+
+
+def test_the_standard_error_is_the_spread_over_fresh_samples() -> None:
+    found = [
+        compared(normal(seed, 100, shift=0.6), normal(seed + 1000, 100), normal(seed + 2000, 100))
+        for seed in range(150)
+    ]
+    spread = np.std([each.held_out - each.generated for each in found], ddof=1)
+    assert np.mean([each.standard_error for each in found]) == pytest.approx(spread, rel=0.2)
+
+
+def test_sets_far_apart_are_far_apart() -> None:
+    found = compared(normal(20, 60, shift=30.0), normal(21, 60), normal(22, 60))
+    assert found.p_farther < 1e-6
 
 
 def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
