@@ -78,8 +78,8 @@ class _Given:
     @cached_property
     def statistics(self) -> Statistics:
         """Of the training images."""
-        parts = (np.array(self.part(name)) for name in ("mean", "covariance"))
-        return Statistics(*parts, len(self.part("training")), np.array(self.part("factor")))
+        mean, covariance, factor = (np.array(self.part(name)) for name in ("mean", "covariance", "factor"))
+        return Statistics(mean, covariance, len(self.part("training")), factor)
 
     @cached_property
     def manifold(self) -> Manifold:

@@ -82,7 +82,7 @@ def test_the_same_seed_gives_the_same_and_more_clusterings_their_mean() -> None:
 
 
 @pytest.mark.parametrize(("options", "slug"), [({"clusterings": 0}, "bad-count"), ({"cells": 21}, "too-few-images")])
-def test_what_is_refused(options: dict[str, int], slug: str) -> None:
+def test_what_is_refused(options: dict[str, Any], slug: str) -> None:
     with pytest.raises(Invalid) as refused:
         prd(normal(11, 20), normal(12, 30), random=np.random.default_rng(0), **options)
     assert refused.value.slug == slug
