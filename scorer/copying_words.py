@@ -9,6 +9,8 @@ from scorer.metrics.representation import LEVEL
 
 CERTAIN = 0.01
 """A p-value below this is told as a finding."""
+SLIGHT = 0.45
+"""Among thousands of images a difference that means little is certain, too: a share above this is told as slight."""
 
 
 def of_all_images(found: RankSum) -> str:
@@ -19,6 +21,8 @@ def of_all_images(found: RankSum) -> str:
         f"In {_percent(1.0 - found.share)} of all comparisons a generated image is closer to the training images than a"
         f" fresh photograph is; 50 % is expected of an honest entry"
     )
+    if found.p_smaller < CERTAIN and found.share > SLIGHT:
+        return f"{closer} (Z = {found.z:.1f}, {_p(found.p_smaller)}): a slight excess, though hardly by chance."
     if found.p_smaller < CERTAIN:
         return f"{closer} (Z = {found.z:.1f}, {_p(found.p_smaller)}): it keeps too close to them, which is copying."
     if found.p_larger < CERTAIN:
@@ -55,7 +59,7 @@ def of_copied_regions(found: DataCopying) -> str:
         return f"None of the {looked_at} regions looked at is copied." if looked_at > 1 else "The region is not copied."
     numbers = ", ".join(str(each.cell + 1) for each in copied)
     told = f"region {numbers} is" if len(copied) == 1 else f"regions {numbers} are"
-    return f"Of {looked_at} regions looked at, {told} copied: {of_region(copied[0])}"
+    return f"Of {looked_at} regions looked at, {told} copied. {of_region(copied[0])}"
 
 
 def of_region(cell: CellCopying) -> str:

@@ -24,7 +24,6 @@ from scorer.metrics.memorization import Nearest
 from worker import pixels
 from worker.bench import Bench, options_of
 from worker.measuring import SCORER_VERSION, Progress, measure
-from worker.pipeline import spec_of
 from worker.provenance import environment
 from worker.references import load_prepared
 from worker.verifying import Comparison, Result, compare, differences
@@ -96,7 +95,7 @@ def find(session: Session, submission_id: str) -> Entry:
     if not measured:
         raise Conflict("not-measured", f"{submission_id} has no measurement to repeat: it is {submission.status}.")
     recorded = tuple(_recorded(session, kind, row) for kind, row in measured)
-    return Entry(submission.id, submission.sha256, submission.blob_key, spec_of(submission), recorded)
+    return Entry(submission.id, submission.sha256, submission.blob_key, pixels.spec_of(submission), recorded)
 
 
 def _recorded(session: Session, kind: str, row: Measurement) -> Recorded:

@@ -83,6 +83,11 @@ def page(
     return HTMLResponse(body, status, headers={**HEADERS, **FRESH, **(headers or {})})
 
 
+def kept_page(body: bytes, etag: str) -> HTMLResponse:
+    """A page as it was rendered before."""
+    return HTMLResponse(body, headers={**HEADERS, **FRESH, "ETag": etag})
+
+
 def see(address: str) -> RedirectResponse:
     """What a form answers once it is done: a page of ours that may be reloaded without sending the form again."""
     return RedirectResponse(address, 303, headers={**HEADERS, "Cache-Control": "no-store"})

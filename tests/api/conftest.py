@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from api.main import create_app
 from scorer import accounts, tokens
 from scorer.db.session import engine_of, sessions_of
-from scorer.queue import broker
+from scorer.queue import QUEUES, broker
 from scorer.settings import Settings
 from tests.factories import noise, spec, zipped
 from worker.bench import Bench
@@ -44,7 +44,7 @@ class Service:
 
     def work(self) -> None:
         """Do all work that is due, in the order in which one worker would."""
-        while any(run_next(self.bench, queue) for queue in ("prepare", "check", "score")):
+        while any(run_next(self.bench, queue) for queue in QUEUES):
             pass
 
     def submit(self, who: str, slug: str, content: bytes, **params: str) -> Any:

@@ -66,11 +66,12 @@ class Job(Table):
 
     __tablename__ = "jobs"
     __table_args__ = (
-        CheckConstraint("queue IN ('check', 'score', 'prepare')", name="queue"),
+        CheckConstraint("queue IN ('check', 'score', 'prepare', 'compare', 'release', 'ratings')", name="queue"),
         CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
         CheckConstraint("(state = 'running') = (holder IS NOT NULL)", name="held"),
         Index("ix_jobs_waiting", "queue", "priority", "turn", "id", postgresql_where=text("state = 'waiting'")),
         Index("ix_jobs_running", "lease_until", postgresql_where=text("state = 'running'")),
+        Index("ix_jobs_failed", "finished_at", postgresql_where=text("state = 'failed'")),
         Index("ix_jobs_finished", "finished_at"),
         Index(
             "ix_jobs_done",
@@ -86,6 +87,8 @@ class Job(Table):
     submission_ref: Mapped[int | None] = mapped_column(ForeignKey(Submission.ref), index=True)
     track_id: Mapped[int | None] = mapped_column(ForeignKey(Track.id))
     preparation_id: Mapped[int | None] = mapped_column(ForeignKey(Preparation.id), index=True)
+    release_id: Mapped[str | None] = mapped_column(ForeignKey("releases.id"), index=True)
+    study_id: Mapped[int | None] = mapped_column(ForeignKey("rating_studies.id"), index=True)
     team_id: Mapped[int | None] = mapped_column(ForeignKey(Team.id))
     state: Mapped[str]
     priority: Mapped[int]
