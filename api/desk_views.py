@@ -28,10 +28,10 @@ from api.schemas import LabelView
 from api.submission_views import view_of
 from scorer import desk, rebuttals, rulings
 from scorer.competitions import State
-from scorer.db.rulings import Appeal
 from scorer.db.tables import Account, Review, Ruling, Submission
 from scorer.flags import Flagged, Queue
 from scorer.pairs import Pair
+from scorer.rebuttals import Appeal
 from scorer.reviews import Agreement, Opinions
 
 

@@ -146,7 +146,8 @@ class SubmissionView(BaseModel):
     submitted_by: str
     file_name: str
     bytes: int
-    sha256: str
+    sha256: str | None = Field(description="Of the zip; null for an imported entry, of which there is none.")
+    imported: bool = Field(description="From a table of results: there are numbers of it, and no images.")
     note: str
     status: Status
     reason: str | None

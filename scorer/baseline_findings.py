@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from scorer.figures import p_value, percent
 from scorer.metrics.authenticity import Authenticity, p_fewer
 from scorer.metrics.binning import Binning
 from scorer.metrics.frechet_limit import FrechetLimit
@@ -15,6 +14,7 @@ from scorer.metrics.relative_mmd import RelativeDiscrepancy
 from scorer.metrics.repeats import Repeats
 from scorer.metrics.representation import LEVEL
 from scorer.metrics.two_sample import Accuracy, TwoSample
+from scorer.numerals import p_value, percent
 
 CERTAIN = 0.01
 """A p-value below this is told as a finding."""

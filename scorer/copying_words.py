@@ -1,11 +1,11 @@
 """What the tests for copying found, each in a sentence for a person, with the numbers in it."""
 
-from scorer.figures import p_value as _p
-from scorer.figures import percent as _percent
 from scorer.metrics.closeness import Closeness, is_partly_copied
 from scorer.metrics.copying import CellCopying, DataCopying, copied_cells
 from scorer.metrics.rank_sum import RankSum
 from scorer.metrics.representation import LEVEL
+from scorer.numerals import p_value as _p
+from scorer.numerals import percent as _percent
 
 CERTAIN = 0.01
 """A p-value below this is told as a finding."""

@@ -71,6 +71,13 @@ def _others(session: Session, state: State, submission: Submission, *, told: boo
     return others
 
 
+def labelled(session: Session, state: State, kind: str, *, but: int) -> list[tuple[str, float]]:
+    """Label and memorization distance of every entry with a decided label on a track, without the one with ref
+    ``but``."""
+    found = rows.labelled_distances(session, state.competition.id, state.tracks[kind].id)
+    return [(row.label, row.distance) for row in found if row.ref != but]
+
+
 def findings_of(session: Session, state: State, submission: Submission) -> list[Reason]:
     """What was measured of an entry and says something about copying, in words."""
     found = []

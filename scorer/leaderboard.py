@@ -9,98 +9,33 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer import competitions, memory
+from scorer.boards import Benchmark, Board, Copy, Disqualified, Place
 from scorer.competitions import State, is_organizer, visible_track
 from scorer.db import board, lookups
-from scorer.db.tables import Account, Threshold, Track
+from scorer.db.tables import Account, Track
 from scorer.errors import Forbidden, Invalid
 from scorer.lifecycle import utc_day
 from scorer.lines import Line, Lines, by_team, lines_of
 
+__all__ = [
+    "Benchmark",
+    "Board",
+    "Copy",
+    "Disqualified",
+    "Place",
+    "count_teams",
+    "in_short",
+    "rank_of",
+    "require_past",
+    "shown_state",
+    "standings",
+    "version",
+    "why_copy",
+]
+
 GLANCE = "glance"
 SHORT = 200
 """Characters of a ruling's reason that everyone reads."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """A team's line on the board: its best entry, judged."""
-
-    rank: int
-    team_id: int
-    team: str
-    score: float
-    fid: float
-    memorization_distance: float
-    penalised: bool
-    submission_id: str
-    accepted_at: datetime
-    entries: int
-    last_entry_at: datetime
-    label: str | None
-    """The decided label of the entry; organizers see it."""
-    moved: int | None = None
-    """Ranks gained since the UTC day began; None for a team that had none then, and on boards where nothing moves."""
-    public_rank: int | None = None
-    """On the private board: where the public one has the team."""
-
-    @property
-    def shake_up(self) -> int | None:
-        """Ranks gained from the public to the private board."""
-        return None if self.public_rank is None else self.public_rank - self.rank
-
-
-@dataclass(frozen=True)
-class Benchmark:
-    """An organizer's reference line: shown where it would stand, without a rank."""
-
-    team: str
-    score: float
-    fid: float
-    memorization_distance: float
-    submission_id: str
-
-
-@dataclass(frozen=True)
-class Copy:
-    """A team whose entries are copies of the training images: listed apart, without a score."""
-
-    team: str
-    reason: str
-    memorization_distance: float
-    submission_id: str
-    accepted_at: datetime
-    label: str | None
-
-
-@dataclass(frozen=True)
-class Disqualified:
-    """A team that is on no line because an entry of it was ruled out: listed apart, with the reason in short."""
-
-    team: str
-    reason: str
-    submission_id: str
-    accepted_at: datetime
-    label: str | None
-
-
-@dataclass(frozen=True)
-class Board:
-    """A page of the board of one track."""
-
-    state: State
-    track: Track
-    threshold: Threshold | None
-    places: Sequence[Place]
-    benchmarks: Sequence[Benchmark]
-    copies: Sequence[Copy]
-    teams: int
-    """How many teams have a rank."""
-    late: bool = False
-    """Whether this is the board of late entries."""
-    disqualified: Sequence[Disqualified] = ()
-    own: Place | None = None
-    """The line of the team of whoever looks."""
-    as_of: datetime | None = None
 
 
 def shown_state(session: Session, slug: str, account: Account | None, now: datetime) -> State:

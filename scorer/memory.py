@@ -6,12 +6,12 @@ the request that asks for it. What changed is read anew; a change of tau reads n
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -19,10 +19,11 @@ from scorer import competitions
 from scorer.competitions import State
 from scorer.db import fields
 from scorer.db.changes import Counts, News, Reader
-from scorer.db.session import Connection, Connections
+from scorer.db.session import Connection, ConnectionLost, Connections
 from scorer.db.tables import Competition, Track
 from scorer.field import Field, Finals, Judged, Order, finals_of, order_of
 
+T = TypeVar("T")
 COMPETITIONS = 16
 """How many competitions' boards are kept, those that were looked at last."""
 ORDERS = 12
@@ -81,7 +82,7 @@ class Kept:
             self._forget_entries({news.track_id} if news.track_id else tracks, news.refs)
         if news.kind == "picks":
             self._picks = None
-        if news.kind in {"competition", "publication"}:
+        if news.kind in {"competition", "publication", "track"}:
             self.state = None
         for track in tracks:
             self._judged.pop(track, None)
@@ -159,6 +160,20 @@ class Memory:
 
     def glance(self, slug: str, now: datetime) -> Glance:
         """A competition and the counts of what has changed. ``NotFound`` if there is none."""
+        return self._surely(lambda: self._glance(slug, now))
+
+    def _surely(self, read: Callable[[], T]) -> T:
+        """What ``read`` finds. A server that ended a connection may have been put back to an earlier state, of which
+        the feed tells nothing: then nothing that was kept is believed."""
+        try:
+            return read()
+        except ConnectionLost:
+            with self._lock:
+                self._kept.clear()
+                self._ids.clear()
+            return read()
+
+    def _glance(self, slug: str, now: datetime) -> Glance:
         kept = self._kept.get(self._ids.get(slug, 0))
         if kept is None:
             return self._first(slug, now)
@@ -172,7 +187,7 @@ class Memory:
         state = self._state(slug, now)
         with self._kept_of(state.competition, state.tracks):
             self._ids[slug] = state.competition.id
-        return self.glance(slug, now)
+        return self._glance(slug, now)
 
     def _state(self, slug: str, now: datetime) -> State:
         with self._connections.snapshot() as connection, Session(connection, expire_on_commit=False) as session:
@@ -191,6 +206,9 @@ class Memory:
     ) -> Order:
         """The board of a track."""
         asked = Asked(tracks[kind].id, late, at)
+        return self._surely(lambda: self._order(competition, tracks, asked))
+
+    def _order(self, competition: Competition, tracks: dict[str, Track], asked: Asked) -> Order:
         with self._kept_of(competition, tracks) as kept:
             self._look(kept)
             found = kept.find(asked)
@@ -202,10 +220,7 @@ class Memory:
 
     def _look(self, kept: Kept) -> None:
         """A look is one statement, except the first."""
-        if not kept.reader.is_new:
-            self._connections.ask(kept.look)
-            return
-        with self._connections.snapshot() as connection:
+        with self._connections.snapshot() if kept.reader.is_new else self._connections.moment() as connection:
             kept.look(connection)
 
     @contextmanager

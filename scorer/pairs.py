@@ -20,6 +20,7 @@ from scorer.db import lookups
 from scorer.db.rulings import newest_ruling
 from scorer.db.tables import Account, Measurement, ReferenceSet, Submission
 from scorer.errors import NotFound
+from scorer.imports import stored_zip
 from scorer.reviewers import has_desk
 from scorer.submissions import is_own, unknown
 
@@ -112,8 +113,9 @@ def pairs_of(
         return []
     spec = ImageSpec(submission.competition.image_count, submission.competition.image_size)
     try:
-        with blobs.open(submission.blob_key) as file:
-            listing = _listing_of(blobs, submission.blob_key, spec)
+        key = stored_zip(submission).key
+        with blobs.open(key) as file:
+            listing = _listing_of(blobs, key, spec)
             images = pick_images(file, listing, {each["image"] for each in named}, spec.size)
         sets = _sets_of(session, measurement)
         hidden = set() if is_organizer(account) else _private_sets(session, submission)

@@ -18,6 +18,8 @@ from scorer.rulings import RulingKind
 from scorer.submissions import find as find_submission
 from scorer.submissions import is_own
 
+__all__ = ["Appeal", "Window", "answer", "history", "rebut", "refusal", "unanswered", "window_of"]
+
 LONGEST = 10_000
 
 

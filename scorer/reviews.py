@@ -65,6 +65,12 @@ def opinions(session: Session, submission: Submission, account: Account) -> Opin
     )
 
 
+def decided_label(session: Session, submission: Submission) -> str | None:
+    """What an entry is, as far as that is decided."""
+    found = lookups.decided_label(session, submission.ref)
+    return found.label if found is not None else None
+
+
 def review(
     session: Session,
     submission_id: str,

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from scorer import comparisons
 from scorer.db import jobs
 from scorer.db.tables import Preparation, Submission
+from scorer.imports import stored_zip
 from scorer.metrics.memorization import nearest
 from scorer.queue import transaction
 from scorer.work import Claim, is_finished
@@ -35,7 +36,7 @@ def compare(bench: Bench, claim: Claim, heartbeat: Heartbeat) -> None:
         bench.scratch,
         submission.id,
         bench.blobs,
-        submission.blob_key,
+        stored_zip(submission).key,
         pixels.spec_of(submission),
         lambda fraction: progress("decoding", fraction),
     )

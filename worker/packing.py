@@ -12,6 +12,7 @@ from scorer.archive import ImageSpec, list_images, read_some
 from scorer.db import results
 from scorer.db.tables import RatingStudy, Submission
 from scorer.errors import Invalid
+from scorer.imports import stored_zip
 from scorer.queue import transaction
 from scorer.sprites import TILE
 from worker.bench import Bench
@@ -46,7 +47,7 @@ def _packed(bench: Bench, study: RatingStudy, entry: Submission) -> list[dict[st
     spec = ImageSpec(count=entry.competition.image_count, size=entry.competition.image_size)
     shown = _choice(study, entry.ref, spec.count)
     wanted = sorted({index for _, indexes in shown for index in indexes})
-    with bench.blobs.open(entry.blob_key) as file:
+    with bench.blobs.open(stored_zip(entry).key) as file:
         images = dict(zip(wanted, read_some(file, list_images(file, spec), spec, wanted), strict=True))
     key, items, content = f"ratings/{study.id}/{entry.id}.bin", [], bytearray()
     for kind, indexes in shown:

@@ -17,6 +17,7 @@ from scorer.db import lookups
 from scorer.db.tables import Preparation, Submission, Track
 from scorer.errors import Invalid, KennelError
 from scorer.extractors import Extractor
+from scorer.imports import stored_zip
 from scorer.metrics.memorization import closest
 from scorer.queue import transaction
 from worker import pixels
@@ -90,7 +91,7 @@ def check(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
     path = pixels.path_of(bench.scratch, submission.id)
     try:
         hashes = pixels.decode(
-            bench.blobs, submission.blob_key, spec, path, lambda fraction: heartbeat("checking", fraction)
+            bench.blobs, stored_zip(submission).key, spec, path, lambda fraction: heartbeat("checking", fraction)
         )
     except Invalid as error:
         with transaction(bench.sessions, bench.broker) as session:
@@ -108,7 +109,7 @@ def check(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
 def _keep_sprite(bench: Bench, submission: Submission, path: Path) -> str:
     """Store a picture of some of the images; the same ones however often the check is tried."""
     key = f"sprites/{submission.id}.png"
-    rng = np.random.default_rng(int(submission.sha256, 16))
+    rng = np.random.default_rng(int(stored_zip(submission).sha256, 16))
     bench.blobs.write(key, sprite_of(np.load(path, mmap_mode="r"), rng))
     return key
 
@@ -132,7 +133,7 @@ def score(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
         bench.scratch,
         submission.id,
         bench.blobs,
-        submission.blob_key,
+        stored_zip(submission).key,
         pixels.spec_of(submission),
         lambda fraction: heartbeat("decoding", fraction),
     )

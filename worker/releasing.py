@@ -24,6 +24,7 @@ from scorer.db import releases as release_rows
 from scorer.db.session import freeze
 from scorer.db.tables import Release, Submission
 from scorer.extractors import Progress
+from scorer.imports import stored_zip
 from scorer.queue import transaction
 from scorer.releases import BUNDLE, CARD, IMAGES_IN, MANIFEST, blob_key
 from worker import pixels
@@ -133,7 +134,7 @@ def _repacked(bench: Bench, release: Release, entry: Submission, spec: ImageSpec
     """The entry's pixels in a new zip: whatever else its files say, names, texts, times, stays behind."""
     with TemporaryDirectory(prefix="images-", dir=bench.scratch) as folder:
         decoded = Path(folder) / "images.npy"
-        pixels.decode(bench.blobs, entry.blob_key, spec, decoded, lambda _: None)
+        pixels.decode(bench.blobs, stored_zip(entry).key, spec, decoded, lambda _: None)
         packed = Path(folder) / "images.zip"
         with packed.open("wb") as file:
             write_images(np.load(decoded, mmap_mode="r"), file)

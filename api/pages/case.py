@@ -8,10 +8,9 @@ from sqlalchemy.orm import Session
 
 from api.desk_schemas import CaseView, PairView
 from api.desk_views import case_view, pair_view
-from scorer import desk, pairs, rebuttals
+from scorer import desk, pairs, rebuttals, reviews
 from scorer.blobs import Blobs
 from scorer.competitions import State
-from scorer.db import lookups
 from scorer.db.tables import Account, Submission
 from scorer.flags import Reason
 
@@ -40,9 +39,8 @@ def case_of(
     later = refused.message if refused is not None and refused.slug == NOT_YET else None
     if not view.rulings:
         return Case(view, None, (), (), refused is None, later)
-    decided = lookups.decided_label(session, submission.ref)
     found = desk.findings_of(session, state, submission)
     shown = [each for each in found if not each.name.startswith("private")]
     closest = pairs.of_entry(session, store, submission, account)["public"]
-    label = decided.label if decided is not None else None
+    label = reviews.decided_label(session, submission)
     return Case(view, label, shown, [pair_view(each) for each in closest], refused is None, later)

@@ -20,10 +20,9 @@ from api.pages.rendering import page, see
 from api.problems import status_of
 from api.routes.rulings import RebuttalId
 from api.schemas import MeasurementView
-from scorer import flags, pairs, rebuttals, reviewers, reviews, rulings
+from scorer import desk, flags, pairs, rebuttals, reviewers, reviews, rulings
 from scorer.blobs import Blobs
 from scorer.competitions import State, is_organizer, shown_state, state_of
-from scorer.db.reviews import labelled_distances
 from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
 from scorer.flags import QueueState
@@ -156,8 +155,7 @@ def _pictures(session: Session, state: State, view: DeskEntryView) -> list[Pictu
 
 
 def _picture(session: Session, state: State, view: DeskEntryView, measured: MeasurementView) -> Pictures:
-    rows = labelled_distances(session, state.competition.id, state.tracks[measured.track].id)
-    labelled = [(row.label, row.distance) for row in rows if row.ref != view.entry.ref]
+    labelled = desk.labelled(session, state, measured.track, but=view.entry.ref)
     farthest = max((distance for _, distance in labelled), default=0.0)
     drawing = drawing_of(measured.histogram, measured.memorization_distance, measured.tau, reach=farthest)
     lanes = lanes_of(labelled, drawing.right) if drawing else None

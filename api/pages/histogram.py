@@ -1,17 +1,16 @@
 """The histogram of an entry's distances as a drawing: positions in per cent of the width, so that the text on it keeps
 its size on a phone. Pure."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from api.pages.scales import ticks
 from api.pages.words import DISTANCE_DECIMALS
 
 TOP, FLOOR, HEIGHT = 44, 204, 230
 """Pixels: two lines of labels above the bars, the axis below them."""
-TICKS = 5
 THINNEST = 0.6
 """Per cent: images that are all equally far are one bar, which must be seen."""
 
@@ -96,10 +95,7 @@ def _mark(value: float, right: float, name: str) -> Mark:
 
 def ticks_of(right: float) -> list[float]:
     """Round numbers from 0 on, about five of them."""
-    rough = right / TICKS
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
-    return [round(step * index, 12) for index in range(int(right / step) + 1)]
+    return ticks(0.0, right)
 
 
 def _described(counts: Sequence[int], edges: Sequence[float], mean: float, tau: float | None) -> str:

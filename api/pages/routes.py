@@ -16,6 +16,7 @@ from api.pages import (
     desk,
     door,
     entries,
+    insights,
     network,
     notices,
     outside,
@@ -51,6 +52,7 @@ def mount(app: FastAPI) -> None:
         desk,
         tau,
         network,
+        insights,
         publication,
         backlog,
         release,
@@ -98,36 +100,35 @@ def show(
     etag = etag_of(*depends, accepted, room, after, search, late, as_of, shown)
     if is_known(request, etag):
         return rendering.not_modified(etag)
-    kept = None if viewer else shelf.find(etag)
-    if kept is not None:
-        return rendering.kept_page(kept, etag)
-    board = leaderboard.standings(
-        session, state, track, account, after=after, limit=PAGE + 1, late=late, as_of=as_of, search=search, now=now
-    )
-    answer = rendering.page(
-        "competition.html",
-        headers={"ETag": etag},
-        viewer=viewer,
-        rules_sha256=rules.version_of(state.competition),
-        rules_accepted=accepted,
-        may_enter=may_enter,
-        room=room,
-        files=files,
-        may_download=accepted or competitions.is_organizer(account),
-        state=state,
-        board=board,
-        leaf=leaf_of(board, after=after),
-        deadline=words.deadline(state, now),
-        tabs=tabs_of(state, account, now, late=late),
-        medals=[(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],
-        page_size=PAGE,
-        search=search,
-        after=after,
-        now=now,
-    )
-    if viewer is None:
-        shelf.keep(etag, bytes(answer.body))
-    return answer
+
+    def made() -> bytes:
+        board = leaderboard.standings(
+            session, state, track, account, after=after, limit=PAGE + 1, late=late, as_of=as_of, search=search, now=now
+        )
+        return bytes(
+            rendering.page(
+                "competition.html",
+                viewer=viewer,
+                rules_sha256=rules.version_of(state.competition),
+                rules_accepted=accepted,
+                may_enter=may_enter,
+                room=room,
+                files=files,
+                may_download=accepted or competitions.is_organizer(account),
+                state=state,
+                board=board,
+                leaf=leaf_of(board, after=after),
+                deadline=words.deadline(state, now),
+                tabs=tabs_of(state, account, now, late=late),
+                medals=[(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],
+                page_size=PAGE,
+                search=search,
+                after=after,
+                now=now,
+            ).body
+        )
+
+    return rendering.kept_page(made() if viewer else shelf.answer(etag, made), etag)
 
 
 @router.post("/competitions/{slug}/rules-acceptance")

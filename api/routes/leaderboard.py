@@ -11,6 +11,7 @@ from pydantic import AwareDatetime
 from api.deps import DbSession, KeptAnswers, Now, Visitor
 from api.etags import etag_of, is_known
 from api.schemas import BenchmarkView, BoardView, CopyView, DisqualifiedView, PlaceView
+from api.tables import inert
 from scorer import leaderboard
 from scorer.competitions import TrackKind, is_organizer
 from scorer.db.tables import Account
@@ -62,15 +63,15 @@ def show(
         return Response(status_code=304, headers=headers)
     if as_csv:
         headers["Content-Disposition"] = f'attachment; filename="{slug}-{"late" if late else track}.csv"'
-    body = shelf.find(headers["ETag"])
-    if body is None:
+
+    def made() -> bytes:
         where = {"after": 0, "limit": None} if as_csv else {"after": after, "limit": limit}
         board = leaderboard.standings(
             session, state, track, account, **where, late=late, as_of=as_of, search=search, now=now
         )
-        text = csv_of(board) if as_csv else _view(board, account).model_dump_json(by_alias=True)
-        body = shelf.keep(headers["ETag"], text.encode())
-    return Response(body, headers=headers)
+        return (csv_of(board) if as_csv else _view(board, account).model_dump_json(by_alias=True)).encode()
+
+    return Response(shelf.answer(headers["ETag"], made), headers=headers)
 
 
 def _view(board: Board, account: Account | None) -> BoardView:
@@ -114,12 +115,7 @@ def csv_of(board: Board) -> str:
     columns: Sequence[str] = FINAL_COLUMNS if board.track.kind == "private" else COLUMNS
     writer.writerow(columns)
     for place in board.places:
-        values = vars(place) | {"last_entry_at": place.last_entry_at.isoformat(), "team": _inert(place.team)}
+        values = vars(place) | {"last_entry_at": place.last_entry_at.isoformat(), "team": inert(place.team)}
         values |= _honours(place, board)
         writer.writerow([values[column] for column in columns])
     return file.getvalue()
-
-
-def _inert(cell: str) -> str:
-    """A team name that a spreadsheet will not run as a formula."""
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

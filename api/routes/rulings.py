@@ -9,7 +9,7 @@ from api.desk_schemas import AnswerView, CaseView, NewAnswer, NewRebuttal, NewRu
 from api.desk_views import case_view, rebuttal_view, ruling_view
 from scorer import rebuttals, reviewers, rulings, submissions
 from scorer.competitions import state_of
-from scorer.db.rulings import Appeal
+from scorer.rebuttals import Appeal
 
 router = APIRouter(tags=["rulings"])
 RebuttalId = Annotated[int, Path(ge=1, le=2**62)]

@@ -94,7 +94,7 @@ def _retune(organizer: Client, slug: str, track: str) -> Mapping[str, Any]:
 
 
 def board_table(board: Mapping[str, Any], entries: Mapping[str, Entry], track: str, when: str = "") -> Table:
-    """The board as a terminal table: ranked teams, benchmarks in their place, copies last."""
+    """The board as a terminal table: ranked teams, benchmarks in their place, who is disqualified and copies last."""
     title = f"{track.capitalize()} leaderboard" + (f" {when}" if when else "") + f"   (tau = {board['tau']:.4f})"
     table = Table(title=title, title_justify="left", title_style="bold")
     for column in ("rank", "score (MiFID)", "FID", "distance"):
@@ -115,6 +115,9 @@ def board_table(board: Mapping[str, Any], entries: Mapping[str, Entry], track: s
             entry.kind if entry else "benchmark",
             style=None if ranked else "italic dim",
         )
+    for out in board["disqualified"]:
+        kind = entries[out["submission_id"]].kind if out["submission_id"] in entries else ""
+        table.add_row("out", "", "", "", "", out["team"], kind, style="dim")
     for copy in board["copies"]:
         kind = entries[copy["submission_id"]].kind if copy["submission_id"] in entries else ""
         table.add_row("copy", "", "", f"{copy['memorization_distance']:.3f}", "", copy["team"], kind, style="dim")

@@ -47,7 +47,7 @@ CHANGED = {
         SELECT now_.competition_id, NULL::bigint, 'team', NULL::bigint[]
         FROM added AS now_ JOIN removed AS before ON before.id = now_.id
         WHERE (now_.name, now_.benchmark) IS DISTINCT FROM (before.name, before.benchmark) GROUP BY 1""",
-    "tracks": "SELECT competition_id, NULL::bigint, 'competition', NULL::bigint[] FROM added GROUP BY 1",
+    "tracks": "SELECT competition_id, id, 'track', NULL::bigint[] FROM added",
     "competitions": "SELECT id, NULL::bigint, 'competition', NULL::bigint[] FROM added GROUP BY 1",
 }
 
@@ -67,7 +67,7 @@ def upgrade() -> None:
         sa.Column("submission_refs", postgresql.ARRAY(sa.BigInteger()), nullable=True),
         sa.CheckConstraint(
             "kind IN ('entries', 'threshold', 'ruling', 'label', 'picks', 'merge', 'team', 'publication',"
-            " 'competition')",
+            " 'competition', 'track')",
             name=op.f("ck_board_changes_kind"),
         ),
         sa.ForeignKeyConstraint(["competition_id"], ["competitions.id"], name=op.f("fk_board_changes_competition_id")),

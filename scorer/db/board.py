@@ -142,16 +142,12 @@ def page(
     after: int = 0,
     limit: int | None = None,
 ) -> Select[Any]:
-    """The statement of :func:`standings`."""
+    """The statement of :func:`standings`. Entries are counted for the teams on the page alone."""
     board = ranked(track_id, decimals=decimals, late=late, at=at).subquery("board")
-    entries = _entries_of(board.c.team_id, late, at)
-    return (
-        select(board, entries.c.entries, entries.c.last_entry_at)
-        .select_from(board.join(entries, true()))
-        .where(board.c.rank > after)
-        .order_by(board.c.rank)
-        .limit(limit)
-    )
+    shown = select(board).where(board.c.rank > after).order_by(board.c.rank).limit(limit).subquery("shown")
+    entries = _entries_of(shown.c.team_id, late, at)
+    query = select(shown, entries.c.entries, entries.c.last_entry_at)
+    return query.select_from(shown.join(entries, true())).order_by(shown.c.rank)
 
 
 def _entries_of(team_id: Any, late: bool, at: datetime | None) -> Any:

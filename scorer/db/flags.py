@@ -83,7 +83,7 @@ def _tracks(question: Question) -> Iterator[Select[Any]]:
             "seen": true(),
             "copy": scores.copy,
             "penalised": penalised,
-            "stake": and_(penalised, _would_win(scores.fid, bounds)),
+            "stake": and_(penalised, ~scores.disqualified, _would_win(scores.fid, bounds)),
             "borderline": and_(~scores.copy, func.abs(distance - scores.tau) <= ERRORS * error),
             "interval": and_(~scores.copy, _between(distance, bounds)),
         }

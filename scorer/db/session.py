@@ -1,8 +1,8 @@
 """Engine and sessions. The edge that opens a session owns its transaction: nothing in ``scorer`` commits."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Connection as Connection  # noqa: PLC0414 - for those who pass one on
 from sqlalchemy import Engine, create_engine, text
@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session, sessionmaker
 from scorer.settings import Settings
 
 Sessions = sessionmaker[Session]
-T = TypeVar("T")
 
 
 def engine_of(settings: Settings, *, most: int = 30, **options: Any) -> Engine:
@@ -33,30 +32,38 @@ def sessions_of(engine: Engine, **info: object) -> Sessions:
     return sessionmaker(engine, expire_on_commit=False, info=info)
 
 
+class ConnectionLost(Exception):
+    """The server has ended a connection: it went away, and may come back as another one."""
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise ConnectionLost from error
+        raise
+
+
 class Connections:
     """Connections to read with, of an engine of their own: most reads are one statement, so they begin no transaction
-    and are not asked beforehand whether they live."""
+    and are not asked beforehand whether they live: the first use tells."""
 
     def __init__(self, settings: Settings, *, most: int) -> None:
         self._engine = engine_of(settings, most=most, pool_pre_ping=False, isolation_level="AUTOCOMMIT")
 
-    def ask(self, read: Callable[[Connection], T]) -> T:
-        """What ``read`` finds with one statement, which sees what is committed when it begins. On a connection that
-        turns out to be dead, the first use tells, and ``read`` is called again."""
-        try:
-            with self._engine.connect() as connection:
-                return read(connection)
-        except DBAPIError as error:
-            if not error.connection_invalidated:
-                raise
-        with self._engine.connect() as connection:
-            return read(connection)
+    @contextmanager
+    def moment(self) -> Iterator[Connection]:
+        """For one statement, which sees what is committed when it begins. ``ConnectionLost`` if it is found dead."""
+        with _telling(), self._engine.connect() as connection:
+            yield connection
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """For several statements that see the same moment."""
-        with self._engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
-            yield connection
+        """For several statements that see the same moment. ``ConnectionLost`` if it is found dead."""
+        with _telling(), self._engine.connect() as connection:
+            yield connection.execution_options(isolation_level="REPEATABLE READ")
 
     def close(self) -> None:
         """End them."""

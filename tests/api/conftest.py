@@ -1,9 +1,9 @@
 """The real application on a database, a Redis and a blob folder of its own."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -75,9 +75,9 @@ class Service:
         return self.call(who, "GET", f"/submissions/{answer.json()['id']}").json()
 
 
-@pytest.fixture
-def service(settings: Settings, tmp_path: Path) -> Iterator[Service]:
-    """The service, with an admin, an organizer, and the participants ada, bob and eve."""
+@contextmanager
+def running(settings: Settings) -> Iterator[Service]:
+    """A service with an admin, an organizer, and the participants ada, bob and eve."""
     engine = engine_of(settings)
     sessions, now = sessions_of(engine), datetime.now(UTC) - timedelta(days=1)
     secrets_of = {}
@@ -98,3 +98,10 @@ def service(settings: Settings, tmp_path: Path) -> Iterator[Service]:
         yield Service(http, Bench.open(settings, app), secrets_of)
     app.close()
     engine.dispose()
+
+
+@pytest.fixture
+def service(settings: Settings) -> Iterator[Service]:
+    """The service, with an admin, an organizer, and the participants ada, bob and eve."""
+    with running(settings) as each:
+        yield each

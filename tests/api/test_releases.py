@@ -222,6 +222,7 @@ def tells_its_own_figures(service: Service, slug: str, made: Any) -> None:
 def an_entry_without_a_stored_zip_is_counted(service: Service, slug: str) -> None:
     with service.bench.sessions() as session:
         key = session.query(Submission).filter_by(file_name="zebra.zip").one().blob_key
+    assert key
     service.bench.blobs.delete(key)
     made = release(service, slug, images="ranked")
     card = content(service, slug, made, "README.md").decode()

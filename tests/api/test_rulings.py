@@ -50,6 +50,28 @@ def case(desk: Desk, who: str, entry: str) -> Any:
     return desk.service.call(who, "GET", f"/submissions/{desk.entries[entry]}/rulings").json()
 
 
+def test_ranks_follow_a_ruling_at_once(desk: Desk) -> None:
+    def board() -> tuple[list[str], list[str], list[bool]]:
+        found = desk.service.call("organizer", "GET", f"/competitions/{desk.slug}/leaderboard").json()
+        places = found["entries"]
+        return (
+            [each["team"] for each in places],
+            [each["team"] for each in found["disqualified"]],
+            [each["penalised"] for each in places],
+        )
+
+    before = board()
+    assert set(before[0]) == {"Ada", "Bob"}
+    assert before[2][before[0].index("Bob")]
+    rule(desk, "honest", "disqualify")
+    assert board() == (["Bob"], ["Ada"], [True])
+    rule(desk, "near", "waive")
+    assert board() == (["Bob"], ["Ada"], [False])
+    rule(desk, "honest", "keep")
+    rule(desk, "near", "keep")
+    assert board() == before
+
+
 def test_a_ruling_is_told_with_its_reason_and_taken_back_by_the_next(desk: Desk) -> None:
     assert slug_of(rule(desk, "honest", "disqualify", who="rita")) == (403, "wrong-role")
     assert slug_of(rule(desk, "honest", "disqualify", who="ada")) == (403, "wrong-role")

@@ -2,12 +2,15 @@
 
 import csv
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.orm import Session
 
+from deploy.standalone.ephemeral import Servers
 from scorer import competitions, lines, memory, teams
 from scorer.competitions import State
 from scorer.db import board, lookups
@@ -338,6 +341,34 @@ def test_what_is_committed_late_is_not_missed(service: Service) -> None:
         assert not any(place["penalised"] for place in arena.board()["entries"])
     slow.close()
     assert all(place["penalised"] for place in arena.board()["entries"])
+
+
+def test_a_server_that_goes_away_may_come_back_as_it_was_earlier(service: Service, servers: Servers) -> None:
+    arena = Arena(service)
+    arena.entry("ada", 10.0)
+    arena.publish()
+    assert arena.get(track="private").status_code == 200
+    with arena.begin() as session:
+        # What a restored database has: less, and nothing that tells so.
+        others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        session.execute(text(f"{others} WHERE usename = current_user AND pid <> pg_backend_pid()"))
+    with owning(servers, service) as connection:
+        connection.execute(text("DELETE FROM publications"))
+        connection.execute(text("DELETE FROM board_changes"))
+    assert arena.get(track="private").status_code == 403
+    assert ranks(arena.board()) == ["Ada"]
+
+
+@contextmanager
+def owning(servers: Servers, service: Service) -> Iterator[Connection]:
+    """A connection that may rewrite history."""
+    settings = service.bench.settings
+    name = make_url(settings.database_url.get_secret_value()).database
+    owner = make_url(servers.postgres.owner_url).set(database=name)
+    engine = create_engine(owner)
+    with engine.begin() as connection:
+        yield connection
+    engine.dispose()
 
 
 def test_no_competition_no_board(service: Service) -> None:

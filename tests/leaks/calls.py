@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from api.cookies import csrf_token
+from scorer.figures import FIGURES
 from tests.factories import noise, zipped
 from tests.leaks.planting import DATA_FILE, FIRST_ITEM, FIRST_REF, PASSWORD, PEOPLE, ROLES, RULES, SLUG, Planted
 
@@ -129,6 +130,7 @@ CODE = _code()
 TUS = {"Tus-Resumable": "1.0.0"}
 PIECE = {**TUS, "Content-Type": "application/offset+octet-stream", "Upload-Offset": "0"}
 OPEN = {"Upload-Length": "1000", "Upload-Metadata": f"filename {base64.b64encode(b'a.zip').decode()}"}
+RESULTS = b"submission_id,fid_public,fid_private,distance_public,distance_private\n1,2,3,0.4,0.5\n"
 ACCEPTED = hashlib.sha256(RULES.encode()).hexdigest()
 PERSON = {"handle": "newcomer", "name": "New", "email": "newcomer@example.org", "password": "a long new pass phrase"}
 WEBHOOK = "https://hooks.example.org/new"
@@ -249,6 +251,9 @@ CALLS: Mapping[str, Call] = {
     f"PUT {TEAM}/rules-acceptance": said(rules_sha256=ACCEPTED),
     f"PUT {TEAM}/references/{{role}}": Call(lambda _: {"content": ENTRY}, fails=409),
     f"POST {TEAM}/tracks/{{kind}}/preparation": Call(),
+    f"POST {TEAM}/imports": Call(lambda _: {"content": RESULTS}, fails=409),
+    f"GET {TEAM}/insights/{{figure}}": Call(words=lambda _: {"figure": FIGURES, "format": ["json", "svg"]}),
+    f"GET {TEAM}/gallery/{{submission_id}}": Call(words=FINISHED),
     f"POST {TEAM}/publication": Call(lambda _: {"json": {"published": True, "reason": "Over."}}, fails=409),
     f"POST {TEAM}/teams": Call(lambda _: {"json": {"name": "Gamma Kennel"}}),
     f"PATCH {TEAM}/team": said(name="Alpha Two"),
@@ -283,7 +288,7 @@ CALLS: Mapping[str, Call] = {
     f"PUT {TEAM}/submissions/{{submission_id}}/label": on("submission_id", "scored own", said(label="aug")),
     f"GET {TEAM}/desk": Call(shows=AT_THE_DESK),
     f"GET {API}{DESK}": judged(Call()),
-    f"POST {API}/submissions/{{submission_id}}/reviews": judged(said(label="aug")),
+    f"POST {API}/submissions/{{submission_id}}/reviews": judged(said(label="aug"), fails=409),
     f"GET {PAIRS}": judged(Call(), fails=404),
     f"GET {PAIRS}/{{number}}/{{side}}": judged(Call(), fails=404),
     f"GET {API}/submissions/{{submission_id}}/sprite": Call(shows=AT_THE_DESK),
@@ -298,7 +303,7 @@ CALLS: Mapping[str, Call] = {
     f"HEAD {PAGE}/desk/next": Call(shows=AT_THE_DESK),
     f"GET {DESK}": judged(Call()),
     f"HEAD {DESK}": judged(Call()),
-    f"POST {DESK}": judged(filled(label="aug")),
+    f"POST {DESK}": judged(filled(label="aug"), fails=409),
     f"POST {DESK}/label": judged(filled(label="aug")),
     f"POST {DESK}/ruling": judged(filled(kind="keep", reason="It is fine.")),
     f"POST {DESK}/rebuttals/{{rebuttal_id}}/answer": judged(filled(ruling="refuse", answer="No."), fails=404),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from PIL import Image
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
@@ -272,7 +273,9 @@ def _attachments(session: Session, planted: Planted, store: Blobs, account: Acco
     """The insider's sprite, code and a half-finished upload."""
     scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
     scored.sprite_key = planted.word("sprite-key", "storage")
-    store.write(scored.sprite_key, b"\x89PNG" + planted.word("sprite-bytes", "team").encode())
+    sprite = io.BytesIO()
+    Image.new("RGB", (128, 16)).save(sprite, "PNG")
+    store.write(scored.sprite_key, sprite.getvalue() + planted.word("sprite-bytes", "team").encode())
     code = io.BytesIO()
     with zipfile.ZipFile(code, "w") as archive:
         archive.writestr("train.py", planted.word("code-bytes", "code"))

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from scorer import baseline_findings as words
-from scorer.figures import p_value, percent
 from scorer.metrics.authenticity import authenticity
 from scorer.metrics.binning import compared
 from scorer.metrics.closeness import closeness
@@ -20,6 +19,7 @@ from scorer.metrics.prd import prd
 from scorer.metrics.relative_mmd import relative_mmd
 from scorer.metrics.repeats import repeats
 from scorer.metrics.two_sample import two_sample
+from scorer.numerals import p_value, percent
 
 
 def photographs(seed: int, count: int = 120) -> Any:
