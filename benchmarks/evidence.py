@@ -42,17 +42,20 @@ METHOD = """\
 Synthetic, seeded features. What belongs to the reference alone (statistics, neighbours of training images, bins, cells,
 distances of the held-out images) is prepared once and mapped, as a worker has it. The search for the nearest training
 image that belongs to the score is not counted again. Each test runs once, in a process of its own, whose peak memory
-includes interpreter, libraries and all features. The seconds of all tests are those of an entry's evidence."""
+includes interpreter, libraries and all features. The seconds of all tests are those of an entry's evidence; those of
+processors, over all threads, tell how much of them was waiting for a machine that had other work."""
 
 
 def section(result: Result) -> Section:
     """The table, and the targets for time and memory."""
     (case,) = result.cases
     rows = [
-        (name, seconds(runs), mebibytes(runs) if "peak_bytes" in runs[0] else "") for name, runs in case.runs.items()
+        (name, seconds(runs), seconds(runs, "cpu_seconds"), mebibytes(runs) if "peak_bytes" in runs[0] else "")
+        for name, runs in case.runs.items()
     ]
     whole = sum(median_of(runs) for runs in case.runs.values())
-    rows.append(("all of them", f"{whole:.1f}", ""))
+    worked = sum(median_of(runs, "cpu_seconds") for runs in case.runs.values())
+    rows.append(("all of them", f"{whole:.1f}", f"{worked:.1f}", ""))
     settings = case.settings
     title = (
         f"{settings['count']:,} x {settings['dimension']} against {settings['reference']:,} training and"
@@ -62,4 +65,4 @@ def section(result: Result) -> Section:
     peaks = [median_of(runs, "peak_bytes") for runs in case.runs.values() if "peak_bytes" in runs[0]]
     if peaks:
         targets.append(Target("peak memory", max(peaks) / 1e9, GIGABYTES, False, " GB"))
-    return Section("Evidence", METHOD, [Table(title, ("", "seconds", "peak, MiB"), rows)], targets)
+    return Section("Evidence", METHOD, [Table(title, ("", "seconds", "of processors", "peak, MiB"), rows)], targets)
