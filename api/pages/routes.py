@@ -12,7 +12,7 @@ from api.forms import FormFields, text
 from api.pages import account, door, entries, notices, outside, rendering, submit, team, words
 from api.pages.board import MEDALS, PAGE, leaf_of, searched, tabs_of
 from api.pages.room import room_of
-from scorer import competitions, data_files, leaderboard, limits, rules
+from scorer import competitions, data_files, guests, leaderboard, limits, rules
 from scorer.competitions import State, TrackKind, takes_late
 from scorer.lifecycle import Phase
 
@@ -53,11 +53,14 @@ def show(
     state = competitions.shown_state(session, slug, account, now)
     search = search.strip()
     accepted = account is not None and rules.has_accepted(session, state.competition, account)
+    invited = account is not None and guests.is_invited(session, state.competition, account)
     may_enter = state.phase is Phase.OPEN or takes_late(state, now)
     room = room_of(limits.allowance(session, state, account, now=now)) if account and may_enter else None
     files = data_files.listed(session, state)
     shown = [file.id for file in files]
-    etag = etag_of(*_depends_on(session, state, track, viewer, now), accepted, room, after, search, late, shown)
+    etag = etag_of(
+        *_depends_on(session, state, track, viewer, now), accepted, invited, room, after, search, late, shown
+    )
     if is_known(request, etag):
         return rendering.not_modified(etag)
     if search:
@@ -72,6 +75,7 @@ def show(
         rules_sha256=rules.version_of(state.competition),
         rules_accepted=accepted,
         may_enter=may_enter,
+        invited=invited,
         room=room,
         files=files,
         may_download=accepted or competitions.is_organizer(account),

@@ -15,7 +15,7 @@ from api.pages import rendering, words
 from api.problems import STATUS
 from api.upload_schemas import NAME, NOTE
 from api.uploads import Counter
-from scorer import rules, submissions
+from scorer import submissions
 from scorer.competitions import shown_state
 from scorer.errors import Invalid, KennelError
 from scorer.settings import Settings
@@ -54,7 +54,6 @@ def _page(
         viewer=viewer,
         state=state,
         deadline=words.deadline(state, now),
-        rules_accepted=rules.has_accepted(session, state.competition, viewer.account),
         closed=closed if error is None else None,
         error=error,
         note=note,

@@ -205,6 +205,8 @@ CALLS: Mapping[str, Call] = {
     f"DELETE {API}/webhooks/{{webhook_id}}": Call(),
     f"POST {API}/webhooks/{{webhook_id}}/ping": Call(),
     f"PUT {TEAM}/picks": said(submissions=[]),
+    f"POST {TEAM}/guests": said(who=["eve", "new-guest@example.org"]),
+    f"DELETE {TEAM}/guests/{{who}}": Call(words=lambda _: {"who": ["zq-guest@example.org"]}),
     f"POST {TEAM}/tracks/{{kind}}/thresholds": said(method="manual", tau=0.45, preview=True),
     f"PUT {TEAM}/submissions/{{submission_id}}/label": on("submission_id", "scored own", said(label="aug")),
     f"POST {PAGE}/rules-acceptance": filled(rules_sha256=ACCEPTED),
