@@ -97,7 +97,7 @@ def accept_rules(slug: str, fields: FormFields, session: DbSession, viewer: Sign
     """Accept the rules as the page showed them."""
     state = competitions.shown_state(session, slug, viewer.account, now)
     rules.accept(session, state, text(fields, "rules_sha256"), account=viewer.account, now=now)
-    return rendering.see(f"/competitions/{slug}#rules")
+    return rendering.see(f"/competitions/{slug}{'/submit' if text(fields, 'then') == 'submit' else '#rules'}")
 
 
 def _depends_on(

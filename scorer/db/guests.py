@@ -24,7 +24,7 @@ def is_invited(session: Session, competition_id: int, account: Account) -> bool:
     return session.scalar(select(newest.c.id).where(newest.c.invited).limit(1)) is not None
 
 
-def _newest(asked: ColumnElement[bool]) -> Select[tuple[int, bool]]:
+def _newest(asked: ColumnElement[bool]) -> Select[int, bool]:
     """What was last said about each account and each address."""
     who = (Guest.account_id, Guest.email)
     return select(Guest.id, Guest.invited).ext(distinct_on(*who)).where(asked).order_by(*who, Guest.id.desc())
