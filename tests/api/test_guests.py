@@ -42,7 +42,12 @@ def test_nobody_else_enters_by_any_way(service: Service) -> None:
     refused(accept(service, slug, rules), 403, "not-invited")
     refused(service.call("ada", "POST", f"{path}/teams", json={"name": "Mine"}), 403, "not-invited")
     refused(service.call("ada", "POST", f"{path}/team/invitations", json={"handle": "bob"}), 403, "not-invited")
-    start: dict[str, Any] = {"competitionName": slug, "contentLength": len(ZIP), "fileName": "a.zip", "lastModifiedEpochSeconds": 1}
+    start: dict[str, Any] = {
+        "competitionName": slug,
+        "contentLength": len(ZIP),
+        "fileName": "a.zip",
+        "lastModifiedEpochSeconds": 1,
+    }
     assert "by invitation" in said(rpc(service, "StartSubmissionUpload", **start))
     shown = service.call("ada", "GET", path).json()
     assert (shown["invitation_only"], shown["invited"]) == (True, False)
