@@ -13,7 +13,7 @@ from api.deps import now as moment
 from api.multipart import drain, open_form
 from api.pages import rendering, words
 from api.pages.room import room_of
-from api.problems import STATUS
+from api.problems import headers_of, status_of
 from api.upload_schemas import NAME, NOTE
 from api.uploads import Counter
 from scorer import limits, rules, submissions
@@ -52,8 +52,8 @@ def _page(
     may_enter = state.phase is Phase.OPEN or takes_late(state, now)
     return rendering.page(
         "submit.html",
-        status=200 if error is None else STATUS[type(error)],
-        headers={"Cache-Control": "no-store"},
+        status=200 if error is None else status_of(error),
+        headers={"Cache-Control": "no-store", **(headers_of(error) if error is not None else {})},
         viewer=viewer,
         state=state,
         deadline=words.deadline(state, now),

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page, Route
 from api.cookies import csrf_token
 from scorer import sessions
 from scorer.db.tables import Account
+from scorer.limits import ASK_AGAIN
 from scorer.sessions import Browser as Where
 from tests.api.conftest import Service, service
 from tests.factories import noise, zipped
@@ -106,10 +107,24 @@ def test_only_who_is_invited_is_shown_a_way_in(service: Service) -> None:
     etag = service.http.get(board, headers=headers).headers["etag"]
     invited = service.call("organizer", "POST", f"{board}/guests", json={"who": ["ada"]})
     assert invited.status_code == 200
-    page = service.http.get(board, headers={**headers, "If-None-Match": etag})
-    assert page.status_code == 200, "the page has changed"
-    assert "By invitation: you are invited" in page.text
-    assert f"{board}/submit" in page.text
+    changed = service.http.get(board, headers={**headers, "If-None-Match": etag})
+    assert changed.status_code == 200
+    assert "By invitation: you are invited" in changed.text
+    assert f"{board}/submit" in changed.text
+
+
+def test_a_form_at_the_limit_is_told_when_to_come_again(service: Service) -> None:
+    slug, secret = service.competition(pending_limit=1, daily_limit=2), session_of(service, "ada")
+    assert form(service, slug, secret, ZIP).status_code == 303
+    waiting = form(service, slug, secret, ZIP)
+    assert (waiting.status_code, waiting.headers["retry-after"]) == (429, str(ASK_AGAIN))
+    service.work()
+    assert form(service, slug, secret, ZIP).status_code == 303
+    service.work()
+    over = form(service, slug, secret, ZIP)
+    assert over.status_code == 429
+    assert "the next one is possible at" in over.text
+    assert 0 < int(over.headers["retry-after"]) <= 86_400
 
 
 def test_a_plain_form_hands_an_entry_in(service: Service) -> None:
