@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from api import cookies
 from api.live import Hub
+from api.shelf import Shelf
 from scorer import accounts, notices, sessions, tokens
 from scorer.blobs import Blobs
 from scorer.db.tables import Account
@@ -28,11 +29,16 @@ bearer = HTTPBearer(auto_error=False, description="An API token.")
 
 
 def now() -> datetime:
-    """The moment of the request, in UTC."""
+    """The moment, in UTC."""
     return datetime.now(UTC)
 
 
-def transactions(request: Request) -> Transaction:
+async def moment() -> datetime:
+    """The moment of the request. (What only looks something up is ``async``: else it would wait for a thread.)"""
+    return now()
+
+
+async def transactions(request: Request) -> Transaction:
     """For routes that must not hold a transaction while they wait for bytes."""
     state = request.app.state
     return lambda: transaction(state.sessions, state.broker)
@@ -50,13 +56,13 @@ def settings(request: Request) -> Settings:
     return read
 
 
-def rates(request: Request) -> Rates:
+async def rates(request: Request) -> Rates:
     """How often is too often."""
     counted: Rates = request.app.state.rates
     return counted
 
 
-def browser(request: Request) -> Browser:
+async def browser(request: Request) -> Browser:
     """Where the request comes from. A proxy's word counts if the server was told to trust it."""
     host = request.client.host if request.client else "unknown"
     return Browser(host, request.headers.get("user-agent", ""))
@@ -79,7 +85,7 @@ def claimed(
     request: Request,
     begin: Annotated[Transaction, Depends(transactions)],
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
-    moment: Annotated[datetime, Depends(now)],
+    at: Annotated[datetime, Depends(moment)],
     counted: Annotated[Rates, Depends(rates)],
     client: Annotated[Browser, Depends(browser)],
 ) -> Caller | None:
@@ -87,7 +93,7 @@ def claimed(
     their form themselves."""
 
     def look(each: Session) -> Caller | None:
-        return by_token(each, credentials.credentials, moment) if credentials else _by_cookie(each, request, moment)
+        return by_token(each, credentials.credentials, at) if credentials else _by_cookie(each, request, at)
 
     return recognised(look, begin, counted, client)
 
@@ -107,7 +113,7 @@ def recognised(
     return found
 
 
-def caller(
+async def caller(
     request: Request,
     found: Annotated[Caller | None, Depends(claimed)],
     given_csrf: Annotated[str | None, Depends(cookies.given_csrf)],
@@ -133,7 +139,7 @@ def _by_cookie(session: Session, request: Request, moment: datetime) -> Caller |
     return Caller(found.account, tokens.SCOPES, found.id, cookies.csrf_token(secret), unread)
 
 
-def visitor(asking: Annotated[Caller | None, Depends(caller)]) -> Account | None:
+async def visitor(asking: Annotated[Caller | None, Depends(caller)]) -> Account | None:
     """Who reads; nobody in particular may."""
     if asking is None:
         return None
@@ -183,6 +189,12 @@ def organizer(request: Request, asking: Annotated[Caller, Depends(known)]) -> Ac
     return accounts.require(asking.account, "organizer")
 
 
+def reviewer(request: Request, asking: Annotated[Caller, Depends(known)]) -> Account:
+    """A reviewer, an organizer or an admin; for acts, with a token that is for acts."""
+    tokens.require_scope(asking.scopes, "read" if request.method in cookies.SAFE else "organize")
+    return accounts.require(asking.account, "reviewer", "organizer")
+
+
 def admin(account: Annotated[Account, Depends(organizer)]) -> Account:
     """An admin."""
     return accounts.require(account)
@@ -196,6 +208,12 @@ async def refuse_nul(request: Request) -> None:
         raise TooLarge("too-large", f"A JSON body may have {JSON_BYTES:,} bytes here.", limit=JSON_BYTES)
     if "\x00" in asked or (is_json and b"\\u0000" in await request.body()):
         raise Invalid("nul-character", "The request has a NUL character in it.")
+
+
+async def shelf(request: Request) -> Shelf:
+    """Answers that many ask for."""
+    kept: Shelf = request.app.state.shelf
+    return kept
 
 
 def blobs(request: Request) -> Blobs:
@@ -219,11 +237,13 @@ SignedIn = Annotated[Caller, Depends(signed_in)]
 Uploader = Annotated[Caller, Depends(uploader)]
 CurrentUser = Annotated[Account, Depends(reader)]
 Submitter = Annotated[Account, Depends(submitter)]
+Reviewer = Annotated[Account, Depends(reviewer)]
 Organizer = Annotated[Account, Depends(organizer)]
 Admin = Annotated[Account, Depends(admin)]
 BlobStore = Annotated[Blobs, Depends(blobs)]
+KeptAnswers = Annotated[Shelf, Depends(shelf)]
 AppRates = Annotated[Rates, Depends(rates)]
 LiveHub = Annotated[Hub, Depends(hub)]
 Client = Annotated[Browser, Depends(browser)]
 AppSettings = Annotated[Settings, Depends(settings)]
-Now = Annotated[datetime, Depends(now)]
+Now = Annotated[datetime, Depends(moment)]

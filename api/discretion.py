@@ -5,7 +5,7 @@ import re
 
 SECRETS = re.compile(
     r"(?P<before>"
-    r"/(?:reset|confirm|password-resets|email-confirmations)/"  # one-time links
+    r"/(?:reset|confirm|password-resets|email-confirmations|rate)/"  # links that work for whoever has them
     r"|/kaggle/uploads/[^/?\s]+/"  # where an upload's bytes go without a name
     r"|[?&](?:invitation|code|state|token|secret|signature)="
     r")[^/?&\s]+",

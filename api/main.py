@@ -14,15 +14,25 @@ from api.pages import routes as pages
 from api.routes import (
     accounts,
     audit,
+    backlog,
     competitions,
     data,
+    desk,
     events,
+    gallery,
     guests,
     health,
+    imports,
+    insights,
     leaderboard,
+    networks,
     notices,
+    publication,
+    ratings,
+    releases,
     results,
     reviews,
+    rulings,
     sessions,
     submissions,
     teams,
@@ -31,14 +41,18 @@ from api.routes import (
     uploads,
     webhooks,
 )
+from api.shelf import Shelf
 from scorer import live
 from scorer.blobs import Blobs
-from scorer.db.session import Sessions, engine_of, freeze, sessions_of
+from scorer.db.session import Connections, Sessions, engine_of, freeze, sessions_of
+from scorer.memory import Memory
 from scorer.queue import broker
 from scorer.rates import Rates
 from scorer.settings import Settings, read_settings
 
 API = "/api/v1"
+READERS = 4
+"""Connections with which boards are read into memory."""
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -46,12 +60,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     read = settings or read_settings()
     discretion.hush()
     engine = engine_of(read)
+    # Of its own, so that nobody who waits for a board holds what the board is read with.
+    readers = Connections(read, most=READERS)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         with ended_by_signals(app.state.hub):
             yield
         app.state.broker.close()
+        readers.close()
         engine.dispose()
 
     app = FastAPI(
@@ -65,19 +82,25 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
     )
     app.state.settings = read
-    app.state.sessions = sessions_of(engine)
+    app.state.sessions = sessions_of(engine, memory=Memory(readers))
     app.state.blobs = Blobs(read.blob_url, public_endpoint=read.s3_public_endpoint)
     app.state.broker = broker(read)
     app.state.rates = Rates(read)
+    app.state.shelf = Shelf()
     app.state.hub = Hub(_looker(app.state.sessions))
     problems.add_handlers(app)
     for module in (
+        leaderboard,  # what is read most is looked for first
         accounts,
         sessions,
         tokens,
         audit,
+        backlog,
         competitions,
         guests,
+        publication,
+        ratings,
+        releases,
         data,
         teams,
         submissions,
@@ -86,9 +109,14 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         notices,
         webhooks,
         results,
-        leaderboard,
         thresholds,
+        networks,
         reviews,
+        desk,
+        rulings,
+        imports,
+        insights,
+        gallery,
         health,
         kaggle,
     ):

@@ -10,8 +10,6 @@ from scorer.competitions import TrackKind
 from scorer.lifecycle import Phase, Status
 from scorer.reviews import LabelName
 
-Method = Literal["margin", "heldout", "otsu", "accuracy", "paper", "manual"]
-
 
 class Request(BaseModel):
     """A body that says no more than we understand."""
@@ -19,10 +17,17 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+Role = Literal["participant", "reviewer", "organizer", "admin"]
+
+
 class NewAccount(Request):
     handle: str = Field(pattern=HANDLE.pattern, examples=["ada"])
     name: str = Field("", max_length=100)
-    role: Literal["participant", "reviewer", "organizer", "admin"] = "participant"
+    role: Role = "participant"
+
+
+class NewRole(Request):
+    role: Role
 
 
 class AccountView(BaseModel):
@@ -143,7 +148,8 @@ class SubmissionView(BaseModel):
     submitted_by: str
     file_name: str
     bytes: int
-    sha256: str
+    sha256: str | None = Field(description="Of the zip; null for an imported entry, of which there is none.")
+    imported: bool = Field(description="From a table of results: there are numbers of it, and no images.")
     note: str
     status: Status
     reason: str | None
@@ -177,6 +183,13 @@ class PlaceView(BaseModel):
     penalised: bool
     entries: int
     last_entry_at: datetime
+    medal: Literal["gold", "silver", "bronze"] | None = None
+    prize: str | None = Field(None, description="Private board only: what the place wins.")
+    moved: int | None = Field(
+        None, description="Public board only: ranks gained since the UTC day began; null for a team that had none then."
+    )
+    public_rank: int | None = Field(None, description="Private board only.")
+    shake_up: int | None = Field(None, description="Private board only: ranks gained from the public board.")
     submission_id: str | None = Field(None, description="Organizers only.")
     label: str | None = Field(None, description="Organizers only.")
 
@@ -198,65 +211,28 @@ class CopyView(BaseModel):
     label: str | None = Field(None, description="Organizers only.")
 
 
+class DisqualifiedView(BaseModel):
+    team: str
+    reason: str = Field(description="The ruling's reason, in short.")
+    submission_id: str | None = Field(None, description="Organizers only.")
+    label: str | None = Field(None, description="Organizers only.")
+
+
 class BoardView(BaseModel):
     competition: str
     track: TrackKind
     late: bool = Field(description="Whether this is the board of the entries after the close.")
+    as_of: datetime | None = Field(description="The past moment that was asked for; null: the board as it is.")
     tau: float | None
     teams: int
     entries: list[PlaceView]
+    own: PlaceView | None = Field(description="The place of the team of whoever asks, wherever it is.")
     benchmarks: list[BenchmarkView]
-    copies: list[CopyView]
-    next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
-
-
-class NewThreshold(Request):
-    method: Method = "margin"
-    alpha: float = Field(0.0, ge=0, lt=1, description="`margin`: the share of legitimate entries it may penalise.")
-    tau: float | None = Field(None, ge=0, le=2, description="`manual`: the value.")
-    reason: str = Field("", max_length=2000, description="Why; required unless this is a preview.")
-    preview: bool = Field(False, description="Say what would change and change nothing.")
-
-
-class ChangeView(BaseModel):
-    submission_id: str
-    team: str
-    memorization_distance: float
-    label: str | None
-
-
-class MoveView(BaseModel):
-    team: str
-    before: int | None
-    after: int | None
-
-
-class RetuningView(BaseModel):
-    """A choice of tau, what it rests on and what it does."""
-
-    track: TrackKind
-    preview: bool
-    threshold_id: int | None
-    tau: float
-    previous_tau: float | None
-    method: Method
-    choice: dict[str, Any] = Field(
-        description="memorization_margin (the paper's d(M)), auc, cohens_d, confusion with the labels, and the interval"
-        " of tau within which nothing changes."
+    copies: list[CopyView] = Field(description="Teams that have nothing but copies of training images.")
+    disqualified: list[DisqualifiedView] = Field(
+        description="Teams without a place of which an entry was disqualified."
     )
-    penalised: list[ChangeView]
-    freed: list[ChangeView]
-    borderline: list[ChangeView]
-    moves: list[MoveView]
-
-
-class ThresholdView(BaseModel):
-    id: int
-    tau: float
-    method: str
-    choice: dict[str, Any]
-    reason: str
-    created_at: datetime
+    next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
 
 
 class NewLabel(Request):
@@ -273,7 +249,10 @@ class LabelView(BaseModel):
 
 class NewPublication(Request):
     published: bool
-    reason: str = Field(min_length=1, max_length=2000)
+    reason: str = Field(min_length=1, max_length=2000, description="Told to everybody who competes.")
+    override: str | None = Field(
+        None, max_length=2000, description="Why the board is published though points are open; for the audit log."
+    )
 
 
 class PublicationView(BaseModel):

@@ -11,8 +11,11 @@ from scorer.competitions import is_organizer
 from scorer.db.tables import Account, CodeAttachment, Submission
 
 
-def view_of(session: Session, submission: Submission, account: Account, *, ranked: bool = True) -> SubmissionView:
-    """The submission with its progress and its measurements. ``ranked``: with ranks, which a list does without."""
+def view_of(
+    session: Session, submission: Submission, account: Account, *, ranked: bool = True, desk: bool = False
+) -> SubmissionView:
+    """The submission with its progress and its measurements. ``ranked``: with ranks, which a list does without;
+    ``desk``: with private scores, for somebody who sits at the review desk."""
     progress = evidence.progress_of(session, submission)
     organizer = is_organizer(account)
     fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
@@ -29,7 +32,7 @@ def view_of(session: Session, submission: Submission, account: Account, *, ranke
         "private_state": progress.private_state if organizer else None,
         "measurements": [
             _measurement(each, organizer=organizer)
-            for each in evidence.measurements_of(session, submission, account, ranked=ranked)
+            for each in evidence.measurements_of(session, submission, account, ranked=ranked, desk=desk)
         ],
     }
     return SubmissionView(**fields)

@@ -25,6 +25,13 @@ class Plan:
     """Numbers of images scored on both tracks."""
     provisional: int
     """Images of each entry whose provisional and final scores are compared."""
+    entries: int
+    """Of the standings' competition."""
+    teams: int
+    readers: int
+    """Of its board, at once."""
+    load_seconds: float
+    """How long they read."""
 
 
 FULL = Plan(
@@ -38,6 +45,10 @@ FULL = Plan(
     tracks=("efficientnet_lite0", "efficientnet_lite2"),
     images=(1000, 4000, 10_000),
     provisional=400,
+    entries=1_100_000,
+    teams=100_000,
+    readers=16,
+    load_seconds=10,
 )
 """The 2019 competition's sizes: 10,000 images, 20,579 dogs, Inception's 2048 features and NASNet's 4032."""
 
@@ -52,5 +63,9 @@ QUICK = Plan(
     tracks=("tiny", "tiny"),
     images=(20, 60),
     provisional=20,
+    entries=600,
+    teams=60,
+    readers=2,
+    load_seconds=1,
 )
 """Whether everything runs, in seconds: no number of it means anything."""

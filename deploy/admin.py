@@ -93,6 +93,14 @@ def account(handle: str, role: str = "participant", name: str = "", url: Url = H
 
 
 @app.command()
+def role(handle: str, role: str, url: Url = HERE, token: Token = "") -> None:
+    """Give an account another role: participant, reviewer, organizer or admin."""
+    with Client(url, token) as client:
+        changed = client.put(f"/accounts/{handle}/role", {"role": role})
+        print(f"{changed['handle']} is {changed['role']} now.")
+
+
+@app.command()
 def create(file: Path, url: Url = HERE, token: Token = "") -> None:
     """Create a competition from a TOML file (the fields of POST /competitions)."""
     spec = _fields_in(file)
@@ -235,27 +243,29 @@ def prepare(client: Client, slug: str, *, say: Any, every: float = 1.0) -> None:
 
 
 @app.command()
-def label(slug: str, submission: str, name: str, note: str = "", url: Url = HERE, token: Token = "") -> None:
-    """Store the decided label of an entry: legitimate, mgan, sup, ae, aug or other."""
-    with Client(url, token) as client:
-        client.put(f"/competitions/{slug}/submissions/{submission}/label", {"label": name, "note": note})
-        print(f"{submission} is labelled {name}.")
-
-
-@app.command()
-def retune(
-    slug: str,
-    track: str,
-    method: str = "margin",
-    tau: Annotated[float | None, typer.Option(help="For the method manual.")] = None,
-    alpha: float = 0.0,
-    reason: str = "",
-    preview: Annotated[bool, typer.Option("--preview")] = False,
+def import_results(
+    file: Path,
+    competition: Annotated[str, typer.Option(help="Its slug; it is made if there is none.")],
+    title: Annotated[str | None, typer.Option(help="Of a competition that is made.")] = None,
+    public: Annotated[str, typer.Option(help="The network of the public numbers.")] = "inception_2015",
+    private: Annotated[str, typer.Option(help="The network of the private numbers.")] = "nasnetalarge",
+    opens_at: Annotated[str | None, typer.Option(help="2019-06-28T00:00:00Z")] = None,
+    closes_at: Annotated[str | None, typer.Option(help="Now, if left out.")] = None,
+    tau_public: Annotated[float | None, typer.Option(help="Left out: retune later.")] = None,
+    tau_private: Annotated[float | None, typer.Option(help="Left out: retune later.")] = None,
+    sealed_score: Annotated[float | None, typer.Option(help="What stands for a disqualified entry: 999999.")] = None,
+    column: Annotated[list[str], typer.Option(help="fid_public=FID, where a column is called otherwise.")] = [],  # noqa: B006
     url: Url = HERE,
     token: Token = "",
 ) -> None:
-    """Choose a track's tau; prints what that does, as JSON."""
-    body = {"method": method, "tau": tau, "alpha": alpha, "reason": reason, "preview": preview}
-    with Client(url, token) as client:
-        json.dump(client.post(f"/competitions/{slug}/tracks/{track}/thresholds", body), sys.stdout, indent=2)
+    """Load a table of results of a competition held elsewhere; the same table again adds nothing. Prints JSON."""
+    given = {
+        "title": title, "public_extractor": public, "private_extractor": private, "opens_at": opens_at,
+        "closes_at": closes_at, "tau_public": tau_public, "tau_private": tau_private, "sealed_score": sealed_score,
+        "column": column, "file_name": file.name,
+    }  # fmt: skip
+    params = {name: value for name, value in given.items() if value is not None}
+    with opened(file) as table, Client(url, token) as client:
+        done = client.upload("POST", f"/competitions/{competition}/imports", table, media="text/csv", **params)
+        json.dump(done, sys.stdout, indent=2)
     print()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from deploy import admin, exits, kaggle_shim
+from deploy import admin, closing, exits, judging, kaggle_shim
 from deploy.client import Refused, opened
 from deploy.participant import boards, entering, entries, signing
 from deploy.participant.checking import check_zip
@@ -26,6 +26,8 @@ app = typer.Typer(
     help=__doc__,
     epilog=exits.in_words(),
 )
+for each in (judging, closing):
+    admin.app.add_typer(each.app)
 app.add_typer(admin.app, name="admin")
 for each in (signing, entries, boards):
     app.add_typer(each.app)

@@ -109,11 +109,11 @@ class Client:
         """Upload reference images."""
         return self.upload("PUT", f"/competitions/{slug}/references/{role}", zip_file)
 
-    def upload(self, method: str, path: str, file: BinaryIO, **params: str) -> Any:
-        """Stream a zip as the body of a request."""
+    def upload(self, method: str, path: str, file: BinaryIO, *, media: str = "application/zip", **params: Any) -> Any:
+        """Stream a file as the body of a request."""
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        headers = {"Content-Type": "application/zip", "Content-Length": str(size)}
+        headers = {"Content-Type": media, "Content-Length": str(size)}
         return self.call(method, path, params=params, headers=headers, content=_chunks(file))
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from scorer import audit
 from scorer.db import people
 from scorer.db.tables import Account
-from scorer.errors import Conflict, Forbidden, Invalid
+from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 
 ROLES = ("participant", "reviewer", "organizer", "admin")
 HANDLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{1,38}")
@@ -26,8 +26,7 @@ def create_account(session: Session, *, handle: str, name: str, role: str, now: 
             "bad-handle",
             f"The handle {handle!r} needs 2 to 39 letters, digits, dots, dashes or underscores, and no sign first.",
         )
-    if role not in ROLES:
-        raise Invalid("bad-role", f"There is no role {role!r}; roles are {', '.join(ROLES)}.")
+    _require_role(role)
     people.lock_names(session)
     if people.account_by_handle(session, handle) is not None:
         raise Conflict("handle-taken", f"The handle {handle!r} is taken.")
@@ -35,6 +34,28 @@ def create_account(session: Session, *, handle: str, name: str, role: str, now: 
     session.add(account)
     session.flush()
     return account
+
+
+def change_role(session: Session, handle: str, role: str, *, author: Account, now: datetime) -> Account:
+    """Give an account another role. ``Conflict`` for the last admin."""
+    _require_role(role)
+    people.lock_names(session)  # of two admins who step down at once, the second is the last
+    account = people.account_by_handle(session, handle)
+    if account is None:
+        raise NotFound("no-account", f"There is no account {handle!r}.")
+    before = account.role
+    if before == "admin" != role and len(people.accounts_of_role(session, "admin")) == 1:
+        raise Conflict("last-admin", f"{account.handle} is the last admin; make another one first.")
+    account.role = role
+    session.flush()
+    subject, was, became = f"account:{account.handle}", {"role": before}, {"role": role}
+    audit.record(session, "role.changed", subject, actor=author, now=now, before=was, after=became)
+    return account
+
+
+def _require_role(role: str) -> None:
+    if role not in ROLES:
+        raise Invalid("bad-role", f"There is no role {role!r}; roles are {', '.join(ROLES)}.")
 
 
 def require(account: Account, *roles: str) -> Account:

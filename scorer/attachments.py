@@ -9,11 +9,12 @@ from sqlalchemy.orm import Session
 
 from scorer.archive.directory import find_directory, members_of
 from scorer.blobs import Received
-from scorer.competitions import is_organizer, state_of
+from scorer.competitions import state_of
 from scorer.db import lookups, results
 from scorer.db.tables import Account, CodeAttachment, Submission
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
+from scorer.reviewers import has_desk
 from scorer.submissions import find as find_submission
 from scorer.submissions import is_own, unknown
 
@@ -82,9 +83,11 @@ def find(session: Session, submission_id: str, account: Account) -> tuple[Submis
     ``Forbidden`` for its own team, ``NotFound`` for everybody else, and if none is attached.
     """
     submission = lookups.submission_by_id(session, submission_id)
-    if submission is None or not (_reviews(session, submission, account) or is_own(session, submission, account)):
+    if submission is None or not (
+        has_desk(session, submission.competition_id, account) or is_own(session, submission, account)
+    ):
         raise unknown(submission_id)
-    if not _reviews(session, submission, account):
+    if not has_desk(session, submission.competition_id, account):
         raise Forbidden("wrong-role", "Attached code is read by reviewers and organizers alone.")
     code = results.newest_code(session, submission.ref)
     if code is None:
@@ -95,9 +98,3 @@ def find(session: Session, submission_id: str, account: Account) -> tuple[Submis
 def newest_of(session: Session, submission: Submission) -> CodeAttachment | None:
     """The code that is attached to a submission."""
     return results.newest_code(session, submission.ref)
-
-
-def _reviews(session: Session, submission: Submission, account: Account) -> bool:
-    if account.role == "reviewer":
-        return lookups.team_of(session, submission.competition_id, account.id) is None
-    return is_organizer(account)

@@ -1,13 +1,15 @@
 """The audit log: who, when, what, before, after. Rows are only ever added, by the same transaction as the act."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from scorer.db import records
-from scorer.db.tables import Account, AuditEntry
+from scorer.db.records import Wanted
+from scorer.db.tables import Account, AuditEntry, Competition
 
 
 def record(
@@ -37,9 +39,28 @@ def record(
     )
 
 
-def entries(
-    session: Session, *, action: str | None, subject: str | None, before: int | None, limit: int
-) -> Sequence[Any]:
-    """Entries, newest first, older than the one with id ``before``; of one action or subject, if given. Each has its
-    columns and the ``actor``'s handle (None: nobody was signed in, or the operator at the machine)."""
-    return records.audit_entries(session, action=action, subject=subject, before=before, limit=limit)
+def entries(session: Session, wanted: Wanted, *, before: int | None, limit: int) -> Sequence[Any]:
+    """The entries that are ``wanted``, newest first, older than the one with id ``before``. Each has its columns and
+    the ``actor``'s handle (None: nobody was signed in, or the operator at the machine)."""
+    return records.audit_entries(session, wanted, before=before, limit=limit)
+
+
+def actions(session: Session, competition: Competition | None = None) -> Sequence[str]:
+    """Every kind of act that was written down, or was about a competition."""
+    return records.audit_actions(session, competition)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that an act has changed; None where there was, or is, nothing."""
+
+    name: str
+    before: Any
+    after: Any
+
+
+def changes(entry: Any) -> list[Change]:
+    """What an entry of the log says to have changed, in the order in which it was written; what stayed is left out."""
+    before, after = entry.before or {}, entry.after or {}
+    names = dict.fromkeys([*before, *after])
+    return [Change(name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)]

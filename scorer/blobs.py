@@ -158,6 +158,13 @@ class Blobs:
         except (FileNotFoundError, NotFoundError):
             raise NotFound("blob-missing", f"The blob {key} is missing.") from None
 
+    def read_part(self, key: str, start: int, length: int) -> bytes:
+        """So many bytes of a blob; ``NotFound`` if there is no such blob."""
+        try:
+            return bytes(obstore.get_range(self._store, key, start=start, length=length))
+        except (FileNotFoundError, NotFoundError):
+            raise NotFound("blob-missing", f"The blob {key} is missing.") from None
+
     def exists(self, key: str) -> bool:
         """Whether something is stored under ``key``."""
         return self.size(key) is not None

@@ -1,8 +1,8 @@
 """Competitions: setting one up, what it still lacks, and what phase it is in."""
 
 import re
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from scorer import audit, catalogue, notices
 from scorer.archive import ImageSpec
 from scorer.db import lookups
-from scorer.db.tables import Account, Competition, Publication, Track
+from scorer.db.tables import Account, Competition, Track
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase, phase_at
 
@@ -183,6 +183,24 @@ def change(session: Session, slug: str, changes: CompetitionChanges, *, author: 
         before=before.model_dump(mode="json", exclude_unset=True),
         after=changes.model_dump(mode="json", exclude_unset=True),
     )
+    if "closes_at" in wanted and before.closes_at != competition.closes_at:
+        _tell_deadline(session, competition, before.closes_at, now)
+
+
+def _tell_deadline(session: Session, competition: Competition, before: datetime | None, now: datetime) -> None:
+    """Tell everybody who competes that the close has moved. In a draft nobody does yet."""
+    closes_at = competition.closes_at
+    later = closes_at is None or (before is not None and closes_at > before)
+    what = "has more time" if later else "closes earlier"
+    then = f"It closes {_moment(closes_at)}." if closes_at else "It has no closing date any more."
+    was = f" Before, that was to be {_moment(before)}." if before else ""
+    link, subject = f"/competitions/{competition.slug}", f"{competition.title} {what}"
+    kind = notices.Kind.DEADLINE
+    notices.tell_competition(session, competition, kind, subject, f"{subject}. {then}{was}", link, now)
+
+
+def _moment(at: datetime) -> str:
+    return f"at {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def state_of(session: Session, slug: str, now: datetime) -> State:
@@ -195,10 +213,21 @@ def state_of(session: Session, slug: str, now: datetime) -> State:
 
 def shown_state(session: Session, slug: str, account: Account | None, now: datetime) -> State:
     """A competition as it stands, for somebody's eyes: a draft is for organizers, to others it does not exist."""
-    state = state_of(session, slug, now)
+    return shown(state_of(session, slug, now), account)
+
+
+def shown(state: State, account: Account | None) -> State:
+    """A competition that this person may know of; ``NotFound`` otherwise."""
     if not _is_shown(state, account):
-        raise NotFound("no-competition", f"There is no competition {slug!r}.")
+        raise NotFound("no-competition", f"There is no competition {state.competition.slug!r}.")
     return state
+
+
+def at_moment(state: State, now: datetime) -> State:
+    """A state that was read earlier, at another moment."""
+    competition = state.competition
+    times = {"opens_at": competition.opens_at, "closes_at": competition.closes_at}
+    return replace(state, phase=phase_at(now, published=state.published, **times))
 
 
 def shown_states(session: Session, account: Account | None, now: datetime) -> list[State]:
@@ -263,38 +292,3 @@ def visible_track(state: State, kind: str, account: Account | None) -> Track:
     if kind == "private" and not may_see_private(state, account):
         raise Forbidden("not-published", "The private board is shown when the organizers publish it.")
     return track
-
-
-def publish(
-    session: Session, state: State, *, published: bool, reason: str, author: Account, now: datetime
-) -> Publication:
-    """Show the private board to everyone, or withdraw it; both are acts with a name and a reason."""
-    if published and state.phase in {Phase.DRAFT, Phase.OPEN}:
-        raise Conflict("not-closed", "The final board can be published once the competition has closed.")
-    if published == state.published:
-        raise Conflict("no-change", f"The final board is {'already' if published else 'not'} published.")
-    act = Publication(
-        competition_id=state.competition.id,
-        published=published,
-        reason=reason,
-        author_id=author.id,
-        created_at=now,
-    )
-    session.add(act)
-    session.flush()
-    action = "board.published" if published else "board.withdrawn"
-    subject = f"competition:{state.competition.slug}"
-    audit.record(session, action, subject, actor=author, now=now, after={"reason": reason})
-    _tell_published(session, state.competition, published=published, reason=reason, now=now)
-    return act
-
-
-def _tell_published(session: Session, competition: Competition, *, published: bool, reason: str, now: datetime) -> None:
-    title, link = competition.title, f"/competitions/{competition.slug}"
-    if published:
-        subject, link = f"The final board of {title} is published", f"{link}?track=private"
-        body = f"The private scores and the final ranks of {title} are there for all to see. {reason}"
-    else:
-        subject = f"The final board of {title} is withdrawn"
-        body = f"The organizers have taken the final board of {title} back. {reason}"
-    notices.tell_competition(session, competition, notices.Kind.PUBLICATION, subject, body, link, now)

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import verdicts
+from scorer import memory, verdicts
 from scorer.competitions import is_organizer
 from scorer.db import board, jobs, lookups
 from scorer.db.tables import Account, Job, Measurement, Submission
@@ -46,7 +46,7 @@ def progress_of(session: Session, submission: Submission) -> Progress:
     shown = [job for job in own if job.priority == 0]
     running = next((job for job in shown if job.state == "running"), None)
     waiting = next((job for job in shown if job.state == "waiting"), None)
-    private = [job for job in own if job.priority > 0]
+    private = [job for job in own if job.priority > 0 and job.queue == "score"]
     return Progress(
         stage=running.stage if running else None,
         fraction=running.fraction if running else None,
@@ -66,10 +66,12 @@ def sprite_key(submission: Submission) -> str:
     return submission.sprite_key
 
 
-def measurements_of(session: Session, submission: Submission, account: Account, *, ranked: bool) -> list[Judged]:
+def measurements_of(
+    session: Session, submission: Submission, account: Account, *, ranked: bool, desk: bool = False
+) -> list[Judged]:
     """The measurements that this person may see: public ones, and private ones once published (always, for
-    organizers). Ranks cost a whole board each, so a list asks without (``ranked``)."""
-    private = is_organizer(account) or lookups.is_published(session, submission.competition_id)
+    organizers and at the review ``desk``). Ranks cost a whole board each, so a list asks without (``ranked``)."""
+    private = desk or is_organizer(account) or lookups.is_published(session, submission.competition_id)
     found = []
     for kind, track in sorted(lookups.tracks_of(session, submission.competition_id).items(), reverse=True):
         measurement = lookups.newest_measurement(session, submission.ref, track.id)
@@ -78,15 +80,20 @@ def measurements_of(session: Session, submission: Submission, account: Account, 
         row = board.score_of(session, track.id, submission.ref)
         if row is None:
             continue
-        rank, would_be = _ranks(session, submission, track.id) if ranked else (None, None)
+        rank, would_be = _ranks(session, submission, kind) if ranked else (None, None)
         why = verdicts.explain(submission, row)
         found.append(Judged(kind, measurement, row.tau, row.penalised, row.copy, row.mifid, rank, would_be, why))
     return found
 
 
-def _ranks(session: Session, submission: Submission, track_id: int) -> tuple[int | None, int | None]:
-    where: dict[str, Any] = {"decimals": submission.competition.score_decimals, "late": submission.late}
+def _ranks(session: Session, submission: Submission, kind: str) -> tuple[int | None, int | None]:
+    competition, tracks = submission.competition, lookups.tracks_of(session, submission.competition_id)
+    kept = memory.of(session)
+    if kept is not None:
+        order = kept.order(competition, tracks, kind, late=submission.late)
+        return order.rank_of(submission.ref), order.would_be_rank(submission.ref)
+    where: dict[str, Any] = {"decimals": competition.score_decimals, "late": submission.late}
     return (
-        board.rank_of(session, track_id, submission.ref, **where),
-        board.would_be_rank(session, track_id, submission.ref, **where),
+        board.rank_of(session, tracks[kind].id, submission.ref, **where),
+        board.would_be_rank(session, tracks[kind].id, submission.ref, **where),
     )

@@ -1,86 +1,72 @@
-"""The leaderboard: measurements judged and ranked at the moment they are read."""
+"""The leaderboard: measurements judged and ranked at the moment they are read, or as they stood at a past one."""
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
 
+from scorer import competitions, memory
+from scorer.boards import Benchmark, Board, Copy, Disqualified, Place
 from scorer.competitions import State, is_organizer, visible_track
 from scorer.db import board, lookups
-from scorer.db.tables import Account, Threshold, Track
-from scorer.errors import Invalid
+from scorer.db.tables import Account, Track
+from scorer.errors import Forbidden, Invalid
+from scorer.lifecycle import utc_day
+from scorer.lines import Line, Lines, by_team, lines_of
+
+__all__ = [
+    "Benchmark",
+    "Board",
+    "Copy",
+    "Disqualified",
+    "Place",
+    "count_teams",
+    "in_short",
+    "rank_of",
+    "require_past",
+    "shown_state",
+    "standings",
+    "version",
+    "why_copy",
+]
+
+GLANCE = "glance"
+SHORT = 200
+"""Characters of a ruling's reason that everyone reads."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """A team's line on the board: its best entry, judged."""
-
-    rank: int
-    team_id: int
-    team: str
-    score: float
-    fid: float
-    memorization_distance: float
-    penalised: bool
-    submission_id: str
-    accepted_at: datetime
-    entries: int
-    last_entry_at: datetime
-    label: str | None
-    """The decided label of the entry; organizers see it."""
+def shown_state(session: Session, slug: str, account: Account | None, now: datetime) -> State:
+    """A competition as far as boards depend on it, for somebody's eyes (:func:`scorer.competitions.shown_state`)."""
+    kept = memory.of(session)
+    if kept is None:
+        return competitions.shown_state(session, slug, account, now)
+    glance = session.info[GLANCE] = kept.glance(slug, now)
+    return competitions.shown(glance.state, account)
 
 
-@dataclass(frozen=True)
-class Benchmark:
-    """An organizer's reference line: shown where it would stand, without a rank."""
-
-    team: str
-    score: float
-    fid: float
-    memorization_distance: float
-    submission_id: str
-
-
-@dataclass(frozen=True)
-class Copy:
-    """A team whose entries are copies of the training images: listed apart, without a score."""
-
-    team: str
-    reason: str
-    memorization_distance: float
-    submission_id: str
-    accepted_at: datetime
-    label: str | None
-
-
-@dataclass(frozen=True)
-class Board:
-    """A page of the board of one track."""
-
-    state: State
-    track: Track
-    threshold: Threshold | None
-    places: Sequence[Place]
-    benchmarks: Sequence[Benchmark]
-    copies: Sequence[Copy]
-    teams: int
-    """How many teams have a rank."""
-    late: bool = False
-    """Whether this is the board of late entries."""
-
-
-def version(session: Session, state: State, kind: str, account: Account | None) -> str:
-    """A short name of everything the board depends on, for ETags: equal names, equal boards."""
-    track = visible_track(state, kind, account)
-    organizer = is_organizer(account)
-    inputs = (track.id, state.phase, organizer, *board.version_of(session, track, labels=organizer))
+def version(session: Session, state: State, kind: str, account: Account | None, now: datetime | None = None) -> str:
+    """A short name of everything the board depends on, for ETags: equal names, equal boards. ``now``: for boards that
+    tell who has moved since the day began."""
+    track, organizer = visible_track(state, kind, account), is_organizer(account)
+    glance = session.info.get(GLANCE)
+    if glance is not None and glance.state is state:  # taken by this very request
+        counts = glance.version(track.id, labels=organizer)
+    else:
+        counts = board.version_of(session, track, labels=organizer)
+    day = None if now is None else utc_day(now)[0]
+    inputs = (track.id, state.phase, organizer, day, _own_team_id(session, state, account), counts)
     return hashlib.sha256(repr(inputs).encode()).hexdigest()[:20]
 
 
-def standings(
+def _own_team_id(session: Session, state: State, account: Account | None) -> int | None:
+    team = None if account is None else lookups.team_of(session, state.competition.id, account.id)
+    return None if team is None else team.id
+
+
+def standings(  # noqa: PLR0913 - whatever may be asked of a board
     session: Session,
     state: State,
     kind: str,
@@ -89,77 +75,183 @@ def standings(
     after: int = 0,
     limit: int | None = None,
     late: bool = False,
+    as_of: datetime | None = None,
+    search: str = "",
+    now: datetime | None = None,
 ) -> Board:
     """The board of a track from rank ``after + 1`` on, at most ``limit`` places; ``Forbidden`` for the private
-    track before publication. ``late``: of the entries after the close, which have no private track."""
+    track before publication. ``late``: of the entries after the close, which have no private track. ``as_of``: as it
+    was. ``search``: only the teams whose name contains this. ``now``: say who has moved since the day began."""
     track = visible_track(state, kind, account)
+    _require_visible_then(session, state, kind, account, as_of)
     if late and kind != "public":
         raise Invalid("late-is-public", "Entries after the close are scored on the public track alone.")
-    decimals = state.competition.score_decimals
-    labels = lookups.decided_labels(session, state.competition.id) if is_organizer(account) else {}
-    rows = board.standings(session, track.id, decimals=decimals, after=after, limit=limit, late=late)
-    return Board(
-        state=state,
-        track=track,
-        threshold=lookups.newest_threshold(session, track.id),
-        places=[_place(row, labels) for row in rows],
-        benchmarks=[_benchmark(row) for row in board.benchmarks(session, track.id, decimals=decimals)],
-        copies=[_copy(row, labels) for row in board.copies(session, track.id, late=late)],
-        teams=board.count_ranked(session, track.id, late=late),
-        late=late,
-    )
+    if as_of is not None:
+        state = replace(state, tracks=lookups.tracks_at(session, state.tracks, as_of))
+    reading = _Reading(session, state, track, account, late, as_of, now)
+    return reading.board(after, limit, search)
+
+
+def require_past(as_of: datetime | None, now: datetime) -> None:
+    """``Invalid`` for a moment that has not come."""
+    if as_of is not None and as_of > now:
+        raise Invalid("not-yet", "A board can be shown as it was, not as it will be.")
+
+
+def _require_visible_then(
+    session: Session, state: State, kind: str, account: Account | None, as_of: datetime | None
+) -> None:
+    if as_of is None or kind != "private" or is_organizer(account):
+        return
+    since = lookups.published_since(session, state.competition.id)
+    if since is None or as_of < since:
+        raise Forbidden("not-published-then", "The private board can be seen as it was since it was published.")
 
 
 def rank_of(session: Session, state: State, kind: str, account: Account) -> int | None:
     """The rank of a person's team on a track; ``Forbidden`` for the private one before publication."""
-    track = visible_track(state, kind, account)
-    team = lookups.team_of(session, state.competition.id, account.id)
-    if team is None:
-        return None
-    return board.rank_of_team(session, track.id, team.id, decimals=state.competition.score_decimals)
+    visible_track(state, kind, account)
+    team_id = _own_team_id(session, state, account)
+    found = [] if team_id is None else lines_of(session, state.competition, state.tracks, kind).of_teams([team_id])
+    return found[0].rank if found else None
 
 
 def count_teams(session: Session, state: State) -> int:
     """How many teams have a rank on the public board."""
-    return board.count_ranked(session, state.tracks["public"].id)
+    return len(lines_of(session, state.competition, state.tracks, "public"))
 
 
-def _place(row: Any, labels: dict[int, str]) -> Place:
-    return Place(
-        rank=row.rank,
-        team_id=row.team_id,
-        team=row.team,
-        score=row.score,
-        fid=row.fid,
-        memorization_distance=row.memorization_distance,
-        penalised=row.penalised,
-        submission_id=row.id,
-        accepted_at=row.accepted_at,
-        entries=row.entries,
-        last_entry_at=row.last_entry_at,
-        label=labels.get(row.ref),
-    )
+@dataclass(frozen=True)
+class _Reading:
+    """One board being read."""
+
+    session: Session
+    state: State
+    track: Track
+    account: Account | None
+    late: bool
+    as_of: datetime | None
+    now: datetime | None
+
+    def board(self, after: int, limit: int | None, search: str) -> Board:
+        lines, wanted = self._lines(self.track.kind, self.as_of), self._teams_named(search)
+        found = lines.page(after, limit) if wanted is None else _page(lines.of_teams(wanted), after, limit)
+        own = _own_team_id(self.session, self.state, self.account)
+        mine = [] if own is None else lines.of_teams([own])
+        apart = [_among(each, wanted) for each in (lines.benchmarks(), lines.copies(), lines.disqualified())]
+        places = self._places([*found, *mine])
+        return Board(
+            state=self.state,
+            track=self.track,
+            threshold=lookups.newest_threshold(self.session, self.state.tracks[self.track.kind].id, self.as_of),
+            places=places[: len(found)],
+            benchmarks=self._benchmarks(apart[0]),
+            copies=self._copies(apart[1]),
+            teams=len(lines),
+            late=self.late,
+            disqualified=self._disqualified(apart[2]),
+            own=places[-1] if mine else None,
+            as_of=self.as_of,
+        )
+
+    def _lines(self, kind: str, at: datetime | None) -> Lines:
+        return lines_of(self.session, self.state.competition, self.state.tracks, kind, late=self.late, at=at)
+
+    def _teams_named(self, search: str) -> set[int] | None:
+        words = search.strip()
+        return board.teams_named(self.session, self.state.competition.id, words, self.as_of) if words else None
+
+    def _names(self, lines: Sequence[Line]) -> dict[int, Any]:
+        refs = [line.ref for line in lines]
+        rows = board.named(self.session, refs, late=self.late, at=self.as_of) if refs else []
+        return {row.ref: row for row in rows}
+
+    def _labels(self, lines: Sequence[Line]) -> dict[int, str]:
+        refs = [line.ref for line in lines]
+        return lookups.labels_of(self.session, refs) if refs and is_organizer(self.account) else {}
+
+    def _places(self, lines: Sequence[Line]) -> list[Place]:
+        names, labels = self._names(lines), self._labels(lines)
+        then, public = self._ranks_at_daybreak(lines), self._public_ranks(lines)
+
+        def place(line: Line) -> Place:
+            rank, row = line.rank or 0, names[line.ref]
+            before = then.get(line.team_id)
+            return Place(
+                rank=rank,
+                team_id=line.team_id,
+                team=row.team,
+                score=line.score,
+                fid=line.fid,
+                memorization_distance=line.memorization_distance,
+                penalised=line.penalised,
+                submission_id=row.id,
+                accepted_at=line.accepted_at,
+                entries=row.entries,
+                last_entry_at=row.last_entry_at,
+                label=labels.get(line.ref),
+                moved=None if before is None else before - rank,
+                public_rank=public.get(line.team_id),
+            )
+
+        return [place(line) for line in lines]
+
+    def _ranks_at_daybreak(self, lines: Sequence[Line]) -> dict[int, int | None]:
+        """Where the teams were when the UTC day began, on the board that moves."""
+        if self.now is None or self.late or self.as_of is not None or self.track.kind != "public" or not lines:
+            return {}
+        then = self._lines("public", utc_day(self.now)[0])
+        return by_team(then.of_teams({line.team_id for line in lines}))
+
+    def _public_ranks(self, lines: Sequence[Line]) -> dict[int, int | None]:
+        if self.track.kind != "private" or not lines:
+            return {}
+        return by_team(self._lines("public", self.as_of).of_teams({line.team_id for line in lines}))
+
+    def _benchmarks(self, lines: Sequence[Line]) -> list[Benchmark]:
+        names = self._names(lines)
+        return [
+            Benchmark(names[line.ref].team, line.score, line.fid, line.memorization_distance, names[line.ref].id)
+            for line in lines
+        ]
+
+    def _copies(self, lines: Sequence[Line]) -> list[Copy]:
+        names, labels, facts = self._names(lines), self._labels(lines), self._facts(lines)
+
+        def copy(line: Line) -> Copy:
+            fact, row = facts[line.ref], names[line.ref]
+            why = why_copy(fact.exact_copies or 0, fact.mirrored_copies or 0, fact.copied_share or 0.0)
+            distance, label = line.memorization_distance, labels.get(line.ref)
+            return Copy(row.team, why, distance, row.id, line.accepted_at, label)
+
+        return [copy(line) for line in lines]
+
+    def _disqualified(self, lines: Sequence[Line]) -> list[Disqualified]:
+        names, labels, facts = self._names(lines), self._labels(lines), self._facts(lines)
+
+        def out(line: Line) -> Disqualified:
+            row, reason = names[line.ref], in_short(facts[line.ref].reason or "")
+            return Disqualified(row.team, reason, row.id, line.accepted_at, labels.get(line.ref))
+
+        return [out(line) for line in lines]
+
+    def _facts(self, lines: Sequence[Line]) -> dict[int, Any]:
+        refs = [line.ref for line in lines]
+        return {row.ref: row for row in board.listed(self.session, refs, at=self.as_of)} if refs else {}
 
 
-def _benchmark(row: Any) -> Benchmark:
-    return Benchmark(
-        team=row.team,
-        score=row.score,
-        fid=row.fid,
-        memorization_distance=row.memorization_distance,
-        submission_id=row.id,
-    )
+def _page(lines: list[Line], after: int, limit: int | None) -> list[Line]:
+    return [line for line in lines if (line.rank or 0) > after][:limit]
 
 
-def _copy(row: Any, labels: dict[int, str]) -> Copy:
-    return Copy(
-        team=row.team,
-        reason=why_copy(row.exact_copies or 0, row.mirrored_copies or 0, row.copied_share or 0.0),
-        memorization_distance=row.memorization_distance,
-        submission_id=row.id,
-        accepted_at=row.accepted_at,
-        label=labels.get(row.ref),
-    )
+def _among(lines: list[Line], teams: set[int] | None) -> list[Line]:
+    return lines if teams is None else [line for line in lines if line.team_id in teams]
+
+
+def in_short(reason: str) -> str:
+    """The first paragraph of a ruling's reason, as far as it fits in a line or two."""
+    first = reason.strip().partition("\n")[0].strip()
+    return first if len(first) <= SHORT else f"{first[: SHORT - 1].rsplit(' ', 1)[0]}…"
 
 
 def why_copy(exact: int, mirrored: int, share: float) -> str:

@@ -24,14 +24,15 @@ class Status(StrEnum):
 
 
 ALLOWED: dict[Status, frozenset[Status]] = {
-    # Backward steps are leases that ran out: the worker is gone and the work waits again.
+    # Backward steps are leases that ran out: the worker is gone and the work waits again. What has failed by our
+    # fault waits again when an admin has seen to it.
     Status.RECEIVED: frozenset({Status.CHECKING, Status.CANCELLED, Status.FAILED}),
     Status.CHECKING: frozenset({Status.QUEUED, Status.REJECTED, Status.FAILED, Status.RECEIVED, Status.CANCELLED}),
     Status.QUEUED: frozenset({Status.SCORING, Status.CANCELLED, Status.FAILED}),
     Status.SCORING: frozenset({Status.SCORED, Status.FAILED, Status.QUEUED}),
     Status.SCORED: frozenset(),
     Status.REJECTED: frozenset(),
-    Status.FAILED: frozenset(),
+    Status.FAILED: frozenset({Status.RECEIVED, Status.QUEUED}),
     Status.CANCELLED: frozenset(),
 }
 
@@ -56,6 +57,9 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "evidence": "evidence",
         "statistics": "statistics of the reference images",
         "held-out": "features of the held-out images",
+        "tables": "writing the tables",
+        "images": "packing the images",
+        "packing": "cutting the images to be rated",
     }
 )
 """What a worker is at, as progress names it, in words."""

@@ -20,22 +20,26 @@ from scorer.errors import NotFound
 class Kind(StrEnum):
     """What a notice is about."""
 
+    DEADLINE = "deadline"
     ENTRY_SCORED = "entry-scored"
     ENTRY_REJECTED = "entry-rejected"
     ENTRY_FAILED = "entry-failed"
     INVITATION = "invitation"
     PUBLICATION = "publication"
     RULING = "ruling"
+    DESK = "desk"
 
 
 NAMES: Mapping[Kind, str] = MappingProxyType(
     {
+        Kind.DEADLINE: "A competition closes later, or earlier",
         Kind.ENTRY_SCORED: "An entry has its public score",
         Kind.ENTRY_REJECTED: "An entry was rejected",
         Kind.ENTRY_FAILED: "An entry failed by our fault",
         Kind.INVITATION: "Invitations to teams",
         Kind.PUBLICATION: "A final board is published or withdrawn",
         Kind.RULING: "Rulings, and answers to rebuttals",
+        Kind.DESK: "For organizers: rebuttals to answer, reviewers who disagree",
     }
 )
 MAILED = frozenset(Kind) - {Kind.ENTRY_SCORED}

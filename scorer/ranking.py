@@ -2,9 +2,10 @@
 
 A lower score is better. A team stands where its best entry stands. Scores are compared as they are
 shown, rounded to the competition's declared precision; equal ones go to the entry accepted first.
+In the end only a team's final picks count (:func:`finals`, :func:`final_standings`).
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from math import floor, isfinite
@@ -15,7 +16,8 @@ class Entry:
     """One scored submission as the board sees it.
 
     ``score`` is None or nan where there is none. ``copy`` marks an entry that repeats the training
-    images (:func:`scorer.metrics.mifid.is_copy`), ``benchmark`` one of the organizers' reference lines.
+    images (:func:`scorer.metrics.mifid.is_copy`), ``benchmark`` one of the organizers' reference lines,
+    ``disqualified`` one that the organizers have ruled out: it ranks nowhere.
     """
 
     ref: int
@@ -24,6 +26,12 @@ class Entry:
     accepted_at: datetime
     copy: bool = False
     benchmark: bool = False
+    disqualified: bool = False
+
+    @property
+    def scored(self) -> bool:
+        """Whether it has a number that can be compared."""
+        return not self.copy and self.score is not None and isfinite(self.score)
 
 
 @dataclass(frozen=True)
@@ -37,13 +45,15 @@ class Placing:
 
 @dataclass(frozen=True)
 class Standings:
-    """The board from the best line down, and apart from it the teams that have handed in only copies.
+    """The board from the best line down, and apart from it the teams that are on no line because they have handed in
+    only copies, or because what would have ranked was disqualified.
 
-    ``copies`` holds the newest entry of each such team, in the order of acceptance.
+    ``copies`` and ``disqualified`` hold the newest such entry of each team, in the order of acceptance.
     """
 
     placings: tuple[Placing, ...]
     copies: tuple[Entry, ...]
+    disqualified: tuple[Entry, ...] = ()
 
 
 def standings(entries: Iterable[Entry], precision: int) -> Standings:
@@ -53,21 +63,50 @@ def standings(entries: Iterable[Entry], precision: int) -> Standings:
     line: what is missing must never come first.
     """
     given = tuple(entries)
-    scored = [
-        Placing(None, rounded(entry.score, precision), entry)
-        for entry in given
-        if not entry.copy and entry.score is not None and isfinite(entry.score)
-    ]
-    scored.sort(key=lambda line: (line.score, line.entry.accepted_at, line.entry.ref))
     best: dict[Hashable, Placing] = {}
-    for line in scored:
-        best.setdefault(line.entry.team, line)
+    for entry in _in_order((each for each in given if each.scored and not each.disqualified), precision):
+        best.setdefault(entry.team, Placing(None, rounded(entry.score or 0.0, precision), entry))
     placings: list[Placing] = []
     rank = 0
     for line in best.values():
         rank += not line.entry.benchmark
         placings.append(Placing(None if line.entry.benchmark else rank, line.score, line.entry))
-    return Standings(tuple(placings), _copies_apart(given))
+    out = [entry for entry in given if entry.disqualified and entry.team not in best]
+    return Standings(tuple(placings), _copies_apart(given), _newest_of_each(out))
+
+
+def finals(
+    public: Iterable[Entry], picks: Mapping[Hashable, Collection[int]], most: int, precision: int
+) -> dict[Hashable, tuple[int, ...]]:
+    """The refs of the entries that each team is ranked by in the end.
+
+    They are what the team picked (``picks``), as far as those entries are its own. A team that picks nothing is
+    ranked by its ``most`` best entries of the public board, as they would stand without rulings: a disqualified entry
+    drops out of them as it drops out of picks, so that whoever does not choose gains no replacement.
+    """
+    given = [entry for entry in public if not entry.benchmark]
+    own = {(entry.team, entry.ref) for entry in given}
+    chosen = {team: tuple(ref for ref in refs if (team, ref) in own) for team, refs in picks.items() if refs}
+    for entry in _in_order((each for each in given if each.scored), precision):
+        before = chosen.get(entry.team, ())
+        if not picks.get(entry.team) and len(before) < most:
+            chosen[entry.team] = (*before, entry.ref)
+    return chosen
+
+
+def final_standings(private: Iterable[Entry], final: Mapping[Hashable, Collection[int]], precision: int) -> Standings:
+    """The private board: each team by the best private score among its :func:`finals`.
+
+    A team that has nothing to be ranked by is listed apart if what it has handed in are copies, or was disqualified.
+    """
+    counted = [
+        entry
+        for entry in private
+        if entry.benchmark
+        or entry.ref in final.get(entry.team, ())
+        or (not final.get(entry.team) and (entry.copy or entry.disqualified))
+    ]
+    return standings(counted, precision)
 
 
 def would_be_rank(entries: Iterable[Entry], ref: int, precision: int) -> int | None:
@@ -79,11 +118,29 @@ def would_be_rank(entries: Iterable[Entry], ref: int, precision: int) -> int | N
     return next((line.rank for line in lines if line.entry.ref == ref), None)
 
 
+def shake_up(public: Standings, final: Standings) -> dict[Hashable, int]:
+    """How many ranks each team with a rank on both boards has gained from the public to the final one."""
+    before = {line.entry.team: line.rank for line in public.placings if line.rank is not None}
+    return {
+        line.entry.team: before[line.entry.team] - line.rank
+        for line in final.placings
+        if line.rank is not None and line.entry.team in before
+    }
+
+
+def _in_order(entries: Iterable[Entry], precision: int) -> list[Entry]:
+    """Scored entries, best first."""
+    return sorted(entries, key=lambda each: (rounded(each.score or 0.0, precision), each.accepted_at, each.ref))
+
+
 def _copies_apart(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    """The newest entry of every team all of whose entries are copies."""
-    others = {entry.team for entry in entries if not entry.copy}
-    by_ref = sorted(entries, key=lambda entry: entry.ref)
-    newest = {entry.team: entry for entry in by_ref if entry.team not in others}
+    """The newest entry of every team all of whose entries are copies, none of them ruled out."""
+    others = {entry.team for entry in entries if entry.disqualified or not entry.copy}
+    return _newest_of_each(entry for entry in entries if entry.team not in others)
+
+
+def _newest_of_each(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    newest = {entry.team: entry for entry in sorted(entries, key=lambda entry: entry.ref)}
     return tuple(sorted(newest.values(), key=lambda entry: (entry.accepted_at, entry.ref)))
 
 
@@ -103,3 +160,8 @@ def medal(rank: int, gold: int = 10, silver: int = 50, bronze: int = 100) -> str
         if rank <= last:
             return name
     return None
+
+
+def prize(rank: int, prizes: Iterable[Mapping[str, object]]) -> str | None:
+    """What a rank of the final board wins, given each ``place`` and its ``amount``; None if nothing."""
+    return next((str(each["amount"]) for each in prizes if each["place"] == rank), None)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -70,49 +71,83 @@ def prepare(session: Session, state: State, kind: str, *, author: Account, now: 
     """Have a track's references prepared by a worker, or use what was prepared before from equal inputs."""
     lookups.lock_competition(session, state.competition.slug, share=False)
     track = track_of(state, kind)
-    attached = lookups.references_of(session, state.competition.id)
-    if "train" not in attached:
-        raise Conflict("no-references", "Attach training images first.")
-    sets = [attached[role].reference_set for role in REFERENCE_ROLES[kind] if role in attached]
-    held_out = attached["held_out"].reference_set if "held_out" in attached else None
-    key = _key(state, track, [each.sha256 for each in sets], held_out.sha256 if held_out else None)
-    preparation = lookups.preparation_by_key(session, key)
-    if preparation is None:
-        preparation = Preparation(
-            key=key,
-            extractor=track.extractor,
-            image_size=state.competition.image_size,
-            signed=track.signed,
-            reference_set_ids=[each.id for each in sets],
-            held_out_set_id=held_out.id if held_out else None,
-            created_at=now,
-        )
-        session.add(preparation)
-        session.flush()
+    preparation = preparation_of(session, state, kind, Space(track.extractor, track.signed), now=now)
     track.preparation = preparation
-    _start(session, preparation, track, now=now)
+    if preparation.finished_at is None:
+        require_work(session, preparation, now=now)
+    else:
+        set_first_threshold(session, track, preparation, now=now)
     session.flush()
     subject = f"track:{state.competition.slug}/{kind}"
     audit.record(session, "references.prepared", subject, actor=author, now=now, after={"preparation": preparation.key})
     return preparation
 
 
-def _start(session: Session, preparation: Preparation, track: Track, *, now: datetime) -> None:
-    if preparation.finished_at is not None:
-        set_first_threshold(session, track, preparation, now=now)
-        return
+@dataclass(frozen=True)
+class Space:
+    """An extractor's feature space, and whether cosines keep their sign there."""
+
+    extractor: str
+    signed: bool
+
+
+def space_of(name: str) -> Space:
+    """The space of an extractor by its name; ``Invalid`` for an unknown one."""
+    found = catalogue.find(name)
+    return Space(found.identity, not found.non_negative)
+
+
+def preparation_of(session: Session, state: State, kind: str, space: Space, *, now: datetime) -> Preparation:
+    """A track's references in a space: prepared before from equal inputs, or a row for a worker to fill."""
+    key, sets, held_out = _inputs(session, state, kind, space)
+    preparation = lookups.preparation_by_key(session, key)
+    if preparation is None:
+        preparation = Preparation(
+            key=key,
+            extractor=space.extractor,
+            image_size=state.competition.image_size,
+            signed=space.signed,
+            reference_set_ids=[each.id for each in sets],
+            held_out_set_id=held_out.id if held_out else None,
+            created_at=now,
+        )
+        session.add(preparation)
+        session.flush()
+    return preparation
+
+
+def prepared(session: Session, state: State, kind: str, space: Space) -> Preparation | None:
+    """A track's references in a space, if they are ready."""
+    found = lookups.preparation_by_key(session, _inputs(session, state, kind, space)[0])
+    return found if found is not None and found.finished_at is not None else None
+
+
+def require_work(session: Session, preparation: Preparation, *, now: datetime) -> None:
+    """Let a worker make a preparation that is not ready, unless one is at it."""
     job = job_of_preparation(session, preparation.id)
-    if job is None or job.state == "failed":
+    if preparation.finished_at is None and (job is None or job.state == "failed"):
         work.add_job(session, "prepare", preparation_id=preparation.id, now=now)
 
 
-def _key(state: State, track: Track, sets: list[str], held_out: str | None) -> str:
+def _inputs(
+    session: Session, state: State, kind: str, space: Space
+) -> tuple[str, list[ReferenceSet], ReferenceSet | None]:
+    """The address of a preparation, the sets that it is made of, and the held-out one."""
+    attached = lookups.references_of(session, state.competition.id)
+    if "train" not in attached:
+        raise Conflict("no-references", "Attach training images first.")
+    sets = [attached[role].reference_set for role in REFERENCE_ROLES[kind] if role in attached]
+    held_out = attached["held_out"].reference_set if "held_out" in attached else None
+    return _key(state, space, [each.sha256 for each in sets], held_out.sha256 if held_out else None), sets, held_out
+
+
+def _key(state: State, space: Space, sets: list[str], held_out: str | None) -> str:
     inputs = {
         "bottleneck": BOTTLENECK,
-        "extractor": track.extractor,
-        "weights_sha256": catalogue.find(track.extractor).weights_sha256,
+        "extractor": space.extractor,
+        "weights_sha256": catalogue.find(space.extractor).weights_sha256,
         "image_size": state.competition.image_size,
-        "signed": track.signed,
+        "signed": space.signed,
         "reference_sets": sets,
         "held_out": held_out,
     }

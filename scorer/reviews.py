@@ -1,17 +1,141 @@
-"""Decided labels: what organizers found out about an entry by looking."""
+"""Reviews: what people find out about an entry by looking. Two reviewers, blind to each other; where they agree the
+label is decided, where they don't an admin decides, and an organizer's own word decides at any other time."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from scorer import audit
+from scorer import audit, notices, reviewers
 from scorer.competitions import State
-from scorer.db import lookups
-from scorer.db.tables import Account, Label
-from scorer.errors import Conflict, NotFound
+from scorer.db import lookups, people, results
+from scorer.db import reviews as rows
+from scorer.db.tables import Account, Label, Review, Submission
+from scorer.errors import Conflict, Forbidden, Invalid, NotFound
+from scorer.lifecycle import Status
+from scorer.metrics.agreement import cohens_kappa
 
 LabelName = Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
+Intent = Literal["intended", "unintended", "unclear"]
+REVIEWERS = 2
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """The reviews of an entry as one person may see them."""
+
+    own: Review | None
+    others: Sequence[Review]
+    """Only once no more are taken: reviewers are blind to each other."""
+    count: int
+    decided: Label | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether no more reviews are taken."""
+        return self.decided is not None or self.count >= REVIEWERS
+
+    @property
+    def disputed(self) -> bool:
+        """Whether reviewers disagree, and no admin has decided yet."""
+        return self.decided is None and self.count >= REVIEWERS
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far reviewers agree: ``kappa`` is nan where that cannot be said."""
+
+    entries: int
+    agreed: int
+    kappa: float
+
+
+def opinions(session: Session, submission: Submission, account: Account) -> Opinions:
+    """What this person may know of an entry's reviews."""
+    given = rows.newest_of(session, submission.ref)
+    decided = lookups.decided_label(session, submission.ref)
+    open_ = Opinions(None, (), len(given), decided)
+    return Opinions(
+        own=next((each for each in given if each.reviewer_id == account.id), None),
+        others=[each for each in given if each.reviewer_id != account.id] if open_.complete else (),
+        count=len(given),
+        decided=decided,
+    )
+
+
+def decided_label(session: Session, submission: Submission) -> str | None:
+    """What an entry is, as far as that is decided."""
+    found = lookups.decided_label(session, submission.ref)
+    return found.label if found is not None else None
+
+
+def review(
+    session: Session,
+    submission_id: str,
+    label: LabelName,
+    *,
+    intent: Intent | None,
+    note: str,
+    reviewer: Account,
+    now: datetime,
+) -> Opinions:
+    """Record what a reviewer sees. The second one closes the entry: agreement decides its label, disagreement is told
+    to the admins. Until then one's own may be given again. ``Conflict`` once no more are taken."""
+    submission = _reviewable(session, submission_id, reviewer)
+    results.lock_submission(session, submission.ref)
+    before = opinions(session, submission, reviewer)
+    if before.complete:
+        raise Conflict("reviewed", "This entry is reviewed already; it takes no more reviews.")
+    if label == "legitimate" and intent is not None:
+        raise Invalid("no-intent", "A legitimate entry has copied nothing, so there is no intent to tell.")
+    session.add(
+        Review(
+            submission_ref=submission.ref,
+            reviewer_id=reviewer.id,
+            label=label,
+            intent=intent,
+            note=note,
+            created_at=now,
+        )
+    )
+    session.flush()
+    # Not what the label is: another reviewer may read the log.
+    subject = f"submission:{submission_id}"
+    audit.record(session, "review.given", subject, actor=reviewer, now=now, after={"again": before.own is not None})
+    _close(session, submission, reviewer, now=now)
+    return opinions(session, submission, reviewer)
+
+
+def _reviewable(session: Session, submission_id: str, reviewer: Account) -> Submission:
+    submission = reviewers.find(session, submission_id, reviewer)
+    reviewers.require_impartial(session, submission, reviewer)
+    _refuse_benchmark(submission)
+    if submission.status != Status.SCORED:
+        raise Conflict("not-scored", f"This entry is {submission.status}: there is nothing to review.")
+    return submission
+
+
+def _refuse_benchmark(submission: Submission) -> None:
+    if submission.team.benchmark:
+        raise Conflict("benchmark", "A benchmark entry is never labelled.")
+
+
+def _close(session: Session, submission: Submission, last: Account, *, now: datetime) -> None:
+    given = rows.newest_of(session, submission.ref)
+    if len(given) < REVIEWERS:
+        return
+    if len({each.label for each in given}) == 1:
+        handles = " and ".join(each.reviewer.handle for each in given)
+        _decide(session, submission, given[0].label, note=f"Two reviewers agree: {handles}.", author=last, now=now)
+        return
+    title, link = submission.competition.title, f"/submissions/{submission.id}/desk"
+    for admin in people.accounts_of_role(session, "admin"):
+        body = (
+            f"The reviewers of entry {submission.ref} in {title} disagree about its label: it is for an admin to say."
+        )
+        notices.tell(session, admin, notices.Kind.DESK, f"Reviewers disagree in {title}", body, link, now)
 
 
 def decide(
@@ -24,12 +148,23 @@ def decide(
     author: Account,
     now: datetime,
 ) -> Label:
-    """Record an organizer's decided label; a later one replaces it, and both stay in the history."""
+    """Record an organizer's decided label; a later one replaces it, and both stay in the history. Where two reviewers
+    disagree, ``Forbidden`` for all but an admin who is neither of them."""
     submission = lookups.submission_by_id(session, submission_id)
     if submission is None or submission.competition_id != state.competition.id:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} in {state.competition.slug}.")
-    if submission.team.benchmark:
-        raise Conflict("benchmark", "A benchmark entry is never labelled.")
+    _refuse_benchmark(submission)
+    reviewers.require_impartial(session, submission, author)
+    results.lock_submission(session, submission.ref)
+    found = opinions(session, submission, author)
+    if found.disputed and (author.role != "admin" or found.own is not None):
+        raise Forbidden("disputed", "Two reviewers disagree about this entry: an admin who is neither of them decides.")
+    return _decide(session, submission, label, note=note, author=author, now=now)
+
+
+def _decide(
+    session: Session, submission: Submission, label: str, *, note: str, author: Account, now: datetime
+) -> Label:
     before = lookups.decided_label(session, submission.ref)
     decided = Label(submission_ref=submission.ref, label=label, note=note, author_id=author.id, created_at=now)
     session.add(decided)
@@ -37,10 +172,17 @@ def decide(
     audit.record(
         session,
         "label.decided",
-        f"submission:{submission_id}",
+        f"submission:{submission.id}",
         actor=author,
         now=now,
         before={"label": before.label, "note": before.note} if before else None,
         after={"label": label, "note": note},
     )
     return decided
+
+
+def agreement(session: Session, state: State) -> Agreement:
+    """How far the two reviewers of an entry agree, over all entries of a competition that have two."""
+    pairs = rows.pairs(session, state.competition.id)
+    first, second = [one for one, _ in pairs], [other for _, other in pairs]
+    return Agreement(len(pairs), sum(one == other for one, other in pairs), cohens_kappa(first, second))

@@ -239,6 +239,8 @@ def record(session: Session, claim: work.Claim, measured: Measured, *, now: date
         )
         submission = session.get_one(Submission, claim.submission_ref)
         if not submission.late:
+            # The private track must not be replaced in between: that queues whatever is scored by then.
+            lookups.lock_competition(session, submission.competition.slug, share=True)
             private = lookups.tracks_of(session, submission.competition_id)["private"]
             work.add_job(session, "score", submission=submission, track_id=private.id, private=True, now=now)
         notices.tell_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)

@@ -1,7 +1,7 @@
-"""Re-tuning: choosing tau, saying what that does to the board, and recording it. The next read ranks with it."""
+"""Re-tuning: choosing tau, saying what that does to the board, recording it, taking it back. The next read ranks with
+it."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -12,29 +12,13 @@ from scorer import audit
 from scorer.competitions import State, track_of
 from scorer.db import board, lookups
 from scorer.db.tables import Account, Threshold, Track
-from scorer.metrics.margin import Choice, choose_tau
+from scorer.effects import Change, MedalMove, Move, Reviews, medal_moves_of, moves_of, reviews_of
+from scorer.errors import Conflict, Invalid
+from scorer.labelling import Known, known
+from scorer.metrics.margin import METHODS, Choice, choose_tau
 
-MEMORISES = {"legitimate": False, "mgan": True, "sup": True, "ae": True, "aug": True}
-"""What a decided label says about memorisation; ``other`` says nothing by itself."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """An entry that a new tau penalises or frees."""
-
-    submission_id: str
-    team: str
-    memorization_distance: float
-    label: str | None
-
-
-@dataclass(frozen=True)
-class Move:
-    """A team whose rank a new tau changes; None where it has no rank."""
-
-    team: str
-    before: int | None
-    after: int | None
+AUTOMATIC = tuple(method for method in METHODS if method != "manual")
+UNDO = "undo"
 
 
 @dataclass(frozen=True)
@@ -50,6 +34,11 @@ class Retuning:
     borderline: Sequence[Change]
     """Entries whose distance is within two standard errors of tau."""
     moves: Sequence[Move]
+    medals: Sequence[MedalMove]
+    reviews: Reviews
+    """What is left to review for clean medal places, with this tau."""
+    reviews_before: Reviews
+    """The same with the tau of before."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +49,17 @@ class Request:
     alpha: float = 0.0
     tau: float | None = None
     reason: str = ""
+    after: int | None = None
+    """The id of the threshold that this was decided upon; ``Conflict`` if another one has come since."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """What one method would choose, or what it lacks."""
+
+    method: str
+    choice: Choice | None
+    lacks: Invalid | None
 
 
 def retune(
@@ -75,11 +75,14 @@ def retune(
     """Choose a track's tau by ``request.method`` and, unless this is a ``preview``, record it. ``Invalid`` when the
     method lacks what it needs: labels, both classes, held-out images, a value."""
     track = track_of(state, kind)
+    if not preview:
+        lookups.lock_track(session, track.id)
     current = lookups.newest_threshold(session, track.id)
-    labels = lookups.decided_labels(session, state.competition.id)
+    _require_newest(current, request.after)
+    about = known(session, state.competition.id)
     rows = board.scores_of_track(session, track.id)
-    choice = _choose(track, rows, labels, request)
-    retuning = _compare(session, state, track, rows, labels, choice, current)
+    choice = _choose(track, rows, about, request)
+    retuning = _compare(session, state, track, rows, about, choice, current)
     if preview:
         return retuning
     threshold = Threshold(
@@ -91,24 +94,88 @@ def retune(
         author_id=author.id,
         created_at=now,
     )
+    _record(session, f"track:{state.competition.slug}/{kind}", threshold, current, author)
+    return replace(retuning, threshold=threshold)
+
+
+def undo(
+    session: Session, state: State, kind: str, *, reason: str, after: int | None, author: Account, now: datetime
+) -> Retuning:
+    """Take a track's newest choice of tau back: a new row restores the one before it. Again goes one further back.
+    ``Conflict`` when there is none before it."""
+    track = track_of(state, kind)
+    lookups.lock_track(session, track.id)
+    standing = standing_of(lookups.thresholds_of(session, track.id))
+    current = lookups.newest_threshold(session, track.id)
+    _require_newest(current, after)
+    if len(standing) < 2:
+        raise Conflict("nothing-to-undo", "There is no earlier tau to go back to.")
+    target, undone = standing[-2], standing[-1]
+    about = known(session, state.competition.id)
+    rows = board.scores_of_track(session, track.id)
+    choice = _choose(track, rows, about, Request("manual", tau=target.tau))
+    retuning = _compare(session, state, track, rows, about, choice, current)
+    threshold = Threshold(
+        track_id=track.id,
+        tau=target.tau,
+        method=UNDO,
+        choice=target.choice | {"restores": target.id, "undoes": undone.id},
+        reason=reason,
+        author_id=author.id,
+        created_at=now,
+    )
+    _record(session, f"track:{state.competition.slug}/{kind}", threshold, current, author)
+    return replace(retuning, threshold=threshold)
+
+
+def standing_of(newest_first: Sequence[Threshold]) -> list[Threshold]:
+    """The choices that have not been taken back, oldest first; the last one is what an undo takes back."""
+    standing: list[Threshold] = []
+    for row in reversed(newest_first):
+        if row.method == UNDO:
+            standing.pop()
+        else:
+            standing.append(row)
+    return standing
+
+
+def choices(session: Session, state: State, kind: str, *, alpha: float = 0.0) -> list[Option]:
+    """What every automatic method would choose now, or what it lacks."""
+    track = track_of(state, kind)
+    about, rows = known(session, state.competition.id), board.scores_of_track(session, track.id)
+
+    def option(method: str) -> Option:
+        try:
+            return Option(method, _choose(track, rows, about, Request(method, alpha)), None)
+        except Invalid as error:
+            return Option(method, None, error)
+
+    return [option(method) for method in AUTOMATIC]
+
+
+def _require_newest(current: Threshold | None, after: int | None) -> None:
+    if after is not None and (current is None or current.id != after):
+        raise Conflict("tau-has-moved", "Somebody has chosen another tau since; please look at the board again.")
+
+
+def _record(session: Session, subject: str, threshold: Threshold, current: Threshold | None, author: Account) -> None:
     session.add(threshold)
     session.flush()
     audit.record(
         session,
-        "threshold.chosen",
-        f"track:{state.competition.slug}/{kind}",
+        "threshold.undone" if threshold.method == UNDO else "threshold.chosen",
+        subject,
         actor=author,
-        now=now,
+        now=threshold.created_at,
         before={"tau": current.tau, "method": current.method} if current else None,
-        after={"tau": choice.tau, "method": request.method, "reason": request.reason},
+        after={"tau": threshold.tau, "method": threshold.method, "reason": threshold.reason},
     )
-    return replace(retuning, threshold=threshold)
 
 
-def _choose(track: Track, rows: Sequence[Any], labels: dict[int, str], request: Request) -> Choice:
+def _choose(track: Track, rows: Sequence[Any], about: Mapping[int, Known], request: Request) -> Choice:
     return choose_tau(
         [row.memorization_distance for row in rows],
-        [MEMORISES.get(labels.get(row.ref, "")) for row in rows],
+        [about[row.ref].memorising if row.ref in about else None for row in rows],
         method=request.method,
         alpha=request.alpha,
         tau=request.tau,
@@ -122,40 +189,45 @@ def _compare(
     state: State,
     track: Track,
     rows: Sequence[Any],
-    labels: dict[int, str],
+    about: Mapping[int, Known],
     choice: Choice,
     current: Threshold | None,
 ) -> Retuning:
-    decimals = state.competition.score_decimals
-    before = {row.team: row.rank for row in board.ranks(session, track.id, decimals=decimals)}
-    after = {row.team: row.rank for row in board.ranks(session, track.id, decimals=decimals, tau=choice.tau)}
+    decimals, last = state.competition.score_decimals, state.competition.medals
+    before = board.ranks(session, track.id, decimals=decimals)
+    after = board.ranks(session, track.id, decimals=decimals, tau=choice.tau)
     then = {row.ref: row.penalised for row in board.scores_of_track(session, track.id, tau=choice.tau)}
     changed = [row for row in rows if bool(row.penalised) != then[row.ref]]
-
-    def changes(chosen: Sequence[Any]) -> list[Change]:
-        return [Change(row.id, row.team, row.memorization_distance, labels.get(row.ref)) for row in chosen]
-
+    moves = moves_of(ranks_by_team(before), ranks_by_team(after))
+    places = max(last.values(), default=0)
     return Retuning(
         threshold=None,
         previous_tau=current.tau if current else None,
         choice=choice,
-        penalised=changes([row for row in changed if then[row.ref]]),
-        freed=changes([row for row in changed if not then[row.ref]]),
-        borderline=changes([rows[index] for index in choice.borderline or ()]),
-        moves=[
-            Move(team, before.get(team), after.get(team))
-            for team in sorted(before.keys() | after.keys(), key=lambda team: after.get(team, math.inf))
-            if before.get(team) != after.get(team)
-        ],
+        penalised=changes_of([row for row in changed if then[row.ref]], about),
+        freed=changes_of([row for row in changed if not then[row.ref]], about),
+        borderline=changes_of([rows[index] for index in choice.borderline or ()], about),
+        moves=moves,
+        medals=medal_moves_of(moves, last),
+        reviews=reviews_of(after, about, places),
+        reviews_before=reviews_of(before, about, places),
     )
+
+
+def ranks_by_team(ranked: Sequence[Any]) -> dict[str, int]:
+    """Rank by team of the board's rows."""
+    return {row.team: row.rank for row in ranked}
+
+
+def changes_of(rows: Sequence[Any], about: Mapping[int, Known]) -> list[Change]:
+    """Judged entries as changes, each with its decided label, the closest to the training images first."""
+    return [
+        Change(row.id, row.team, row.memorization_distance, about[row.ref].label if row.ref in about else None)
+        for row in sorted(rows, key=lambda row: (row.memorization_distance, row.id))
+    ]
 
 
 def described(choice: Choice) -> dict[str, Any]:
     """What a choice found, as JSON, beside its tau and method."""
     found = asdict(choice)
     return {name: found[name] for name in found.keys() - {"tau", "method", "borderline"}}
-
-
-def history(session: Session, state: State, kind: str) -> Sequence[Threshold]:
-    """Every tau of a track, newest first."""
-    return lookups.thresholds_of(session, track_of(state, kind).id)

@@ -1,6 +1,6 @@
 """Claiming work and keeping it: leases, heartbeats, capped attempts, and the sweep for whatever is stuck."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,6 +13,9 @@ from scorer.lifecycle import Status
 from scorer.queue import send_after_commit
 
 OUR_FAULT = "Kennel could not finish this entry. It is our fault, not yours: the entry is not counted."
+
+ANNOUNCED = 100
+"""Of much new work at once so many pieces are announced, so that nobody waits for messages; the sweep does the rest."""
 
 STARTS: dict[str, tuple[Status, Status]] = {
     # queue -> the submission's step when its job starts; only the public track's job moves what everyone sees
@@ -32,6 +35,8 @@ class Claim:
     submission_ref: int | None
     track_id: int | None
     preparation_id: int | None
+    release_id: str | None
+    study_id: int | None
     public: bool
     """Whether its progress is what everyone sees of the submission: not so for the private track."""
 
@@ -43,16 +48,16 @@ def add_job(
     now: datetime,
     submission: Submission | None = None,
     track_id: int | None = None,
-    preparation_id: int | None = None,
     private: bool = False,
+    **makes: int | str,
 ) -> Job:
-    """Put a job on a queue and announce it after the commit. Public work goes before private work."""
+    """Put a job on a queue and announce it after the commit. Public work goes before private work. A job without a
+    submission names what it ``makes``: ``preparation_id``, ``release_id`` or ``study_id``."""
     team_id = merges.current(session, submission.team_id).id if submission is not None else None
     job = Job(
         queue=queue,
         submission_ref=submission.ref if submission is not None else None,
         track_id=track_id,
-        preparation_id=preparation_id,
         team_id=team_id,
         state="waiting",
         priority=int(private),
@@ -60,10 +65,38 @@ def add_job(
         due_at=now,
         attempts=0,
         created_at=now,
+        **makes,
     )
     session.add(job)
     send_after_commit(session, queue)
     return job
+
+
+def add_comparisons(session: Session, preparation_id: int, refs: Sequence[int], *, now: datetime) -> None:
+    """Put the comparing of entries in one space on its queue, in the order of entries: whatever spaces an entry is
+    compared in, its images are decoded once."""
+    session.add_all(
+        Job(
+            queue="compare",
+            submission_ref=ref,
+            preparation_id=preparation_id,
+            state="waiting",
+            priority=1,
+            turn=ref,
+            due_at=now,
+            attempts=0,
+            created_at=now,
+        )
+        for ref in refs
+    )
+    send_after_commit(session, "compare", count=min(len(refs), ANNOUNCED))
+
+
+def score_all(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:
+    """Queue every scored entry of a competition for a private track that is new. Returns how many they are."""
+    count = jobs.add_for_track(session, competition_id, track_id, now=now)
+    send_after_commit(session, "score", count=min(count, ANNOUNCED))
+    return count
 
 
 def claim(session: Session, queue: str, *, holder: str, worker: str, now: datetime, lease: timedelta) -> Claim | None:
@@ -82,6 +115,8 @@ def claim(session: Session, queue: str, *, holder: str, worker: str, now: dateti
         submission_ref=job.submission_ref,
         track_id=job.track_id,
         preparation_id=job.preparation_id,
+        release_id=job.release_id,
+        study_id=job.study_id,
         public=job.priority == 0,
     )
 
@@ -140,6 +175,16 @@ def give_back(session: Session, claim: Claim, *, error: str, now: datetime, max_
         _release(session, job, error=error, now=now, max_attempts=max_attempts)
 
 
+def put_back(session: Session, claim: Claim, *, now: datetime) -> None:
+    """Let go of a job that something more urgent is in the way of; that was no attempt. Nothing if it is no longer
+    this claim's."""
+    job = jobs.lock_held(session, claim.job_id, claim.holder)
+    if job is not None:
+        job.state, job.holder, job.lease_until = "waiting", None, None
+        job.stage = job.fraction = None
+        job.attempts, job.due_at = job.attempts - 1, now
+
+
 def _release(session: Session, job: Job, *, error: str, now: datetime, max_attempts: int) -> None:
     if job.attempts < max_attempts:
         _retry(session, job, error=error, now=now)
@@ -156,6 +201,21 @@ def _retry(session: Session, job: Job, *, error: str, now: datetime) -> None:
     if _moves_submission(job):
         waiting, working = STARTS[job.queue]
         lookups.move_submission(session, job.submission_ref or 0, from_=working, to=waiting, now=now)
+
+
+def requeue(session: Session, job: Job, *, now: datetime) -> None:
+    """Let a job that has failed, or one that is taken from its worker, be tried again at once, with all its attempts.
+    ``job`` is locked. A submission that had failed with it waits again."""
+    stuck = Status.FAILED if job.state == "failed" else STARTS[job.queue][1] if _moves_submission(job) else None
+    job.state, job.holder, job.lease_until, job.finished_at = "waiting", None, None, None
+    job.stage = job.fraction = None
+    job.attempts, job.due_at = 0, now
+    job.turn = jobs.next_turn(session, job.queue, job.priority, job.team_id)
+    if _moves_submission(job) and stuck is not None:
+        waiting, _ = STARTS[job.queue]
+        lookups.move_submission(session, job.submission_ref or 0, from_=stuck, to=waiting, now=now, finished_at=None)
+    session.flush()
+    send_after_commit(session, job.queue)
 
 
 def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime) -> None:

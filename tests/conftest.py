@@ -3,6 +3,7 @@
 import secrets
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -69,8 +70,8 @@ def session(engine: Engine) -> Iterator[Session]:
         outer.rollback()
 
 
-@pytest.fixture
-def settings(servers: Servers, tmp_path: Path) -> Iterator[Settings]:
+@contextmanager
+def settings_of_its_own(servers: Servers, folder: Path) -> Iterator[Settings]:
     """Settings of a service of one's own: a fresh database from the template, a Redis emptied, a blob folder."""
     name = f"t_{secrets.token_hex(6)}"
     _as_admin(servers, f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
@@ -80,12 +81,19 @@ def settings(servers: Servers, tmp_path: Path) -> Iterator[Settings]:
     yield Settings(
         database_url=url.render_as_string(hide_password=False),
         redis_url=servers.redis.url,
-        blob_url=(tmp_path / "blobs").as_uri(),
-        scratch=tmp_path / "scratch",
+        blob_url=(folder / "blobs").as_uri(),
+        scratch=folder / "scratch",
         lease_seconds=5,
         sweep_seconds=1,
     )
     _as_admin(servers, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def settings(servers: Servers, tmp_path: Path) -> Iterator[Settings]:
+    """Settings of a service of this test's own."""
+    with settings_of_its_own(servers, tmp_path) as each:
+        yield each
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The Celery application of the workers: ``celery -A worker.app worker -Q check`` (and ``-Q score,prepare``)."""
+"""The Celery application of the workers: ``celery -A worker.app worker -Q check``, and ``-Q score,prepare,compare``."""
 
 from scorer.queue import broker
 from scorer.settings import read_settings

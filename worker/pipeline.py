@@ -10,22 +10,26 @@ from typing import Any
 
 import numpy as np
 
+from scorer import comparisons, submissions, work
 from scorer import references as reference_rows
-from scorer import submissions, work
-from scorer.archive import ImageSpec, PixelHashes, copies
+from scorer.archive import PixelHashes, copies
 from scorer.db import lookups
 from scorer.db.tables import Preparation, Submission, Track
-from scorer.errors import Invalid, KennelError, Unavailable
+from scorer.errors import Invalid, KennelError
 from scorer.extractors import Extractor
+from scorer.imports import stored_zip
 from scorer.metrics.memorization import closest
 from scorer.queue import transaction
 from worker import pixels
 from worker.bench import Bench
+from worker.comparing import Displaced, compare
 from worker.heartbeat import Heartbeat, LeaseLost
 from worker.measuring import SCORER_VERSION, Numbers, measure
+from worker.packing import pack_study
 from worker.provenance import environment
 from worker.provisional import measure_provisionally
-from worker.references import SetAddress, load_prepared, names_of, pixel_hashes_of, prepare
+from worker.references import SetAddress, load_prepared, names_of, pixel_hashes_of, prepare, require_same_network
+from worker.releasing import make_release
 from worker.sprites import sprite_of
 
 log = logging.getLogger(__name__)
@@ -33,17 +37,18 @@ CLOSEST_PAIRS = 20
 
 
 def run_next(bench: Bench, queue: str) -> bool:
-    """Do the fairest due job of a queue; False when there was none."""
-    with transaction(bench.sessions, bench.broker) as session:
-        claim = work.claim(
-            session, queue, holder=secrets.token_hex(8), worker=bench.name, now=bench.now(), lease=bench.lease
-        )
+    """Do the fairest due job of a queue, or of one that goes first; False when there was none."""
+    claim = next(filter(None, (_claim(bench, each) for each in (*FIRST.get(queue, ()), queue))), None)
     if claim is None:
         return False
-    log.info("job %s (%s, attempt %s) starts", claim.job_id, queue, claim.attempt)
+    log.info("job %s (%s, attempt %s) starts", claim.job_id, claim.queue, claim.attempt)
     try:
         with Heartbeat(bench, claim) as heartbeat:
-            STEPS[queue](bench, claim, heartbeat)
+            STEPS[claim.queue](bench, claim, heartbeat)
+    except Displaced:
+        log.info("job %s makes room for a public score", claim.job_id)
+        with transaction(bench.sessions, bench.broker) as session:
+            work.put_back(session, claim, now=bench.now())
     except LeaseLost:
         log.warning("job %s was taken over by another worker; its result is dropped", claim.job_id)
     except Exception as error:
@@ -52,6 +57,13 @@ def run_next(bench: Bench, queue: str) -> bool:
     else:
         log.info("job %s is done", claim.job_id)
     return True
+
+
+def _claim(bench: Bench, queue: str) -> work.Claim | None:
+    with transaction(bench.sessions, bench.broker) as session:
+        return work.claim(
+            session, queue, holder=secrets.token_hex(8), worker=bench.name, now=bench.now(), lease=bench.lease
+        )
 
 
 def _give_back(bench: Bench, claim: work.Claim, error: Exception) -> None:
@@ -75,11 +87,11 @@ def check(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
     with transaction(bench.sessions, bench.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
         training = lookups.references_of(session, submission.competition_id)["train"].reference_set
-    spec = spec_of(submission)
+    spec = pixels.spec_of(submission)
     path = pixels.path_of(bench.scratch, submission.id)
     try:
         hashes = pixels.decode(
-            bench.blobs, submission.blob_key, spec, path, lambda fraction: heartbeat("checking", fraction)
+            bench.blobs, stored_zip(submission).key, spec, path, lambda fraction: heartbeat("checking", fraction)
         )
     except Invalid as error:
         with transaction(bench.sessions, bench.broker) as session:
@@ -97,7 +109,7 @@ def check(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
 def _keep_sprite(bench: Bench, submission: Submission, path: Path) -> str:
     """Store a picture of some of the images; the same ones however often the check is tried."""
     key = f"sprites/{submission.id}.png"
-    rng = np.random.default_rng(int(submission.sha256, 16))
+    rng = np.random.default_rng(int(stored_zip(submission).sha256, 16))
     bench.blobs.write(key, sprite_of(np.load(path, mmap_mode="r"), rng))
     return key
 
@@ -105,11 +117,6 @@ def _keep_sprite(bench: Bench, submission: Submission, path: Path) -> str:
 def _content_of(hashes: PixelHashes) -> str:
     """The same for the same images under other names or in another order."""
     return hashlib.sha256(b"".join(sorted(row.tobytes() for row in hashes))).hexdigest()
-
-
-def spec_of(submission: Submission) -> ImageSpec:
-    """What its competition asks of a submission's images."""
-    return ImageSpec(count=submission.competition.image_count, size=submission.competition.image_size)
 
 
 def score(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
@@ -120,14 +127,14 @@ def score(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
         preparation = session.get_one(Preparation, track.preparation_id)
         sets = lookups.reference_sets(session, preparation.reference_set_ids)
     extractor = bench.extractor(track.extractor)
-    _require_same_network(extractor.provenance, preparation)
+    require_same_network(extractor.provenance, preparation)
     heartbeat("decoding", 0.0)
     images = pixels.images_of(
         bench.scratch,
         submission.id,
         bench.blobs,
-        submission.blob_key,
-        spec_of(submission),
+        stored_zip(submission).key,
+        pixels.spec_of(submission),
         lambda fraction: heartbeat("decoding", fraction),
     )
     reference = load_prepared(bench, preparation.key, signed=track.signed)
@@ -190,16 +197,6 @@ def _provenance(
     )
 
 
-def _require_same_network(provenance: dict[str, Any], preparation: Preparation) -> None:
-    """Two sets of weights are two spaces, whatever the name."""
-    expected = (preparation.provenance or {}).get("weights_sha256")
-    if provenance.get("weights_sha256") != expected:
-        raise Unavailable(
-            "other-weights",
-            f"The weights of {preparation.extractor} here are not those that the references were prepared with.",
-        )
-
-
 def _closest_pairs(bench: Bench, numbers: Numbers, sets: list[SetAddress]) -> list[dict[str, Any]]:
     """The images nearest to the reference, each with the reference image that it is near to."""
     names = [f"{address.sha256[:8]}/{name}" for address in sets for name in names_of(bench, address)]
@@ -245,7 +242,17 @@ def prepare_references(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) ->
         progress=heartbeat,
     )
     with transaction(bench.sessions, bench.broker) as session:
-        reference_rows.record(session, claim, **vars(prepared), now=bench.now())
+        if reference_rows.record(session, claim, **vars(prepared), now=bench.now()):
+            comparisons.go_on(session, preparation.id, now=bench.now())
 
 
-STEPS = {"check": check, "score": score, "prepare": prepare_references}
+STEPS = {
+    "check": check,
+    "score": score,
+    "prepare": prepare_references,
+    "compare": compare,
+    "release": make_release,
+    "ratings": pack_study,
+}
+FIRST = {"compare": ("score",)}
+"""Which queues' work goes before a queue's own, on the same worker."""

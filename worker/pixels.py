@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from scorer.archive import ImageSpec, Listing, PixelHashes, check_images, list_images
 from scorer.archive.reference import Allocate
 from scorer.blobs import Blobs
+from scorer.db.tables import Submission
 from scorer.errors import Unavailable
 from scorer.extractors import Progress
 
@@ -25,6 +26,11 @@ KEPT_SECONDS = 24 * 3600
 def path_of(scratch: Path, submission_id: str) -> Path:
     """Where a submission's images are kept."""
     return scratch / PIXELS / f"{submission_id}.npy"
+
+
+def spec_of(submission: Submission) -> ImageSpec:
+    """What its competition asks of a submission's images."""
+    return ImageSpec(count=submission.competition.image_count, size=submission.competition.image_size)
 
 
 def decode(blobs: Blobs, blob_key: str, spec: ImageSpec, path: Path, progress: Progress) -> PixelHashes:

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.archive import BOTTLENECK, PixelHashes, read_references
+from scorer.db.tables import Preparation
+from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
 from scorer.metrics.frechet import Statistics, statistics_of
 from scorer.metrics.memorization import NormalisedFeatures, memorization_distance, normalise
@@ -157,3 +159,13 @@ def load_prepared(bench: Bench, key: str, *, signed: bool) -> Reference:
     normalised = NormalisedFeatures(part("features"), part("squares"))
     statistics = Statistics(part("mean"), part("covariance"), len(normalised), part("factor"))
     return Reference(statistics, normalised, signed)
+
+
+def require_same_network(provenance: dict[str, Any], preparation: Preparation) -> None:
+    """Two sets of weights are two spaces, whatever the name."""
+    expected = (preparation.provenance or {}).get("weights_sha256")
+    if provenance.get("weights_sha256") != expected:
+        raise Unavailable(
+            "other-weights",
+            f"The weights of {preparation.extractor} here are not those that the references were prepared with.",
+        )

@@ -20,11 +20,11 @@ from scorer.db import lookups
 from scorer.db.tables import Measurement
 from scorer.errors import Conflict, Invalid, NotFound, Unavailable
 from scorer.extractors import Extractor, ExtractorOptions, load
+from scorer.imports import stored_zip
 from scorer.metrics.memorization import Nearest
 from worker import pixels
 from worker.bench import Bench, options_of
 from worker.measuring import SCORER_VERSION, Progress, measure
-from worker.pipeline import spec_of
 from worker.provenance import environment
 from worker.references import load_prepared
 from worker.verifying import Comparison, Result, compare, differences
@@ -71,9 +71,9 @@ class Again:
 def rescore(bench: Bench, submission_id: str, *, verify: bool, progress: Progress) -> list[Again]:
     """Measure every measurement of a submission again, as its provenance says, and compare if ``verify``.
 
-    Raises ``NotFound`` (``no-submission``, ``blob-missing``), ``Conflict`` (``not-measured``, ``other-zip``: the
-    stored zip is not the one that was taken in) and ``Unavailable`` where this machine cannot repeat a measurement:
-    ``no-gpu``, ``missing-weights``, ``other-weights``, ``no-compiler``, ``unreadable-artifact``.
+    Raises ``NotFound`` (``no-submission``, ``blob-missing``), ``Conflict`` (``not-measured``, ``imported``,
+    ``other-zip``: the stored zip is not the one that was taken in) and ``Unavailable`` where this machine cannot
+    repeat a measurement: ``no-gpu``, ``missing-weights``, ``other-weights``, ``no-compiler``, ``unreadable-artifact``.
     """
     with bench.sessions() as session:
         entry = find(session, submission_id)
@@ -86,23 +86,24 @@ def rescore(bench: Bench, submission_id: str, *, verify: bool, progress: Progres
 
 
 def find(session: Session, submission_id: str) -> Entry:
-    """A submission with its measurements. ``NotFound``, or ``Conflict`` where it has none yet."""
+    """A submission with its measurements. ``NotFound``, or ``Conflict`` where it has none yet or was imported."""
     submission = lookups.submission_by_id(session, submission_id)
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} here.")
+    kept = stored_zip(submission)
     tracks = lookups.tracks_of(session, submission.competition_id)
     rows = [(kind, lookups.newest_measurement(session, submission.ref, track.id)) for kind, track in tracks.items()]
     measured = sorted(((kind, row) for kind, row in rows if row is not None), reverse=True)
     if not measured:
         raise Conflict("not-measured", f"{submission_id} has no measurement to repeat: it is {submission.status}.")
     recorded = tuple(_recorded(session, kind, row) for kind, row in measured)
-    return Entry(submission.id, submission.sha256, submission.blob_key, spec_of(submission), recorded)
+    return Entry(submission.id, kept.sha256, kept.key, pixels.spec_of(submission), recorded)
 
 
 def _recorded(session: Session, kind: str, row: Measurement) -> Recorded:
     key = row.provenance.get("reference")
     preparation = lookups.preparation_by_key(session, str(key))
-    if preparation is None:
+    if preparation is None or row.artifact_key is None:
         raise NotFound("no-reference", f"The reference of the {kind} measurement ({key}) is not known here.")
     return Recorded(
         track=kind,

@@ -1,6 +1,7 @@
 """A picture of some of an entry's images side by side: what its team looks at, instead of 10,000 files."""
 
 import io
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,14 @@ def sprite_of(images: NDArray[np.uint8], rng: np.random.Generator) -> bytes:
     """
     layout = layout_of(len(images), images.shape[1])
     chosen = np.sort(rng.choice(len(images), layout.count, replace=False))
-    tiles = np.stack([_tile(images[index], layout.tile) for index in chosen])
-    rows = tiles.reshape(-1, layout.columns, layout.tile, layout.tile, 3)
-    picture = rows.transpose(0, 2, 1, 3, 4).reshape(layout.height, layout.width, 3)
+    return picture_of([images[index] for index in chosen], columns=layout.columns, tile=layout.tile)
+
+
+def picture_of(images: Sequence[NDArray[np.uint8]], *, columns: int, tile: int) -> bytes:
+    """A PNG of square images side by side, ``columns`` in a row, each ``tile`` pixels a side; full rows only."""
+    tiles = np.stack([_tile(image, tile) for image in images])
+    rows = tiles.reshape(-1, columns, tile, tile, 3)
+    picture = rows.transpose(0, 2, 1, 3, 4).reshape(-1, columns * tile, 3)
     buffer = io.BytesIO()
     Image.fromarray(picture).save(buffer, "PNG")
     return buffer.getvalue()

@@ -1,18 +1,31 @@
 """What the leaderboard page shows of a board: its lines in order, its pages, its medals. Pure."""
 
-import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator
 
 from scorer.competitions import State, may_see_private, takes_late
 from scorer.db.tables import Account
-from scorer.leaderboard import Benchmark, Board, Copy, Place
-from scorer.ranking import medal
+from scorer.leaderboard import Benchmark, Board, Copy, Disqualified, Place
+from scorer.ranking import medal, prize
 
 PAGE = 100
-SHOWN_COPIES = 100
+SHOWN_APART = 100
+"""Copies, and disqualified teams."""
 MEDALS = ("gold", "silver", "bronze")
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
+
+
+Moment = Annotated[
+    datetime | None, BeforeValidator(lambda given: None if given == "" else given), AfterValidator(_in_utc)
+]
+"""A moment in the address of a page: as a form's field sends it, in UTC where it names no zone."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +35,9 @@ class Line:
     entry: Place | Benchmark
     place: Place | None
     medal: str | None
+    prize: str | None = None
+    own: bool = False
+    """Whether it is the line of the team of whoever looks."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +45,12 @@ class Leaf:
     """A page of the board; ``previous`` and ``next`` are the ``after`` of its neighbours."""
 
     lines: Sequence[Line]
+    own: Line | None
+    """The line of the team of whoever looks, if it is not among these."""
     copies: Sequence[Copy]
     more_copies: int
+    disqualified: Sequence[Disqualified]
+    more_disqualified: int
     first: int | None
     last: int | None
     previous: int | None
@@ -61,25 +81,6 @@ def tabs_of(state: State, account: Account | None, now: datetime, *, late: bool)
     return tabs if len(tabs) > 1 else []
 
 
-def searched(board: Board, words: str) -> Board:
-    """The board with only the teams whose name contains ``words``, whatever the letter case."""
-    wanted = _folded(words)
-
-    def has(row: Place | Benchmark | Copy) -> bool:
-        return wanted in _folded(row.team)
-
-    return replace(
-        board,
-        places=[row for row in board.places if has(row)],
-        benchmarks=[row for row in board.benchmarks if has(row)],
-        copies=[row for row in board.copies if has(row)],
-    )
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
-
-
 def leaf_of(board: Board, *, after: int = 0, size: int = PAGE) -> Leaf:
     """The page of ``size`` places that begins after rank ``after``.
 
@@ -88,22 +89,30 @@ def leaf_of(board: Board, *, after: int = 0, size: int = PAGE) -> Leaf:
     """
     shown, beyond = board.places[:size], board.places[size : size + 1]
     benchmarks = [each for each in board.benchmarks if _is_here(each, shown, beyond, after)]
-    last_of = board.state.competition.medals
-    lines = [
-        *(Line(place, place, medal(place.rank, **last_of)) for place in shown),
-        *(Line(each, None, None) for each in benchmarks),
-    ]
-    copies = board.copies if after == 0 else []
+    lines = [*(_line(place, board) for place in shown), *(Line(each, None, None) for each in benchmarks)]
+    copies, out = (board.copies, board.disqualified) if after == 0 else ([], [])
+    own = board.own
     return Leaf(
         # The sort is stable and lower is better: teams keep their order, a benchmark stands after its equals.
         lines=sorted(lines, key=lambda line: (line.entry.score, line.place is None)),
-        copies=copies[:SHOWN_COPIES],
-        more_copies=max(0, len(copies) - SHOWN_COPIES),
+        own=None if own is None or any(place.rank == own.rank for place in shown) else _line(own, board),
+        copies=copies[:SHOWN_APART],
+        more_copies=max(0, len(copies) - SHOWN_APART),
+        disqualified=out[:SHOWN_APART],
+        more_disqualified=max(0, len(out) - SHOWN_APART),
         first=shown[0].rank if shown else None,
         last=shown[-1].rank if shown else None,
         previous=max(0, after - size) if after else None,
         next=shown[-1].rank if beyond else None,
     )
+
+
+def _line(place: Place, board: Board) -> Line:
+    """Late entries win nothing, and prizes are of the final board."""
+    competition = board.state.competition
+    won = prize(place.rank, competition.prizes or ()) if board.track.kind == "private" else None
+    earned = None if board.late else medal(place.rank, **competition.medals)
+    return Line(place, place, earned, won, own=board.own is not None and board.own.rank == place.rank)
 
 
 def _is_here(benchmark: Benchmark, shown: Sequence[Place], beyond: Sequence[Place], after: int) -> bool:

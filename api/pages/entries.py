@@ -27,15 +27,17 @@ from api.deps import (
 from api.deps import Visitor as Reader
 from api.deps import now as moment
 from api.etags import etag_of, is_known
-from api.forms import FormFields
+from api.forms import FormFields, text
 from api.multipart import drain, open_form
+from api.pages.case import case_of
 from api.pages.histogram import drawing_of
 from api.pages.rendering import BUILD, not_modified, page, see
 from api.problems import status_of
 from api.routes.results import attach_code
 from api.schemas import SubmissionView
 from api.submission_views import view_of
-from scorer import competitions, picks, submissions
+from scorer import competitions, picks, rebuttals, submissions
+from scorer.blobs import Blobs
 from scorer.competitions import State, is_organizer
 from scorer.db.tables import Submission
 from scorer.errors import Conflict, KennelError, NotFound
@@ -51,15 +53,24 @@ Before = Annotated[int | None, Query(ge=1, le=2**62)]
 
 @router.api_route("/submissions/{submission_id}", methods=["GET", "HEAD"])
 def show(
-    submission_id: str, request: Request, session: DbSession, account: Reader, viewer: CurrentCaller, now: Now
+    submission_id: str,
+    request: Request,
+    session: DbSession,
+    store: BlobStore,
+    account: Reader,
+    viewer: CurrentCaller,
+    now: Now,
 ) -> Response:
     """An entry: how far it is, what is wrong with it, or what was measured; for its team and organizers."""
     if account is None or viewer is None:
         raise NotFound("no-submission", "There is no such entry, or it is not yours. Sign in to see your own.")
-    values = _entry(session, submission_id, viewer, now)
+    values = _entry(session, store, submission_id, viewer, now)
     competition = values["competition"]
     columns = [getattr(competition, column.key) for column in type(competition).__table__.columns]
-    shown = values["view"].model_dump_json(), *(values[name] for name in ("own", "may_attach", "pick", "published"))
+    shown = (
+        values["view"].model_dump_json(),
+        *(values[name] for name in ("own", "may_attach", "pick", "published", "case")),
+    )
     looking = viewer.csrf, viewer.account.handle, viewer.unread
     etag = etag_of(BUILD, looking, columns, shown, now.replace(second=0, microsecond=0))
     if is_known(request, etag):
@@ -67,7 +78,7 @@ def show(
     return page("submission.html", headers={"ETag": etag}, viewer=viewer, now=now, error=None, place=None, **values)
 
 
-def _entry(session: Session, submission_id: str, viewer: Caller, now: Now) -> dict[str, Any]:
+def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, now: Now) -> dict[str, Any]:
     """All that the page shows of an entry."""
     submission = submissions.find(session, submission_id, viewer.account)
     state = competitions.state_of(session, submission.competition.slug, now)
@@ -86,6 +97,7 @@ def _entry(session: Session, submission_id: str, viewer: Caller, now: Now) -> di
         "may_attach": own and (state.phase is Phase.OPEN or submission.late),
         "pick": _pick_of(finals, view.id),
         "sprite": layout_of(state.competition.image_count, state.competition.image_size),
+        "case": case_of(session, store, state, submission, viewer.account, now),
         "drawings": [drawing_of(each.histogram, each.memorization_distance, each.tau) for each in view.measurements],
     }
 
@@ -109,32 +121,54 @@ async def attach(
         await attach_code(submission_id, form.chunks, begin, store, viewer.account)
     except KennelError as error:
         await drain(body, settings.max_upload_bytes)
-        return await run_in_threadpool(_not_attached, submission_id, begin, viewer, error)
+        return await run_in_threadpool(_not_attached, submission_id, begin, store, viewer, error)
     return see(f"/submissions/{submission_id}#code")
 
 
-def _not_attached(submission_id: str, begin: Transaction, viewer: Caller, error: KennelError) -> Response:
+def _not_attached(submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError) -> Response:
     with begin() as session:
-        return _again(session, submission_id, viewer, error, place="code", now=moment())
+        return _again(session, store, submission_id, viewer, error, place="code", now=moment())
 
 
 def _again(
-    session: Session, submission_id: str, viewer: Caller, error: KennelError, *, place: str, now: datetime
+    session: Session,
+    store: Blobs,
+    submission_id: str,
+    viewer: Caller,
+    error: KennelError,
+    *,
+    place: str,
+    now: datetime,
 ) -> Response:
     """The entry once more, with what is wrong in the ``place`` where something was asked for."""
-    values = _entry(session, submission_id, viewer, now)
+    values = _entry(session, store, submission_id, viewer, now)
     told: dict[str, Any] = {"error": error.message, "place": place}
     return page("submission.html", status=status_of(error), viewer=viewer, now=now, **told, **values)
 
 
 @router.post("/submissions/{submission_id}/cancel")
-def cancel(submission_id: str, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def cancel(submission_id: str, session: DbSession, store: BlobStore, viewer: SignedIn, now: Now) -> Response:
     """Take the entry back before its scoring begins."""
     try:
         submissions.cancel(session, submission_id, viewer.account, now=now)
     except Conflict as error:
-        return _again(session, submission_id, viewer, error, place="cancel", now=now)
+        return _again(session, store, submission_id, viewer, error, place="cancel", now=now)
     return see(f"/submissions/{submission_id}")
+
+
+@router.post("/submissions/{submission_id}/rebuttal")
+def rebut(
+    submission_id: str, fields: FormFields, begin: Transactions, store: BlobStore, viewer: SignedIn, now: Now
+) -> Response:
+    """Ask the organizers to look again."""
+    try:
+        with begin() as session:
+            words = text(fields, "text", longest=rebuttals.LONGEST)
+            rebuttals.rebut(session, submission_id, words, author=viewer.account, now=now)
+    except KennelError as error:
+        with begin() as session:
+            return _again(session, store, submission_id, viewer, error, place="rebuttal", now=now)
+    return see(f"/submissions/{submission_id}#ruling")
 
 
 @router.api_route("/competitions/{slug}/entries", methods=["GET", "HEAD"])

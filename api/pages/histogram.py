@@ -1,17 +1,16 @@
 """The histogram of an entry's distances as a drawing: positions in per cent of the width, so that the text on it keeps
 its size on a phone. Pure."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from api.pages.scales import ticks
 from api.pages.words import DISTANCE_DECIMALS
 
 TOP, FLOOR, HEIGHT = 44, 204, 230
 """Pixels: two lines of labels above the bars, the axis below them."""
-TICKS = 5
 THINNEST = 0.6
 """Per cent: images that are all equally far are one bar, which must be seen."""
 
@@ -45,27 +44,31 @@ class Drawing:
     mean: Mark
     tau: Mark | None
     most: int
+    right: float
+    """The distance at the right end of the axis."""
     description: str
 
 
-def drawing_of(histogram: Mapping[str, Any], mean: float, tau: float | None) -> Drawing | None:
+def drawing_of(histogram: Mapping[str, Any], mean: float, tau: float | None, *, reach: float = 0.0) -> Drawing | None:
     """The drawing of ``counts`` in equal bins from ``low`` to ``high``; None if there is nothing to draw.
 
-    ``tau`` None or 0 (a reference line is never penalised): no threshold in it.
+    ``tau`` None or 0 (a reference line is never penalised): no threshold in it. ``reach``: how far the axis goes at
+    least.
     """
     counts: Sequence[int] = histogram.get("counts", ())
     if not any(counts):
         return None
     low, high = float(histogram["low"]), float(histogram["high"])
     limit = tau or None
-    right = max(high, mean, limit or 0.0) * 1.04
+    right = max(high, mean, limit or 0.0, reach) * 1.04
     edges = [low + (high - low) * index / len(counts) for index in range(len(counts) + 1)]
     return Drawing(
         bars=_bars(counts, edges, right, limit),
-        ticks=[Mark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in _ticks(right)],
+        ticks=[Mark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in ticks_of(right)],
         mean=_mark(mean, right, "mean"),
         tau=None if limit is None else _mark(limit, right, "tau"),
         most=max(counts),
+        right=right,
         description=_described(counts, edges, mean, limit),
     )
 
@@ -90,12 +93,9 @@ def _mark(value: float, right: float, name: str) -> Mark:
     return Mark(x, f"{name} {value:.{DISTANCE_DECIMALS}f}", "start" if x < 60 else "end")
 
 
-def _ticks(right: float) -> list[float]:
+def ticks_of(right: float) -> list[float]:
     """Round numbers from 0 on, about five of them."""
-    rough = right / TICKS
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
-    return [round(step * index, 12) for index in range(int(right / step) + 1)]
+    return ticks(0.0, right)
 
 
 def _described(counts: Sequence[int], edges: Sequence[float], mean: float, tau: float | None) -> str:

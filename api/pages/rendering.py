@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from api.deps import Caller
 from api.etags import etag_of, is_known
-from api.pages import markdown, words
+from api.pages import captions, markdown, words
 
 HERE = Path(__file__).parent
 MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
@@ -61,12 +61,17 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(static=static, product_version=version("kennel"), words=words)
+    environment.globals.update(static=static, product_version=version("kennel"), captions=captions, words=words)
     environment.filters.update(markdown=markdown.html_of, summary=markdown.summary_of, rest=markdown.rest_of)
     return environment
 
 
 _ENVIRONMENT = _environment()
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A template, filled in."""
+    return _ENVIRONMENT.get_template(template).render(values)
 
 
 def page(
@@ -79,8 +84,13 @@ def page(
     **values: Any,
 ) -> HTMLResponse:
     """A rendered page with its headers. ``viewer`` is who looks at it; ``door`` shows them, or the way in."""
-    body = _ENVIRONMENT.get_template(template).render(values, viewer=viewer, door=door)
+    body = rendered(template, **values, viewer=viewer, door=door)
     return HTMLResponse(body, status, headers={**HEADERS, **FRESH, **(headers or {})})
+
+
+def kept_page(body: bytes, etag: str) -> HTMLResponse:
+    """A page as it was rendered before."""
+    return HTMLResponse(body, headers={**HEADERS, **FRESH, "ETag": etag})
 
 
 def see(address: str) -> RedirectResponse:

@@ -6,11 +6,30 @@ from typing import Annotated
 from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import Response
 
-from api.deps import Caller, CurrentCaller, DbSession, Now, SignedIn, Visitor
+from api.deps import Caller, CurrentCaller, DbSession, KeptAnswers, Now, SignedIn, Visitor
 from api.etags import etag_of, is_known
 from api.forms import FormFields, text
-from api.pages import account, door, entries, notices, outside, rendering, submit, team, words
-from api.pages.board import MEDALS, PAGE, leaf_of, searched, tabs_of
+from api.pages import (
+    account,
+    audit,
+    backlog,
+    desk,
+    door,
+    entries,
+    insights,
+    network,
+    notices,
+    outside,
+    publication,
+    ratings,
+    release,
+    rendering,
+    submit,
+    tau,
+    team,
+    words,
+)
+from api.pages.board import MEDALS, PAGE, Moment, leaf_of, tabs_of
 from api.pages.room import room_of
 from scorer import competitions, data_files, guests, leaderboard, limits, rules
 from scorer.competitions import State, TrackKind, takes_late
@@ -22,7 +41,24 @@ router = APIRouter(include_in_schema=False)
 def mount(app: FastAPI) -> None:
     """Add the pages and their static files to ``app``."""
     app.include_router(router)
-    for each in (door, outside, account, notices, submit, entries, team):
+    for each in (
+        door,
+        outside,
+        account,
+        notices,
+        submit,
+        entries,
+        team,
+        desk,
+        tau,
+        network,
+        insights,
+        publication,
+        backlog,
+        release,
+        ratings,
+        audit,
+    ):
         app.include_router(each.router)
     app.include_router(rendering.router)
 
@@ -42,15 +78,18 @@ def show(
     session: DbSession,
     account: Visitor,
     viewer: CurrentCaller,
+    shelf: KeptAnswers,
     now: Now,
     track: TrackKind = "public",
     after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
     search: Annotated[str, Query(max_length=100)] = "",
     late: bool = False,
+    as_of: Moment = None,
 ) -> Response:
     """A competition's board from rank ``after + 1`` on, or of the teams whose name contains ``search``; ``late``: of
-    the entries after the deadline."""
-    state = competitions.shown_state(session, slug, account, now)
+    the entries after the deadline; ``as_of``: as it was."""
+    state = leaderboard.shown_state(session, slug, account, now)
+    leaderboard.require_past(as_of, now)
     search = search.strip()
     accepted = account is not None and rules.has_accepted(session, state.competition, account)
     invited = account is not None and guests.is_invited(session, state.competition, account)
@@ -58,38 +97,40 @@ def show(
     room = room_of(limits.allowance(session, state, account, now=now)) if account and may_enter else None
     files = data_files.listed(session, state)
     shown = [file.id for file in files]
-    etag = etag_of(
-        *_depends_on(session, state, track, viewer, now), accepted, invited, room, after, search, late, shown
-    )
+    depends = _depends_on(session, state, track, viewer, now)
+    etag = etag_of(*depends, accepted, invited, room, after, search, late, as_of, shown)
     if is_known(request, etag):
         return rendering.not_modified(etag)
-    if search:
-        # The whole board is read: a search is rare, and must find rank 90,000 as well as rank 9.
-        board = searched(leaderboard.standings(session, state, track, account, after=after, late=late), search)
-    else:
-        board = leaderboard.standings(session, state, track, account, after=after, limit=PAGE + 1, late=late)
-    return rendering.page(
-        "competition.html",
-        headers={"ETag": etag},
-        viewer=viewer,
-        rules_sha256=rules.version_of(state.competition),
-        rules_accepted=accepted,
-        may_enter=may_enter,
-        invited=invited,
-        room=room,
-        files=files,
-        may_download=accepted or competitions.is_organizer(account),
-        state=state,
-        board=board,
-        leaf=leaf_of(board, after=after),
-        deadline=words.deadline(state, now),
-        tabs=tabs_of(state, account, now, late=late),
-        medals=[(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],
-        page_size=PAGE,
-        search=search,
-        after=after,
-        now=now,
-    )
+
+    def made() -> bytes:
+        board = leaderboard.standings(
+            session, state, track, account, after=after, limit=PAGE + 1, late=late, as_of=as_of, search=search, now=now
+        )
+        return bytes(
+            rendering.page(
+                "competition.html",
+                viewer=viewer,
+                rules_sha256=rules.version_of(state.competition),
+                rules_accepted=accepted,
+                may_enter=may_enter,
+                invited=invited,
+                room=room,
+                files=files,
+                may_download=(accepted and invited) or competitions.is_organizer(account),
+                state=state,
+                board=board,
+                leaf=leaf_of(board, after=after),
+                deadline=words.deadline(state, now),
+                tabs=tabs_of(state, account, now, late=late),
+                medals=[(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],
+                page_size=PAGE,
+                search=search,
+                after=after,
+                now=now,
+            ).body
+        )
+
+    return rendering.kept_page(made() if viewer else shelf.answer(etag, made), etag)
 
 
 @router.post("/competitions/{slug}/rules-acceptance")
@@ -107,6 +148,6 @@ def _depends_on(
     who looks at it, and the minute, since it says how long ago things were."""
     account = viewer.account if viewer else None
     columns = [getattr(state.competition, column.key) for column in type(state.competition).__table__.columns]
-    version = leaderboard.version(session, state, track, account)
+    version = leaderboard.version(session, state, track, account, now)
     looking = (viewer.account.handle, viewer.csrf, viewer.unread) if viewer else None
     return rendering.BUILD, version, track, columns, looking, now.replace(second=0, microsecond=0)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from scorer import rulings
 from scorer.competitions import State
 from scorer.lifecycle import Phase
 
@@ -11,8 +12,25 @@ SPANS = ((2 * MONTH, MONTH, "month"), (2 * DAY, DAY, "day"), (HOUR, HOUR, "hour"
 """From so many seconds on, count in this unit: a deadline within two days is told in hours."""
 
 PHASES = {Phase.DRAFT: "Draft", Phase.OPEN: "Open", Phase.REVIEW: "In review", Phase.FINAL: "Final"}
+LABELS = {
+    "legitimate": "a generative model",
+    "mgan": "a GAN that was made to memorise",
+    "sup": "seeds mapped to training images",
+    "ae": "training images through an autoencoder",
+    "aug": "training images, augmented",
+    "other": "something else",
+}
+LABEL_KEYS = {"legitimate": "l", "mgan": "m", "sup": "s", "ae": "a", "aug": "u", "other": "o"}
+INTENT_KEYS = {"intended": "i", "unintended": "n", "unclear": "c"}
+RULINGS = {"keep": "Keep it as it is judged", "disqualify": "Disqualify it", "waive": "Waive its penalty"}
+RULED = rulings.SAID
 FID_DECIMALS = 3
 DISTANCE_DECIMALS = 4
+
+
+def spoken(name: str) -> str:
+    """A stable name as people say it: ``medal place`` for ``medal-place``."""
+    return name.replace("-", " ")
 
 
 def span(seconds: float) -> str:
@@ -64,6 +82,11 @@ def exact(moment: datetime) -> str:
 def machine(moment: datetime) -> str:
     """The moment for ``<time datetime>``: RFC 3339 in UTC."""
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def field(moment: datetime) -> str:
+    """The moment as a form's field for date and time has it, in UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
 
 
 def number(value: float, decimals: int) -> str:

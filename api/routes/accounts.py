@@ -5,7 +5,7 @@ from fastapi import APIRouter, Response
 from api.deps import Admin, AppSettings, DbSession, KnownCaller, Now, Organizer, SignedIn
 from api.entrance import Door, new_secret
 from api.people_schemas import EmailRequest, InvitationView, MeView, NewInvitation, NewPassword, PasswordChange, SignUp
-from api.schemas import AccountView, NewAccount, NewAccountView
+from api.schemas import AccountView, NewAccount, NewAccountView, NewRole
 from scorer import accounts, audit, signup, tokens
 from scorer.signup import Application
 
@@ -34,6 +34,13 @@ def create(body: NewAccount, session: DbSession, admin: Admin, now: Now) -> NewA
     audit.record(session, "account.created", subject, actor=admin, now=now, after=made)
     view = AccountView.model_validate(account, from_attributes=True)
     return NewAccountView(**view.model_dump(), token=secret)
+
+
+@router.put("/accounts/{handle}/role")
+def change_role(handle: str, body: NewRole, session: DbSession, admin: Admin, now: Now) -> AccountView:
+    """Give an account another role. Admins only; there is always one of them."""
+    changed = accounts.change_role(session, handle, body.role, author=admin, now=now)
+    return AccountView.model_validate(changed, from_attributes=True)
 
 
 @router.post("/admin/invitations", status_code=201)

@@ -1,26 +1,58 @@
-"""The audit log, for admins."""
+"""The audit log: all of it for admins, a competition's part for its organizers."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from sqlalchemy.orm import Session
 
-from api.deps import Admin, DbSession
+from api.deps import Admin, DbSession, Now, Organizer
 from api.people_schemas import AuditEntryView, AuditPage
-from scorer import audit
+from scorer import audit, competitions
+from scorer.db.records import Wanted
 
 router = APIRouter(tags=["audit"])
+Action = Annotated[str | None, Query(max_length=100, examples=["sign-in.failed"])]
+Subject = Annotated[str | None, Query(max_length=200, examples=["competition:dogs"])]
+Actor = Annotated[str | None, Query(max_length=80, description="A handle.")]
+Before = Annotated[int | None, Query(ge=1, le=2**62)]
+Limit = Annotated[int, Query(ge=1, le=500)]
 
 
 @router.get("/admin/audit")
 def index(
     session: DbSession,
     admin: Admin,
-    action: Annotated[str | None, Query(max_length=100, examples=["sign-in.failed"])] = None,
-    subject: Annotated[str | None, Query(max_length=200, examples=["competition:dogs"])] = None,
-    before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    action: Action = None,
+    subject: Subject = None,
+    actor: Actor = None,
+    before: Before = None,
+    limit: Limit = 100,
 ) -> AuditPage:
     """Who did what and when, newest first, and what was before and after. Admins only."""
-    found = audit.entries(session, action=action, subject=subject, before=before, limit=limit + 1)
+    return _page(session, Wanted(action, subject, actor), before, limit)
+
+
+@router.get("/competitions/{slug}/audit")
+def of_competition(
+    slug: str,
+    session: DbSession,
+    author: Organizer,
+    now: Now,
+    action: Action = None,
+    subject: Subject = None,
+    actor: Actor = None,
+    before: Before = None,
+    limit: Limit = 100,
+) -> AuditPage:
+    """What was done to a competition, its parts and its entries, newest first. Organizers only."""
+    competition = competitions.state_of(session, slug, now).competition
+    found = _page(session, Wanted(action, subject, actor, competition), before, limit)
+    for entry in found.entries:
+        entry.address = None  # where people sit is for admins
+    return found
+
+
+def _page(session: Session, wanted: Wanted, before: int | None, limit: int) -> AuditPage:
+    found = audit.entries(session, wanted, before=before, limit=limit + 1)
     shown = [AuditEntryView.model_validate(each, from_attributes=True) for each in found[:limit]]
     return AuditPage(entries=shown, next_before=shown[-1].id if len(found) > limit else None)

@@ -10,9 +10,7 @@ from api.deps import AppSettings, BlobStore, DbSession, Now, Organizer, Submitte
 from api.people_schemas import Acceptance, AcceptanceView
 from api.schemas import (
     CompetitionView,
-    NewPublication,
     PreparationView,
-    PublicationView,
     ReferenceView,
     TrackView,
 )
@@ -153,11 +151,3 @@ def _preparation(session: Session, state: State, kind: str) -> PreparationView:
         images=track.preparation.count,
         heldout_distance=track.preparation.heldout_distance,
     )
-
-
-@router.post("/{slug}/publication", status_code=201)
-def publish(slug: str, body: NewPublication, session: DbSession, author: Organizer, now: Now) -> PublicationView:
-    """Show the private board to everyone, or withdraw it."""
-    state = competitions.state_of(session, slug, now)
-    act = competitions.publish(session, state, **body.model_dump(), author=author, now=now)
-    return PublicationView.model_validate(act, from_attributes=True)

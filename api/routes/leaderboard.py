@@ -2,19 +2,26 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import AwareDatetime
 
-from api.deps import DbSession, Now, Visitor
+from api.deps import DbSession, KeptAnswers, Now, Visitor
 from api.etags import etag_of, is_known
-from api.schemas import BenchmarkView, BoardView, CopyView, PlaceView
+from api.schemas import BenchmarkView, BoardView, CopyView, DisqualifiedView, PlaceView
+from api.tables import inert
 from scorer import leaderboard
-from scorer.competitions import TrackKind, is_organizer, shown_state
+from scorer.competitions import TrackKind, is_organizer
 from scorer.db.tables import Account
+from scorer.leaderboard import Board, Place
+from scorer.ranking import medal, prize
 
 router = APIRouter(tags=["leaderboard"])
 COLUMNS = ("rank", "team", "score", "fid", "memorization_distance", "penalised", "entries", "last_entry_at")
+FINAL_COLUMNS = (*COLUMNS, "public_rank", "shake_up", "medal", "prize")
+"""Of the private board."""
 
 
 @router.get("/competitions/{slug}/leaderboard", response_model=BoardView)
@@ -23,67 +30,92 @@ def show(
     request: Request,
     session: DbSession,
     account: Visitor,
+    shelf: KeptAnswers,
     now: Now,
     track: TrackKind = "public",
     after: Annotated[int, Query(ge=0, le=10**9, description="Show places after this rank.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     format: Annotated[Literal["json", "csv"] | None, Query()] = None,  # noqa: A002
     late: Annotated[bool, Query(description="The board of the entries after the close.")] = False,
+    search: Annotated[str, Query(max_length=100, description="Only teams whose name contains this.")] = "",
+    as_of: Annotated[
+        AwareDatetime | None,
+        Query(
+            description="The board as it was at this moment: measurements, thresholds, rulings, picks, merges and names"
+            " of then. The private board can be seen as it was since it was published."
+        ),
+    ] = None,
     accept: Annotated[str, Header()] = "",
 ) -> Response:
     """The board, ranked now with the newest threshold. CSV holds every place. The private board is for organizers
-    until it is published."""
-    state = shown_state(session, slug, account, now)
+    until it is published; it ranks teams by their final picks."""
+    state = leaderboard.shown_state(session, slug, account, now)
+    leaderboard.require_past(as_of, now)
     as_csv = format == "csv" or (format is None and "text/csv" in accept)
-    version = leaderboard.version(session, state, track, account)
+    version = leaderboard.version(session, state, track, account, now)
     headers = {
-        "ETag": etag_of(version, as_csv, after, limit, late),
+        "ETag": etag_of(version, as_csv, after, limit, late, search, as_of),
         "Cache-Control": "private, no-cache",
         "Vary": "Accept, Authorization, Cookie",
+        "Content-Type": "text/csv; charset=utf-8" if as_csv else "application/json",
     }
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     if as_csv:
-        board = leaderboard.standings(session, state, track, account, late=late)
         headers["Content-Disposition"] = f'attachment; filename="{slug}-{"late" if late else track}.csv"'
-        return Response(csv_of(board), media_type="text/csv; charset=utf-8", headers=headers)
-    board = leaderboard.standings(session, state, track, account, after=after, limit=limit, late=late)
-    return Response(
-        _view(board, account).model_dump_json(by_alias=True), media_type="application/json", headers=headers
-    )
+
+    def made() -> bytes:
+        where = {"after": 0, "limit": None} if as_csv else {"after": after, "limit": limit}
+        board = leaderboard.standings(
+            session, state, track, account, **where, late=late, as_of=as_of, search=search, now=now
+        )
+        return (csv_of(board) if as_csv else _view(board, account).model_dump_json(by_alias=True)).encode()
+
+    return Response(shelf.answer(headers["ETag"], made), headers=headers)
 
 
-def _view(board: leaderboard.Board, account: Account | None) -> BoardView:
+def _view(board: Board, account: Account | None) -> BoardView:
     hidden = set() if is_organizer(account) else {"submission_id", "label"}
 
     def fields(row: object) -> dict[str, object]:
         return {name: value for name, value in vars(row).items() if name not in hidden}
+
+    def place(row: Place) -> PlaceView:
+        return PlaceView.model_validate(fields(row) | _honours(row, board))
 
     last = board.places[-1].rank if board.places else None
     return BoardView(
         competition=board.state.competition.slug,
         track=board.track.kind,
         late=board.late,
+        as_of=board.as_of,
         tau=board.threshold.tau if board.threshold else None,
         teams=board.teams,
-        entries=[PlaceView.model_validate(fields(place)) for place in board.places],
+        entries=[place(each) for each in board.places],
+        own=place(board.own) if board.own else None,
         benchmarks=[BenchmarkView.model_validate(vars(each)) for each in board.benchmarks],
         copies=[CopyView.model_validate(fields(copy)) for copy in board.copies],
+        disqualified=[DisqualifiedView.model_validate(fields(each)) for each in board.disqualified],
         next_after=last if last is not None and last < board.teams else None,
     )
 
 
-def csv_of(board: leaderboard.Board) -> str:
+def _honours(place: Place, board: Board) -> dict[str, object]:
+    """What is told of a place beside its own fields. Late entries win nothing, and prizes are of the final board."""
+    competition = board.state.competition
+    won = prize(place.rank, competition.prizes) if board.track.kind == "private" else None
+    earned = None if board.late else medal(place.rank, **competition.medals)
+    return {"medal": earned, "prize": won, "shake_up": place.shake_up}
+
+
+def csv_of(board: Board) -> str:
     """The places of a board, one a line."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
+    columns: Sequence[str] = FINAL_COLUMNS if board.track.kind == "private" else COLUMNS
+    writer.writerow(columns)
     for place in board.places:
-        values = vars(place) | {"last_entry_at": place.last_entry_at.isoformat(), "team": _inert(place.team)}
-        writer.writerow([values[column] for column in COLUMNS])
+        values = vars(place) | {"last_entry_at": place.last_entry_at.isoformat(), "team": inert(place.team)}
+        values |= _honours(place, board)
+        writer.writerow([values[column] for column in columns])
     return file.getvalue()
-
-
-def _inert(cell: str) -> str:
-    """A team name that a spreadsheet will not run as a formula."""
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

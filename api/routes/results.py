@@ -16,7 +16,7 @@ from api.result_schemas import NewPicks, PicksView
 from api.schemas import CodeView
 from api.submission_views import code_view
 from api.uploads import declared_bytes, discarded_on_error
-from scorer import attachments, competitions, evidence, picks, submissions
+from scorer import attachments, competitions, evidence, picks, reviewers
 from scorer.blobs import Blobs, require_bytes
 from scorer.competitions import State
 from scorer.db.tables import Account
@@ -62,8 +62,8 @@ def _picks(state: State, finals: Finals) -> PicksView:
 def sprite(
     submission_id: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
 ) -> Response:
-    """Small versions of up to 100 of the entry's images in one PNG, ten in a row; its team and organizers see it."""
-    key = evidence.sprite_key(submissions.find(session, submission_id, account))
+    """Small versions of up to 100 of the entry's images in one PNG, ten in a row; for its team and those who judge."""
+    key = evidence.sprite_key(reviewers.find_case(session, submission_id, account)[0])
     headers = OWN | INERT | {"ETag": etag_of(key)}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)

@@ -1,10 +1,13 @@
-"""Thresholds: re-tuning tau, and its history."""
+"""Thresholds: re-tuning tau, taking that back, and its history."""
 
-from fastapi import APIRouter, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
 
 from api.deps import DbSession, Now, Organizer
-from api.schemas import ChangeView, MoveView, NewThreshold, RetuningView, ThresholdView
-from scorer import thresholds
+from api.tau_schemas import NewThreshold, NewUndo, OptionView, RetuningView, TableView, ThresholdView
+from api.tau_views import option_view, retuning_view, step_view, table_view
+from scorer import threshold_history, thresholds, what_if
 from scorer.competitions import TrackKind, state_of
 from scorer.errors import Invalid
 
@@ -24,28 +27,46 @@ def retune(
     """Choose a track's tau and say what that does; the next read of the board is ranked with it. No task runs."""
     if not body.preview and not body.reason.strip():
         raise Invalid("no-reason", "A new threshold needs a reason; it is kept in the history.")
-    request = thresholds.Request(method=body.method, alpha=body.alpha, tau=body.tau, reason=body.reason)
+    request = thresholds.Request(**body.model_dump(exclude={"preview"}))
     state = state_of(session, slug, now)
     done = thresholds.retune(session, state, kind, request, preview=body.preview, author=author, now=now)
     if body.preview:
         response.status_code = 200
-    return RetuningView(
-        track=kind,
-        preview=body.preview,
-        threshold_id=done.threshold.id if done.threshold else None,
-        tau=done.choice.tau,
-        previous_tau=done.previous_tau,
-        method=body.method,
-        choice=thresholds.described(done.choice),
-        penalised=[ChangeView(**vars(change)) for change in done.penalised],
-        freed=[ChangeView(**vars(change)) for change in done.freed],
-        borderline=[ChangeView(**vars(change)) for change in done.borderline],
-        moves=[MoveView(**vars(move)) for move in done.moves],
-    )
+    return retuning_view(done, kind, body.method, preview=body.preview)
+
+
+@router.post("/undo", status_code=201)
+def undo(slug: str, kind: TrackKind, body: NewUndo, session: DbSession, author: Organizer, now: Now) -> RetuningView:
+    """Take the newest choice of tau back: a new row restores the one before it. Again goes one further back."""
+    state = state_of(session, slug, now)
+    done = thresholds.undo(session, state, kind, **body.model_dump(), author=author, now=now)
+    return retuning_view(done, kind, "undo", preview=False)
+
+
+@router.get("/choices")
+def choices(
+    slug: str,
+    kind: TrackKind,
+    session: DbSession,
+    author: Organizer,
+    now: Now,
+    alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
+) -> list[OptionView]:
+    """What every automatic method would choose now, or what it lacks. Nothing changes. Organizers only."""
+    found = thresholds.choices(session, state_of(session, slug, now), kind, alpha=alpha)
+    return [option_view(each) for each in found]
+
+
+@router.get("/table")
+def table(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> TableView:
+    """Every entry with its score where it is penalised and where it is not: whoever has this can say what any tau
+    does without asking again. Organizers only."""
+    return table_view(what_if.table_of(session, state_of(session, slug, now), kind), kind)
 
 
 @router.get("")
 def history(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> list[ThresholdView]:
-    """Every tau of the track, newest first: who chose it, how and why. Organizers only."""
-    rows = thresholds.history(session, state_of(session, slug, now), kind)
-    return [ThresholdView.model_validate(row, from_attributes=True) for row in rows]
+    """Every tau of the track, newest first: who chose it, how and why, and whom it penalised or freed. Organizers
+    only."""
+    steps = threshold_history.history(session, state_of(session, slug, now), kind)
+    return [step_view(each) for each in steps]

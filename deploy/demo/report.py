@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from deploy.client import Client, Refused
+from deploy.demo import review
 from deploy.demo.entries import Entry
 from deploy.demo.photographs import Photographs
 
@@ -33,7 +34,7 @@ def photograph_line(pictures: Photographs) -> str:
     return f"{', '.join(parts)} tiles of {len(sources)} photographs."
 
 
-def show(organizer: Client, slug: str, handed: Sequence[Handed], console: Console, *, judge: bool) -> bool:
+def show(organizer: Client, url: str, slug: str, handed: Sequence[Handed], console: Console, *, judge: bool) -> bool:
     """Print the whole ending; True if every entry was scored and, with ``judge``, stands where the table of entries
     expects it: that was found on the built-in photographs, and others may differ."""
     entries = {each.submission_id: each.entry for each in handed if each.entry is not None}
@@ -41,7 +42,7 @@ def show(organizer: Client, slug: str, handed: Sequence[Handed], console: Consol
     for track in ("public", "private"):
         console.print(board_table(_board(organizer, slug, track), entries, track))
     for submission_id, entry in entries.items():
-        if entry.label is not None:
+        if entry.label is not None and not review.is_for_reviewers(entry):
             path = f"/competitions/{slug}/submissions/{submission_id}/label"
             organizer.put(path, {"label": entry.label, "note": entry.description})
     try:
@@ -54,7 +55,31 @@ def show(organizer: Client, slug: str, handed: Sequence[Handed], console: Consol
     console.print(board_table(after, entries, "private", "after labelling and margin"))
     console.print()
     _tell_limits(after, entries, console)
-    return _as_expected(organizer, slug, handed, after if judge else None, console)
+    ruled = _judge_by_hand(organizer, url, slug, entries, after, console)
+    return _as_expected(organizer, slug, handed, after if judge else None, console) and ruled
+
+
+def _judge_by_hand(
+    organizer: Client,
+    url: str,
+    slug: str,
+    entries: Mapping[str, Entry],
+    before: Mapping[str, Any],
+    console: Console,
+) -> bool:
+    """Have the memoriser that escaped reviewed and disqualified, and print what that does to the board; whether it has
+    left its place."""
+    found = review.escaped(entries, before)
+    if found is None:
+        return True
+    review.review_and_rule(organizer, url, slug, found, entries[found].label or "other", console)
+    after = _board(organizer, slug, "private")
+    console.print(f"  ranks that moved: {'; '.join(review.moves(before['entries'], after['entries'])) or 'none'}\n")
+    console.print(board_table(after, entries, "private", "after the ruling"))
+    if all(line["submission_id"] != found for line in after["entries"]):
+        return True
+    console.print(f"[bold red]Not as expected:[/] {entries[found].team} is disqualified and still has a rank.")
+    return False
 
 
 def _board(organizer: Client, slug: str, track: str) -> Mapping[str, Any]:
@@ -69,7 +94,7 @@ def _retune(organizer: Client, slug: str, track: str) -> Mapping[str, Any]:
 
 
 def board_table(board: Mapping[str, Any], entries: Mapping[str, Entry], track: str, when: str = "") -> Table:
-    """The board as a terminal table: ranked teams, benchmarks in their place, copies last."""
+    """The board as a terminal table: ranked teams, benchmarks in their place, who is disqualified and copies last."""
     title = f"{track.capitalize()} leaderboard" + (f" {when}" if when else "") + f"   (tau = {board['tau']:.4f})"
     table = Table(title=title, title_justify="left", title_style="bold")
     for column in ("rank", "score (MiFID)", "FID", "distance"):
@@ -90,6 +115,9 @@ def board_table(board: Mapping[str, Any], entries: Mapping[str, Entry], track: s
             entry.kind if entry else "benchmark",
             style=None if ranked else "italic dim",
         )
+    for out in board["disqualified"]:
+        kind = entries[out["submission_id"]].kind if out["submission_id"] in entries else ""
+        table.add_row("out", "", "", "", "", out["team"], kind, style="dim")
     for copy in board["copies"]:
         kind = entries[copy["submission_id"]].kind if copy["submission_id"] in entries else ""
         table.add_row("copy", "", "", f"{copy['memorization_distance']:.3f}", "", copy["team"], kind, style="dim")

@@ -86,7 +86,7 @@ def run(running: service.Running, pictures: Photographs, plan: Plan, console: Co
         handed = hand_in(running, organizer, slug, pictures, plan, console)
         first = follow(handed, organizer, slug, console, start)
         console.print(f"First score after {first:.0f} s, all entries after {time.monotonic() - start:.0f} s.")
-        fine = report.show(organizer, slug, handed, console, judge=plan.folder is None)
+        fine = report.show(organizer, running.url, slug, handed, console, judge=plan.folder is None)
     for each in handed:
         each.client.close()
     return fine

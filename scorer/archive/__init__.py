@@ -5,7 +5,7 @@ what the competition asks for before it is made. No database, no store: files in
 """
 
 from scorer.archive.bundling import Packed, bundle
-from scorer.archive.deep import check_images
+from scorer.archive.deep import check_images, read_some
 from scorer.archive.listing import ImageSpec, Listing, list_images
 from scorer.archive.photograph import BOTTLENECK
 from scorer.archive.pixels import Copies, PixelHashes, copies, mirrored, pixel_hashes
@@ -28,6 +28,7 @@ __all__ = [
     "mirrored",
     "pixel_hashes",
     "read_references",
+    "read_some",
     "write_images",
     "zip_folder",
 ]

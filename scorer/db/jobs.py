@@ -3,10 +3,12 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import CursorResult, func, or_, select, update
+from sqlalchemy import CursorResult, func, insert, literal, or_, select, update
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
-from scorer.db.tables import Job
+from scorer.db import merges
+from scorer.db.tables import Job, Submission
 
 ORDER = (Job.priority, Job.turn, Job.id)
 """The one order of waiting work: what is claimed and what is shown as queue position."""
@@ -100,6 +102,62 @@ def next_turn(session: Session, queue: str, priority: int, team_id: int | None) 
     own = select(func.max(Job.turn) + 1).where(lane, Job.team_id == team_id, unfinished).scalar_subquery()
     turn = session.scalar(select(func.greatest(func.coalesce(current, 0), func.coalesce(own, 0))))
     return int(turn or 0)
+
+
+def add_for_track(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:
+    """A waiting job on a private track for every scored entry that is not late, in turns between teams; how many."""
+    merged = merges.newest()
+    team = func.coalesce(merged.c.into_team_id, Submission.team_id)
+    entries = (
+        select(
+            literal("score"),
+            Submission.ref,
+            literal(track_id),
+            team,
+            literal("waiting"),
+            literal(1),
+            func.row_number().over(partition_by=team, order_by=Submission.ref),
+            literal(now),
+            literal(0),
+            literal(now),
+        )
+        .outerjoin(merged, merged.c.team_id == Submission.team_id)
+        .where(Submission.competition_id == competition_id, Submission.status == "scored", ~Submission.late)
+    )
+    columns = (
+        "queue", "submission_ref", "track_id", "team_id", "state", "priority", "turn", "due_at", "attempts",
+        "created_at",
+    )  # fmt: skip
+    made = session.execute(insert(Job).from_select(columns, entries))
+    return made.rowcount if isinstance(made, CursorResult) else 0
+
+
+def cancel_on_track(session: Session, track_id: int, now: datetime) -> None:
+    """End every job on a track that has not ended: nobody needs its result any more."""
+    session.execute(
+        update(Job)
+        .where(Job.track_id == track_id, Job.state.in_(UNFINISHED))
+        .values(state="cancelled", holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
+    )
+
+
+def waits_since(session: Session, queue: str, before: datetime) -> bool:
+    """Whether work of a queue that everyone sees has been due since ``before`` and nobody has taken it."""
+    waiting = select(Job.id).where(Job.queue == queue, Job.state == "waiting", Job.priority == 0, Job.due_at <= before)
+    return session.scalar(waiting.limit(1)) is not None
+
+
+def states_on_track(session: Session, track_id: int) -> dict[str, int]:
+    """How many entries' newest jobs on a track are in which state."""
+    newest = (
+        select(Job.state)
+        .ext(distinct_on(Job.submission_ref))
+        .where(Job.track_id == track_id)
+        .order_by(Job.submission_ref, Job.id.desc())
+        .subquery()
+    )
+    counted = session.execute(select(newest.c.state, func.count()).group_by(newest.c.state))
+    return {state: count for state, count in counted}  # noqa: C416 - rows are not pairs to a type checker
 
 
 def jobs_of(session: Session, submission_ref: int) -> Sequence[Job]:

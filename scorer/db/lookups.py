@@ -43,16 +43,35 @@ def is_published(session: Session, competition_id: int) -> bool:
     return bool(session.scalar(newest.order_by(Publication.id.desc()).limit(1)))
 
 
+def publications_of(session: Session, competition_id: int) -> Sequence[Publication]:
+    """Every act of publication of a competition, newest first."""
+    acts = select(Publication).where(Publication.competition_id == competition_id)
+    return session.scalars(acts.order_by(Publication.id.desc())).all()
+
+
 def tracks_of(session: Session, competition_id: int) -> dict[str, Track]:
-    """The tracks of a competition by kind."""
-    tracks = session.scalars(select(Track).where(Track.competition_id == competition_id))
+    """The tracks of a competition by kind, without former ones."""
+    tracks = session.scalars(select(Track).where(Track.competition_id == competition_id, Track.kind != "former"))
     return {track.kind: track for track in tracks}
+
+
+def tracks_at(session: Session, tracks: dict[str, Track], at: datetime) -> dict[str, Track]:
+    """The tracks of a competition, which are ``tracks`` now, as they were at a moment."""
+    then = (
+        select(Track)
+        .where(Track.competition_id == tracks["private"].competition_id, Track.replaced_at > at)
+        .order_by(Track.replaced_at)
+        .limit(1)
+    )
+    former = session.scalars(then).one_or_none()
+    return tracks if former is None else tracks | {"private": former}
 
 
 def extractors_in_use(session: Session) -> Sequence[str]:
     """The extractors of tracks that are prepared, so that entries may come."""
     query = select(Track.extractor).join(Preparation, Preparation.id == Track.preparation_id)
-    return session.scalars(query.where(Preparation.finished_at.is_not(None)).distinct()).all()
+    in_use = query.where(Preparation.finished_at.is_not(None), Track.kind != "former")
+    return session.scalars(in_use.distinct()).all()
 
 
 def references_of(session: Session, competition_id: int) -> dict[str, CompetitionReference]:
@@ -84,11 +103,24 @@ def tracks_with(session: Session, preparation_id: int) -> Sequence[Track]:
     return session.scalars(select(Track).where(Track.preparation_id == preparation_id)).all()
 
 
-def newest_threshold(session: Session, track_id: int) -> Threshold | None:
-    """The threshold that a track is ranked with."""
-    return session.scalars(
-        select(Threshold).where(Threshold.track_id == track_id).order_by(Threshold.id.desc()).limit(1)
-    ).one_or_none()
+def newest_threshold(session: Session, track_id: int, at: datetime | None = None) -> Threshold | None:
+    """The threshold that a track is ranked with (was ranked with at the moment ``at``)."""
+    query = select(Threshold).where(Threshold.track_id == track_id)
+    if at is not None:
+        query = query.where(Threshold.created_at <= at)
+    return session.scalars(query.order_by(Threshold.id.desc()).limit(1)).one_or_none()
+
+
+def published_since(session: Session, competition_id: int) -> datetime | None:
+    """Since when the private board is shown to everyone; None if it is not."""
+    newest = select(Publication.published, Publication.created_at).where(Publication.competition_id == competition_id)
+    row = session.execute(newest.order_by(Publication.id.desc()).limit(1)).one_or_none()
+    return row.created_at if row is not None and row.published else None
+
+
+def lock_track(session: Session, track_id: int) -> None:
+    """Let one transaction at a time choose a track's tau."""
+    session.execute(select(Track.id).where(Track.id == track_id).with_for_update()).one()
 
 
 def thresholds_of(session: Session, track_id: int) -> Sequence[Threshold]:
@@ -227,6 +259,17 @@ def decided_label(session: Session, submission_ref: int) -> Label | None:
     """The newest decided label of a submission."""
     query = select(Label).where(Label.submission_ref == submission_ref).order_by(Label.id.desc()).limit(1)
     return session.scalars(query).one_or_none()
+
+
+def labels_of(session: Session, refs: Collection[int]) -> dict[int, str]:
+    """The decided labels of some submissions, by ref."""
+    newest = (
+        select(Label.submission_ref, Label.label)
+        .ext(distinct_on(Label.submission_ref))
+        .where(Label.submission_ref.in_(refs))
+        .order_by(Label.submission_ref, Label.id.desc())
+    )
+    return {row.submission_ref: row.label for row in session.execute(newest)}
 
 
 def decided_labels(session: Session, competition_id: int) -> dict[int, str]:

@@ -45,6 +45,16 @@ def any_admin(session: Session) -> bool:
     return session.scalar(select(Account.id).where(Account.role == "admin").limit(1)) is not None
 
 
+def account(session: Session, account_id: int) -> Account:
+    """An account that is known to be there."""
+    return session.get_one(Account, account_id)
+
+
+def accounts_of_role(session: Session, role: str) -> Sequence[Account]:
+    """Everybody who has a role."""
+    return session.scalars(select(Account).where(Account.role == role).order_by(Account.id)).all()
+
+
 def account_by_identity(session: Session, issuer: str, subject: str) -> Account | None:
     """The account of somebody whom an OpenID Connect issuer vouches for."""
     query = select(Identity).where(Identity.issuer == issuer, Identity.subject == subject)

@@ -1,24 +1,61 @@
 """Reading the audit log."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import ColumnElement, Row, Select, func, literal, or_, select
 from sqlalchemy.orm import Session
 
-from scorer.db.tables import Account, AuditEntry
+from scorer.db.tables import Account, AuditEntry, Competition, Submission
 
 
-def audit_entries(
-    session: Session, *, action: str | None, subject: str | None, before: int | None, limit: int
-) -> Sequence[Row[Any]]:
+@dataclass(frozen=True)
+class Wanted:
+    """Which entries: what is None does not matter."""
+
+    action: str | None = None
+    subject: str | None = None
+    actor: str | None = None
+    """A handle, whatever the letter case."""
+    competition: Competition | None = None
+    """Acts on the competition, on its parts (``noun:slug/part``), and on its entries."""
+
+
+def audit_entries(session: Session, wanted: Wanted, *, before: int | None, limit: int) -> Sequence[Row[Any]]:
     """Entries older than the one with id ``before``, newest first, each with its actor's handle (``actor``)."""
     query: Select[Any] = select(*AuditEntry.__table__.columns, Account.handle.label("actor")).outerjoin(
         Account, Account.id == AuditEntry.actor_id
     )
-    for column, wanted in ((AuditEntry.action, action), (AuditEntry.subject, subject)):
-        if wanted is not None:
-            query = query.where(column == wanted)
+    query = query.where(*_conditions(wanted))
     if before is not None:
         query = query.where(AuditEntry.id < before)
     return session.execute(query.order_by(AuditEntry.id.desc()).limit(limit)).all()
+
+
+def audit_actions(session: Session, competition: Competition | None) -> Sequence[str]:
+    """Every kind of act that there is in the log, or in a competition's part of it."""
+    about = _conditions(Wanted(competition=competition))
+    return session.scalars(select(AuditEntry.action).where(*about).distinct().order_by(AuditEntry.action)).all()
+
+
+def _conditions(wanted: Wanted) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.action is not None:
+        conditions.append(AuditEntry.action == wanted.action)
+    if wanted.subject is not None:
+        conditions.append(AuditEntry.subject == wanted.subject)
+    if wanted.actor is not None:
+        conditions.append(func.lower(Account.handle) == wanted.actor.lower())
+    if wanted.competition is not None:
+        conditions.append(_about(wanted.competition))
+    return conditions
+
+
+def _about(competition: Competition) -> ColumnElement[bool]:
+    entries = select(literal("submission:") + Submission.id).where(Submission.competition_id == competition.id)
+    return or_(
+        AuditEntry.subject == f"competition:{competition.slug}",
+        AuditEntry.subject.like(f"%:{competition.slug}/%"),  # no slug has a sign that means more to LIKE
+        AuditEntry.subject.in_(entries),
+    )

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from scorer.errors import Invalid
 from scorer.metrics.features import Vector
+from scorer.metrics.rank_sum import rank_sum
 
 Mask = NDArray[np.bool_]
 Labels = Sequence[bool | float | None] | NDArray[Any]
@@ -93,9 +93,7 @@ def area_under_curve(memorising: Vector, legitimate: Vector) -> float | None:
     """The probability that a memorising entry is closer than a legitimate one, ties half (ROC AUC)."""
     if not len(memorising) or not len(legitimate):
         return None
-    ranks = rankdata(np.concatenate((legitimate, memorising)))[: len(legitimate)]
-    wins = ranks.sum() - len(legitimate) * (len(legitimate) + 1) / 2
-    return float(wins / (len(memorising) * len(legitimate)))
+    return rank_sum(legitimate, memorising).share
 
 
 def cohens_d(memorising: Vector, legitimate: Vector) -> float | None:

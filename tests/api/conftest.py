@@ -1,9 +1,9 @@
 """The real application on a database, a Redis and a blob folder of its own."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from api.main import create_app
 from scorer import accounts, tokens
 from scorer.db.session import engine_of, sessions_of
-from scorer.queue import broker
+from scorer.queue import QUEUES, broker
 from scorer.settings import Settings
 from tests.factories import noise, spec, zipped
 from worker.bench import Bench
@@ -44,7 +44,7 @@ class Service:
 
     def work(self) -> None:
         """Do all work that is due, in the order in which one worker would."""
-        while any(run_next(self.bench, queue) for queue in ("prepare", "check", "score")):
+        while any(run_next(self.bench, queue) for queue in QUEUES):
             pass
 
     def submit(self, who: str, slug: str, content: bytes, **params: str) -> Any:
@@ -75,9 +75,9 @@ class Service:
         return self.call(who, "GET", f"/submissions/{answer.json()['id']}").json()
 
 
-@pytest.fixture
-def service(settings: Settings, tmp_path: Path) -> Iterator[Service]:
-    """The service, with an admin, an organizer, and the participants ada, bob and eve."""
+@contextmanager
+def running(settings: Settings) -> Iterator[Service]:
+    """A service with an admin, an organizer, and the participants ada, bob and eve."""
     engine = engine_of(settings)
     sessions, now = sessions_of(engine), datetime.now(UTC) - timedelta(days=1)
     secrets_of = {}
@@ -98,3 +98,10 @@ def service(settings: Settings, tmp_path: Path) -> Iterator[Service]:
         yield Service(http, Bench.open(settings, app), secrets_of)
     app.close()
     engine.dispose()
+
+
+@pytest.fixture
+def service(settings: Settings) -> Iterator[Service]:
+    """The service, with an admin, an organizer, and the participants ada, bob and eve."""
+    with running(settings) as each:
+        yield each

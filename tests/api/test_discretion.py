@@ -29,6 +29,7 @@ SECRET = "aVerySecret_Word-1234567890"
         (f"/signup?next=/x&invitation={SECRET}&b=c", f"/signup?next=/x&invitation={HIDDEN}&b=c"),
         (f"/signin/oidc/return?code={SECRET}&state={SECRET}", f"/signin/oidc/return?code={HIDDEN}&state={HIDDEN}"),
         (f"/api/v1/password-resets/{SECRET}", f"/api/v1/password-resets/{HIDDEN}"),
+        (f"/api/v1/rate/{SECRET}/items?kind=realism", f"/api/v1/rate/{HIDDEN}/items?kind=realism"),
         (f"/api/v1/email-confirmations/{SECRET}", f"/api/v1/email-confirmations/{HIDDEN}"),
         ("/reset", "/reset"),
         ("/competitions/dogs?track=private&after=100", "/competitions/dogs?track=private&after=100"),

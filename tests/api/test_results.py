@@ -341,6 +341,6 @@ def test_a_late_entry_is_in_no_picks(service: Service) -> None:
 def test_late_entries_go_on_after_the_publication(service: Service) -> None:
     slug = service.competition(late_submissions=True)
     close(service, slug)
-    body = {"published": True, "reason": "done"}
+    body = {"published": True, "reason": "done", "override": "a test"}
     assert service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body).status_code == 201
     assert service.scored("ada", slug, noise(11))["late"] is True

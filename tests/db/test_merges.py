@@ -44,7 +44,7 @@ def test_a_merged_team_is_ranked_by_the_best_entry_of_all(session: Session, stat
     merge(session, second, first, now)
     ranked = board.standings(session, state.tracks["public"].id, decimals=5)
     assert [(row.team_id, row.score, row.entries) for row in ranked] == [(first.id, 10.0, 3), (other.id, 15.0, 1)]
-    assert board.count_ranked(session, state.tracks["public"].id) == 2
+    assert board.count_ranked(session, state.tracks["public"].id, decimals=5) == 2
     view = "SELECT team_id, count(*) FROM scores WHERE competition_id = :id GROUP BY team_id ORDER BY team_id"
     stored = session.execute(text(view), {"id": state.competition.id}).all()
     assert [tuple(row) for row in stored] == [(first.id, 3), (other.id, 1)]

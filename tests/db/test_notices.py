@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import competitions, notices, submissions, webhooks, work
+from scorer import notices, publication, submissions, webhooks, work
 from scorer.competitions import State
 from scorer.db.tables import Account, Delivery, Mail, Membership, Notice, Team
 from scorer.errors import Conflict, Invalid, NotFound
@@ -177,7 +177,9 @@ def test_publication_is_told_to_all_who_compete_and_nobody_else(session: Session
     of_team = hook(session, members[0], now, teams[0])
     author = make_account(session, now, "organizer")
     closed = State(state.competition, Phase.REVIEW, False, state.tracks, ())
-    competitions.publish(session, closed, published=True, reason="All is reviewed.", author=author, now=now)
+    publication.publish(
+        session, closed, published=True, reason="All is reviewed.", override="-", author=author, now=now
+    )
     for member in members:
         (notice,) = notices.list_own(session, member, limit=9)
         assert notice.kind == "publication"

@@ -62,9 +62,11 @@ def test_late_boards_and_would_be_ranks_in_sql_are_the_readable_ones(
             ]
             rows = board.standings(session, track, decimals=DECIMALS, late=late)
             assert [(row.rank, row.ref) for row in rows] == expected
-            assert board.count_ranked(session, track, late=late) == len(expected)
+            assert board.count_ranked(session, track, decimals=DECIMALS, late=late) == len(expected)
             apart = [entry.ref for entry in ranking.standings(field, DECIMALS).copies]
-            assert sorted(row.ref for row in board.copies(session, track, late=late)) == sorted(ref for ref in apart)
+            assert sorted(row.ref for row in board.copies(session, track, decimals=DECIMALS, late=late)) == sorted(
+                ref for ref in apart
+            )
             for entry in field:
                 found = board.would_be_rank(session, track, entry.ref, decimals=DECIMALS, late=late)
                 assert found == ranking.would_be_rank(field, entry.ref, DECIMALS)

@@ -92,7 +92,7 @@ def _scorers() -> list[psutil.Process]:
     """The scoring worker's processes that belong to this test run, parents first."""
     own = {process.pid for process in psutil.Process().children(recursive=True)}
     found = [psutil.Process(pid) for pid in own]
-    return [each for each in found if any("score,prepare" in part for part in _command(each))]
+    return [each for each in found if any("score,prepare,compare" in part for part in _command(each))]
 
 
 def _command(process: psutil.Process) -> list[str]:

@@ -10,10 +10,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from api.cookies import csrf_token
+from scorer.figures import FIGURES
 from tests.factories import noise, zipped
-from tests.leaks.planting import DATA_FILE, FIRST_REF, PASSWORD, PEOPLE, ROLES, RULES, SLUG, Planted
+from tests.leaks.planting import DATA_FILE, FIRST_ITEM, FIRST_REF, PASSWORD, PEOPLE, ROLES, RULES, SLUG, Planted
 
-IDS = frozenset({"submission_id", "upload_id", "invitation_id", "notice_id", "webhook_id", "token_id", "session_id"})
+IDS = frozenset(
+    {
+        "submission_id",
+        "upload_id",
+        "invitation_id",
+        "notice_id",
+        "webhook_id",
+        "token_id",
+        "session_id",
+        "release_id",
+        "rater_id",
+    }
+)
 """The parameters that name things which belong to somebody: what is another's must look like what does not exist."""
 
 
@@ -42,6 +55,10 @@ def words_of(planted: Planted) -> Mapping[str, Sequence[Any]]:
         "webhook_id": [ids["webhook"]],
         "token_id": [ids["token of insider"]],
         "session_id": [ids["session of insider"]],
+        "release_id": [ids["release"]],
+        "study_id": [ids["study"]],
+        "rater_id": [ids["rater"]],
+        "item_id": [FIRST_ITEM],
     }
 
 
@@ -113,10 +130,13 @@ CODE = _code()
 TUS = {"Tus-Resumable": "1.0.0"}
 PIECE = {**TUS, "Content-Type": "application/offset+octet-stream", "Upload-Offset": "0"}
 OPEN = {"Upload-Length": "1000", "Upload-Metadata": f"filename {base64.b64encode(b'a.zip').decode()}"}
+RESULTS = b"submission_id,fid_public,fid_private,distance_public,distance_private\n1,2,3,0.4,0.5\n"
 ACCEPTED = hashlib.sha256(RULES.encode()).hexdigest()
 PERSON = {"handle": "newcomer", "name": "New", "email": "newcomer@example.org", "password": "a long new pass phrase"}
 WEBHOOK = "https://hooks.example.org/new"
 COMPETITION = {"slug": "new", "title": "New", "public": {"extractor": "tiny"}, "private": {"extractor": "tiny"}}
+AT_THE_DESK: Mapping[str, frozenset[str]] = {"reviewer": frozenset({"score", "evidence", "team", "code"})}
+"""What reviewers see of an entry, private scores too; the references they never see."""
 READS_CODE = Call(shows={"reviewer": frozenset({"code"})})
 
 
@@ -126,6 +146,21 @@ def wired(fails: int | None = None, **fields: Any) -> Call:
 
 
 HERE: Mapping[str, Any] = {"competitionName": SLUG}
+DESK, PAIRS = "/submissions/{submission_id}/desk", "/api/v1/submissions/{submission_id}/pairs/{kind}"
+REVIEWED: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - a table's cell
+    "submission_id": [planted.ids["scored own"]],
+    "number": [1],
+    "side": ["generated", "reference"],
+    "rebuttal_id": [100_007],
+    "handle": ["eve"],
+}
+
+
+def judged(call: Call, fails: int | None = None) -> Call:
+    """A call at the review desk, about the insider's scored entry."""
+    return replace(call, words=REVIEWED, shows=AT_THE_DESK, fails=fails)
+
+
 DATA: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda _: {"name": [DATA_FILE]}  # noqa: E731 - likewise
 WIRE, SERVICE = "/api/v1/competitions.CompetitionApiService", "/api/v1/{service}Service/{method}"
 
@@ -134,7 +169,45 @@ FINISHED: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda planted: {  
     "submission_id": [planted.ids["scored own"], planted.ids["scored other"]]
 }
 
+RATING: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda _: {  # noqa: E731 - likewise
+    "kind": ["realism", "diversity"],
+    "secret": ["rate-link"],
+}
+RATED = {"kind": "realism", "item": str(FIRST_ITEM), "value": "3"}
+STUDY = {"images": 2, "grids": 1, "side": 2}
+FILES = f"{TEAM}/releases/{{release_id}}/files"
+
 CALLS: Mapping[str, Call] = {
+    f"POST {API}/admin/work/requeue": said(),
+    "POST /admin/work/requeue": filled(),
+    f"POST {TEAM}/publication/requeue": Call(),
+    f"POST {PAGE}/publication": replace(filled(act="publish", reason="Over."), fails=409),
+    f"POST {PAGE}/publication/requeue": filled(),
+    f"POST {TEAM}/releases": said(),
+    f"PUT {TEAM}/releases/{{release_id}}/handed-out": said(shown=True),
+    f"GET {FILES}/{{name}}": Call(words=lambda _: {"name": ["tables.zip"]}),
+    f"GET {FILES}/images/{{name}}": Call(words=lambda _: {"name": ["s-1.zip"]}),
+    f"POST {PAGE}/release": filled(images="none"),
+    f"POST {PAGE}/release/{{release_id}}": filled(act="out"),
+    f"POST {TEAM}/ratings": said(**STUDY),
+    f"POST {TEAM}/ratings/{{study_id}}/raters": said(name="Rita"),
+    f"PUT {TEAM}/ratings/{{study_id}}/ended": Call(),
+    f"POST {PAGE}/ratings": filled(**STUDY),
+    f"POST {PAGE}/ratings/{{study_id}}/raters": filled(name="Rita"),
+    f"POST {PAGE}/ratings/{{study_id}}/raters/{{rater_id}}/dismissal": filled(),
+    f"POST {PAGE}/ratings/{{study_id}}/end": filled(),
+    **{f"GET {where}": Call(words=RATING) for where in ("/ratings/{study_id}", "/rate/{secret}")},
+    **{f"HEAD {where}": Call(words=RATING) for where in ("/ratings/{study_id}", "/rate/{secret}")},
+    **{f"POST {where}": replace(filled(**RATED), words=RATING) for where in ("/ratings/{study_id}", "/rate/{secret}")},
+    **{
+        f"{method} {API}/{where}/items{rest}": replace(call, words=RATING)
+        for where in ("ratings/{study_id}", "rate/{secret}")
+        for method, rest, call in (
+            ("GET", "", Call()),
+            ("POST", "", said(kind="realism", ratings={FIRST_ITEM: 4}, more=1)),
+            ("GET", "/{item_id}/picture", Call()),
+        )
+    },
     f"PUT {TEAM}/data/{{name}}": Call(lambda _: {"content": b"1,2"}, DATA),
     f"GET {TEAM}/data/{{name}}": Call(words=DATA),
     f"DELETE {TEAM}/data/{{name}}": Call(words=DATA),
@@ -178,6 +251,9 @@ CALLS: Mapping[str, Call] = {
     f"PUT {TEAM}/rules-acceptance": said(rules_sha256=ACCEPTED),
     f"PUT {TEAM}/references/{{role}}": Call(lambda _: {"content": ENTRY}, fails=409),
     f"POST {TEAM}/tracks/{{kind}}/preparation": Call(),
+    f"POST {TEAM}/imports": Call(lambda _: {"content": RESULTS}, fails=409),
+    f"GET {TEAM}/insights/{{figure}}": Call(words=lambda _: {"figure": FIGURES, "format": ["json", "svg"]}),
+    f"GET {TEAM}/gallery/{{submission_id}}": Call(words=FINISHED),
     f"POST {TEAM}/publication": Call(lambda _: {"json": {"published": True, "reason": "Over."}}, fails=409),
     f"POST {TEAM}/teams": Call(lambda _: {"json": {"name": "Gamma Kennel"}}),
     f"PATCH {TEAM}/team": said(name="Alpha Two"),
@@ -208,7 +284,32 @@ CALLS: Mapping[str, Call] = {
     f"POST {TEAM}/guests": said(who=["eve", "new-guest@example.org"]),
     f"DELETE {TEAM}/guests/{{who}}": Call(words=lambda _: {"who": ["zq-guest@example.org"]}),
     f"POST {TEAM}/tracks/{{kind}}/thresholds": said(method="manual", tau=0.45, preview=True),
+    f"POST {TEAM}/tracks/{{kind}}/thresholds/undo": Call(lambda _: {"json": {"reason": "No."}}, fails=409),
+    f"POST {TEAM}/network/comparisons": said(extractors=["efficientnet_lite0"]),
+    f"PUT {TEAM}/network": Call(lambda _: {"json": {"extractor": "inception_v3", "reason": "No."}}, fails=409),
     f"PUT {TEAM}/submissions/{{submission_id}}/label": on("submission_id", "scored own", said(label="aug")),
+    f"GET {TEAM}/desk": Call(shows=AT_THE_DESK),
+    f"GET {API}{DESK}": judged(Call()),
+    f"POST {API}/submissions/{{submission_id}}/reviews": judged(said(label="aug"), fails=409),
+    f"GET {PAIRS}": judged(Call(), fails=404),
+    f"GET {PAIRS}/{{number}}/{{side}}": judged(Call(), fails=404),
+    f"GET {API}/submissions/{{submission_id}}/sprite": Call(shows=AT_THE_DESK),
+    f"GET {API}/submissions/{{submission_id}}/rulings": Call(shows=AT_THE_DESK),
+    f"POST {API}/submissions/{{submission_id}}/rulings": judged(said(kind="keep", reason="It is fine.")),
+    f"POST {API}/submissions/{{submission_id}}/rebuttals": judged(said(text="Please look again."), fails=409),
+    f"POST {API}/rebuttals/{{rebuttal_id}}/answer": judged(said(ruling=None, answer="No."), fails=404),
+    f"PUT {API}/accounts/{{handle}}/role": judged(said(role="reviewer")),
+    f"GET {PAGE}/desk": Call(shows=AT_THE_DESK),
+    f"HEAD {PAGE}/desk": Call(shows=AT_THE_DESK),
+    f"GET {PAGE}/desk/next": Call(shows=AT_THE_DESK),
+    f"HEAD {PAGE}/desk/next": Call(shows=AT_THE_DESK),
+    f"GET {DESK}": judged(Call()),
+    f"HEAD {DESK}": judged(Call()),
+    f"POST {DESK}": judged(filled(label="aug"), fails=409),
+    f"POST {DESK}/label": judged(filled(label="aug")),
+    f"POST {DESK}/ruling": judged(filled(kind="keep", reason="It is fine.")),
+    f"POST {DESK}/rebuttals/{{rebuttal_id}}/answer": judged(filled(ruling="refuse", answer="No."), fails=404),
+    "POST /submissions/{submission_id}/rebuttal": judged(filled(text="Please look again."), fails=409),
     f"POST {PAGE}/rules-acceptance": filled(rules_sha256=ACCEPTED),
     "POST /signup": slowly(filled(**PERSON)),
     "POST /signin": slowly(filled(login="ada", password=PASSWORD)),
@@ -232,6 +333,10 @@ CALLS: Mapping[str, Call] = {
     "POST /submissions/{submission_id}/code": by_form(zip=CODE),
     "POST /submissions/{submission_id}/cancel": on("submission_id", "waiting own"),
     f"POST {PAGE}/picks": filled(),
+    f"POST {PAGE}/tau": filled(track="private", method="manual", tau="0.3", reason="Because."),
+    f"POST {PAGE}/tau/undo": Call(lambda _: {"data": {"track": "public", "reason": "No."}}, fails=409),
+    f"POST {PAGE}/network/comparisons": filled(extractor="efficientnet_lite0"),
+    f"POST {PAGE}/network": Call(lambda _: {"data": {"extractor": "inception_v3", "reason": "No."}}, fails=409),
     f"POST {PAGE}/team": filled(name="Gamma Kennel"),
     f"POST {PAGE}/team/name": filled(name="Alpha Two"),
     f"POST {PAGE}/team/invitations": filled(handle="rhea"),

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from PIL import Image
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from scorer import links, notices, rules, sessions, teams, tokens, webhooks
+from scorer import links, notices, ratings, rules, sessions, teams, tokens, webhooks
 from scorer.blobs import Blobs
 from scorer.competitions import State, state_of
 from scorer.db.tables import (
@@ -27,7 +28,10 @@ from scorer.db.tables import (
     PickSet,
     Preparation,
     Publication,
+    RatingItem,
+    RatingStudy,
     ReferenceSet,
+    Release,
     Submission,
     Team,
     TeamInvitation,
@@ -36,6 +40,7 @@ from scorer.db.tables import (
 )
 from scorer.metrics.mifid import mifid
 from scorer.passwords import good_hash
+from scorer.releases import blob_key
 from scorer.sessions import Browser
 from scorer.settings import Settings
 from tests.factories import add_measurement, make_account, make_competition, make_scored, make_submission, set_tau
@@ -46,6 +51,8 @@ RULES = "Be fair."
 DATA_FILE = "train.csv"
 FIRST_REF = 810_917
 """The number of the insider's scored entry."""
+FIRST_ITEM = 660_917
+"""The number of the first thing to rate."""
 PASSWORD = "correct horse battery staple"
 PEOPLE = {
     # role -> handle, role of the account
@@ -95,6 +102,12 @@ def plant(session: Session, settings: Settings, now: datetime) -> Planted:
     for start, table in enumerate(("tokens", "web_sessions", "notices", "webhooks", "team_invitations"), 71):
         # Ids that stand nowhere by chance.
         session.execute(text(f"ALTER TABLE {table} ALTER COLUMN id RESTART WITH {start}0917"))
+    for name, first in (
+        ("rating_items", FIRST_ITEM),
+        ("raters", FIRST_ITEM + 1000),
+        ("rating_studies", FIRST_ITEM + 2000),
+    ):
+        session.execute(text(f"ALTER TABLE {name} ALTER COLUMN id RESTART WITH {first}"))
     session.execute(text(f"ALTER TABLE submissions ALTER COLUMN ref RESTART WITH {FIRST_REF}"))
     store = Blobs(settings.blob_url)
     people = _people(session, planted, now)
@@ -113,6 +126,7 @@ def plant(session: Session, settings: Settings, now: datetime) -> Planted:
     _attachments(session, planted, store, people["insider"], now)
     _private_work(session, planted, state, own, now)
     _correspondence(session, planted, state, own, people, now)
+    _closing(session, planted, store, state, people["organizer"], now)
     return planted
 
 
@@ -268,7 +282,9 @@ def _attachments(session: Session, planted: Planted, store: Blobs, account: Acco
     """The insider's sprite, code and a half-finished upload."""
     scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
     scored.sprite_key = planted.word("sprite-key", "storage")
-    store.write(scored.sprite_key, b"\x89PNG" + planted.word("sprite-bytes", "team").encode())
+    sprite = io.BytesIO()
+    Image.new("RGB", (128, 16)).save(sprite, "PNG")
+    store.write(scored.sprite_key, sprite.getvalue() + planted.word("sprite-bytes", "team").encode())
     code = io.BytesIO()
     with zipfile.ZipFile(code, "w") as archive:
         archive.writestr("train.py", planted.word("code-bytes", "code"))
@@ -358,6 +374,41 @@ def _correspondence(
         session.flush()
         asked.append(invitation.id)
     planted.ids["invitation made"], planted.ids["invitation received"] = asked
+
+
+def _closing(session: Session, planted: Planted, store: Blobs, state: State, organizer: Account, now: datetime) -> None:
+    """A data release that is not handed out, a rating study, and who rates."""
+    content = planted.word("release-content", "evidence").encode()
+    planted.ids["release"] = planted.word("release", "evidence", text="zqreleaseidxyz")
+    names = ("tables.zip", "images/s-1.zip")
+    release = Release(
+        id=planted.ids["release"], competition_id=state.competition.id, images="ranked",
+        key=planted.word("release-key", "storage").encode(), sha256=planted.digest("release", "evidence"),
+        files=[{"name": name, "bytes": len(content), "sha256": planted.digest(name, "evidence")} for name in names],
+        author_id=organizer.id, created_at=now, finished_at=now,
+    )  # fmt: skip
+    for name in names:
+        store.write(blob_key(release.id, name), content)
+    scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
+    study = RatingStudy(
+        competition_id=state.competition.id, submission_refs=[scored.ref], images=1, grids=1, side=2, wanted=9, seed=1,
+        author_id=organizer.id, created_at=now, packed_at=now,
+    )  # fmt: skip
+    session.add_all([release, study])
+    session.flush()
+    key = planted.word("pack-key", "storage")
+    store.write(key, b"\x89PNG")
+    for kind in ("realism", "diversity"):
+        session.add(
+            RatingItem(
+                study_id=study.id, kind=kind, submission_ref=scored.ref, images=[1], blob_key=key, start=0, length=4
+            )
+        )
+        session.flush()
+    rater = ratings.invite(
+        session, study, planted.word("rater", "evidence"), secret="rate-link", author=organizer, now=now
+    )
+    planted.ids |= {"study": study.id, "rater": rater.id}
 
 
 def publish(session: Session, now: datetime) -> None:

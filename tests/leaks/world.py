@@ -97,7 +97,7 @@ def planted_world(servers: Servers, folder: Path) -> Iterator[World]:
         _statements(servers, f"CREATE DATABASE {KEPT} TEMPLATE {NAME}")
         shutil.copytree(blobs, blobs.with_name("kept"))
         app = create_app(settings)
-        app.dependency_overrides[deps.now] = lambda: NOW
+        app.dependency_overrides[deps.moment] = lambda: NOW
         with TestClient(app, raise_server_exceptions=False, follow_redirects=False) as http:
             yield World(servers, settings, app, http, planted, blobs)
     finally:

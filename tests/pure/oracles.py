@@ -149,13 +149,18 @@ class Table:
         return np.asarray(self.labels != "")
 
 
-def competition_table() -> Table:
-    """The table at KENNEL_2019_TABLE, else beside the repository; skips the test where it is absent."""
+def table_path() -> Path:
+    """Where the released table is: at KENNEL_2019_TABLE, else beside the repository; skips the test where it is not."""
     beside = Path(__file__).parents[3] / "shared" / "data" / "competition_results.csv"
     path = Path(os.environ.get("KENNEL_2019_TABLE") or beside)
     if not path.is_file():
         pytest.skip(f"the released table of the 2019 competition is not at {path} (set KENNEL_2019_TABLE)")
-    with path.open(newline="") as file:
+    return path
+
+
+def competition_table() -> Table:
+    """The released table; skips the test where it is absent."""
+    with table_path().open(newline="") as file:
         rows = list(csv.DictReader(file))
 
     def column(name: str) -> Matrix:

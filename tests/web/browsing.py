@@ -20,7 +20,7 @@ QUIET = (
     "--disable-background-networking", "--disable-component-update",
 )  # fmt: skip
 
-OUTSIDE = """width => [...document.querySelectorAll('main *:not(.unseen):not(thead *, thead)')]
+OUTSIDE = """width => [...document.querySelectorAll('main *:not(.unseen):not(thead *, thead, svg image)')]
     .filter(each => each.getClientRects().length)
     .filter(each => { const box = each.getBoundingClientRect(); return box.left < 0 || box.right > width })
     .map(each => each.outerHTML.slice(0, 80))"""

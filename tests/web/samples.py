@@ -1,24 +1,27 @@
 """Hand-made competitions and boards, and the pages over them without a database."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 from unittest.mock import patch
 
 from fastapi import FastAPI
 
 from api import deps, problems
 from api.pages import routes
-from scorer import competitions, data_files, leaderboard, limits, rules
+from api.shelf import Shelf
+from scorer import competitions, data_files, leaderboard, limits, memory, rules
 from scorer.competitions import State
 from scorer.db.tables import Account, Competition, DataFile, Threshold, Track
 from scorer.errors import NotFound
-from scorer.leaderboard import Benchmark, Board, Copy, Place
+from scorer.leaderboard import Benchmark, Board, Copy, Disqualified, Place
 from scorer.lifecycle import Limits, Phase, Usage, next_entry_at, refusal_of, utc_day
 from scorer.limits import Allowance
 from scorer.tokens import SCOPES
 
+Row = TypeVar("Row", Place, Benchmark, Copy, Disqualified)
 NOW = datetime(2026, 11, 2, 14, 5, 30, tzinfo=UTC)
 SLUG = "textures"
 DESCRIPTION = """Make new photographs of *textures* that nobody has taken: better than noise, not a copy.
@@ -63,6 +66,7 @@ def competition(**values: object) -> Competition:
         "pending_limit": 2,
         "medals": {"gold": 2, "silver": 4, "bronze": 7},
         "score_decimals": 5,
+        "prizes": [],
     }
     return Competition(**{**given, **values})
 
@@ -102,6 +106,11 @@ def copy(
 ) -> Copy:
     """A team that is nothing but a copy."""
     return Copy(team, reason, 0.0, "c", NOW - timedelta(hours=3), None)
+
+
+def disqualified(team: str, reason: str = "Its generator is an autoencoder of the training images.") -> Disqualified:
+    """A team whose entry was ruled out."""
+    return Disqualified(team, reason, "d", NOW - timedelta(days=1), None)
 
 
 def demo_board() -> Board:
@@ -197,11 +206,27 @@ class Site:
         after: int = 0,
         limit: int | None = None,
         late: bool = False,
+        as_of: datetime | None = None,
+        search: str = "",
+        now: datetime | None = None,
     ) -> Board:
         track = competitions.visible_track(of, kind, account)
         board = self.boards.get(of.competition.slug, self.board)
-        places = [place for place in board.places if place.rank > after][:limit]
-        return replace(board, state=of, track=track, places=places, late=late)
+
+        def found(rows: Iterable[Row]) -> list[Row]:
+            return [row for row in rows if search.casefold() in row.team.casefold()]
+
+        return replace(
+            board,
+            state=of,
+            track=track,
+            places=[place for place in found(board.places) if place.rank > after][:limit],
+            benchmarks=found(board.benchmarks),
+            copies=found(board.copies),
+            disqualified=found(board.disqualified),
+            late=late,
+            as_of=as_of,
+        )
 
     def _state_of(self, _: object, slug: str, _now: datetime) -> State:
         for each in self._states():
@@ -209,7 +234,7 @@ class Site:
                 return each
         raise NotFound("no-competition", f"There is no competition {slug!r}.")
 
-    def _version(self, _: object, of: State, kind: str, account: Account | None) -> str:
+    def _version(self, _: object, of: State, kind: str, account: Account | None, now: datetime) -> str:
         competitions.visible_track(of, kind, account)
         return self.version
 
@@ -228,17 +253,19 @@ class Site:
     def app(self) -> Iterator[FastAPI]:
         """The pages over this site."""
         app = FastAPI()
+        app.state.shelf = Shelf()
         routes.mount(app)
         problems.add_handlers(app)
         app.dependency_overrides = {
             deps.session: lambda: None,
             deps.caller: lambda: self.account and deps.Caller(self.account, SCOPES, 1, "proof"),
-            deps.now: lambda: self.now,
+            deps.moment: lambda: self.now,
         }
         with (
             patch.object(leaderboard, "standings", self._standings),
             patch.object(leaderboard, "version", self._version),
             patch.object(competitions, "state_of", self._state_of),
+            patch.object(memory, "of", lambda _: None),
             patch.object(competitions, "shown_states", self._shown_states),
             patch.object(leaderboard, "count_teams", self._count_teams),
             patch.object(rules, "has_accepted", lambda *_: self.accepted),

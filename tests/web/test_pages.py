@@ -158,6 +158,71 @@ def test_copies_stand_apart_with_their_reason(browse: Browse) -> None:
     assert not document(browse(Site(board=replace(samples.demo_board(), copies=[])))).all(class_="copies")
 
 
+def test_disqualified_teams_stand_apart_with_the_reason(browse: Browse) -> None:
+    board = replace(samples.demo_board(), disqualified=[samples.disqualified("Bottleneck")])
+    section = document(browse(Site(board=board))).one("section", aria_labelledby="disqualified")
+    assert [each.text for each in section.all("li")] == [
+        "Bottleneck disqualified Its generator is an autoencoder of the training images."
+    ]
+    assert not document(browse(Site())).all(id="disqualified")
+
+
+def test_who_moved_is_said_in_words(browse: Browse) -> None:
+    whole = samples.demo_board()
+    moved = [replace(place, moved=moved) for place, moved in zip(whole.places, (2, -1, 0, None), strict=False)]
+    page = document(browse(Site(board=replace(whole, places=moved))))
+    steps = [[each.text for each in line.all(class_="step")] for line in rows(page)[1:5]]
+    assert steps == [["▲2up 2 since midnight UTC"], ["▼1down 1 since midnight UTC"], [], []]
+    assert "since midnight UTC" in page.one(class_="legend").text
+    final = samples.state(phase=Phase.FINAL, prizes=[{"place": 1, "amount": "$2,000"}])
+    places = [replace(place, public_rank=3) for place in whole.places[:2]]
+    page = document(browse(Site(board=samples.board(places, of=final))), f"{HERE}?track=private")
+    assert [each.text for each in page.one("tbody").all(class_="step")] == [
+        "▲2up 2 against the public board",
+        "▲1up 1 against the public board",
+    ]
+    assert [each.text for each in page.all(class_="prize")] == ["$2,000"]
+
+
+def test_ones_own_team_is_marked_or_stands_on_top(browse: Browse) -> None:
+    whole = samples.long_board(250)
+    for own, pinned in ((whole.places[4], 0), (whole.places[180], 1)):
+        page = document(browse(Site(board=replace(whole, own=own))))
+        (mark,) = (line for line in page.all("tr") if "own" in line.attributes.get("class", "").split())
+        assert mark.one("bdi").text == own.team
+        assert "your team" in mark.text
+        assert len(page.all("tbody", class_="pinned")) == pinned
+    assert not [line for line in document(browse(Site())).all("tr") if "own" in line.attributes.get("class", "")]
+
+
+def test_a_past_board_says_so_and_leads_back(browse: Browse) -> None:
+    client = browse(Site(board=samples.long_board(250)))
+    page = document(client, f"{HERE}?as_of=2026-10-20T12:00")
+    assert page.one(class_="notice").text == "The board as it was: 20 Oct 2026, 12:00 UTC. Show it as it is now"
+    assert page.one(class_="notice").one("a").attributes["href"] == f"{HERE}?track=public"
+    assert page.one("input", id="as_of").attributes["value"] == "2026-10-20T12:00"
+    following = page.one("a", rel="next").attributes["href"]
+    assert "as_of=2026-10-20T12%3A00%3A00Z" in following
+    assert document(client, following).one(class_="notice").text.startswith("The board as it was")
+    search = page.one("form", role="search")
+    assert search.one("input", name="as_of").attributes["value"] == "2026-10-20T12:00:00Z"
+    assert all("as_of=" in each.attributes["href"] for each in page.one("p", class_="data").all("a"))
+    assert client.get(f"{HERE}?as_of=2027-01-01T00:00").status_code == 422
+    assert client.get(f"{HERE}?as_of=").status_code == 200
+
+
+def test_a_visitors_page_is_rendered_once(browse: Browse) -> None:
+    site = Site()
+    client = browse(site)
+    first = client.get(HERE)
+    site.board = samples.board([])
+    again = client.get(HERE)
+    assert (again.text, again.headers["etag"]) == (first.text, first.headers["etag"])
+    assert again.headers["content-security-policy"] == first.headers["content-security-policy"]
+    site.version = "v2"
+    assert "Nobody is on the board yet" in client.get(HERE).text
+
+
 def test_an_empty_board_says_what_to_do(browse: Browse) -> None:
     page = document(browse(Site(board=samples.board([]))))
     assert not page.all("table")
@@ -267,7 +332,7 @@ def test_search_finds_teams_on_any_page_whatever_the_case(browse: Browse) -> Non
     assert rows(page)[0].one(class_="rank").text == "242"
     assert page.one("input", id="search").attributes["value"] == "ÖGMUNDUR þór 24"
     assert "named like" in page.one("caption").text
-    everyone = page.one("form").one("a")
+    everyone = page.one("form", role="search").one("a")
     assert len(rows(document(client, everyone.attributes["href"]))) == 102
 
 
@@ -314,7 +379,7 @@ def test_once_published_there_are_two_tabs(browse: Browse) -> None:
     private = document(client, public.one("nav", class_="tabs").all("a")[1].attributes["href"])
     assert private.one("a", aria_current="page").text == "Private"
     assert private.one("dl").one("code").text == "nasnetalarge@1"
-    assert private.one("input", name="track").attributes["value"] == "private"
+    assert {each.attributes["value"] for each in private.all("input", name="track")} == {"private"}
     assert not private.all(class_="notice")
 
 

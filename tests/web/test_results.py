@@ -103,7 +103,7 @@ def test_nothing_private_is_on_it_before_publication_and_all_of_it_after(service
     assert secret not in before.text
     assert "rivate" not in before.text
     close(service, slug)
-    body = {"published": True, "reason": "done"}
+    body = {"published": True, "reason": "done", "override": "a test"}
     assert service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body).status_code == 201
     after = service.http.get(address, headers={"If-None-Match": before.headers["etag"]})
     assert after.status_code == 200

@@ -21,10 +21,10 @@ LOAD_IMAGES = "Promise.all([...document.images].map(each => { each.loading = 'ea
 
 
 @contextmanager
-def signed_in(browser: Browser, service: Service, url: str, **options: Any) -> Iterator[Any]:
-    """A tab of Ada's."""
-    enter(service, "ada")
-    cookie = {"name": "kennel", "value": "session-of-ada", "domain": "127.0.0.1", "path": "/"}
+def signed_in(browser: Browser, service: Service, url: str, *, who: str = "ada", **options: Any) -> Iterator[Any]:
+    """A tab of somebody's."""
+    enter(service, who)
+    cookie = {"name": "kennel", "value": f"session-of-{who}", "domain": "127.0.0.1", "path": "/"}
     state = {
         "cookies": [{**cookie, "expires": -1, "httpOnly": True, "secure": False, "sameSite": "Lax"}],
         "origins": [],

@@ -17,6 +17,7 @@ from scorer.db import lookups
 from scorer.db.tables import Job, Measurement, Submission
 from scorer.errors import Conflict, KennelError, NotFound, Unavailable
 from scorer.extractors import ExtractorOptions
+from scorer.imports import stored_zip
 from tests.api.conftest import Service
 from tests.factories import noise, zipped
 from worker.heartbeat import Heartbeat
@@ -47,6 +48,13 @@ def row_of(service: Service, submission_id: str) -> Submission:
         found = lookups.submission_by_id(session, submission_id)
     assert found is not None
     return found
+
+
+def artifact_of(service: Service, submission_id: str) -> str:
+    """Where the distances of that measurement lie."""
+    key = newest(service, submission_id).artifact_key
+    assert key is not None
+    return key
 
 
 def newest(service: Service, submission_id: str) -> Measurement:
@@ -156,7 +164,7 @@ def test_a_last_bit_is_told(service: Service, entry: str) -> None:
 
 
 def test_a_false_neighbour_is_found(service: Service, entry: str) -> None:
-    key = newest(service, entry).artifact_key
+    key = artifact_of(service, entry)
     with np.load(io.BytesIO(service.bench.blobs.read(key))) as arrays:
         distance, index = arrays["distance"], arrays["index"]
     index[3] += 1
@@ -170,18 +178,18 @@ def test_a_false_neighbour_is_found(service: Service, entry: str) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"no arrays", b"PK\x05\x06" + bytes(18)])
 def test_damaged_distances_are_one_sentence(service: Service, entry: str, damage: bytes) -> None:
-    service.bench.blobs.write(newest(service, entry).artifact_key, damage)
+    service.bench.blobs.write(artifact_of(service, entry), damage)
     assert refusal(service, entry).slug == "unreadable-artifact"
 
 
 def test_another_zip_is_refused(service: Service, entry: str) -> None:
     submission = row_of(service, entry)
-    service.bench.blobs.write(submission.blob_key, zipped(noise(11)))
+    service.bench.blobs.write(stored_zip(submission).key, zipped(noise(11)))
     error = refusal(service, entry)
     assert isinstance(error, Conflict)
     assert error.slug == "other-zip"
-    assert submission.sha256 in error.message
-    service.bench.blobs.delete(submission.blob_key)
+    assert stored_zip(submission).sha256 in error.message
+    service.bench.blobs.delete(stored_zip(submission).key)
     assert refusal(service, entry).slug == "blob-missing"
 
 
@@ -309,7 +317,7 @@ def test_the_command_finds_the_service_by_the_environment(
     public = found["tracks"][0]
     assert (public["track"], public["extractor"], public["verdict"]) == ("public", "tiny@1", "equal, bit for bit")
     assert (public["fid"], public["relative"], public["images_that_differ"]) == (public["recorded"]["fid"], 0, 0)
-    service.bench.blobs.write(row_of(service, entry).blob_key, b"another")
+    service.bench.blobs.write(stored_zip(row_of(service, entry)).key, b"another")
     status, out, err = run(monkeypatch, capsys, "rescore", entry)
     assert (status, out) == (1, "")
     assert err.startswith(f"The stored zip of {entry} is not the one that was handed in")

@@ -1,6 +1,8 @@
 """The tables."""
 
 from scorer.db.tables.base import Table
+from scorer.db.tables.changes import BoardChange
+from scorer.db.tables.comparisons import ComparedDistance, Comparison
 from scorer.db.tables.competition import (
     Competition,
     CompetitionReference,
@@ -24,7 +26,9 @@ from scorer.db.tables.guests import Guest
 from scorer.db.tables.judging import CoarseLabel, Rebuttal, RebuttalAnswer, Review, Ruling
 from scorer.db.tables.notices import Delivery, MailChoice, Notice, Webhook
 from scorer.db.tables.people import Account, Identity, OneTimeLink, Token, WebSession
+from scorer.db.tables.ratings import Rater, Rating, RatingItem, RatingStudy
 from scorer.db.tables.records import AuditEntry, Mail
+from scorer.db.tables.releases import Release, ReleaseAct
 from scorer.db.tables.results import CodeAttachment, PickSet
 from scorer.db.tables.teams import Membership, Team, TeamInvitation, TeamMerge, TeamRenaming
 from scorer.db.tables.uploads import Upload
@@ -32,8 +36,11 @@ from scorer.db.tables.uploads import Upload
 __all__ = [
     "Account",
     "AuditEntry",
+    "BoardChange",
     "CoarseLabel",
     "CodeAttachment",
+    "ComparedDistance",
+    "Comparison",
     "Competition",
     "CompetitionReference",
     "DataFile",
@@ -52,9 +59,15 @@ __all__ = [
     "Preparation",
     "ProvisionalMeasurement",
     "Publication",
+    "Rater",
+    "Rating",
+    "RatingItem",
+    "RatingStudy",
     "Rebuttal",
     "RebuttalAnswer",
     "ReferenceSet",
+    "Release",
+    "ReleaseAct",
     "Review",
     "RulesAcceptance",
     "Ruling",

@@ -59,6 +59,8 @@ class Publication(Table):
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
 
+    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+
 
 class RulesAcceptance(Table):
     """A person's word that they keep to the rules as they read them: the text with this SHA-256."""
@@ -126,12 +128,17 @@ class Preparation(Table):
 
 
 class Track(Table):
-    """One way of scoring a competition: extractor and reference set, public or private."""
+    """One way of scoring a competition: extractor and reference set, public or private.
+
+    Another extractor is another track, with measurements and thresholds of its own: the private track that it takes
+    the place of becomes a ``former`` one and keeps all of its own.
+    """
 
     __tablename__ = "tracks"
     __table_args__ = (
-        UniqueConstraint("competition_id", "kind"),
-        CheckConstraint("kind IN ('public', 'private')", name="kind"),
+        Index("uq_tracks_kind", "competition_id", "kind", unique=True, postgresql_where=text("kind <> 'former'")),
+        CheckConstraint("kind IN ('public', 'private', 'former')", name="kind"),
+        CheckConstraint("(kind = 'former') = (replaced_at IS NOT NULL)", name="former"),
         CheckConstraint("epsilon > 0", name="epsilon"),
     )
 
@@ -142,6 +149,8 @@ class Track(Table):
     signed: Mapped[bool]
     epsilon: Mapped[float]
     preparation_id: Mapped[int | None] = mapped_column(ForeignKey(Preparation.id))
+    replaced_at: Mapped[datetime | None]
+    """When a private track became a former one."""
 
     competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)
     preparation: Mapped[Preparation | None] = relationship(lazy="joined")
@@ -167,3 +176,5 @@ class Threshold(Table):
     author_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
     """None: set by the preparation of the references."""
     created_at: Mapped[datetime]
+
+    author: Mapped[Account | None] = relationship(lazy="joined")

@@ -13,11 +13,14 @@ from scorer.db.tables.teams import Team
 
 
 class Submission(Table):
-    """A zip that was accepted. ``ref`` counts (the kaggle wire wants a number), ``id`` is for addresses."""
+    """A zip that was accepted, or a row of an imported table of results (``external_id``), of which there is no zip.
+    ``ref`` counts (the kaggle wire wants a number), ``id`` is for addresses."""
 
     __tablename__ = "submissions"
     __table_args__ = (
         UniqueConstraint("competition_id", "account_id", "idempotency_key"),
+        UniqueConstraint("competition_id", "external_id"),
+        CheckConstraint("num_nulls(blob_key, sha256) = CASE WHEN external_id IS NULL THEN 0 ELSE 2 END", name="zip"),
         Index("ix_submissions_team", "team_id", "accepted_at"),
         Index("ix_submissions_competition", "competition_id", text("ref DESC")),
         CheckConstraint(
@@ -34,9 +37,11 @@ class Submission(Table):
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     file_name: Mapped[str]
     bytes: Mapped[int] = mapped_column(BigInteger)
-    sha256: Mapped[str] = mapped_column(index=True)
+    sha256: Mapped[str | None] = mapped_column(index=True)
     note: Mapped[str]
-    blob_key: Mapped[str]
+    blob_key: Mapped[str | None]
+    external_id: Mapped[str | None]
+    """What the table calls it that it was imported from; None for an entry that was handed in."""
     idempotency_key: Mapped[str | None]
     status: Mapped[str]
     reason: Mapped[str | None]
@@ -57,6 +62,11 @@ class Submission(Table):
     team: Mapped[Team] = relationship(lazy="joined", innerjoin=True)
     account: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
 
+    @property
+    def imported(self) -> bool:
+        """Whether there are numbers of it alone: neither zip nor images, and nothing to measure again."""
+        return self.external_id is not None
+
 
 class Job(Table):
     """A piece of work for a worker. Rows are the truth; messages on the broker are hints.
@@ -66,11 +76,12 @@ class Job(Table):
 
     __tablename__ = "jobs"
     __table_args__ = (
-        CheckConstraint("queue IN ('check', 'score', 'prepare')", name="queue"),
+        CheckConstraint("queue IN ('check', 'score', 'prepare', 'compare', 'release', 'ratings')", name="queue"),
         CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
         CheckConstraint("(state = 'running') = (holder IS NOT NULL)", name="held"),
         Index("ix_jobs_waiting", "queue", "priority", "turn", "id", postgresql_where=text("state = 'waiting'")),
         Index("ix_jobs_running", "lease_until", postgresql_where=text("state = 'running'")),
+        Index("ix_jobs_failed", "finished_at", postgresql_where=text("state = 'failed'")),
         Index("ix_jobs_finished", "finished_at"),
         Index(
             "ix_jobs_done",
@@ -86,6 +97,8 @@ class Job(Table):
     submission_ref: Mapped[int | None] = mapped_column(ForeignKey(Submission.ref), index=True)
     track_id: Mapped[int | None] = mapped_column(ForeignKey(Track.id))
     preparation_id: Mapped[int | None] = mapped_column(ForeignKey(Preparation.id), index=True)
+    release_id: Mapped[str | None] = mapped_column(ForeignKey("releases.id"), index=True)
+    study_id: Mapped[int | None] = mapped_column(ForeignKey("rating_studies.id"), index=True)
     team_id: Mapped[int | None] = mapped_column(ForeignKey(Team.id))
     state: Mapped[str]
     priority: Mapped[int]
@@ -116,12 +129,13 @@ class Measurement(Table):
         Index("ix_measurements_newest", "track_id", "submission_ref", text("id DESC")),
         CheckConstraint("fid >= 0 AND fid < 'Infinity'", name="fid"),
         CheckConstraint("memorization_distance >= 0 AND memorization_distance <= 2", name="distance"),
+        CheckConstraint("(job_id IS NULL) = (artifact_key IS NULL)", name="measured"),
         {"info": APPEND_ONLY},
     )
 
     id: Mapped[int] = identity()
-    job_id: Mapped[int] = mapped_column(ForeignKey(Job.id), unique=True)
-    """A job measures at most once, however often it is tried."""
+    job_id: Mapped[int | None] = mapped_column(ForeignKey(Job.id), unique=True)
+    """A job measures at most once, however often it is tried. None: imported, so nothing was measured here."""
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref), index=True)
     track_id: Mapped[int] = mapped_column(ForeignKey(Track.id))
     scorer_version: Mapped[str]
@@ -131,8 +145,8 @@ class Measurement(Table):
     """Standard error of the memorization distance: sd of the per-image distances / sqrt(n)."""
     closest_pairs: Mapped[list[dict[str, Any]]]
     histogram: Mapped[dict[str, Any]]
-    artifact_key: Mapped[str]
-    """Blob with the per-image nearest distance and index."""
+    artifact_key: Mapped[str | None]
+    """Blob with the per-image nearest distance and index; None where the measurement is imported."""
     provenance: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
 

@@ -91,7 +91,7 @@ class RebuttalAnswer(Table):
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
 
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+    author: Mapped[Account] = relationship(lazy="joined")
 
 
 class CoarseLabel(Table):

@@ -1,0 +1,69 @@
+"""What is asked and told about the private track's network. Organizers only, before and after publication."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from api.schemas import Request
+
+
+class NewComparison(Request):
+    """Which extractors shall be compared with the present private one."""
+
+    extractors: list[str] = Field(min_length=1, max_length=10, examples=[["inception_v3", "nasnetalarge"]])
+    coarse: bool = Field(False, description="Take early guesses where no label is decided; they are marked.")
+
+
+class NewNetwork(Request):
+    """The extractor that the private track shall have."""
+
+    extractor: str = Field(examples=["nasnetalarge"])
+    reason: str = Field(min_length=1, max_length=2000)
+    tau: float | None = Field(
+        None, ge=0, le=2, description="What the track starts with; null: half the distance of the held-out images."
+    )
+
+
+class SpaceView(BaseModel):
+    """How well the memorization distance in one extractor's space tells the known entries apart."""
+
+    extractor: str
+    present: bool = Field(description="The private track has it now.")
+    state: Literal["preparing", "measuring", "done", "incomplete", "failed"] = Field(
+        description="`incomplete`: nobody measures what is missing; comparing again does."
+    )
+    stage: str | None = Field(description="Of the references, while they are prepared.")
+    fraction: float | None
+    measured: int
+    failed: int
+    error: str | None
+    heldout_distance: float | None
+    choice: dict[str, Any] | None = Field(
+        description="Of the known entries that are measured: memorization_margin (the paper's d(M)), auc, cohens_d, and"
+        " the tau of `margin` with whom it catches and wrongs."
+    )
+    lacks: str | None
+
+
+class ComparisonView(BaseModel):
+    """A comparison as far as it is, judged with the labels of now."""
+
+    started_at: datetime | None
+    started_by: str | None
+    memorising: int = Field(description="Entries known to memorise.")
+    legitimate: int
+    coarse: int = Field(description="How many of these are early guesses.")
+    spaces: list[SpaceView]
+
+
+class NetworkView(BaseModel):
+    """The private track's network, how far its scores are, and the newest comparison."""
+
+    extractor: str
+    scored: int
+    waiting: int
+    failed: int
+    candidates: list[str] = Field(description="Every extractor that there is.")
+    may_choose: bool = Field(description="Until the final board is published.")
+    comparison: ComparisonView

@@ -1,0 +1,45 @@
+"""What is told about the private track's network, from what was found."""
+
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from api.network_schemas import ComparisonView, NetworkView, SpaceView
+from scorer import comparisons, networks
+from scorer.catalogue import EXTRACTORS
+from scorer.comparisons import Space, Standing
+from scorer.competitions import State
+from scorer.thresholds import described
+
+
+def network_view(session: Session, state: State) -> NetworkView:
+    """The network of a competition's private track as it stands."""
+    scored = networks.scored(session, state)
+    return NetworkView(
+        extractor=state.tracks["private"].extractor,
+        scored=scored.done,
+        waiting=scored.waiting,
+        failed=scored.failed,
+        candidates=[each.identity for each in EXTRACTORS.values()],
+        may_choose=not state.published,
+        comparison=comparison_view(comparisons.standing(session, state)),
+    )
+
+
+def comparison_view(standing: Standing) -> ComparisonView:
+    """A comparison as far as it is."""
+    comparison = standing.comparison
+    return ComparisonView(
+        started_at=comparison.created_at if comparison else None,
+        started_by=comparison.author.handle if comparison else None,
+        memorising=standing.memorising,
+        legitimate=standing.legitimate,
+        coarse=standing.coarse,
+        spaces=[_space(each) for each in standing.spaces],
+    )
+
+
+def _space(space: Space) -> SpaceView:
+    fields: dict[str, Any] = dict(vars(space))
+    choice = fields.pop("choice")
+    return SpaceView(**fields, choice=described(choice) | {"tau": choice.tau} if choice else None)

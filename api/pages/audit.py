@@ -1,0 +1,78 @@
+"""The audit log as a page: all of it for admins, a competition's part for its organizers."""
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.deps import Admin, Caller, DbSession, Now, Organizer, SignedIn
+from api.pages.rendering import page
+from scorer import audit, competitions
+from scorer.db.records import Wanted
+
+router = APIRouter(include_in_schema=False)
+PAGE = 50
+Word = Annotated[str, Query(max_length=200)]
+Before = Annotated[int | None, Query(ge=1, le=2**62)]
+
+
+@router.api_route("/admin/audit", methods=["GET", "HEAD"])
+def show(
+    session: DbSession,
+    admin: Admin,
+    viewer: SignedIn,
+    now: Now,
+    action: Word = "",
+    actor: Word = "",
+    subject: Word = "",
+    before: Before = None,
+) -> Response:
+    """All that was done, newest first."""
+    wanted = Wanted(action or None, subject or None, actor or None)
+    return _page(session, viewer, wanted, before, now=now, state=None, here="/admin/audit")
+
+
+@router.api_route("/competitions/{slug}/audit", methods=["GET", "HEAD"])
+def of_competition(
+    slug: str,
+    session: DbSession,
+    author: Organizer,
+    viewer: SignedIn,
+    now: Now,
+    action: Word = "",
+    actor: Word = "",
+    subject: Word = "",
+    before: Before = None,
+) -> Response:
+    """What was done to a competition, newest first."""
+    state = competitions.state_of(session, slug, now)
+    wanted = Wanted(action or None, subject or None, actor or None, state.competition)
+    return _page(session, viewer, wanted, before, now=now, state=state, here=f"/competitions/{slug}/audit")
+
+
+def _page(session: Session, viewer: Caller, wanted: Wanted, before: int | None, **values: Any) -> Response:
+    found = audit.entries(session, wanted, before=before, limit=PAGE + 1)
+    shown = found[:PAGE]
+    return page(
+        "audit.html",
+        viewer=viewer,
+        entries=[(entry, [_said(change) for change in audit.changes(entry)]) for entry in shown],
+        actions=audit.actions(session, wanted.competition),
+        wanted=wanted,
+        older=shown[-1].id if len(found) > PAGE else None,
+        before=before,
+        **values,
+    )
+
+
+def _said(change: audit.Change) -> tuple[str, str | None, str | None]:
+    return change.name, _text(change.before), _text(change.after)
+
+
+def _text(value: Any) -> str | None:
+    """A value for people: texts as they are, all else as JSON."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, indent=1 if isinstance(value, dict | list) else None)

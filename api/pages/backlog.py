@@ -1,0 +1,47 @@
+"""Work that waits, runs or has failed, for admins."""
+
+from datetime import datetime
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.deps import Admin, Caller, DbSession, Now, SignedIn
+from api.forms import FormFields, text
+from api.pages.rendering import page, see
+from api.problems import status_of
+from scorer import backlog
+from scorer.errors import KennelError, NotFound
+from scorer.lifecycle import STAGES
+
+router = APIRouter(prefix="/admin/work", include_in_schema=False)
+DONE = {"one": "The job waits for a worker again.", "all": "All failed jobs wait for a worker again."}
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show(session: DbSession, admin: Admin, viewer: SignedIn, now: Now, done: str = "") -> Response:
+    """The queues, what runs, what has failed."""
+    return _page(session, viewer, now, done=DONE.get(done))
+
+
+def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200, **told: Any) -> Response:
+    found = backlog.look(session, now)
+    values = {"error": None, "done": None, **told}
+    return page("backlog.html", status=status, viewer=viewer, backlog=found, stages=STAGES, now=now, **values)
+
+
+@router.post("/requeue")
+def requeue(fields: FormFields, session: DbSession, admin: Admin, viewer: SignedIn, now: Now) -> Response:
+    """Set one job going again, or, without the field ``job``, all that have failed."""
+    job = text(fields, "job", longest=18)
+    try:
+        if not job:
+            backlog.requeue_failed(session, author=admin, now=now)
+        elif job.isdecimal():
+            backlog.requeue(session, int(job), author=admin, now=now)
+        else:
+            raise NotFound("no-job", f"There is no job {job!r}.")
+    except KennelError as error:
+        return _page(session, viewer, now, status=status_of(error), error=error.message)
+    return see(f"/admin/work?done={'one' if job else 'all'}")

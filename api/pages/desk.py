@@ -1,0 +1,248 @@
+"""The review desk: the queue, and an entry with all that helps to judge it. Everything works by keyboard, and without
+scripts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, get_args
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.deps import BlobStore, Caller, KnownCaller, Now, Organizer, Reviewer, SignedIn, Transaction, Transactions
+from api.desk_schemas import DeskEntryView, PairView
+from api.desk_views import entry_view
+from api.forms import Fields, FormFields, text
+from api.pages.histogram import Drawing, drawing_of
+from api.pages.lanes import Lanes, lanes_of
+from api.pages.rendering import page, see
+from api.problems import status_of
+from api.routes.rulings import RebuttalId
+from api.schemas import MeasurementView
+from scorer import desk, flags, pairs, rebuttals, reviewers, reviews, rulings
+from scorer.blobs import Blobs
+from scorer.competitions import State, is_organizer, shown_state, state_of
+from scorer.db.tables import Account
+from scorer.errors import Invalid, KennelError
+from scorer.flags import QueueState
+from scorer.reviews import Intent, LabelName
+from scorer.rulings import RulingKind
+from scorer.sprites import layout_of
+from scorer.submissions import is_own
+
+router = APIRouter(include_in_schema=False)
+PAGE = 25
+LONGEST = 5000
+Skip = Annotated[int, Query(ge=0, le=1_000_000)]
+Done = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
+"""The entry that was reviewed just now."""
+TABS: dict[QueueState, str] = {
+    "open": "For you",
+    "waiting": "Waiting for another",
+    "disputed": "Disputed",
+    "decided": "Decided",
+}
+
+
+@router.api_route("/competitions/{slug}/desk", methods=["GET", "HEAD"])
+def queue(
+    slug: str,
+    begin: Transactions,
+    reviewer: Reviewer,
+    viewer: KnownCaller,
+    now: Now,
+    state: QueueState = "open",
+    after: Skip = 0,
+    done: Done = "",
+) -> Response:
+    """The entries that need eyes and why, and how far the review is."""
+    with begin() as session:
+        here = shown_state(session, slug, reviewer, now)
+        reviewers.require_desk(session, here, reviewer)
+        found = flags.queue(session, here, reviewer, states=[state], after=after, limit=PAGE)
+        asked = rebuttals.unanswered(session, here) if is_organizer(reviewer) else []
+        return page(
+            "desk.html",
+            viewer=viewer,
+            now=now,
+            state=here,
+            queue=found,
+            agreement=reviews.agreement(session, here),
+            rebuttals=asked,
+            tabs=TABS,
+            shown=state,
+            after=after,
+            done=done,
+        )
+
+
+@router.api_route("/competitions/{slug}/desk/next", methods=["GET", "HEAD"])
+def next_entry(slug: str, begin: Transactions, reviewer: Reviewer, now: Now, skip: Skip = 0) -> Response:
+    """On to the most decisive entry that is this reviewer's to review, without the first ``skip``."""
+    with begin() as session:
+        state = shown_state(session, slug, reviewer, now)
+        reviewers.require_desk(session, state, reviewer)
+        return see(_next(session, state, reviewer, skip))
+
+
+def _next(session: Session, state: State, reviewer: Account, skip: int, done: str = "") -> str:
+    found = flags.queue(session, state, reviewer, states=["open"], after=skip, limit=1).entries
+    if not found:
+        return f"/competitions/{state.competition.slug}/desk?done={done}"
+    return f"/submissions/{found[0].submission_id}/desk?skip={skip}&done={done}"
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A reviewer before an entry."""
+
+    submission_id: str
+    begin: Transaction
+    store: Blobs
+    viewer: Caller
+    now: datetime
+
+    def show(self, *, status: int = 200, skip: int = 0, **told: Any) -> Response:
+        """The entry as this reviewer may see it, with what just happened."""
+        account = self.viewer.account
+        with self.begin() as session:
+            submission = reviewers.find(session, self.submission_id, account)
+            state = state_of(session, submission.competition.slug, self.now)
+            found = pairs.of_entry(session, self.store, submission, account)
+            view = entry_view(session, state, submission, account, found)
+            return page(
+                "desk_entry.html",
+                status=status,
+                viewer=self.viewer,
+                now=self.now,
+                state=state,
+                view=view,
+                tracks=_pictures(session, state, view),
+                partial=is_own(session, submission, account),
+                organizes=is_organizer(account),
+                size=state.competition.image_size,
+                sprite=layout_of(state.competition.image_count, state.competition.image_size),
+                labels=get_args(LabelName),
+                intents=get_args(Intent),
+                kinds=get_args(RulingKind),
+                skip=skip,
+                **{"error": None, "place": None, "done": None, **told},
+            )
+
+    def act(self, doing: Callable[[Session], str], *, place: str, skip: int = 0) -> Response:
+        """Do it and go where it leads; or show in its ``place`` why it cannot be done."""
+        try:
+            with self.begin() as session:
+                address = doing(session)
+        except KennelError as error:
+            return self.show(status=status_of(error), skip=skip, error=error.message, place=place)
+        return see(address)
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """What is drawn of an entry on one track."""
+
+    measured: MeasurementView
+    drawing: Drawing | None
+    lanes: Lanes | None
+    pairs: Sequence[PairView]
+
+
+def _pictures(session: Session, state: State, view: DeskEntryView) -> list[Pictures]:
+    return [_picture(session, state, view, each) for each in view.entry.measurements]
+
+
+def _picture(session: Session, state: State, view: DeskEntryView, measured: MeasurementView) -> Pictures:
+    labelled = desk.labelled(session, state, measured.track, but=view.entry.ref)
+    farthest = max((distance for _, distance in labelled), default=0.0)
+    drawing = drawing_of(measured.histogram, measured.memorization_distance, measured.tau, reach=farthest)
+    lanes = lanes_of(labelled, drawing.right) if drawing else None
+    return Pictures(measured, drawing, lanes, view.pairs.get(measured.track, []))
+
+
+def seat(submission_id: str, begin: Transactions, store: BlobStore, viewer: KnownCaller, now: Now) -> Seat:
+    """The page as it is for this request."""
+    return Seat(submission_id, begin, store, viewer, now)
+
+
+Here = Annotated[Seat, Depends(seat)]
+
+
+@router.api_route("/submissions/{submission_id}/desk", methods=["GET", "HEAD"])
+def show(here: Here, reviewer: Reviewer, skip: Skip = 0, done: Done = "") -> Response:
+    """An entry with all that helps to judge it."""
+    return here.show(skip=skip, done=done)
+
+
+@router.post("/submissions/{submission_id}/desk")
+def review(here: Here, reviewer: Reviewer, viewer: SignedIn, fields: FormFields) -> Response:
+    """Say what an entry is, and go on to the next."""
+    skip = int(digits) if (digits := text(fields, "skip", longest=6)).isdecimal() else 0
+
+    def give(session: Session) -> str:
+        label, intent = _one_of(fields, "label", LabelName), _one_of(fields, "intent", Intent)
+        if label is None:
+            raise Invalid("no-label", "Please say what the entry is.")
+        intent = None if label == "legitimate" else intent
+        note = text(fields, "note", longest=LONGEST)
+        reviews.review(session, here.submission_id, label, intent=intent, note=note, reviewer=reviewer, now=here.now)
+        state = state_of(session, reviewers.find(session, here.submission_id, reviewer).competition.slug, here.now)
+        return _next(session, state, reviewer, skip, here.submission_id)
+
+    return here.act(give, place="review", skip=skip)
+
+
+def _one_of(fields: Fields, name: str, among: Any) -> Any:
+    """A field's value, if it is one of those of a ``Literal``; None if it is empty or not there."""
+    value = text(fields, name)
+    if value and value not in get_args(among):
+        raise Invalid("bad-field", f"The field {name} cannot be {value!r}.")
+    return value or None
+
+
+@router.post("/submissions/{submission_id}/desk/label")
+def decide(here: Here, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
+    """Decide the label of an entry alone."""
+
+    def say(session: Session) -> str:
+        submission = reviewers.find(session, here.submission_id, author)
+        state = state_of(session, submission.competition.slug, here.now)
+        label, note = _one_of(fields, "label", LabelName), text(fields, "note", longest=LONGEST)
+        reviews.decide(session, state, submission.id, label, note=note, author=author, now=here.now)
+        return f"/submissions/{submission.id}/desk#review"
+
+    return here.act(say, place="decision")
+
+
+@router.post("/submissions/{submission_id}/desk/ruling")
+def rule(here: Here, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
+    """Rule on an entry."""
+    memorising = {"yes": True, "no": False}.get(text(fields, "memorising"))
+
+    def say(session: Session) -> str:
+        kind, reason = _one_of(fields, "kind", RulingKind), text(fields, "reason", longest=LONGEST)
+        if kind is None:
+            raise Invalid("no-kind", "Please say what shall become of the entry.")
+        rulings.rule(
+            session, here.submission_id, kind, reason=reason, memorising=memorising, author=author, now=here.now
+        )
+        return f"/submissions/{here.submission_id}/desk#ruling"
+
+    return here.act(say, place="ruling")
+
+
+@router.post("/submissions/{submission_id}/desk/rebuttals/{rebuttal_id}/answer")
+def answer(here: Here, rebuttal_id: RebuttalId, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
+    """Answer a rebuttal: grant it by the ruling that follows, or refuse it."""
+
+    def say(session: Session) -> str:
+        said, granted = text(fields, "answer", longest=LONGEST), text(fields, "ruling")
+        ruling = _one_of(fields, "ruling", RulingKind) if granted != "refuse" else None
+        if not granted:
+            raise Invalid("no-answer", "Please say whether the rebuttal is granted.")
+        rebuttals.answer(session, rebuttal_id, ruling=ruling, text=said, author=author, now=here.now)
+        return f"/submissions/{here.submission_id}/desk#ruling"
+
+    return here.act(say, place="answer")

@@ -1,0 +1,49 @@
+"""Figures as files of their own: SVG that needs nothing beside itself, and CSV."""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from api.pages.drawings import Drawing, drawing_of
+from api.pages.rendering import FILES, rendered
+from api.tables import inert
+from scorer.errors import NotFound
+from scorer.figures import Figure
+
+WIDTH, LEFT, LEGEND, LEADING = 740.0, 26.0, 54.0, 20.0
+LETTER = 7.2
+"""Pixels of a letter of the legend, about."""
+
+
+def svg_of(figure: Figure, competition: str) -> str:
+    """A figure as an SVG file; ``NotFound`` if there is nothing in it."""
+    drawing = drawing_of(figure)
+    if drawing is None:
+        raise NotFound("nothing-to-draw", "There is nothing to draw yet.")
+    style = FILES["figures.css"].decode()
+    legend = _legend(drawing)
+    top = LEADING + (legend[-1][-1] if legend else LEGEND - LEADING)
+    return rendered("figure.svg", drawing=drawing, competition=competition, style=style, legend=legend, top=top)
+
+
+def _legend(drawing: Drawing) -> list[tuple[str, str, float, float]]:
+    """Words and places of what the colours mean, in as many lines as they need."""
+    x, y, placed = LEFT, LEGEND, []
+    for kind, words, count in drawing.legend:
+        told = f"{words} {count:,}"
+        wide = 30 + LETTER * len(told)
+        if x + wide > WIDTH:
+            x, y = LEFT, y + LEADING
+        placed.append((kind, told, round(x, 1), y))
+        x += wide
+    return placed
+
+
+def csv_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Rows as CSV, with nothing in it that a spreadsheet would run."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\r\n")
+    writer.writerow(columns)
+    writer.writerows([inert(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    return file.getvalue()

@@ -1,0 +1,62 @@
+"""The page of figures: what the entries of a competition look like as a whole."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from api.deps import CurrentCaller, DbSession, Now, Visitor
+from api.etags import etag_of, is_known
+from api.pages.captions import CHOICES
+from api.pages.drawings import drawing_of
+from api.pages.rendering import BUILD, not_modified, page
+from api.routes.gallery import Seed
+from api.routes.insights import LabelChoice
+from scorer import figures, gallery, insights
+from scorer.competitions import TrackKind, may_see_private, shown_state, visible_track
+from scorer.sprites import layout_of
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.api_route("/competitions/{slug}/insights", methods=["GET", "HEAD"])
+def show(
+    slug: str,
+    request: Request,
+    session: DbSession,
+    account: Visitor,
+    viewer: CurrentCaller,
+    now: Now,
+    track: TrackKind = "public",
+    label: Annotated[LabelChoice, Query()] = "all",
+    seed: Seed = 0,
+) -> Response:
+    """Every figure that this person may see, of one track and of entries with one kind of label."""
+    state = shown_state(session, slug, account, now)
+    visible_track(state, track, account)
+    looking = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
+    etag = etag_of(
+        BUILD, insights.version(session, state, account), state.competition.title, looking, track, label, seed
+    )
+    if is_known(request, etag):
+        return not_modified(etag)
+    shown = insights.view(session, state, account, label=label)
+    everything = may_see_private(state, account)
+    names = figures.FIGURES if everything else tuple(figures.SINGLE)
+    found = [figures.figure(session, shown, name, track, account) for name in names]
+    return page(
+        "insights.html",
+        headers={"ETag": etag},
+        viewer=viewer,
+        now=now,
+        state=state,
+        track=track,
+        label=label,
+        choices=CHOICES,
+        everything=everything,
+        exhibits=gallery.exhibits(session, state, track, account) if account and shown.names else [],
+        twins=gallery.twins_in(session, state) if shown.names else [],
+        layout=layout_of(state.competition.image_count, state.competition.image_size),
+        seed=seed,
+        pictures=[(figure, drawing_of(figure)) for figure in found],
+    )

@@ -1,0 +1,61 @@
+"""Labelled entries by their memorization distance, a lane for each label, under the histogram of one entry. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import get_args
+
+from api.pages.words import DISTANCE_DECIMALS
+from scorer.reviews import LabelName
+
+PLACES = 200
+"""Positions on the axis that can be told apart; entries at the same one are one mark, the more of them the stronger."""
+FAINTEST = 0.4
+HEIGHT = 32
+"""Pixels of a lane: its name, and its marks below."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """``marks`` are positions in per cent of the width with a strength of at most 1; ``top`` in pixels."""
+
+    label: str
+    count: int
+    top: int
+    marks: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """All lanes, and their height in pixels."""
+
+    lanes: Sequence[Lane]
+    height: int
+    description: str
+
+
+def lanes_of(labelled: Iterable[tuple[str, float]], right: float) -> Lanes | None:
+    """The lanes of (label, distance) on an axis from 0 to ``right``; None where nothing is labelled."""
+    by_label: dict[str, list[float]] = {name: [] for name in get_args(LabelName)}
+    for label, distance in labelled:
+        by_label[label].append(distance)
+    present = {label: distances for label, distances in by_label.items() if distances}
+    if not present:
+        return None
+    lanes = [
+        Lane(label, len(distances), index * HEIGHT, _marks(distances, right))
+        for index, (label, distances) in enumerate(present.items())
+    ]
+    told = (
+        f"{label}: {len(distances):,}, from {min(distances):.{DISTANCE_DECIMALS}f} to"
+        f" {max(distances):.{DISTANCE_DECIMALS}f}, half of them below {median(distances):.{DISTANCE_DECIMALS}f}"
+        for label, distances in present.items()
+    )
+    return Lanes(lanes, len(lanes) * HEIGHT, f"Labelled entries by their distance. {'; '.join(told)}.")
+
+
+def _marks(distances: Sequence[float], right: float) -> list[tuple[float, float]]:
+    at = Counter(min(round(PLACES * distance / right), PLACES) for distance in distances)
+    most = max(at.values())
+    return [(100 * place / PLACES, FAINTEST + (1 - FAINTEST) * count / most) for place, count in sorted(at.items())]

@@ -1,0 +1,83 @@
+"""Which network the private track has: the comparison, and the choice."""
+
+from datetime import datetime
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.deps import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.forms import FormFields, text
+from api.network_views import network_view
+from api.pages.rendering import page, see
+from api.pages.tau import number_of, require_reason
+from api.problems import status_of
+from scorer import accounts, comparisons, competitions, networks
+from scorer.errors import Invalid, KennelError
+from scorer.lifecycle import STAGES
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.api_route("/competitions/{slug}/network", methods=["GET", "HEAD"])
+def show(slug: str, session: DbSession, author: Organizer, viewer: KnownCaller, now: Now) -> Response:
+    """How well each network's distance tells labelled entries apart, and which one the private track has."""
+    return _shown(session, slug, viewer, now)
+
+
+def _shown(
+    session: Session,
+    slug: str,
+    viewer: Caller,
+    now: datetime,
+    *,
+    error: KennelError | None = None,
+    place: str = "",
+) -> Response:
+    state = competitions.state_of(session, slug, now)
+    view = network_view(session, state)
+    spaces = view.comparison.spaces
+    return page(
+        "network.html",
+        status=status_of(error) if error else 200,
+        viewer=viewer,
+        now=now,
+        state=state,
+        view=view,
+        stages=STAGES,
+        choosable=[space.extractor for space in spaces if not space.present and space.state != "preparing"],
+        busy=view.waiting > 0 or any(space.state in {"preparing", "measuring"} for space in spaces),
+        error=error.message if error else None,
+        place=place,
+    )
+
+
+@router.post("/competitions/{slug}/network/comparisons")
+def compare(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Compare the ticked extractors."""
+    accounts.require(viewer.account, "organizer")
+    state = competitions.state_of(session, slug, now)
+    wanted = [each[:100] for each in fields.getlist("extractor")]
+    try:
+        comparisons.start(session, state, wanted, coarse="coarse" in fields, author=viewer.account, now=now)
+    except KennelError as error:
+        return _shown(session, slug, viewer, now, error=error, place="compare")
+    return see(f"/competitions/{slug}/network")
+
+
+@router.post("/competitions/{slug}/network")
+def choose(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Give the private track another network."""
+    accounts.require(viewer.account, "organizer")
+    state = competitions.state_of(session, slug, now)
+    reason = text(fields, "reason", longest=2000).strip()
+    try:
+        require_reason(reason)
+        tau = number_of(fields, "tau", float)
+        if tau is not None and not 0 <= tau <= 2:
+            raise Invalid("bad-tau", "Distances lie between 0 and 2, and so does tau.")
+        change = networks.Change(text(fields, "extractor"), reason, tau)
+        networks.choose(session, state, change, author=viewer.account, now=now)
+    except KennelError as error:
+        return _shown(session, slug, viewer, now, error=error, place="choose")
+    return see(f"/competitions/{slug}/network")

@@ -1,0 +1,70 @@
+"""Publishing the final board: the checklist, the act, and what was done so far."""
+
+from datetime import datetime
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.deps import Caller, DbSession, Now, Organizer, SignedIn
+from api.forms import FormFields, text
+from api.pages.rendering import page, see
+from api.problems import status_of
+from scorer import backlog, competitions, publication
+from scorer.errors import KennelError
+
+router = APIRouter(prefix="/competitions/{slug}/publication", include_in_schema=False)
+LONGEST = 2000
+DONE = {
+    "published": "The final board is there for all to see, and everybody who competes is told.",
+    "withdrawn": "The final board is withdrawn, and everybody who competes is told.",
+    "requeued": "The failed work is tried again.",
+}
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show(slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now, done: str = "") -> Response:
+    """What is open before the final board is published."""
+    return _page(session, slug, viewer, now, done=DONE.get(done))
+
+
+def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **told: Any) -> Response:
+    state = competitions.state_of(session, slug, now)
+    return page(
+        "publication.html",
+        status=status,
+        viewer=viewer,
+        state=state,
+        points=publication.checklist(session, state),
+        acts=publication.history(session, state),
+        longest=LONGEST,
+        now=now,
+        **{"error": None, "done": None, "reason": "", "override": "", **told},
+    )
+
+
+@router.post("")
+def publish(
+    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Publish the final board (the field ``act`` is ``publish``), or withdraw it."""
+    published = text(fields, "act") == "publish"
+    reason, override = (text(fields, name, longest=LONGEST).strip() for name in ("reason", "override"))
+    state = competitions.state_of(session, slug, now)
+    try:
+        publication.publish(
+            session, state, published=published, reason=reason, override=override, author=author, now=now
+        )
+    except KennelError as error:
+        told = {"error": error.message, "reason": reason, "override": override}
+        return _page(session, slug, viewer, now, status=status_of(error), **told)
+    return see(f"/competitions/{slug}/publication?done={'published' if published else 'withdrawn'}")
+
+
+@router.post("/requeue")
+def requeue(slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
+    """Set all failed work of the private track going again."""
+    state = competitions.state_of(session, slug, now)
+    backlog.requeue_failed(session, author=author, now=now, state=state)
+    return see(f"/competitions/{slug}/publication?done=requeued")

@@ -1,0 +1,96 @@
+"""The data release of a competition: asking for one, watching it, handing it out, downloading it."""
+
+import secrets
+from datetime import datetime
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.deps import Caller, CurrentCaller, DbSession, Now, Organizer, SignedIn, Visitor
+from api.forms import FormFields, text
+from api.pages.rendering import page, see
+from api.problems import status_of
+from scorer import competitions, releases
+from scorer.competitions import is_organizer
+from scorer.db.tables import Account
+from scorer.errors import Invalid, KennelError
+from scorer.lifecycle import STAGES
+from scorer.releases import Images
+
+router = APIRouter(prefix="/competitions/{slug}/release", include_in_schema=False)
+WISHES: dict[str, Images] = {"none": "none", "ranked": "ranked", "all": "all"}
+DONE = {
+    "started": "The release is being made. This page shows how far it is.",
+    "out": "Everybody may have this release, as long as the final board is published.",
+    "back": "The release is for organizers alone again.",
+}
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show(slug: str, session: DbSession, account: Visitor, viewer: CurrentCaller, now: Now, done: str = "") -> Response:
+    """The releases that this person may have; organizers ask for new ones."""
+    return _page(session, slug, account, viewer, now, done=DONE.get(done))
+
+
+def _page(
+    session: Session,
+    slug: str,
+    account: Account | None,
+    viewer: Caller | None,
+    now: datetime,
+    *,
+    status: int = 200,
+    **told: Any,
+) -> Response:
+    state = competitions.shown_state(session, slug, account, now)
+    made = releases.visible(session, state, account)
+    return page(
+        "release.html",
+        status=status,
+        viewer=viewer,
+        state=state,
+        made=made,
+        working=any(each.state in {"waiting", "running"} for each in made),
+        organizes=is_organizer(account),
+        stages=STAGES,
+        now=now,
+        **{"error": None, "done": None, **told},
+    )
+
+
+@router.post("")
+def start(slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
+    """Have a release made."""
+    state = competitions.state_of(session, slug, now)
+    images = WISHES.get(text(fields, "images"))
+    try:
+        if images is None:
+            raise Invalid("bad-images", "Choose whose images shall be in it.")
+        releases.start(
+            session,
+            state,
+            images,
+            new_names=text(fields, "new_names") == "yes",
+            public_id=secrets.token_urlsafe(9),
+            key=secrets.token_bytes(releases.KEY_BYTES),
+            author=author,
+            now=now,
+        )
+    except KennelError as error:
+        return _page(session, slug, author, viewer, now, status=status_of(error), error=error.message)
+    return see(f"/competitions/{slug}/release?done=started")
+
+
+@router.post("/{release_id}")
+def hand_out(
+    slug: str, release_id: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Let everybody have a release (the field ``act`` is ``out``), or take that back."""
+    state, shown = competitions.state_of(session, slug, now), text(fields, "act") == "out"
+    try:
+        releases.hand_out(session, state, release_id, shown=shown, author=author, now=now)
+    except KennelError as error:
+        return _page(session, slug, author, viewer, now, status=status_of(error), error=error.message)
+    return see(f"/competitions/{slug}/release?done={'out' if shown else 'back'}")

@@ -1,0 +1,26 @@
+/* Keeps the progress of a data release up to date: <div data-release="/api/v1/..."> with [data-stage] and a <progress>
+   in it. When it has ended, the page is loaded anew. Without this script the page shows the state as it was. */
+"use strict";
+
+const EVERY = 1500;
+const STAGES = { tables: "writing the tables", images: "packing the images" };
+
+async function follow(root) {
+  const answer = await fetch(root.dataset.release, { headers: { Accept: "application/json" } });
+  if (answer.ok) {
+    const state = await answer.json();
+    if (state.state !== "waiting" && state.state !== "running") {
+      location.reload();
+      return;
+    }
+    const text = STAGES[state.stage] ?? "waiting for a worker";
+    const stage = root.querySelector("[data-stage]");
+    if (stage.textContent !== text) stage.textContent = text;
+    const bar = root.querySelector("progress");
+    if (state.fraction === null) bar.removeAttribute("value");
+    else bar.value = 100 * state.fraction;
+  }
+  setTimeout(follow, EVERY, root);
+}
+
+for (const root of document.querySelectorAll("[data-release]")) setTimeout(follow, EVERY, root);

@@ -1,0 +1,167 @@
+"""The tau desk: distances by label, and what any tau would do, before one is chosen."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.deps import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.forms import Fields, FormFields, text
+from api.pages.distribution import distribution_of
+from api.pages.rendering import page, see
+from api.problems import status_of
+from scorer import accounts, competitions, threshold_history, thresholds, what_if
+from scorer.competitions import State, TrackKind
+from scorer.errors import Invalid, KennelError
+from scorer.thresholds import Option, Request, Retuning
+
+router = APIRouter(include_in_schema=False)
+SHOWN = 30
+"""Names in a list of changes; the API has all of them."""
+METHODS = {
+    "margin": ("Margin", "Catches the most memorisers that can be caught without wronging more than a share of the"
+               " legitimate ones."),
+    "accuracy": ("Accuracy", "As few labelled entries as possible on the wrong side."),
+    "otsu": ("Otsu", "The split that leaves the least variance inside its two parts, labels aside."),
+    "heldout": ("Held-out", "Half the distance of the held-out photographs."),
+    "paper": ("Paper", "The mean of all distances, as the paper's formula says literally."),
+}  # fmt: skip
+
+
+@router.api_route("/competitions/{slug}/tau", methods=["GET", "HEAD"])
+def show(
+    slug: str,
+    session: DbSession,
+    author: Organizer,
+    viewer: KnownCaller,
+    now: Now,
+    track: TrackKind = "private",
+    method: Annotated[str, Query(max_length=20)] = "",
+    alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
+    tau: Annotated[float | None, Query(ge=0, le=2)] = None,
+) -> Response:
+    """What a choice would do: ``tau``, or what a ``method`` would choose; without either, the tau in force."""
+    state = competitions.state_of(session, slug, now)
+    wanted = Request(method or "manual", alpha, tau) if method or tau is not None else None
+    return _desk(session, state, track, wanted, viewer, now)
+
+
+def _desk(
+    session: Session,
+    state: State,
+    kind: TrackKind,
+    wanted: Request | None,
+    viewer: Caller,
+    now: datetime,
+    *,
+    error: KennelError | None = None,
+    place: str = "choice",
+    reason: str = "",
+) -> Response:
+    table = what_if.table_of(session, state, kind)
+    options = thresholds.choices(session, state, kind, alpha=wanted.alpha if wanted else 0.0)
+    request = wanted or _first(table.threshold.tau if table.threshold else None, options)
+    try:
+        retuning = _preview(session, state, kind, request, viewer, now)
+    except KennelError as wrong:
+        error, request = error or wrong, _first(table.threshold.tau if table.threshold else None, options)
+        retuning = _preview(session, state, kind, request, viewer, now)
+    steps = threshold_history.history(session, state, kind)
+    return page(
+        "tau.html",
+        status=status_of(error) if error else 200,
+        viewer=viewer,
+        now=now,
+        state=state,
+        kind=kind,
+        table=table,
+        drawing=distribution_of(table.lines, retuning.choice.tau),
+        options=options,
+        methods=METHODS,
+        request=request,
+        retuning=retuning,
+        total_penalised=sum(line.distance < retuning.choice.tau and not line.exempt for line in table.lines),
+        steps=steps,
+        undoable=sum(step.standing for step in steps) > 1,
+        shown=SHOWN,
+        error=error.message if error else None,
+        place=place,
+        reason=reason,
+    )
+
+
+def _first(tau: float | None, options: list[Option]) -> Request:
+    """What the desk begins with: the tau in force, else the first method that has what it needs, else nobody's."""
+    if tau is not None:
+        return Request("manual", tau=tau)
+    possible = [option.method for option in options if option.choice is not None]
+    return Request(possible[0]) if possible else Request("manual", tau=0.0)
+
+
+def _preview(
+    session: Session, state: State, kind: TrackKind, request: Request, viewer: Caller, now: datetime
+) -> Retuning:
+    return thresholds.retune(session, state, kind, request, preview=True, author=viewer.account, now=now)
+
+
+@router.post("/competitions/{slug}/tau")
+def apply(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Choose the tau that the page shows."""
+    accounts.require(viewer.account, "organizer")
+    state, kind = competitions.state_of(session, slug, now), _kind(fields)
+    reason = text(fields, "reason", longest=2000).strip()
+    request: Request | None = None
+    try:
+        request = _request(fields, reason)
+        thresholds.retune(session, state, kind, request, preview=False, author=viewer.account, now=now)
+    except KennelError as error:
+        return _desk(session, state, kind, request, viewer, now, error=error, place="apply", reason=reason)
+    return see(f"/competitions/{slug}/tau?track={kind}#history")
+
+
+@router.post("/competitions/{slug}/tau/undo")
+def undo(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Take the newest choice back."""
+    accounts.require(viewer.account, "organizer")
+    state, kind = competitions.state_of(session, slug, now), _kind(fields)
+    reason = text(fields, "reason", longest=2000).strip()
+    try:
+        require_reason(reason)
+        after = number_of(fields, "after", int)
+        thresholds.undo(session, state, kind, reason=reason, after=after, author=viewer.account, now=now)
+    except KennelError as error:
+        return _desk(session, state, kind, None, viewer, now, error=error, place="undo")
+    return see(f"/competitions/{slug}/tau?track={kind}#history")
+
+
+def _kind(fields: Fields) -> TrackKind:
+    return "public" if fields.get("track") == "public" else "private"
+
+
+def _request(fields: Fields, reason: str) -> Request:
+    require_reason(reason)
+    method = text(fields, "method", longest=20) or "manual"
+    return Request(
+        method=method,
+        alpha=number_of(fields, "alpha", float) or 0.0,
+        tau=number_of(fields, "tau", float) if method == "manual" else None,
+        reason=reason,
+        after=number_of(fields, "after", int),
+    )
+
+
+def require_reason(reason: str) -> None:
+    """``Invalid`` without one."""
+    if not reason:
+        raise Invalid("no-reason", "Please say why: the reason stays in the history.")
+
+
+def number_of(fields: Fields, name: str, kind: type[Any]) -> Any:
+    """A field's number, None if it is empty; ``Invalid`` for anything else."""
+    given = text(fields, name, longest=40).strip()
+    try:
+        return kind(given) if given else None
+    except ValueError:
+        raise Invalid("no-number", f"{given!r} is not a number.") from None

@@ -1,0 +1,82 @@
+"""The review desk: what is flagged, one entry with everything about it, reviews, pictures of the closest pairs."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from api.deps import BlobStore, CurrentUser, DbSession, Now, Reviewer
+from api.desk_schemas import DeskEntryView, DeskView, NewReview, OpinionsView
+from api.desk_views import desk_view, entry_view, opinions_view
+from api.etags import etag_of, is_known
+from api.routes.results import INERT, OWN
+from scorer import flags, pairs, reviewers, reviews
+from scorer.competitions import TrackKind, is_organizer, shown_state, state_of
+from scorer.flags import STATES, QueueState
+from scorer.pairs import Side
+
+router = APIRouter(tags=["desk"])
+
+
+@router.get("/competitions/{slug}/desk")
+def queue(
+    slug: str,
+    session: DbSession,
+    reviewer: Reviewer,
+    now: Now,
+    state: Annotated[list[QueueState] | None, Query(description="Only entries in these states.")] = None,
+    after: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> DeskView:
+    """The entries that need eyes and why, most decisive first; how far the review is, and how far reviewers agree.
+    Reviewers and organizers only."""
+    here = shown_state(session, slug, reviewer, now)
+    reviewers.require_desk(session, here, reviewer)
+    found = flags.queue(session, here, reviewer, states=state or STATES, after=after, limit=limit)
+    return desk_view(here, found, reviews.agreement(session, here), after=after)
+
+
+@router.get("/submissions/{submission_id}/desk")
+def show(submission_id: str, session: DbSession, store: BlobStore, reviewer: Reviewer, now: Now) -> DeskEntryView:
+    """An entry with everything about it that helps to judge it. Others' reviews are shown once no more are taken."""
+    submission = reviewers.find(session, submission_id, reviewer)
+    state = state_of(session, submission.competition.slug, now)
+    return entry_view(session, state, submission, reviewer, pairs.of_entry(session, store, submission, reviewer))
+
+
+@router.post("/submissions/{submission_id}/reviews", status_code=201)
+def review(submission_id: str, body: NewReview, session: DbSession, reviewer: Reviewer, now: Now) -> OpinionsView:
+    """Say what an entry is. The second review closes it: agreement decides, disagreement goes to an admin. Until then
+    yours may be given again."""
+    found = reviews.review(session, submission_id, **body.model_dump(), reviewer=reviewer, now=now)
+    return opinions_view(reviewers.find(session, submission_id, reviewer), found)
+
+
+@router.get("/submissions/{submission_id}/pairs/{kind}", response_class=Response)
+def sheet(
+    submission_id: str, kind: TrackKind, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
+) -> Response:
+    """The closest pairs of a track in one PNG: generated images above, below each the reference image nearest to it
+    (mirrored where that is the better match). For reviewers; its team sees those of the public track once there is a
+    ruling."""
+    submission, measurement = pairs.shown_to(session, submission_id, kind, account)
+    headers = OWN | INERT | {"ETag": etag_of(measurement.id, is_organizer(account))}
+    if is_known(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    picture = pairs.sheet(pairs.pairs_of(session, store, submission, measurement, account))
+    return Response(picture, media_type="image/png", headers=headers)
+
+
+@router.get("/submissions/{submission_id}/pairs/{kind}/{number}/{side}", response_class=Response)
+def image(
+    submission_id: str,
+    kind: TrackKind,
+    number: Annotated[int, Path(ge=1, le=1000)],
+    side: Side,
+    session: DbSession,
+    store: BlobStore,
+    reviewer: Reviewer,
+) -> Response:
+    """One image of a pair, as it is: a PNG. Reviewers and organizers only."""
+    submission = reviewers.find(session, submission_id, reviewer)
+    picture = pairs.side_of(session, store, submission, kind, number, side, reviewer)
+    return Response(picture, media_type="image/png", headers=INERT | {"Cache-Control": "private, no-store"})

@@ -1,0 +1,81 @@
+"""Competitions that were held elsewhere."""
+
+import hashlib
+import io
+import secrets
+from collections.abc import AsyncIterator
+from tempfile import SpooledTemporaryFile
+from typing import IO, Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from api.deps import Now, Organizer, Transactions
+from api.insight_schemas import ImportView
+from api.uploads import declared_bytes
+from scorer import imports, sheets
+from scorer.blobs import require_bytes
+from scorer.errors import Invalid
+from scorer.imports import Imported, ImportRequest
+
+router = APIRouter(tags=["insights"])
+MOST_BYTES = 1 << 27
+"""A million entries and some: they are held in memory while they are taken in."""
+IN_MEMORY = 1 << 20
+
+
+@router.post("/competitions/{slug}/imports", status_code=201)
+async def load(
+    slug: str,
+    asked: Annotated[ImportRequest, Query()],
+    request: Request,
+    response: Response,
+    begin: Transactions,
+    author: Organizer,
+    now: Now,
+) -> ImportView:
+    """Take in a table of results of a competition that was held elsewhere; the body is the CSV itself, one entry a
+    line: `submission_id`, `fid_public`, `fid_private`, `distance_public`, `distance_private`, and, where there are any,
+    `labels`, `public_score`, `private_score` and `team`. The competition is made if there is none. The same table
+    again adds nothing (200). Organizers only."""
+    require_bytes(declared_bytes(request), MOST_BYTES)
+    with SpooledTemporaryFile(IN_MEMORY) as file:
+        sha256 = await _received(request.stream(), file)
+
+        def take() -> Imported:
+            sheet = _sheet(file, asked)
+            with begin() as session:
+                return imports.load(
+                    session,
+                    slug,
+                    sheet,
+                    asked,
+                    table_sha256=sha256,
+                    author=author,
+                    now=now,
+                    new_id=lambda: secrets.token_urlsafe(9),
+                )
+
+        done = await run_in_threadpool(take)
+    if not done.added:
+        response.status_code = 200
+    return ImportView.of(done)
+
+
+async def _received(chunks: AsyncIterator[bytes], file: IO[bytes]) -> str:
+    digest, size = hashlib.sha256(), 0
+    async for chunk in chunks:
+        size += len(chunk)
+        require_bytes(size, MOST_BYTES)
+        digest.update(chunk)
+        await run_in_threadpool(file.write, chunk)
+    return digest.hexdigest()
+
+
+def _sheet(file: IO[bytes], asked: ImportRequest) -> sheets.Sheet:
+    file.seek(0)
+    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        try:
+            return sheets.read_sheet(text, asked.names())
+        except UnicodeDecodeError as error:
+            raise Invalid("no-table", f"The file is not UTF-8: {error.reason} at byte {error.start:,}.") from None

@@ -1,0 +1,64 @@
+"""Figures of a competition: as data, as CSV, and as pictures."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+
+from api.deps import DbSession, Now, Visitor
+from api.etags import etag_of, is_known
+from api.insight_schemas import FigureLink, FigureView
+from api.pages.figures import csv_of, svg_of
+from scorer import figures, insights
+from scorer.competitions import TrackKind, may_see_private, shown_state
+
+router = APIRouter(prefix="/competitions/{slug}/insights", tags=["insights"])
+FigureName = Literal["distances", "fid", "fid-distance", "public-private", "ranks", "shake-up"]
+LabelChoice = Literal[
+    "all", "labelled", "memorising", "legitimate", "mgan", "sup", "ae", "aug", "other", "unlabelled"
+]  # fmt: skip
+MEDIA = {"json": "application/json", "csv": "text/csv; charset=utf-8", "svg": "image/svg+xml"}
+ALONE = {
+    "Cache-Control": "private, no-cache",
+    "Vary": "Authorization, Cookie",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+}
+
+
+@router.get("")
+def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[FigureLink]:
+    """The figures that you may see: of the public track before publication, of both after it."""
+    state = shown_state(session, slug, account, now)
+    everything = may_see_private(state, account)
+    names = figures.FIGURES if everything else tuple(figures.SINGLE)
+    return [FigureLink.of(slug, name, everything=everything) for name in names]
+
+
+@router.get("/{figure}", response_model=FigureView)
+def show(
+    slug: str,
+    figure: FigureName,
+    request: Request,
+    session: DbSession,
+    account: Visitor,
+    now: Now,
+    track: Annotated[TrackKind, Query(description="For the figures of one track.")] = "public",
+    label: Annotated[LabelChoice, Query(description="Of entries with this decided label alone.")] = "all",
+    format: Annotated[Literal["json", "csv", "svg"], Query()] = "json",  # noqa: A002
+) -> Response:
+    """A figure's numbers, or its picture. Before publication: organizers, and everyone for the public track (of the
+    board's entries, without labels). After it: everyone, without names of entries and teams."""
+    state = shown_state(session, slug, account, now)
+    version = insights.version(session, state, account)
+    headers = {**ALONE, "ETag": etag_of(version, figure, track, label, format)}
+    if is_known(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    shown = insights.view(session, state, account, label=label)
+    found = figures.figure(session, shown, figure, track, account)
+    if format == "json":
+        body = FigureView.of(slug, found).model_dump_json()
+    else:
+        body = csv_of(found.columns, found.rows) if format == "csv" else svg_of(found, state.competition.title)
+        name = "-".join(part for part in (slug, figure, found.track, label) if part and part != "all")
+        headers["Content-Disposition"] = f'attachment; filename="{name}.{format}"'
+    return Response(body, media_type=MEDIA[format], headers=headers)

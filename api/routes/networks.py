@@ -1,0 +1,34 @@
+"""Which network the private track has: comparing candidates, choosing one."""
+
+from fastapi import APIRouter
+
+from api.deps import DbSession, Now, Organizer
+from api.network_schemas import ComparisonView, NetworkView, NewComparison, NewNetwork
+from api.network_views import comparison_view, network_view
+from scorer import comparisons, networks
+from scorer.competitions import state_of
+
+router = APIRouter(prefix="/competitions/{slug}/network", tags=["network"])
+
+
+@router.get("")
+def show(slug: str, session: DbSession, author: Organizer, now: Now) -> NetworkView:
+    """The private track's network, how far its scores are, and the newest comparison. Organizers only."""
+    return network_view(session, state_of(session, slug, now))
+
+
+@router.post("/comparisons", status_code=202)
+def compare(slug: str, body: NewComparison, session: DbSession, author: Organizer, now: Now) -> ComparisonView:
+    """Measure every labelled entry in the spaces of other extractors, after all scoring. What was measured before is
+    not measured again."""
+    state = state_of(session, slug, now)
+    comparisons.start(session, state, **body.model_dump(), author=author, now=now)
+    return comparison_view(comparisons.standing(session, state))
+
+
+@router.put("")
+def choose(slug: str, body: NewNetwork, session: DbSession, author: Organizer, now: Now) -> NetworkView:
+    """Give the private track another extractor, until the final board is published: every entry is scored anew on it,
+    and tau begins anew. Needs that the references are prepared for it, as comparing does."""
+    networks.choose(session, state_of(session, slug, now), networks.Change(**body.model_dump()), author=author, now=now)
+    return network_view(session, state_of(session, slug, now))

@@ -1,0 +1,48 @@
+"""Publishing the final board: what is open, and the act."""
+
+from fastapi import APIRouter
+
+from api.closing_schemas import ActView, ChecklistView, ConcernView, PointView, RequeuedView
+from api.deps import DbSession, Now, Organizer
+from api.schemas import NewPublication, PublicationView
+from scorer import backlog, competitions, publication
+from scorer.publication import Point
+
+router = APIRouter(prefix="/competitions/{slug}/publication", tags=["publication"])
+
+
+@router.get("")
+def show(slug: str, session: DbSession, author: Organizer, now: Now) -> ChecklistView:
+    """What should be done before the final board is published, each point with its number; and what was published and
+    withdrawn so far. Organizers only."""
+    state = competitions.state_of(session, slug, now)
+    points = [_point(each) for each in publication.checklist(session, state)]
+    acts = publication.history(session, state)
+    history = [
+        ActView(published=act.published, reason=act.reason, created_at=act.created_at, by=act.author.handle)
+        for act in acts
+    ]
+    ready = all(point.passed for point in points)
+    return ChecklistView(published=state.published, ready=ready, points=points, history=history)
+
+
+def _point(point: Point) -> PointView:
+    concerns = [ConcernView.model_validate(each, from_attributes=True) for each in point.concerns]
+    fields = {name: getattr(point, name) for name in ("name", "title", "passed", "count", "words", "link")}
+    return PointView(**fields, concerns=concerns)
+
+
+@router.post("", status_code=201)
+def publish(slug: str, body: NewPublication, session: DbSession, author: Organizer, now: Now) -> PublicationView:
+    """Show the private board to everyone, or withdraw it. 409 with the open points unless `override` says why it shall
+    be published all the same."""
+    state = competitions.state_of(session, slug, now)
+    act = publication.publish(session, state, **body.model_dump(), author=author, now=now)
+    return PublicationView.model_validate(act, from_attributes=True)
+
+
+@router.post("/requeue")
+def requeue(slug: str, session: DbSession, author: Organizer, now: Now) -> RequeuedView:
+    """Set all failed work of the private track going again."""
+    state = competitions.state_of(session, slug, now)
+    return RequeuedView(requeued=backlog.requeue_failed(session, author=author, now=now, state=state))

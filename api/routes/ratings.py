@@ -1,0 +1,163 @@
+"""Quality ratings: what organizers ask for, and what raters see and say."""
+
+import base64
+import secrets
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from sqlalchemy.orm import Session
+
+from api.deps import AppSettings, BlobStore, CurrentUser, DbSession, Now, Organizer
+from api.etags import etag_of, is_known
+from api.rating_schemas import (
+    BatchView,
+    InvitedView,
+    ItemView,
+    KindView,
+    MeanView,
+    NewRater,
+    NewRatings,
+    StudyView,
+)
+from api.routes.results import INERT, OWN
+from scorer import competitions, ratings
+from scorer.blobs import Blobs
+from scorer.db.tables import Rater
+from scorer.ratings import LONGEST_BATCH, Kind, Standing, StudySpec
+
+router = APIRouter(tags=["ratings"])
+Id = Annotated[int, Path(ge=1, le=2**62)]
+STUDIES = "/competitions/{slug}/ratings"
+
+
+@router.post(STUDIES, status_code=202)
+def start(slug: str, body: StudySpec, session: DbSession, author: Organizer, now: Now) -> StudyView:
+    """Begin a rating study: its images are cut by a worker. Organizers only."""
+    state = competitions.state_of(session, slug, now)
+    study = ratings.start(session, state, body, seed=secrets.randbits(62), author=author, now=now)
+    return _view(ratings.standing(session, study), {})
+
+
+@router.get(STUDIES)
+def index(slug: str, session: DbSession, author: Organizer, now: Now) -> list[StudyView]:
+    """The rating studies of a competition, newest first. Organizers only."""
+    state = competitions.state_of(session, slug, now)
+    return [_view(each, {}) for each in ratings.standings(session, state)]
+
+
+@router.get(f"{STUDIES}/{{study_id}}")
+def show(slug: str, study_id: Id, session: DbSession, author: Organizer, now: Now) -> StudyView:
+    """One study: progress, agreement, and the mean of every entry with its standard error. Organizers only."""
+    study = ratings.find(session, competitions.state_of(session, slug, now), study_id)
+    means, agreement = ratings.results(session, study)
+    view = _view(ratings.standing(session, study), agreement)
+    view.means = [MeanView.model_validate(each, from_attributes=True) for each in means]
+    return view
+
+
+@router.post(f"{STUDIES}/{{study_id}}/raters", status_code=201)
+def invite(
+    slug: str, study_id: Id, body: NewRater, session: DbSession, settings: AppSettings, author: Organizer, now: Now
+) -> InvitedView:
+    """Make a link with which one person rates without an account. Organizers only."""
+    study, secret = ratings.find(session, competitions.state_of(session, slug, now), study_id), new_secret()
+    rater = ratings.invite(session, study, body.name, secret=secret, author=author, now=now)
+    return InvitedView(id=rater.id, name=rater.name, link=f"{settings.public_url}/rate/{secret}")
+
+
+@router.put(f"{STUDIES}/{{study_id}}/ended")
+def end(slug: str, study_id: Id, session: DbSession, author: Organizer, now: Now) -> StudyView:
+    """Take no more ratings. Organizers only."""
+    study = ratings.find(session, competitions.state_of(session, slug, now), study_id)
+    ratings.end(session, study, author=author, now=now)
+    return _view(ratings.standing(session, study), {})
+
+
+def new_secret() -> str:
+    """What a rater's link ends with."""
+    return secrets.token_urlsafe(24)
+
+
+def _view(found: Standing, agreement: dict[Kind, float | None]) -> StudyView:
+    study, job = found.study, found.job
+    fields: dict[str, Any] = {name: getattr(study, name) for name in ("id", "images", "grids", "side", "wanted")}
+    kinds = [
+        KindView(
+            kind=kind,
+            items=found.totals[kind][0],
+            ratings=found.totals[kind][1],
+            wanted=found.wanted(kind),
+            agreement=agreement.get(kind),
+        )
+        for kind in ratings.KINDS
+        if kind in found.totals
+    ]
+    return StudyView(
+        **fields,
+        state=found.state,
+        stage=job.stage if job else None,
+        fraction=job.fraction if job else None,
+        error=job.error if job and found.state == "failed" else None,
+        entries=len(study.submission_refs),
+        created_at=study.created_at,
+        ended_at=study.ended_at,
+        kinds=kinds,
+    )
+
+
+def by_role(study_id: Id, session: DbSession, account: CurrentUser, now: Now) -> Rater:
+    """Somebody who rates by their role."""
+    return ratings.member(session, study_id, account, now=now)
+
+
+def by_link(secret: Annotated[str, Path(max_length=100)], session: DbSession) -> Rater:
+    """Whoever holds an invitation's link."""
+    return ratings.invited(session, secret)
+
+
+def _rating(prefix: str, who: Any) -> APIRouter:
+    """What a rater does, whichever way they came in."""
+    here = APIRouter(prefix=prefix)
+    AnyRater = Annotated[Rater, Depends(who)]  # noqa: N806 - a type
+
+    @here.get("/items")
+    def look(
+        rater: AnyRater,
+        session: DbSession,
+        store: BlobStore,
+        kind: Kind,
+        limit: Annotated[int, Query(ge=1, le=LONGEST_BATCH)] = 10,
+    ) -> BatchView:
+        """What to rate next, with pictures. Nothing comes twice."""
+        return _batch(session, store, rater, kind, limit=limit, but=())
+
+    @here.post("/items")
+    def rate(rater: AnyRater, body: NewRatings, session: DbSession, store: BlobStore, now: Now) -> BatchView:
+        """Record ratings, and send further things to rate. The same request twice is the same."""
+        ratings.rate(session, rater, body.ratings, now=now)
+        return _batch(session, store, rater, body.kind, limit=body.more, but=body.at_hand)
+
+    @here.get("/items/{item_id}/picture", response_class=Response)
+    def picture(item_id: Id, rater: AnyRater, request: Request, session: DbSession, store: BlobStore) -> Response:
+        """The picture of one thing to rate."""
+        item = ratings.item_of(session, rater, item_id)
+        headers = OWN | INERT | {"ETag": etag_of(item.blob_key, item.start)}
+        if is_known(request, headers["ETag"]):
+            return Response(status_code=304, headers=headers)
+        content = store.read_part(item.blob_key, item.start, item.length)
+        return Response(content, media_type="image/png", headers=headers)
+
+    return here
+
+
+def _batch(session: Session, store: Blobs, rater: Rater, kind: Kind, *, limit: int, but: Any) -> BatchView:
+    found = ratings.next_items(session, rater, kind, limit=limit, but=but) if limit else ()
+    items = [
+        ItemView(id=each.id, png=base64.b64encode(store.read_part(each.blob_key, each.start, each.length)).decode())
+        for each in found
+    ]
+    return BatchView(items=items, rated=ratings.count_by(session, rater).get(kind, 0))
+
+
+router.include_router(_rating("/ratings/{study_id}", by_role))
+router.include_router(_rating("/rate/{secret}", by_link))

@@ -1,0 +1,51 @@
+"""Rulings on entries, and the rebuttals of their teams."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from api.deps import CurrentUser, DbSession, Now, Organizer, Submitter
+from api.desk_schemas import AnswerView, CaseView, NewAnswer, NewRebuttal, NewRuling, RebuttalView, RulingView
+from api.desk_views import case_view, rebuttal_view, ruling_view
+from scorer import rebuttals, reviewers, rulings, submissions
+from scorer.competitions import state_of
+from scorer.rebuttals import Appeal
+
+router = APIRouter(tags=["rulings"])
+RebuttalId = Annotated[int, Path(ge=1, le=2**62)]
+
+
+@router.post("/submissions/{submission_id}/rulings", status_code=201)
+def rule(submission_id: str, body: NewRuling, session: DbSession, author: Organizer, now: Now) -> RulingView:
+    """Keep an entry as it is judged, disqualify it, or waive its penalty. The team is told why; the next read of the
+    board is ranked by it, and a later ruling takes it back. Organizers only."""
+    made = rulings.rule(session, submission_id, **body.model_dump(), author=author, now=now)
+    return ruling_view(made, inside=True)
+
+
+@router.get("/submissions/{submission_id}/rulings")
+def show(submission_id: str, session: DbSession, account: CurrentUser, now: Now) -> CaseView:
+    """The rulings on an entry and the rebuttals against them, for its team and for those who judge."""
+    submission, inside = reviewers.find_case(session, submission_id, account)
+    return case_view(session, state_of(session, submission.competition.slug, now), submission, inside=inside)
+
+
+@router.post("/submissions/{submission_id}/rebuttals", status_code=201)
+def rebut(submission_id: str, body: NewRebuttal, session: DbSession, author: Submitter, now: Now) -> RebuttalView:
+    """Ask the organizers to look again: once against a ruling, once against a penalty, while the review lasts."""
+    written = rebuttals.rebut(session, submission_id, body.text, author=author, now=now)
+    return rebuttal_view(submissions.find(session, submission_id, author), Appeal(written, None))
+
+
+@router.get("/competitions/{slug}/rebuttals")
+def unanswered(slug: str, session: DbSession, author: Organizer, now: Now) -> list[RebuttalView]:
+    """The rebuttals that wait for an answer, oldest first. Organizers only."""
+    found = rebuttals.unanswered(session, state_of(session, slug, now))
+    return [rebuttal_view(submission, Appeal(written, None)) for written, submission in found]
+
+
+@router.post("/rebuttals/{rebuttal_id}/answer", status_code=201)
+def answer(rebuttal_id: RebuttalId, body: NewAnswer, session: DbSession, author: Organizer, now: Now) -> AnswerView:
+    """Answer a rebuttal, once: grant it by the ruling that follows in the same act, or refuse it. Organizers only."""
+    given = rebuttals.answer(session, rebuttal_id, ruling=body.ruling, text=body.answer, author=author, now=now)
+    return AnswerView.model_validate(given, from_attributes=True)

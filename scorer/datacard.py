@@ -1,0 +1,138 @@
+"""The data card of a release: what it is, in the words of a page, with its own figures. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from scorer.dataset import TABLES
+from scorer.db.tables import Competition
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What the card tells in numbers, counted from the tables as they were written."""
+
+    rows: Mapping[str, int]
+    statuses: Mapping[str, int]
+    labels: Mapping[str, int]
+    teams: int
+    tau: Mapping[str, float | None]
+    extractors: Mapping[str, str]
+    images: str
+    entries_with_images: int
+    entries_without: int
+    """Entries that should have images here and of which none are stored."""
+    writer: str
+
+
+IMAGES = {
+    "none": "No images are in this release.",
+    "ranked": "Images of the entries that the boards rank",
+    "all": "Images of all scored entries",
+}
+KINDS = {
+    "text": "text",
+    "int": "integer",
+    "float": "number",
+    "bool": "yes or no",
+    "time": "moment, UTC",
+    "ints": "list of integers",
+}
+
+
+def card_of(competition: Competition, figures: Figures) -> str:
+    """The card in Markdown. It says nothing about the moment when it was made."""
+    parts = [
+        f"# {competition.title}: data release",
+        _about(competition, figures),
+        _contents(figures),
+        _pseudonyms(),
+        "## Columns",
+        *(_columns(table) for table in TABLES),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _about(competition: Competition, figures: Figures) -> str:
+    when = f"from {_day(competition.opens_at)} to {_day(competition.closes_at)}"
+    lines = [
+        f"Entries of the competition `{competition.slug}`, {when}, their measurements, what reviewers and organizers",
+        "decided about them, and the final ranks. An entry is "
+        f"{competition.image_count:,} images of {competition.image_size} x {competition.image_size} pixels, RGB.",
+        "",
+        "The score (MiFID, lower is better) is the Frechet distance, multiplied by a penalty where the entry's mean",
+        "distance to the nearest training images is below a threshold tau.",
+        "",
+        "| track | network | tau |",
+        "|---|---|---|",
+    ]
+    for track, extractor in figures.extractors.items():
+        tau = figures.tau[track]
+        lines.append(f"| {track} | {extractor} | {'none' if tau is None else f'{tau:.6g}'} |")
+    return "\n".join(lines)
+
+
+def _day(moment: datetime | None) -> str:
+    return "an open date" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d}"
+
+
+def _contents(figures: Figures) -> str:
+    lines = ["## What is in it", "", f"{figures.teams:,} teams.", "", "| file | rows |", "|---|---|"]
+    lines += [f"| {table}.parquet | {figures.rows[table]:,} |" for table in TABLES]
+    lines += ["", f"Entries by status: {_counted(figures.statuses)}.", ""]
+    lines += [f"Scored entries by decided label: {_counted(figures.labels)}.", "", _images(figures)]
+    lines += ["", f"`manifest.json` has the SHA-256 of every file. Written by {figures.writer}; the same state of the"]
+    lines += ["competition, pseudonyms and writer give the same bytes."]
+    return "\n".join(lines)
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items())) or "none"
+
+
+def _images(figures: Figures) -> str:
+    if figures.images == "none":
+        return IMAGES["none"]
+    missing = f"; of {figures.entries_without:,} more none are stored" if figures.entries_without else ""
+    return (
+        f"{IMAGES[figures.images]} ({figures.entries_with_images:,} of them{missing}): `images/SUBMISSION.zip`, PNGs"
+        " with the same pixels as the entry's, without its file names and metadata, in the order of those names."
+    )
+
+
+def _pseudonyms() -> str:
+    return "\n".join(
+        [
+            "## Who is who",
+            "",
+            "Teams, entries and reviewers have pseudonyms (HMAC-SHA256 with a key that stays with the organizers), the",
+            "same ones in all tables. Names, addresses, notes, reasons and file names are left out. Whoever was on a",
+            "public board can be found again by the score that everybody has seen there: the pseudonyms keep names out",
+            "of the data, they do not make anybody unknown.",
+        ]
+    )
+
+
+def _columns(table: str) -> str:
+    lines = [f"### {table}.parquet", "", "| column | kind | meaning |", "|---|---|---|"]
+    for column in TABLES[table]:
+        kind = f"{KINDS[column.kind]}{', may be missing' if column.nullable else ''}"
+        lines.append(f"| {column.name} | {kind} | {column.meaning} |")
+    return "\n".join(lines)
+
+
+def manifest_of(competition: Competition, figures: Figures, files: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a program reads first: every file with its hash, every column with its meaning."""
+    return {
+        "format": 1,
+        "competition": competition.slug,
+        "title": competition.title,
+        "images": figures.images,
+        "writer": figures.writer,
+        "files": files,
+        "tables": {
+            table: [{"name": each.name, "kind": each.kind, "meaning": each.meaning} for each in columns]
+            for table, columns in TABLES.items()
+        },
+    }

@@ -1,0 +1,252 @@
+"""What a data release says: its tables, what each column means, and their rows under pseudonyms.
+
+No name, handle, address, note, reason or file name is in it: only what is listed here leaves.
+"""
+
+import hashlib
+import hmac
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from sqlalchemy.orm import Session
+
+from scorer.competitions import State
+from scorer.db import releases
+from scorer.ranking import medal
+
+Kind = Literal["text", "int", "float", "bool", "time", "ints"]
+Row = tuple[Any, ...]
+FOUND = ("memorization_margin", "auc", "cohens_d", "heldout_distance")
+"""What a choice of tau found, as far as it is numbers for everybody."""
+CONFUSION = ("true_positives", "false_negatives", "false_positives", "true_negatives")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its name, what kind of values it has, and what they mean."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    nullable: bool = False
+
+
+def _maybe(name: str, kind: Kind, meaning: str) -> Column:
+    return Column(name, kind, meaning, nullable=True)
+
+
+SUBMISSION = Column("submission", "text", "Pseudonym of the entry.")
+TEAM = Column("team", "text", "Pseudonym of the team that the entry belongs to, after merges.")
+COUNTS = Column("counts", "bool", "Whether it is the newest of its kind, the one that counts.")
+TRACK = Column("track", "text", "public or private.")
+
+TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
+    {
+        "submissions": (
+            SUBMISSION,
+            TEAM,
+            Column("benchmark", "bool", "Whether it is a reference line of the organizers, unranked."),
+            Column("status", "text", "scored, rejected, failed or cancelled; otherwise still in work."),
+            Column("late", "bool", "Begun after the close: on the board of late entries alone."),
+            Column("picked", "bool", "Whether the team picked it to be ranked by in the end."),
+            Column("accepted_at", "time", "When its last byte had arrived."),
+            Column("bytes", "int", "Of its zip."),
+            _maybe("images", "text", "Pseudonym of its pixels: equal for entries with the same images."),
+            _maybe("exact_copies", "int", "Images that equal a training image, pixel by pixel."),
+            _maybe("mirrored_copies", "int", "Images that equal a mirrored training image."),
+            _maybe("copied_share", "float", "Share of its images that are one of the two."),
+            _maybe("label", "text", "Decided label: legitimate, mgan, sup, ae, aug or other; null: not reviewed."),
+            _maybe("ruling", "text", "Newest ruling: keep, disqualify or waive (the penalty); null: none."),
+        ),
+        "measurements": (
+            SUBMISSION,
+            TRACK,
+            Column("extractor", "text", "Network whose features were compared, name@version."),
+            Column("scorer_version", "text", "Version of the code that measured."),
+            COUNTS,
+            Column("fid", "float", "Frechet distance between the features of the entry and of the reference."),
+            Column("memorization_distance", "float", "Mean cosine distance to the nearest training image, 0 to 2."),
+            _maybe("distance_se", "float", "Standard error of that mean."),
+            _maybe("tau", "float", "Threshold that it is judged with; only where it counts. 0 for benchmarks."),
+            _maybe("copy", "bool", "Whether it is a copy, which has no score; only where it counts."),
+            _maybe("penalised", "bool", "Whether its distance is below tau; only where it counts."),
+            _maybe("mifid", "float", "Score, lower is better; null for a copy, or where it does not count."),
+            _maybe("histogram_low", "float", "Lower end of the histogram of nearest distances, one per image."),
+            _maybe("histogram_high", "float", "Upper end of that histogram."),
+            _maybe("histogram_counts", "ints", "Images in equal bins between the two."),
+            _maybe("weights_sha256", "text", "SHA-256 of the network's weights."),
+            _maybe("reference", "text", "Address of the prepared reference: equal for equal inputs."),
+            _maybe("device", "text", "What it was computed on."),
+            _maybe("precision", "text", "Arithmetic of the network."),
+            Column("measured_at", "time", "When."),
+        ),
+        "labels": (
+            SUBMISSION,
+            Column("source", "text", "decided (what counts), review (one reviewer's) or coarse (an early guess)."),
+            _maybe("reviewer", "text", "Pseudonym of the reviewer, for reviews."),
+            Column("label", "text", "legitimate, mgan, sup, ae, aug or other."),
+            _maybe("intent", "text", "Of a review: intended, unintended or unclear."),
+            COUNTS,
+            Column("given_at", "time", "When."),
+        ),
+        "thresholds": (
+            TRACK,
+            Column("tau", "float", "Entries whose memorization distance is below it are penalised."),
+            Column("method", "text", "How it was chosen."),
+            *(_maybe(name, "float", f"{name} as the method found it.") for name in FOUND),
+            *(_maybe(name, "int", f"{name} against the decided labels of that time.") for name in CONFUSION),
+            COUNTS,
+            Column("chosen_at", "time", "When."),
+        ),
+        "rulings": (
+            SUBMISSION,
+            Column("ruling", "text", "keep, disqualify or waive (the penalty)."),
+            _maybe("memorising", "bool", "What a label `other` means for the choice of tau."),
+            COUNTS,
+            Column("appealed", "bool", "Whether the team appealed against it."),
+            _maybe("granted", "bool", "Whether the appeal was granted; null: none, or not answered."),
+            Column("ruled_at", "time", "When."),
+        ),
+        "ranks": (
+            TRACK,
+            Column("rank", "int", "From 1; teams without a score have no row."),
+            TEAM,
+            SUBMISSION,
+            Column("score", "float", "MiFID, rounded as it is ranked; lower is better."),
+            Column("fid", "float", "Frechet distance of that entry."),
+            Column("memorization_distance", "float", "Memorization distance of that entry."),
+            Column("penalised", "bool", "Whether it is penalised."),
+            _maybe("medal", "text", "On the private track: gold, silver or bronze."),
+        ),
+        "ratings": (
+            Column("study", "int", "Which of the competition's rating studies, from 1."),
+            Column("kind", "text", "realism (of one image) or diversity (of a grid of images)."),
+            Column("item", "int", "Which thing of the study, from 1."),
+            SUBMISSION,
+            Column("image_indexes", "ints", "Images shown, counted from 0 in the order of their names."),
+            Column("rater", "text", "Pseudonym of the rater."),
+            Column("rater_kind", "text", "member (has an account) or invited (by a link)."),
+            Column("value", "int", "1 (not at all) to 5 (entirely)."),
+            Column("rated_at", "time", "When."),
+        ),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Pseudonyms:
+    """Names that only the holder of ``key`` can tell: HMAC-SHA256, 80 bits of it."""
+
+    key: bytes
+
+    def of(self, what: str, number: int | str) -> str:
+        """The pseudonym of a ``team``, a ``submission``, ``images`` or a ``person``, always the same."""
+        digest = hmac.new(self.key, f"{what}:{number}".encode(), hashlib.sha256)
+        return f"{what[0]}-{digest.hexdigest()[:20]}"
+
+    def maybe(self, what: str, number: int | str | None) -> str | None:
+        """The same, of nothing: nothing."""
+        return None if number is None else self.of(what, number)
+
+
+def rows_of(session: Session, state: State, table: str, names: Pseudonyms) -> Iterator[Row]:
+    """The rows of a table, always in the same order, each with the columns of ``TABLES``."""
+    return _READERS[table](session, state, names)
+
+
+def _submissions(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+    for row in releases.submissions(session, state.competition.id):
+        yield (
+            names.of("submission", row.ref),
+            names.of("team", row.team_id),
+            row.benchmark,
+            row.status,
+            row.late,
+            row.picked,
+            row.accepted_at,
+            row.bytes,
+            names.maybe("images", row.pixels_sha256),
+            row.exact_copies,
+            row.mirrored_copies,
+            row.copied_share,
+            row.label,
+            row.ruling,
+        )
+
+
+def _measurements(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+    for row in releases.measurements(session, state.competition.id):
+        yield (
+            names.of("submission", row.submission_ref),
+            row.track,
+            row.extractor,
+            row.scorer_version,
+            row.counts,
+            row.fid,
+            row.memorization_distance,
+            row.distance_se,
+            row.tau,
+            row.copy,
+            row.penalised,
+            None if row.mifid is None or math.isnan(row.mifid) else row.mifid,
+            row.histogram.get("low"),
+            row.histogram.get("high"),
+            row.histogram.get("counts"),
+            *(row.provenance.get(name) for name in ("weights_sha256", "reference", "device", "precision")),
+            row.created_at,
+        )
+
+
+def _labels(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+    for row in releases.labels(session, state.competition.id):
+        who = names.maybe("person", row.reviewer_id)
+        submission = names.of("submission", row.submission_ref)
+        yield submission, row.source, who, row.label, row.intent, row.counts, row.created_at
+
+
+def _thresholds(session: Session, state: State, _: Pseudonyms) -> Iterator[Row]:
+    for row in releases.thresholds(session, state.competition.id):
+        found = [row.choice.get(name) for name in FOUND]
+        confusion = [(row.choice.get("confusion") or {}).get(name) for name in CONFUSION]
+        yield row.track, row.tau, row.method, *found, *confusion, row.counts, row.created_at
+
+
+def _rulings(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+    for row in releases.rulings(session, state.competition.id):
+        submission = names.of("submission", row.submission_ref)
+        yield submission, row.kind, row.memorising, row.counts, row.appealed, row.granted, row.created_at
+
+
+def _ranks(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+    competition = state.competition
+    for kind in ("public", "private"):
+        for row in releases.ranks(session, state.tracks[kind].id, decimals=competition.score_decimals):
+            won = medal(row.rank, **competition.medals) if kind == "private" else None
+            team, entry = names.of("team", row.team_id), names.of("submission", row.ref)
+            yield kind, row.rank, team, entry, row.score, row.fid, row.memorization_distance, row.penalised, won
+
+
+def _ratings(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+    studies: dict[int, int] = {}
+    items: dict[int, dict[int, int]] = {}
+    for row in releases.ratings(session, state.competition.id):
+        study = studies.setdefault(row.study_id, len(studies) + 1)
+        item = items.setdefault(row.study_id, {}).setdefault(row.item_id, len(items.get(row.study_id, {})) + 1)
+        submission, rater = names.of("submission", row.submission_ref), names.of("rater", row.rater_id)
+        yield study, row.kind, item, submission, row.images, rater, row.rater_kind, row.value, row.created_at
+
+
+_READERS: Mapping[str, Callable[[Session, State, Pseudonyms], Iterator[Row]]] = MappingProxyType(
+    {
+        "submissions": _submissions,
+        "measurements": _measurements,
+        "labels": _labels,
+        "thresholds": _thresholds,
+        "rulings": _rulings,
+        "ranks": _ranks,
+        "ratings": _ratings,
+    }
+)

@@ -1,0 +1,132 @@
+"""The field of a track read as columns, and the terms that it is judged by; now or at a past moment."""
+
+import io
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Select, func, select
+from sqlalchemy.dialects.postgresql import psycopg2
+
+from scorer.db import merges
+from scorer.db.finals import newest_sets
+from scorer.db.judging import newest_measurements, newest_rulings
+from scorer.db.tables import Competition, Submission, Team, Threshold, Track
+from scorer.field import NONE, Field, Finals, Ints, Terms
+from scorer.lifecycle import Status
+
+EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+"""PostgreSQL's own: its binary moments are microseconds since then."""
+HEADER, TRAILER = 19, 2
+"""Bytes of a binary copy before its first row (a signature, flags, the length of no extension) and after its last."""
+COLUMNS = {
+    "ref": ">i8",
+    "team": ">i8",
+    "accepted_at": ">i8",
+    "measured_at": ">i8",
+    "fid": ">f8",
+    "distance": ">f8",
+    "copied_share": ">f8",
+    "late": "?",
+}
+"""None of them is ever NULL, so every row of the copy has the same length: a count, and each value after its length."""
+ROW = np.dtype(
+    [("count", ">i2"), *(part for name, kind in COLUMNS.items() for part in ((f"{name}_size", ">i4"), (name, kind)))]
+)
+
+
+def field_of(
+    connection: Connection, track_id: int, *, refs: Collection[int] | None = None, at: datetime | None = None
+) -> Field:
+    """The scored entries of a track with their newest measurements, or those ``refs`` of them."""
+    rows = _copied(connection, _entries(track_id, refs, at))
+    order = np.argsort(rows["ref"], kind="stable")
+    return Field(**{name: rows[name].astype(np.dtype(kind).newbyteorder("="))[order] for name, kind in COLUMNS.items()})
+
+
+def _entries(track_id: int, refs: Collection[int] | None, at: datetime | None) -> Select[Any]:
+    measured = newest_measurements(track_id, at, refs)
+    return (
+        select(
+            Submission.ref,
+            Submission.team_id,
+            Submission.accepted_at,
+            measured.c.created_at,
+            measured.c.fid,
+            measured.c.memorization_distance,
+            func.coalesce(Submission.copied_share, 0.0),
+            Submission.late,
+        )
+        .join(measured, measured.c.submission_ref == Submission.ref)
+        .where(Submission.status == Status.SCORED)
+    )
+
+
+def _copied(connection: Connection, query: Select[Any]) -> Any:
+    """The rows of a query, as the server itself has them: a million in about a second."""
+    statement = query.compile(dialect=psycopg2.dialect())  # type: ignore[no-untyped-call]
+    driver: Any = connection.connection.driver_connection
+    buffer = io.BytesIO()
+    with driver.cursor() as cursor:
+        asked = cursor.mogrify(str(statement), statement.params).decode()
+        cursor.copy_expert(f"COPY ({asked}) TO STDOUT (FORMAT binary)", buffer)
+    return np.frombuffer(buffer.getbuffer()[HEADER:-TRAILER], ROW)
+
+
+def instant(at: datetime) -> int:
+    """A moment as a field has it."""
+    return (at - EPOCH) // timedelta(microseconds=1)
+
+
+def moment(instant_: int) -> datetime:
+    """A field's moment in words that others understand."""
+    return EPOCH + timedelta(microseconds=int(instant_))
+
+
+def terms_of(connection: Connection, track_id: int, *, at: datetime | None = None) -> Terms:
+    """What a track is judged by."""
+    here = select(Track.competition_id, Track.epsilon, Competition.score_decimals).join(Competition)
+    track = connection.execute(here.where(Track.id == track_id)).one()
+    merged = merges.newest(at)
+    pairs = select(merged.c.team_id, merged.c.into_team_id).join(Team, Team.id == merged.c.team_id)
+    teams = connection.execute(
+        pairs.where(Team.competition_id == track.competition_id).order_by(merged.c.team_id)
+    ).all()
+    lines = select(Team.id).where(Team.competition_id == track.competition_id, Team.benchmark)
+    ruled = newest_rulings(at)
+    rulings = select(ruled.c.submission_ref, ruled.c.kind).join(Submission, Submission.ref == ruled.c.submission_ref)
+    words = connection.execute(rulings.where(Submission.competition_id == track.competition_id)).all()
+    return Terms(
+        tau=_tau(connection, track_id, at),
+        epsilon=track.epsilon,
+        decimals=track.score_decimals,
+        merged=_ints([team for team, _ in teams]),
+        into=_ints([into for _, into in teams]),
+        benchmarks=_ints(connection.scalars(lines).all()),
+        disqualified=_ints([ref for ref, kind in words if kind == "disqualify"]),
+        waived=_ints([ref for ref, kind in words if kind == "waive"]),
+    )
+
+
+def _tau(connection: Connection, track_id: int, at: datetime | None) -> float:
+    newest = select(Threshold.tau).where(Threshold.track_id == track_id)
+    if at is not None:
+        newest = newest.where(Threshold.created_at <= at)
+    tau = connection.scalar(newest.order_by(Threshold.id.desc()).limit(1))
+    return np.nan if tau is None else float(tau)
+
+
+def picks_of(connection: Connection, competition_id: int, *, at: datetime | None = None) -> Finals:
+    """What the teams of a competition have picked, as pairs."""
+    sets = newest_sets(at)
+    picked = select(sets.c.team_id, sets.c.submission_refs).join(Team, Team.id == sets.c.team_id)
+    rows = connection.execute(picked.where(Team.competition_id == competition_id)).all()
+    ref = _ints([ref for row in rows for ref in row.submission_refs])
+    team = _ints([row.team_id for row in rows for _ in row.submission_refs])
+    order = np.argsort(ref, kind="stable")
+    return Finals(ref[order], team[order])
+
+
+def _ints(values: Collection[int]) -> Ints:
+    return np.array(list(values), np.int64) if values else NONE

@@ -1,0 +1,58 @@
+"""What the desk asks of a competition's entries, and what it must know for that: who wins something, and where tau can
+move."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, select, true
+from sqlalchemy.orm import Session
+
+from scorer.db.board import ranked
+from scorer.db.tables import Track
+
+
+class Winner(NamedTuple):
+    """An entry that holds a rank which wins something."""
+
+    ref: int
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Of a track: its tau, between which distances that can move without judging another way any entry that there was
+    when it was chosen (None: no end), who wins something, and below which score one does: infinity while places are
+    free, None where nothing is won."""
+
+    tau: float | None
+    low: float | None
+    high: float | None
+    winners: Sequence[Winner]
+    last_score: float | None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: of which competition, with which weight for each reason, for whose eyes; ``only``: of these
+    entries alone."""
+
+    competition_id: int
+    tracks: Mapping[str, Track]
+    bounds: Mapping[str, Bounds]
+    weights: Mapping[str, int]
+    reviewer_id: int
+    own_team_id: int | None
+    only: Sequence[int] | None = None
+
+    def asks_for(self, ref: Any) -> ColumnElement[bool]:
+        """Whether an entry is among those that are asked for."""
+        return true() if self.only is None else ref.in_(self.only)
+
+
+def winners(session: Session, track: Track, *, decimals: int, last_rank: int) -> list[Winner]:
+    """The entries of a track that hold a rank up to the last one that wins something, best first."""
+    board = ranked(track.id, decimals=decimals).subquery("board")
+    query = select(board.c.ref, board.c.rank, board.c.score).where(board.c.rank <= last_rank).order_by(board.c.rank)
+    return [Winner(*row) for row in session.execute(query)]

@@ -1,0 +1,153 @@
+"""Rating studies in SQL: who rates, what comes next, what was said."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CursorResult, Row, Text, cast, func, literal, select, true
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from scorer.db import merges
+from scorer.db.tables import Job, Rater, Rating, RatingItem, RatingStudy, Submission, Team
+
+
+def by_id(session: Session, study_id: int) -> RatingStudy | None:
+    """A study."""
+    return session.get(RatingStudy, study_id)
+
+
+def of_competition(session: Session, competition_id: int) -> Sequence[RatingStudy]:
+    """The studies of a competition, newest first."""
+    query = select(RatingStudy).where(RatingStudy.competition_id == competition_id)
+    return session.scalars(query.order_by(RatingStudy.id.desc())).all()
+
+
+def newest_job(session: Session, study_id: int) -> Job | None:
+    """The job that cuts a study's images."""
+    query = select(Job).where(Job.study_id == study_id).order_by(Job.id.desc()).limit(1)
+    return session.scalars(query).one_or_none()
+
+
+def lock_study(session: Session, study_id: int) -> None:
+    """Let one transaction at a time decide about a study."""
+    session.execute(select(RatingStudy.id).where(RatingStudy.id == study_id).with_for_update())
+
+
+def add_items(session: Session, items: Sequence[Mapping[str, Any]]) -> None:
+    """Add things to rate; their ids grow in this order."""
+    if items:
+        session.execute(insert(RatingItem), list(items))
+
+
+def rater_by_digest(session: Session, digest: bytes) -> Rater | None:
+    """The rater who holds a link."""
+    return session.scalars(select(Rater).where(Rater.digest == digest)).one_or_none()
+
+
+def member(session: Session, study_id: int, account_id: int, name: str, now: datetime) -> Rater:
+    """The rater that a person is in a study, from now on if they were none."""
+    new = insert(Rater).values(study_id=study_id, account_id=account_id, name=name, created_at=now)
+    session.execute(new.on_conflict_do_nothing())
+    query = select(Rater).where(Rater.study_id == study_id, Rater.account_id == account_id)
+    return session.scalars(query).one()
+
+
+def raters(session: Session, study_id: int) -> Sequence[Row[Any]]:
+    """Everybody who rates or was invited to, with the number of their ratings."""
+    query: Any = (
+        select(*Rater.__table__.columns, func.count(Rating.id).label("ratings"))
+        .outerjoin(Rating, Rating.rater_id == Rater.id)
+        .where(Rater.study_id == study_id)
+        .group_by(*Rater.__table__.columns)
+    )
+    return session.execute(query.order_by(Rater.id)).all()
+
+
+def next_items(
+    session: Session, rater: Rater, kind: str, *, wanted: int, but: Collection[int], limit: int
+) -> Sequence[RatingItem]:
+    """What this rater should look at next: never the same thing twice, what has the fewest ratings first, in an order
+    of the rater's own, and nothing that has as many as are ``wanted``."""
+    # Counted thing by thing, over the index: a plan that stays the same however old the planner's statistics are.
+    counted = select(func.count().label("given")).where(Rating.item_id == RatingItem.id).lateral("counted")
+    own = select(Rating.id).where(Rating.item_id == RatingItem.id, Rating.rater_id == rater.id).exists()
+    shuffled = func.md5(cast(RatingItem.id, Text) + literal(f"/{rater.id}"))
+    query = (
+        select(RatingItem)
+        .join(counted, true())
+        .where(RatingItem.study_id == rater.study_id, RatingItem.kind == kind)
+        .where(counted.c.given < wanted, ~own, RatingItem.id.not_in(but))
+    )
+    return session.scalars(query.order_by(counted.c.given, shuffled).limit(limit)).all()
+
+
+def item(session: Session, study_id: int, item_id: int) -> RatingItem | None:
+    """One thing of a study."""
+    query = select(RatingItem).where(RatingItem.id == item_id, RatingItem.study_id == study_id)
+    return session.scalars(query).one_or_none()
+
+
+def known_items(session: Session, study_id: int, item_ids: Collection[int]) -> set[int]:
+    """Those of the ids that are things of this study."""
+    query = select(RatingItem.id).where(RatingItem.study_id == study_id, RatingItem.id.in_(item_ids))
+    return set(session.scalars(query))
+
+
+def add_ratings(session: Session, rater_id: int, values: Mapping[int, int], now: datetime) -> int:
+    """Add one rater's ratings by item, in one statement; what was rated before stays as it was. How many are new."""
+    rows = [
+        {"rater_id": rater_id, "item_id": item_id, "value": value, "created_at": now}
+        for item_id, value in values.items()
+    ]
+    result = session.execute(insert(Rating).values(rows).on_conflict_do_nothing())
+    return result.rowcount if isinstance(result, CursorResult) else 0
+
+
+def count_by(session: Session, rater_id: int) -> dict[str, int]:
+    """How much a rater has rated, by kind."""
+    query = select(RatingItem.kind, func.count()).join(Rating, Rating.item_id == RatingItem.id)
+    return {row[0]: row[1] for row in session.execute(query.where(Rating.rater_id == rater_id).group_by("kind"))}
+
+
+def totals(session: Session, study_id: int) -> Sequence[Row[Any]]:
+    """Of each kind: how many things there are, and how many ratings."""
+    query: Any = (
+        select(
+            RatingItem.kind,
+            func.count(RatingItem.id.distinct()).label("items"),
+            func.count(Rating.id).label("ratings"),
+        )
+        .outerjoin(Rating, Rating.item_id == RatingItem.id)
+        .where(RatingItem.study_id == study_id)
+    )
+    return session.execute(query.group_by(RatingItem.kind).order_by(RatingItem.kind.desc())).all()
+
+
+def by_item(session: Session, study_id: int) -> Sequence[Row[Any]]:
+    """Of each thing that was rated: entry, kind, number of ratings, their sum, the sum of their squares."""
+    query: Any = (
+        select(
+            RatingItem.submission_ref,
+            RatingItem.kind,
+            func.count().label("given"),
+            func.sum(Rating.value).label("total"),
+            func.sum(Rating.value * Rating.value).label("squares"),
+        )
+        .join(Rating, Rating.item_id == RatingItem.id)
+        .where(RatingItem.study_id == study_id)
+        .group_by(RatingItem.id)
+    )
+    return session.execute(query.order_by(RatingItem.id)).all()
+
+
+def teams_of(session: Session, refs: Sequence[int]) -> dict[int, Row[Any]]:
+    """The entries with their ids and the names of their teams now, by ref."""
+    merged = merges.newest()
+    query: Any = (
+        select(Submission.ref, Submission.id, Team.name.label("team"))
+        .outerjoin(merged, merged.c.team_id == Submission.team_id)
+        .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
+        .where(Submission.ref.in_(refs))
+    )
+    return {row.ref: row for row in session.execute(query)}

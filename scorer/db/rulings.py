@@ -1,0 +1,61 @@
+"""Rulings, rebuttals and their answers, in SQL. The newest ruling of an entry counts."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import Rebuttal, RebuttalAnswer, Ruling, Submission
+
+
+class Appeal(NamedTuple):
+    """A rebuttal with its answer, if there is one."""
+
+    rebuttal: Rebuttal
+    answer: RebuttalAnswer | None
+
+
+def rulings_of(session: Session, submission_ref: int) -> Sequence[Ruling]:
+    """Every ruling on an entry, newest first."""
+    query = select(Ruling).where(Ruling.submission_ref == submission_ref)
+    return session.scalars(query.order_by(Ruling.id.desc())).all()
+
+
+def newest_ruling(session: Session, submission_ref: int) -> Ruling | None:
+    """The ruling that counts."""
+    query = select(Ruling).where(Ruling.submission_ref == submission_ref)
+    return session.scalars(query.order_by(Ruling.id.desc()).limit(1)).one_or_none()
+
+
+def appeals_of(session: Session, submission_ref: int) -> list[Appeal]:
+    """Every rebuttal of an entry, newest first."""
+    query = (
+        select(Rebuttal, RebuttalAnswer)
+        .outerjoin(RebuttalAnswer, RebuttalAnswer.rebuttal_id == Rebuttal.id)
+        .where(Rebuttal.submission_ref == submission_ref)
+        .order_by(Rebuttal.id.desc())
+    )
+    return [Appeal(rebuttal, answer) for rebuttal, answer in session.execute(query)]
+
+
+def rebuttal(session: Session, rebuttal_id: int) -> Rebuttal | None:
+    """A rebuttal."""
+    return session.get(Rebuttal, rebuttal_id)
+
+
+def is_answered(session: Session, rebuttal_id: int) -> bool:
+    """Whether a rebuttal has its answer."""
+    return session.scalar(select(RebuttalAnswer.id).where(RebuttalAnswer.rebuttal_id == rebuttal_id)) is not None
+
+
+def open_rebuttals(session: Session, competition_id: int) -> list[tuple[Rebuttal, Submission]]:
+    """The rebuttals of a competition that nobody has answered yet, oldest first."""
+    query = (
+        select(Rebuttal, Submission)
+        .join(Submission, Submission.ref == Rebuttal.submission_ref)
+        .outerjoin(RebuttalAnswer, RebuttalAnswer.rebuttal_id == Rebuttal.id)
+        .where(Submission.competition_id == competition_id, RebuttalAnswer.id.is_(None))
+        .order_by(Rebuttal.id)
+    )
+    return [(one, submission) for one, submission in session.execute(query)]

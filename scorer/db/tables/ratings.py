@@ -1,0 +1,117 @@
+"""Quality ratings: what people are asked to look at, who they are, and what they said."""
+
+from datetime import datetime
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from scorer.db.tables.base import APPEND_ONLY, Table, identity
+from scorer.db.tables.competition import Competition
+from scorer.db.tables.entries import Submission
+from scorer.db.tables.people import Account
+
+
+class RatingStudy(Table):
+    """One question put to many people: how real do these entries' images look, and how diverse are they."""
+
+    __tablename__ = "rating_studies"
+    __table_args__ = (
+        CheckConstraint("images >= 0 AND grids >= 0 AND images + grids > 0", name="counts"),
+        CheckConstraint("side BETWEEN 2 AND 10 AND wanted > 0", name="shape"),
+    )
+
+    id: Mapped[int] = identity()
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
+    submission_refs: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
+    """The entries that are judged."""
+    images: Mapped[int]
+    """Single images of each entry, rated for realism."""
+    grids: Mapped[int]
+    """Grids of images of each entry, rated for diversity."""
+    side: Mapped[int]
+    """Images along one side of a grid."""
+    wanted: Mapped[int]
+    """Ratings that each image and each grid shall get."""
+    seed: Mapped[int] = mapped_column(BigInteger)
+    """What the choice of images came from."""
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
+    packed_at: Mapped[datetime | None]
+    """When its images lay ready to be shown."""
+    ended_at: Mapped[datetime | None]
+
+    competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)
+
+
+class RatingItem(Table):
+    """One thing to rate. Ids are given out in random order, so that they tell nothing about whose it is."""
+
+    __tablename__ = "rating_items"
+    __table_args__ = (
+        Index("ix_rating_items_study", "study_id", "kind", "id"),
+        CheckConstraint("kind IN ('realism', 'diversity')", name="kind"),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    study_id: Mapped[int] = mapped_column(ForeignKey(RatingStudy.id))
+    kind: Mapped[str]
+    submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
+    images: Mapped[list[int]] = mapped_column(ARRAY(Integer))
+    """Which of the entry's images it shows, counted in canonical order."""
+    blob_key: Mapped[str]
+    start: Mapped[int]
+    length: Mapped[int]
+    """Its picture is so many bytes of the blob, from ``start`` on."""
+
+
+class Rater(Table):
+    """Somebody who rates: a person with an account, or whoever holds an invitation's link."""
+
+    __tablename__ = "raters"
+    __table_args__ = (
+        UniqueConstraint("study_id", "account_id"),
+        CheckConstraint("(account_id IS NULL) <> (digest IS NULL)", name="known"),
+    )
+
+    id: Mapped[int] = identity()
+    study_id: Mapped[int] = mapped_column(ForeignKey(RatingStudy.id))
+    account_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
+    digest: Mapped[bytes | None] = mapped_column(LargeBinary, unique=True)
+    """SHA-256 of the link's secret."""
+    name: Mapped[str]
+    """What organizers call them; never in a release."""
+    created_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]
+
+    study: Mapped[RatingStudy] = relationship(lazy="joined", innerjoin=True)
+
+
+class Rating(Table):
+    """What one rater said of one thing, once."""
+
+    __tablename__ = "ratings"
+    __table_args__ = (
+        UniqueConstraint("rater_id", "item_id"),
+        Index("ix_ratings_item", "item_id", text("id DESC")),
+        CheckConstraint("value BETWEEN 1 AND 5", name="value"),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    item_id: Mapped[int] = mapped_column(ForeignKey(RatingItem.id))
+    rater_id: Mapped[int] = mapped_column(ForeignKey(Rater.id))
+    value: Mapped[int] = mapped_column(SmallInteger)
+    """1 (not at all) to 5 (entirely)."""
+    created_at: Mapped[datetime]

@@ -1,0 +1,87 @@
+"""What a change of tau does: who is penalised or freed, whose rank and medal move, how much review is left."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scorer.labelling import Known
+from scorer.ranking import medal
+
+EVERYBODY = 3.0
+"""A tau above every distance (they end at 2): whoever it does not penalise, no tau does."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """An entry that a new tau penalises or frees."""
+
+    submission_id: str
+    team: str
+    memorization_distance: float
+    label: str | None
+
+
+@dataclass(frozen=True)
+class Move:
+    """A team whose rank a new tau changes; None where it has no rank."""
+
+    team: str
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True)
+class MedalMove:
+    """A team whose medal a new tau changes; None where it has none."""
+
+    team: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
+class Reviews:
+    """How far reviewers must look until every medal place is held by an entry that nobody knows to memorise.
+
+    Known memorisers are passed over, since they will not keep their place, and the next best entry comes in. Whatever
+    is not decided may still turn out to memorise, so ``open`` is the least number of reviews that are left.
+    """
+
+    places: int
+    """Medal places that can be filled."""
+    looked: int
+    """Entries from rank 1 down to the one that fills the last place."""
+    open: int
+    """How many of these nobody has decided about."""
+
+
+def moves_of(before: Mapping[str, int], after: Mapping[str, int]) -> list[Move]:
+    """Teams whose rank changes, in the order of their new ranks."""
+    teams = sorted(before.keys() | after.keys(), key=lambda team: (after.get(team, math.inf), before.get(team, 0)))
+    moves = [Move(team, before.get(team), after.get(team)) for team in teams]
+    return [move for move in moves if move.before != move.after]
+
+
+def medal_moves_of(moves: Iterable[Move], last: Mapping[str, int]) -> list[MedalMove]:
+    """Teams that enter the medals, leave them or change their colour; ``last`` is the last place of each."""
+
+    def colour(rank: int | None) -> str | None:
+        return None if rank is None else medal(rank, **last)
+
+    changed = [MedalMove(move.team, colour(move.before), colour(move.after)) for move in moves]
+    return [each for each in changed if each.before != each.after]
+
+
+def reviews_of(ranked: Sequence[Any], about: Mapping[int, Known], places: int) -> Reviews:
+    """``ranked``: the board's rows from rank 1 down, each with the ``ref`` of its entry; ``about``: what is known of
+    entries, by ref."""
+    filled = looked = undecided = 0
+    for row in ranked:
+        if filled == places:
+            break
+        known = about.get(row.ref)
+        looked += 1
+        undecided += known is None
+        filled += known is None or known.memorising is not True
+    return Reviews(filled, looked, undecided)

@@ -1,0 +1,275 @@
+"""A board's entries as columns, judged and ranked by numpy: what :mod:`scorer.ranking` defines, for a million entries.
+
+Pure. A column of moments is in microseconds since 1970, so that nothing is lost and numbers sort as moments do.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.metrics.mifid import is_copy, is_penalised, mifid
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+NONE: Ints = np.empty(0, np.int64)
+
+
+def _none() -> Ints:
+    return NONE
+
+
+@dataclass(frozen=True)
+class Field:
+    """The scored entries of a track, a row each in the order of ``ref``, with their newest measurements."""
+
+    ref: Ints
+    team: Ints
+    """The team that handed it in, whatever was merged since."""
+    accepted_at: Ints
+    measured_at: Ints
+    fid: Floats
+    distance: Floats
+    copied_share: Floats
+    late: Flags
+
+    def __len__(self) -> int:
+        return len(self.ref)
+
+    def chosen(self, rows: Any) -> "Field":
+        """Some of the rows."""
+        return Field(*(getattr(self, each.name)[rows] for each in fields(self)))
+
+    def with_rows(self, other: "Field") -> "Field":
+        """These entries and those of ``other``, which replace what has the same ref."""
+        kept = self.chosen(~np.isin(self.ref, other.ref)) if len(other) else self
+        both = Field(*(np.concatenate([getattr(kept, each.name), getattr(other, each.name)]) for each in fields(self)))
+        in_order = len(kept) == 0 or len(other) == 0 or kept.ref[-1] < other.ref.min()
+        return both if in_order else both.chosen(np.argsort(both.ref))
+
+    def without(self, refs: Collection[int]) -> "Field":
+        """These entries but for some."""
+        return self.chosen(~np.isin(self.ref, np.array(list(refs), np.int64)))
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a field is judged by. ``tau`` is nan where there is none."""
+
+    tau: float
+    epsilon: float
+    decimals: int
+    merged: Ints = field(default_factory=_none)
+    """Teams that were merged, in order; and beside each the team that it belongs to."""
+    into: Ints = field(default_factory=_none)
+    benchmarks: Ints = field(default_factory=_none)
+    disqualified: Ints = field(default_factory=_none)
+    """Refs of entries, and so is ``waived``."""
+    waived: Ints = field(default_factory=_none)
+
+
+class Finals(NamedTuple):
+    """The entries that teams are ranked by in the end: pairs, in the order of ``ref``."""
+
+    ref: Ints
+    team: Ints
+
+
+@dataclass(frozen=True)
+class Order:
+    """A board: the row of each ranked team's best entry in the field, from rank 1 on, and what stands apart."""
+
+    judged: "Judged"
+    rows: Ints
+    benchmarks: Ints
+    copies: Ints
+    disqualified: Ints
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def _by_team(self) -> tuple[Ints, Ints]:
+        teams = self.judged.team[self.rows]
+        order = np.argsort(teams)
+        return teams[order], order
+
+    def rank_of_team(self, team: int) -> int | None:
+        """The rank of a team, if it has one."""
+        teams, order = self._by_team
+        here = int(np.searchsorted(teams, team))
+        return int(order[here]) + 1 if here < len(teams) and teams[here] == team else None
+
+    def rank_of(self, ref: int) -> int | None:
+        """The rank that an entry holds for its team, if it is the team's best."""
+        row = self.judged.row_of(ref)
+        rank = None if row is None else self.rank_of_team(int(self.judged.team[row]))
+        return rank if rank is not None and self.rows[rank - 1] == row else None
+
+    def would_be_rank(self, ref: int) -> int | None:
+        """:func:`scorer.ranking.would_be_rank`."""
+        judged, row = self.judged, self.judged.row_of(ref)
+        if row is None or not judged.can_rank[row] or judged.is_benchmark[row]:
+            return None
+        low, high = 0, len(self.rows)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if judged.key(self.rows[middle]) < judged.key(row) else (low, middle)
+        own = self.rank_of_team(int(judged.team[row]))
+        return low + 1 - (own is not None and own <= low)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A field under its terms."""
+
+    field: Field
+    terms: Terms
+    finals: Finals | None = None
+    """Which entries count; None: all."""
+
+    @cached_property
+    def team(self) -> Ints:
+        """The team that each entry belongs to now."""
+        return current_teams(self.field.team, self.terms)
+
+    @cached_property
+    def codes(self) -> tuple[Ints, int]:
+        """The teams as numbers from 0, and how many there are."""
+        teams, codes = np.unique(self.team, return_inverse=True)
+        return codes, len(teams)
+
+    @cached_property
+    def is_benchmark(self) -> Flags:
+        """Entries that are reference lines."""
+        return _among(self.team, self.terms.benchmarks)
+
+    @cached_property
+    def is_disqualified(self) -> Flags:
+        """Entries that rank nowhere."""
+        return _among(self.field.ref, self.terms.disqualified)
+
+    @cached_property
+    def tau(self) -> Floats:
+        """What each entry is judged with."""
+        free = self.is_benchmark | _among(self.field.ref, self.terms.waived)
+        return np.where(free, 0.0, self.terms.tau)
+
+    @cached_property
+    def penalised(self) -> Flags:
+        """Entries below their tau."""
+        return np.asarray(is_penalised(self.field.distance, self.tau))
+
+    @cached_property
+    def is_copy(self) -> Flags:
+        """Entries that are copies."""
+        return np.asarray(is_copy(self.field.distance, self.field.copied_share))
+
+    @cached_property
+    def score(self) -> Floats:
+        """MiFID, rounded as it is shown; nan where there is none."""
+        entry, scale = self.field, 10.0**self.terms.decimals
+        exact = mifid(entry.fid, entry.distance, self.tau, self.terms.epsilon, copied_share=entry.copied_share)
+        return np.asarray(np.floor(exact * scale + 0.5) / scale)
+
+    @cached_property
+    def counts(self) -> Flags:
+        """Entries that the board is made of, of the public track all."""
+        if self.finals is None:
+            return np.ones(len(self.field), np.bool_)
+        place = np.searchsorted(self.finals.ref, self.field.ref)
+        place[place == len(self.finals.ref)] = 0
+        final = np.zeros(len(self.field), np.bool_)
+        if len(self.finals.ref):
+            final = (self.finals.ref[place] == self.field.ref) & (self.finals.team[place] == self.team)
+        apart = (self.is_copy | self.is_disqualified) & ~_among(self.team, np.unique(self.finals.team))
+        return final | apart | self.is_benchmark
+
+    @cached_property
+    def can_rank(self) -> Flags:
+        """Entries with a score that were not ruled out."""
+        return np.isfinite(self.score) & ~self.is_disqualified
+
+    def row_of(self, ref: int) -> int | None:
+        """Where an entry is."""
+        row = int(np.searchsorted(self.field.ref, ref))
+        return row if row < len(self.field) and self.field.ref[row] == ref else None
+
+    def key(self, row: int) -> tuple[float, int, int]:
+        """What entries are ordered by."""
+        return float(self.score[row]), int(self.field.accepted_at[row]), int(self.field.ref[row])
+
+
+def order_of(judged: Judged, *, late: bool = False) -> Order:
+    """:func:`scorer.ranking.standings` of a field; with ``finals``, :func:`scorer.ranking.final_standings`."""
+    here = (judged.field.late == late) & judged.counts
+    line, mark = here & judged.can_rank, judged.is_benchmark
+    best = _sorted(judged, _best_of_each(judged, line & ~mark))
+    lines = _sorted(judged, _best_of_each(judged, (judged.can_rank & mark)))
+    placed = _teams_with(judged, line)
+    out = here & judged.is_disqualified & ~placed[judged.codes[0]]
+    others = _teams_with(judged, here & (judged.is_disqualified | ~judged.is_copy))
+    copies = here & ~others[judged.codes[0]]
+    return Order(judged, best, lines, _newest_of_each(judged, copies), _newest_of_each(judged, out))
+
+
+def finals_of(public: Judged, picks: Finals, most: int) -> Finals:
+    """:func:`scorer.ranking.finals`: what teams have picked, and of the others the ``most`` best public entries."""
+    mine = ~public.is_benchmark & ~public.field.late
+    picking = _among(public.team, np.unique(picks.team))
+    chosen = np.zeros(len(mine), np.bool_)
+    if len(public.field):
+        rows = np.minimum(np.searchsorted(public.field.ref, picks.ref), len(public.field) - 1)
+        own = (public.field.ref[rows] == picks.ref) & (public.team[rows] == picks.team) & mine[rows]
+        chosen[rows[own]] = True
+    left = mine & ~picking & np.isfinite(public.score)
+    for _ in range(most):
+        best = _best_of_each(public, left)
+        chosen[best], left[best] = True, False
+    return Finals(public.field.ref[chosen], public.team[chosen])
+
+
+def current_teams(teams: Ints, terms: Terms) -> Ints:
+    """The teams that these belong to now."""
+    if not len(terms.merged):
+        return teams
+    place = np.minimum(np.searchsorted(terms.merged, teams), len(terms.merged) - 1)
+    return np.where(terms.merged[place] == teams, terms.into[place], teams)
+
+
+def _among(values: Ints, wanted: Ints) -> Flags:
+    return np.isin(values, wanted) if len(wanted) else np.zeros(len(values), np.bool_)
+
+
+def _teams_with(judged: Judged, rows: Flags) -> Flags:
+    """Whether each team has one of the rows, by its code."""
+    codes, count = judged.codes
+    found = np.zeros(count, np.bool_)
+    found[codes[rows]] = True
+    return found
+
+
+def _best_of_each(judged: Judged, rows: Flags) -> Ints:
+    """The row of each team's best entry. Only entries with their team's best score are sorted: few."""
+    codes, count = judged.codes
+    best = np.full(count, np.inf)
+    np.minimum.at(best, codes[rows], judged.score[rows])
+    equal = np.flatnonzero(rows & (judged.score == best[codes]))
+    in_order = equal[np.lexsort((judged.field.ref[equal], judged.field.accepted_at[equal], codes[equal]))]
+    return in_order[np.unique(codes[in_order], return_index=True)[1]]
+
+
+def _sorted(judged: Judged, rows: Ints) -> Ints:
+    entry = judged.field
+    return rows[np.lexsort((entry.ref[rows], entry.accepted_at[rows], judged.score[rows]))]
+
+
+def _newest_of_each(judged: Judged, rows: Flags) -> Ints:
+    """The newest of each team's rows, in the order of acceptance. Rows are in the order of ref."""
+    found = np.flatnonzero(rows)[::-1]
+    newest = found[np.unique(judged.codes[0][found], return_index=True)[1]]
+    return newest[np.lexsort((judged.field.ref[newest], judged.field.accepted_at[newest]))]

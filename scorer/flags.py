@@ -1,0 +1,231 @@
+"""Flagging: which entries need eyes, and why. A query, never a stored mark: whatever changes, flags anew."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from sqlalchemy.orm import Session
+
+from scorer.competitions import State
+from scorer.db import flags, lookups
+from scorer.db.questions import Bounds, Question, winners
+from scorer.db.tables import Account, Submission, Track
+from scorer.leaderboard import why_copy
+from scorer.verdicts import apart
+
+QueueState = Literal["open", "waiting", "own", "disputed", "decided"]
+STATES: tuple[QueueState, ...] = ("open", "waiting", "own", "disputed", "decided")
+"""What has become of a flagged entry, for one reviewer: theirs to review, waiting for somebody else, of a team of
+their own, for an admin to decide, closed."""
+
+WEIGHTS: Mapping[str, int] = MappingProxyType(
+    {
+        # Who wins something hangs on these.
+        "medal-at-stake": 4,
+        "medal-place": 4,
+        "borderline": 4,
+        # These say that somebody has copied.
+        "copying": 3,
+        "same-zip": 3,
+        "same-images": 3,
+        # The threshold speaks already, or has yet to.
+        "penalised": 2,
+        "tau-interval": 2,
+        # Settled by rule, or by another entry's review.
+        "copy": 1,
+        "near-duplicate": 1,
+    }
+)
+"""How decisive each reason is; an entry's weights add up, and the heaviest comes first."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why an entry is flagged: a stable name, and a sentence with the numbers in it."""
+
+    name: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Flagged:
+    """An entry that needs eyes."""
+
+    ref: int
+    submission_id: str
+    team_id: int
+    team: str
+    reasons: Sequence[Reason]
+    weight: int
+    state: QueueState
+    reviews: int
+    label: str | None
+
+
+@dataclass(frozen=True)
+class Goal:
+    """How many of a track's places that win something are reviewed."""
+
+    track: str
+    reviewed: int
+    places: int
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A page of the flagged entries, most decisive first; ``counts`` and ``goals`` are of all of them."""
+
+    entries: Sequence[Flagged]
+    counts: Mapping[str, int]
+    goals: Sequence[Goal]
+    more: bool
+
+
+def queue(
+    session: Session,
+    state: State,
+    reviewer: Account,
+    *,
+    states: Sequence[QueueState] = STATES,
+    after: int = 0,
+    limit: int,
+    but: Submission | None = None,
+) -> Queue:
+    """The flagged entries in some ``states`` from number ``after + 1`` on; ``but``: all except this one."""
+    question = _question(session, state, reviewer)
+    ref = but.ref if but is not None else None
+    rows = flags.queue(session, question, states=states, after=after, limit=limit + 1, but=ref)
+    found = [_flagged(row) for row in rows if row.ref is not None]
+    first = rows[0]
+    return Queue(
+        entries=found[:limit],
+        counts={name: getattr(first, f"total_{name}") for name in STATES},
+        goals=[
+            Goal(kind, getattr(first, f"medals_{kind}_decided"), getattr(first, f"medals_{kind}"))
+            for kind in flags.TRACKS
+        ],
+        more=len(found) > limit,
+    )
+
+
+def of_entry(session: Session, state: State, reviewer: Account, submission: Submission) -> Flagged | None:
+    """Why one entry is flagged; None if nothing speaks for a look."""
+    row = flags.of_entry(session, _question(session, state, reviewer), submission.ref)
+    return None if row is None else _flagged(row)
+
+
+def last_winning_rank(state: State) -> int:
+    """The last rank that wins a medal or a prize."""
+    prizes = [prize["place"] for prize in state.competition.prizes]
+    return max([*state.competition.medals.values(), *prizes], default=0)
+
+
+def _question(session: Session, state: State, reviewer: Account) -> Question:
+    competition = state.competition
+    team = lookups.team_of(session, competition.id, reviewer.id)
+    last = last_winning_rank(state)
+    return Question(
+        competition_id=competition.id,
+        tracks=state.tracks,
+        bounds={kind: _bounds(session, state, track, last) for kind, track in state.tracks.items()},
+        weights=WEIGHTS,
+        reviewer_id=reviewer.id,
+        own_team_id=team.id if team is not None else None,
+    )
+
+
+def _bounds(session: Session, state: State, track: Track, last_rank: int) -> Bounds:
+    threshold = lookups.newest_threshold(session, track.id)
+    interval = threshold.choice.get("interval") if threshold is not None else None
+    low, high = (interval["low"], interval["high"]) if isinstance(interval, dict) else (None, None)
+    decimals = state.competition.score_decimals
+    won = winners(session, track, decimals=decimals, last_rank=last_rank) if last_rank else []
+    free = math.inf if last_rank else None
+    last_score = won[-1].score if last_rank and len(won) == last_rank else free
+    return Bounds(threshold.tau if threshold is not None else None, low, high, won, last_score)
+
+
+def _flagged(row: Any) -> Flagged:
+    found = row._mapping  # noqa: SLF001 - SQLAlchemy's public name for a row as a mapping
+    named = sorted((name for name in WEIGHTS if found[name]), key=lambda name: -WEIGHTS[name])
+    return Flagged(
+        ref=row.ref,
+        submission_id=row.id,
+        team_id=row.team_id,
+        team=row.team,
+        reasons=[Reason(name, _WORDS[name](found)) for name in named],
+        weight=row.weight,
+        state=row.state,
+        reviews=row.reviews,
+        label=row.label,
+    )
+
+
+def _tracks(found: Mapping[str, Any], name: str) -> list[str]:
+    return [kind for kind in flags.TRACKS if found[f"{kind}_{name}"]]
+
+
+def _medal(found: Mapping[str, Any]) -> str:
+    places = [f"rank {found[f'{kind}_rank']} of the {kind} board" for kind in _tracks(found, "rank")]
+    return f"It holds {' and '.join(places)}, which wins something."
+
+
+def _stake(found: Mapping[str, Any]) -> str:
+    kinds = [kind for kind in _tracks(found, "stake") if not found[f"{kind}_rank"]]
+    return f"Without its penalty it would win something on the {' and the '.join(kinds)} board."
+
+
+def _each(found: Mapping[str, Any], name: str, sentence: Callable[[str, str, float | None], str]) -> str:
+    """A sentence for every track that a reason holds on: of its distance and tau, told apart, and its error."""
+    told = []
+    for kind in _tracks(found, name):
+        shown, tau = apart(found[f"{kind}_distance"], found[f"{kind}_tau"], 4)
+        told.append(f"{kind.capitalize()}: {sentence(shown, tau, found[f'{kind}_se'])}")
+    return " ".join(told)
+
+
+def _borderline(found: Mapping[str, Any]) -> str:
+    return _each(
+        found,
+        "borderline",
+        lambda distance, tau, error: (
+            f"its distance {distance} ± {error or 0.0:.4f} is within two standard errors of tau = {tau}."
+        ),
+    )
+
+
+def _penalised(found: Mapping[str, Any]) -> str:
+    return _each(found, "penalised", lambda distance, tau, _: f"its distance {distance} is below tau = {tau}.")
+
+
+def _interval(found: Mapping[str, Any]) -> str:
+    return _each(
+        found,
+        "interval",
+        lambda distance, tau, _: (
+            f"tau = {tau} could be on either side of its distance {distance} without moving any entry that there was"
+            " when it was chosen."
+        ),
+    )
+
+
+def _copies(found: Mapping[str, Any]) -> str:
+    return why_copy(found["exact_copies"] or 0, found["mirrored_copies"] or 0, found["copied_share"] or 0.0)
+
+
+_WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProxyType(
+    {
+        "medal-at-stake": _stake,
+        "medal-place": _medal,
+        "borderline": _borderline,
+        "copying": _copies,
+        "same-zip": lambda _: "Another team has handed in the same zip.",
+        "same-images": lambda _: "Another team has handed in the same images.",
+        "penalised": _penalised,
+        "tau-interval": _interval,
+        "copy": lambda found: f"It is a copy and has no score. {_copies(found)}",
+        "near-duplicate": lambda _: "Another flagged entry has the same images.",
+    }
+)

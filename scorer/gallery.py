@@ -1,0 +1,79 @@
+"""What organizers look at beside the numbers: some images of the best and of the not so good, and who hands in what
+somebody else did."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from sqlalchemy.orm import Session
+
+from scorer.competitions import State, visible_track
+from scorer.db import board, results, twins
+from scorer.db.tables import Account, Submission
+from scorer.sprites import Layout, layout_of
+
+RANKS = (1, 2, 3, 5, 10, 50, 100)
+IMAGES = 10
+LATEST = 1000
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A team's place on a board and its entry, whose ``sprite_key`` is None where there are no images of it."""
+
+    rank: int
+    team: str
+    score: float
+    submission: Submission
+
+
+@dataclass(frozen=True)
+class Twins:
+    """Entries of different teams with the same zip (``zip``), or with the same images under whatever names
+    (``images``), oldest first."""
+
+    same: str
+    entries: Sequence[Any]
+
+
+def exhibits(session: Session, state: State, kind: str, account: Account) -> list[Exhibit]:
+    """The entries that hold :data:`RANKS` on a track's board; ``Forbidden`` for the private one before publication."""
+    track, decimals = visible_track(state, kind, account), state.competition.score_decimals
+    found = [row for row in board.ranks(session, track.id, decimals=decimals) if row.rank in RANKS]
+    submissions = results.submissions_by_ref(session, [row.ref for row in found])
+    return [
+        Exhibit(row.rank, row.team, row.score, submission) for row, submission in zip(found, submissions, strict=True)
+    ]
+
+
+def strip_of(sprite: bytes, submission: Submission, seed: int) -> bytes:
+    """A PNG of :data:`IMAGES` of the images in a submission's sprite, side by side, drawn by ``seed``."""
+    layout = layout_of(submission.competition.image_count, submission.competition.image_size)
+    random = np.random.default_rng((seed, submission.ref))
+    chosen = np.sort(random.choice(layout.count, min(IMAGES, layout.count), replace=False))
+    with Image.open(io.BytesIO(sprite)) as picture:
+        tiles = [picture.crop(_box(layout, int(place))) for place in chosen]
+    strip = Image.new("RGB", (layout.tile * len(tiles), layout.tile))
+    for place, tile in enumerate(tiles):
+        strip.paste(tile, (place * layout.tile, 0))
+    buffer = io.BytesIO()
+    strip.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _box(layout: Layout, place: int) -> tuple[int, int, int, int]:
+    left, top = place % layout.columns * layout.tile, place // layout.columns * layout.tile
+    return left, top, left + layout.tile, top + layout.tile
+
+
+def twins_in(session: Session, state: State) -> list[Twins]:
+    """Every zip, and every set of images, that more than one team has handed in; the newest :data:`LATEST`."""
+    same_zip = twins.shared(session, state.competition.id, "sha256", most=LATEST)
+    same_images = twins.shared(session, state.competition.id, "pixels_sha256", most=LATEST)
+    # The same zip has the same images: it is told once.
+    told = {frozenset(row.id for row in group) for group in same_zip}
+    others = [group for group in same_images if frozenset(row.id for row in group) not in told]
+    return [Twins("zip", group) for group in same_zip] + [Twins("images", group) for group in others]

@@ -1,0 +1,252 @@
+"""Competitions that were held elsewhere: a table of results becomes entries of which there are numbers alone."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from sqlalchemy.orm import Session
+
+from scorer import audit, competitions, thresholds
+from scorer.competitions import KINDS, CompetitionSpec, State, TrackSpec
+from scorer.db import imports, lookups
+from scorer.db.tables import Account, Submission
+from scorer.errors import Conflict, Invalid
+from scorer.metrics.mifid import EPSILON, mifid
+from scorer.sheets import NUMBERS, TOLD, Line, Sheet
+
+CHUNK = 10_000
+"""Entries a statement."""
+
+
+class ImportRequest(BaseModel):
+    """What the table itself does not say. Without a competition of that slug, one is made."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    file_name: str = Field("results.csv", min_length=1, max_length=300)
+    title: str | None = Field(None, max_length=200, description="Of a competition that is made; its slug, if left out.")
+    public_extractor: str = Field("inception_2015", description="The network that the public numbers were made with.")
+    private_extractor: str = Field("nasnetalarge", description="The network that the private numbers were made with.")
+    epsilon: float = Field(EPSILON, gt=0, lt=1e-3)
+    opens_at: AwareDatetime | None = Field(None, description="If left out: a second an entry before the close.")
+    closes_at: AwareDatetime | None = Field(None, description="If left out: now.")
+    tau_public: float | None = Field(None, ge=0, le=2, description="Of the public track; it can be re-tuned later.")
+    tau_private: float | None = Field(None, ge=0, le=2, description="Of the private track; it can be re-tuned later.")
+    sealed_score: float = Field(999_999.0, description="The score that stands for a disqualified entry.")
+    column: list[str] = Field(
+        [], max_length=20, description="What a column is called in this table.", examples=[["fid_public=FID"]]
+    )
+
+    def names(self) -> dict[str, str]:
+        """Headers of this table by our names; ``Invalid`` for what is not ``name=header``."""
+        pairs = [each.partition("=") for each in self.column]
+        wrong = [name for name, sign, header in pairs if not (name and sign and header)]
+        if wrong:
+            raise Invalid("bad-column", f"A column is named as name=header, not as {wrong[0]!r}.")
+        return {name.strip(): header for name, _, header in pairs}
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """How well the scores that the table tells come out again: of ``compared`` entries that are not disqualified, the
+    largest relative difference (None where none was compared)."""
+
+    compared: int
+    largest_relative_difference: float | None
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import did. ``known`` entries had been imported before and were left as they are."""
+
+    state: State
+    created: bool
+    rows: int
+    added: int
+    known: int
+    labelled: int
+    disqualified: int
+    ignored_columns: Sequence[str]
+    reproduced: Mapping[str, Reproduced]
+    """By track; a track without a tau is not among them."""
+
+
+@dataclass(frozen=True)
+class StoredZip:
+    """Where the zip of a submission lies, and the SHA-256 of its bytes."""
+
+    key: str
+    sha256: str
+
+
+def stored_zip(submission: Submission) -> StoredZip:
+    """The zip of a submission; ``Conflict`` (``imported``) for one of which there are numbers alone."""
+    if submission.blob_key is None or submission.sha256 is None:
+        raise Conflict(
+            "imported", f"{submission.id} was imported from a table of results: there is no zip to measure again."
+        )
+    return StoredZip(submission.blob_key, submission.sha256)
+
+
+def load(
+    session: Session,
+    slug: str,
+    sheet: Sheet,
+    request: ImportRequest,
+    *,
+    table_sha256: str,
+    author: Account,
+    now: datetime,
+    new_id: Callable[[], str],
+) -> Imported:
+    """Take a table's entries into a competition, which is made if there is none of that slug: scored, with decided
+    labels, sealed ones disqualified. Entries that are there already stay as they are.
+
+    ``Conflict``: ``has-entries`` where people have handed entries in, ``changed-rows`` where an entry has other
+    numbers than before, ``team-taken``.
+    """
+    created = lookups.competition_by_slug(session, slug) is None
+    if created:
+        competitions.create(session, _spec(slug, len(sheet.lines), request, now), author=author, now=now)
+    lookups.lock_competition(session, slug, share=False)
+    state = competitions.state_of(session, slug, now)
+    fresh = _unknown(session, state, sheet.lines)
+    provenance = {"imported": True, "file": request.file_name, "table_sha256": table_sha256}
+    origin = imports.Origin(state.competition.id, author.id, provenance, now)
+    moments = _moments(state, len(fresh), now)
+    for start in range(0, len(fresh), CHUNK):
+        part = slice(start, start + CHUNK)
+        imports.add(session, origin, state.tracks, _batch(fresh[part], moments[part], new_id))
+        _judge(session, origin, fresh[part], request.sealed_score)
+    done = Imported(
+        state=state,
+        created=created,
+        rows=len(sheet.lines),
+        added=len(fresh),
+        known=len(sheet.lines) - len(fresh),
+        labelled=sum(line.label is not None for line in fresh),
+        disqualified=sum(_is_sealed(line, request.sealed_score) for line in fresh),
+        ignored_columns=sheet.ignored,
+        reproduced={
+            kind: _reproduced(sheet.lines, kind, tau, state.tracks[kind].epsilon, request.sealed_score)
+            for kind in KINDS
+            if (tau := getattr(request, f"tau_{kind}")) is not None
+        },
+    )
+    _write_down(session, done, request, table_sha256, author, now)
+    _tune(session, state, request, author, now)
+    return done
+
+
+def _spec(slug: str, entries: int, request: ImportRequest, now: datetime) -> CompetitionSpec:
+    closes_at = request.closes_at or now
+    try:
+        return CompetitionSpec(
+            slug=slug,
+            title=request.title or slug,
+            opens_at=request.opens_at or closes_at - timedelta(seconds=entries + 1),
+            closes_at=closes_at,
+            public=TrackSpec(extractor=request.public_extractor, epsilon=request.epsilon),
+            private=TrackSpec(extractor=request.private_extractor, epsilon=request.epsilon),
+        )
+    except ValidationError as error:
+        faults = [each["msg"] for each in error.errors()]
+        raise Invalid("bad-competition", f"A competition {slug!r} cannot be made of this.", faults=faults) from None
+
+
+def _unknown(session: Session, state: State, lines: Sequence[Line]) -> list[Line]:
+    competition_id = state.competition.id
+    if imports.has_own_entries(session, competition_id):
+        raise Conflict("has-entries", f"People have handed entries in to {state.competition.slug}: it takes no table.")
+    known = imports.known(session, competition_id, state.tracks)
+    changed = [
+        line for line in lines if line.submission_id in known and _told(known[line.submission_id]) != line.numbers
+    ]
+    if changed:
+        raise Conflict(
+            "changed-rows",
+            f"{len(changed):,} entries were imported before, with other numbers; nothing was changed.",
+            faults=[f"line {line.at:,}: {line.submission_id}" for line in changed[:TOLD]],
+        )
+    fresh = [line for line in lines if line.submission_id not in known]
+    taken = imports.teams_of_people(session, competition_id, sorted({line.team for line in fresh}))
+    if taken:
+        raise Conflict(
+            "team-taken", "Teams of people are called as some of the table's are.", faults=list(taken)[:TOLD]
+        )
+    return fresh
+
+
+def _told(row: Any) -> tuple[float, ...]:
+    return tuple(getattr(row, name) for name in NUMBERS)
+
+
+def _moments(state: State, count: int, now: datetime) -> list[datetime]:
+    """When the entries were handed in: in order, evenly between the start and the close."""
+    opens_at, closes_at = state.competition.opens_at, state.competition.closes_at
+    end = min(closes_at or now, now)
+    if opens_at is None or opens_at >= end:
+        raise Conflict("not-open", f"{state.competition.slug} has not been open yet, so nothing can have been entered.")
+    return [opens_at + (end - opens_at) * (place + 1) / (count + 1) for place in range(count)]
+
+
+def _batch(lines: Sequence[Line], moments: Sequence[datetime], new_id: Callable[[], str]) -> imports.Batch:
+    columns = dict(zip(NUMBERS, zip(*(line.numbers for line in lines), strict=True), strict=True))
+    return imports.Batch(
+        external_ids=[line.submission_id for line in lines],
+        public_ids=[new_id() for _ in lines],
+        teams=[line.team for line in lines],
+        accepted_at=moments,
+        fid={kind: columns[f"fid_{kind}"] for kind in KINDS},
+        distance={kind: columns[f"distance_{kind}"] for kind in KINDS},
+    )
+
+
+def _judge(session: Session, origin: imports.Origin, lines: Sequence[Line], sealed_score: float) -> None:
+    labels = {
+        line.submission_id: (line.label, f"Imported as {line.told_label}.") for line in lines if line.label is not None
+    }
+    imports.add_labels(session, origin, labels)
+    sealed = [line.submission_id for line in lines if _is_sealed(line, sealed_score)]
+    imports.disqualify(session, origin, sealed, f"Disqualified in the imported table: its score is {sealed_score:g}.")
+
+
+def _is_sealed(line: Line, sealed_score: float) -> bool:
+    return sealed_score in {line.public_score, line.private_score}
+
+
+def _reproduced(lines: Sequence[Line], kind: str, tau: float, epsilon: float, sealed_score: float) -> Reproduced:
+    place = KINDS.index(kind)
+    told = [
+        (line.numbers[place], line.numbers[place + 2], score)
+        for line in lines
+        if (score := getattr(line, f"{kind}_score")) not in {None, sealed_score}
+    ]
+    if not told:
+        return Reproduced(0, None)
+    fid, distance, score = np.array(told).T
+    off = np.abs(mifid(fid, distance, tau, epsilon) - score) / np.maximum(np.abs(score), np.finfo(float).tiny)
+    return Reproduced(len(told), float(off.max()))
+
+
+def _write_down(
+    session: Session, done: Imported, request: ImportRequest, table_sha256: str, author: Account, now: datetime
+) -> None:
+    counted = {name: getattr(done, name) for name in ("rows", "added", "known", "labelled", "disqualified")}
+    after = {"file": request.file_name, "table_sha256": table_sha256, **counted}
+    subject = f"competition:{done.state.competition.slug}"
+    audit.record(session, "results.imported", subject, actor=author, now=now, after=after)
+
+
+def _tune(session: Session, state: State, request: ImportRequest, author: Account, now: datetime) -> None:
+    """Set the given thresholds, where they are not what holds already."""
+    for kind in KINDS:
+        tau = getattr(request, f"tau_{kind}")
+        current = lookups.newest_threshold(session, state.tracks[kind].id)
+        if tau is None or (current is not None and current.tau == tau):
+            continue
+        choice = thresholds.Request(method="manual", tau=tau, reason=f"As {request.file_name} was scored.")
+        thresholds.retune(session, state, kind, choice, preview=False, author=author, now=now)

@@ -1,0 +1,121 @@
+"""Insights: what somebody may see of a competition's entries as a whole, which ``scorer.figures`` makes figures of.
+
+Organizers see every figure. Before publication others see the public track's, of the entries that the board shows,
+without labels; after it all of them, without names of entries and teams.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from scorer import leaderboard
+from scorer.competitions import KINDS, State, is_organizer, may_see_private
+from scorer.db import board, lookups
+from scorer.db.tables import Account
+from scorer.errors import Invalid
+from scorer.labelling import MEMORISES
+from scorer.metrics.features import Vector
+
+LABELS = (*MEMORISES, "other")
+CHOICES: Mapping[str, frozenset[str | None]] = MappingProxyType(
+    {
+        "all": frozenset({*LABELS, None}),
+        "labelled": frozenset(MEMORISES),
+        "memorising": frozenset(label for label, memorises in MEMORISES.items() if memorises),
+        **{label: frozenset({label}) for label in LABELS},
+        "unlabelled": frozenset({None}),
+    }
+)
+"""Which entries a figure shows, by their decided label."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """The entries of a track that somebody may see, in order of acceptance: one array a column. ``score`` is nan where
+    there is none."""
+
+    refs: NDArray[np.int64]
+    ids: NDArray[np.object_]
+    teams: NDArray[np.object_]
+    labels: NDArray[np.object_]
+    fid: Vector
+    distance: Vector
+    score: Vector
+    penalised: NDArray[np.object_]
+
+    def where(self, chosen: NDArray[Any]) -> "Field":
+        """The entries at these places, or where a mask is true."""
+        return Field(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True)
+class View:
+    """What somebody may see: a field a track, and whether labels and names belong to it."""
+
+    state: State
+    fields: Mapping[str, Field]
+    taus: Mapping[str, float | None]
+    labels: bool
+    names: bool
+    label: str
+
+
+def version(session: Session, state: State, account: Account | None) -> tuple[Any, ...]:
+    """What this person's figures depend on, and nothing that they may not know of."""
+    everything = may_see_private(state, account)
+    kinds = KINDS if everything else KINDS[:1]
+    rows = [board.version_of(session, state.tracks[kind], labels=everything) for kind in kinds]
+    return (state.competition.id, state.phase, is_organizer(account), *rows)
+
+
+def view(session: Session, state: State, account: Account | None, *, label: str = "all") -> View:
+    """What this person may see of a competition's entries, of those with a chosen ``label`` (:data:`CHOICES`)."""
+    if label not in CHOICES:
+        raise Invalid("unknown-label", f"There is no label {label!r} to choose; there are {', '.join(CHOICES)}.")
+    everything = may_see_private(state, account)
+    if label != "all" and not everything:
+        raise Invalid("no-labels", "Labels are shown when the organizers publish the final board.")
+    kinds = KINDS if everything else KINDS[:1]
+    labels = lookups.decided_labels(session, state.competition.id) if everything else {}
+    fields: dict[str, Field] = {}
+    taus: dict[str, float | None] = {}
+    for kind in kinds:
+        track = state.tracks[kind]
+        rows = board.scores_of_track(session, track.id) if everything else _shown(session, state, account)
+        field = _field(rows, labels)
+        fields[kind] = field.where(np.array([each in CHOICES[label] for each in field.labels], dtype=bool))
+        newest = lookups.newest_threshold(session, track.id)
+        taus[kind] = newest.tau if newest else None
+    return View(state, fields, taus, labels=everything, names=is_organizer(account), label=label)
+
+
+def _shown(session: Session, state: State, account: Account | None) -> Sequence[Any]:
+    """The best entry of every team, as the public board shows it."""
+    return leaderboard.standings(session, state, "public", account).places
+
+
+def _field(rows: Sequence[Any], labels: Mapping[int, str]) -> Field:
+    def of(name: str, kind: Any, otherwise: Any = None) -> NDArray[Any]:
+        return np.array([getattr(row, name, otherwise) for row in rows], dtype=kind)
+
+    refs = of("ref", np.int64, 0)
+    return Field(
+        refs=refs,
+        ids=of("id", object),
+        teams=of("team", object),
+        labels=np.array([labels.get(int(ref)) for ref in refs], dtype=object),
+        fid=of("fid", np.float64),
+        distance=of("memorization_distance", np.float64),
+        score=np.array([_score(row) for row in rows], dtype=np.float64),
+        penalised=of("penalised", object),
+    )
+
+
+def _score(row: Any) -> float:
+    found = row.score if hasattr(row, "score") else row.mifid
+    return float("nan") if found is None else float(found)

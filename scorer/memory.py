@@ -1,0 +1,245 @@
+"""The boards that a process keeps in memory: fields, and the orders made of them, until the feed tells that they are
+old.
+
+Nothing here is truth. Whoever looks asks the feed first, in a snapshot of what is committed, so a board is as new as
+the request that asks for it. What changed is read anew; a change of tau reads nothing but tau.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from threading import Lock
+from typing import NamedTuple, TypeVar
+
+from sqlalchemy.orm import Session
+
+from scorer import competitions
+from scorer.competitions import State
+from scorer.db import fields
+from scorer.db.changes import Counts, News, Reader
+from scorer.db.session import Connection, ConnectionLost, Connections
+from scorer.db.tables import Competition, Track
+from scorer.field import Field, Finals, Judged, Order, finals_of, order_of
+
+T = TypeVar("T")
+COMPETITIONS = 16
+"""How many competitions' boards are kept, those that were looked at last."""
+ORDERS = 12
+"""How many orders of one competition are kept: of two tracks, of late entries, of past moments."""
+
+
+class Asked(NamedTuple):
+    """Which order of a competition."""
+
+    track_id: int
+    late: bool
+    at: datetime | None
+
+
+class Glance(NamedTuple):
+    """A competition as it stands, as far as boards depend on it (what is missing of its references may be old), and
+    how many changes there have been."""
+
+    state: State
+    public_id: int
+    counts: Counts
+
+    def version(self, track_id: int, *, labels: bool) -> tuple[int, ...]:
+        """What a track's board depends on: equal versions, equal boards."""
+        return self.counts.version({track_id, self.public_id}, labels=labels)
+
+
+@dataclass
+class Kept:
+    """What is kept of one competition; used by one thread at a time."""
+
+    public_id: int
+    private_id: int
+    most: int
+    """How many final picks a team has."""
+    reader: Reader
+    state: State | None = None
+    lock: Lock = field(default_factory=Lock)
+    _fields: dict[int, Field] = field(default_factory=dict)
+    _stale: dict[int, set[int]] = field(default_factory=dict)
+    _judged: dict[int, Judged] = field(default_factory=dict)
+    _picks: Finals | None = None
+    _orders: OrderedDict[Asked, Order] = field(default_factory=OrderedDict)
+
+    def look(self, connection: Connection) -> None:
+        """Forget what is old."""
+        for news in self.reader.read(connection):
+            self._forget(news)
+
+    def _forget(self, news: News) -> None:
+        if news.kind == "label":
+            return  # ranks nobody
+        # The private board takes from the public one what teams are ranked by; the public one takes nothing.
+        tracks = {self.private_id} if news.track_id == self.private_id else {self.public_id, self.private_id}
+        if news.kind == "entries":
+            self._forget_entries({news.track_id} if news.track_id else tracks, news.refs)
+        if news.kind == "picks":
+            self._picks = None
+        if news.kind in {"competition", "publication", "track"}:
+            self.state = None
+        for track in tracks:
+            self._judged.pop(track, None)
+        for asked in [each for each in self._orders if each.track_id in tracks]:
+            del self._orders[asked]
+
+    def _forget_entries(self, tracks: set[int], refs: Collection[int] | None) -> None:
+        for track in tracks & self._fields.keys():
+            if refs is None:
+                del self._fields[track]
+            else:
+                self._stale.setdefault(track, set()).update(refs)
+
+    def order(self, connection: Connection, asked: Asked) -> Order:
+        """A board, made anew if it is not kept."""
+        found = self.find(asked)
+        if found is None:
+            judged = self._judge(connection, asked.track_id, asked.at)
+            if asked.track_id == self.private_id:
+                judged = replace(judged, finals=self._finals(connection, asked.at))
+            found = self._orders[asked] = order_of(judged, late=asked.late)
+            while len(self._orders) > ORDERS:
+                self._orders.popitem(last=False)
+        return found
+
+    def find(self, asked: Asked) -> Order | None:
+        """A board that is kept."""
+        if asked in self._orders:
+            self._orders.move_to_end(asked)
+        return self._orders.get(asked)
+
+    def _finals(self, connection: Connection, at: datetime | None) -> Finals:
+        public, competition_id = self._judge(connection, self.public_id, at), self.reader.competition_id
+        if at is not None:
+            return finals_of(public, fields.picks_of(connection, competition_id, at=at), self.most)
+        if self._picks is None:
+            self._picks = fields.picks_of(connection, competition_id)
+        return finals_of(public, self._picks, self.most)
+
+    def _judge(self, connection: Connection, track_id: int, at: datetime | None) -> Judged:
+        if at is not None:
+            return Judged(self._past(connection, track_id, at), fields.terms_of(connection, track_id, at=at))
+        if track_id not in self._judged:
+            judged = Judged(self._field(connection, track_id), fields.terms_of(connection, track_id))
+            self._judged[track_id] = judged
+        return self._judged[track_id]
+
+    def _field(self, connection: Connection, track_id: int) -> Field:
+        stale = self._stale.pop(track_id, set())
+        if track_id not in self._fields:
+            self._fields[track_id] = fields.field_of(connection, track_id)
+        elif stale:
+            fresh = fields.field_of(connection, track_id, refs=stale)
+            self._fields[track_id] = self._fields[track_id].without(stale).with_rows(fresh)
+        return self._fields[track_id]
+
+    def _past(self, connection: Connection, track_id: int, at: datetime) -> Field:
+        """The field as it was: what is measured since is left out, or is what an older measurement says."""
+        now, then = self._field(connection, track_id), fields.instant(at)
+        known = now.measured_at <= then
+        since = now.ref[~known]
+        if len(since) > len(now) // 2:
+            return fields.field_of(connection, track_id, at=at)
+        older = fields.field_of(connection, track_id, refs=since.tolist(), at=at) if len(since) else now.chosen(since)
+        return now.chosen(known).with_rows(older)
+
+
+class Memory:
+    """What one process keeps. ``connections`` are its own, so that nobody who waits for it can stand in its way."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections, self._lock = connections, Lock()
+        self._kept: OrderedDict[int, Kept] = OrderedDict()
+        self._ids: dict[str, int] = {}
+
+    def glance(self, slug: str, now: datetime) -> Glance:
+        """A competition and the counts of what has changed. ``NotFound`` if there is none."""
+        return self._surely(lambda: self._glance(slug, now))
+
+    def _surely(self, read: Callable[[], T]) -> T:
+        """What ``read`` finds. A server that ended a connection may have been put back to an earlier state, of which
+        the feed tells nothing: then nothing that was kept is believed."""
+        try:
+            return read()
+        except ConnectionLost:
+            with self._lock:
+                self._kept.clear()
+                self._ids.clear()
+            return read()
+
+    def _glance(self, slug: str, now: datetime) -> Glance:
+        kept = self._kept.get(self._ids.get(slug, 0))
+        if kept is None:
+            return self._first(slug, now)
+        with kept.lock:
+            self._look(kept)
+            if kept.state is None:  # read after the look, so it is as new as that, or newer
+                kept.state = self._state(slug, now)
+            return Glance(competitions.at_moment(kept.state, now), kept.public_id, kept.reader.counts.now())
+
+    def _first(self, slug: str, now: datetime) -> Glance:
+        state = self._state(slug, now)
+        with self._kept_of(state.competition, state.tracks):
+            self._ids[slug] = state.competition.id
+        return self._glance(slug, now)
+
+    def _state(self, slug: str, now: datetime) -> State:
+        with self._connections.snapshot() as connection, Session(connection, expire_on_commit=False) as session:
+            state = competitions.state_of(session, slug, now)
+            session.expunge_all()
+            return state
+
+    def order(
+        self,
+        competition: Competition,
+        tracks: dict[str, Track],
+        kind: str,
+        *,
+        late: bool = False,
+        at: datetime | None = None,
+    ) -> Order:
+        """The board of a track."""
+        asked = Asked(tracks[kind].id, late, at)
+        return self._surely(lambda: self._order(competition, tracks, asked))
+
+    def _order(self, competition: Competition, tracks: dict[str, Track], asked: Asked) -> Order:
+        with self._kept_of(competition, tracks) as kept:
+            self._look(kept)
+            found = kept.find(asked)
+            if found is not None:
+                return found
+            with self._connections.snapshot() as connection:
+                kept.look(connection)
+                return kept.order(connection, asked)
+
+    def _look(self, kept: Kept) -> None:
+        """A look is one statement, except the first."""
+        with self._connections.snapshot() if kept.reader.is_new else self._connections.moment() as connection:
+            kept.look(connection)
+
+    @contextmanager
+    def _kept_of(self, competition: Competition, tracks: dict[str, Track]) -> Iterator[Kept]:
+        with self._lock:
+            kept = self._kept.get(competition.id)
+            public, private = (tracks[kind].id for kind in ("public", "private"))
+            # A private track is replaced by one with a higher id; a lower one is asked for the past.
+            if kept is None or private > kept.private_id:
+                kept = Kept(public, private, competition.final_picks, Reader(competition.id))
+                self._kept[competition.id] = kept
+            self._kept.move_to_end(competition.id)
+            while len(self._kept) > COMPETITIONS:
+                self._kept.popitem(last=False)
+        with kept.lock:
+            yield kept
+
+
+def of(session: Session) -> Memory | None:
+    """The memory of the process that this session belongs to, if it keeps one."""
+    memory: Memory | None = session.info.get("memory")
+    return memory

@@ -1,0 +1,88 @@
+"""Zips that are copies in part: the distances of single images, which a mean hides.
+
+An entry of half honest images and half copies has a mean distance that may well stay above tau. So the generated images
+are counted that are closer to the training images than all but 1 % of the held-out photographs are: below the r-th
+smallest of the n held-out distances, r = n / 100 rounded up.
+
+If nothing is copied, all n + m distances come from one law, and the number K of generated ones below has, whatever that
+law, the beta-binomial distribution: below the limit falls a share of the law that is Beta(r, n - r + 1), and of the m
+generated images each falls there with that probability. E(K) / m = r / (n + 1). A plain binomial test at 1 % would take
+the limit, which is itself a draw, for known, and with few photographs cry wolf. Equal distances only make K smaller.
+"""
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+from scipy.stats import betabinom
+
+from scorer.errors import Invalid
+from scorer.metrics.features import Vector
+from scorer.metrics.separation import distances_of
+
+QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+RARE = 0.01  # of the held-out photographs are this close
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """The quantiles of both kinds of images, and how many generated ones are closer than photographs ever are."""
+
+    quantiles: tuple[tuple[float, float, float], ...]
+    """(probability, quantile of the generated images, quantile of the held-out ones)"""
+    limit: float
+    """The distance that all but ``rank`` - 1 held-out photographs keep."""
+    rank: int
+    below: int
+    """How many generated images are closer than ``limit``."""
+    generated: int
+    held_out: int
+
+    @property
+    def share(self) -> float:
+        """The share of the generated images that is closer than ``limit``."""
+        return self.below / self.generated
+
+    @property
+    def expected(self) -> float:
+        """The share to be expected if nothing is copied."""
+        return self.rank / (self.held_out + 1)
+
+    @property
+    def standard_error(self) -> float:
+        """Of ``share`` over the choice of generated images, the limit being given."""
+        return float(np.sqrt(self.share * (1.0 - self.share) / self.generated))
+
+    @property
+    def p_value(self) -> float:
+        """The probability of so many or more below the limit if nothing is copied."""
+        return float(betabinom.sf(self.below - 1, self.generated, self.rank, self.held_out - self.rank + 1))
+
+    @property
+    def tells(self) -> bool:
+        """False where photographs are at distance 0 themselves: nothing can be below, and nothing is shown."""
+        return self.limit > 0.0
+
+
+def closeness(generated: Vector, held_out: Vector, *, rare: float = RARE) -> Closeness:
+    """Compare the distances to the nearest training image of generated (m,) and held-out images (n,).
+
+    Any distance will do, the same for both. Raises :class:`Invalid`: ``too-few-images``, ``bad-distances``.
+    """
+    own, fresh = distances_of(generated), distances_of(held_out)
+    if not len(own) or not len(fresh):
+        raise Invalid("too-few-images", "Without images there are no distances to compare.")
+    rank = max(1, ceil(rare * len(fresh) - 1e-9))  # 1e-9: 0.07 * 100 is more than 7 in floating point
+    limit = float(np.partition(fresh, rank - 1)[rank - 1])
+    both = np.quantile(own, QUANTILES), np.quantile(fresh, QUANTILES)
+    quantiles = tuple((share, float(one), float(other)) for share, one, other in zip(QUANTILES, *both, strict=True))
+    return Closeness(quantiles, limit, rank, int((own < limit).sum()), len(own), len(fresh))
+
+
+def is_partly_copied(found: Closeness, *, least: float = 0.05, level: float = 0.01) -> bool:
+    """Whether at least a share ``least`` of the images is closer than the limit, and more than chance explains.
+
+    With thousands of images chance alone explains little; the least share keeps slight differences, which honest
+    generators have, too, from counting as copies.
+    """
+    return found.tells and found.share >= least and found.p_value < level

@@ -1,0 +1,187 @@
+"""Data-copying: are generated images closer to the training images than fresh photographs are?
+
+    L(x) = distance to the nearest training image, Euclidean, in the partition's projection
+    Z_U = the rank sum of L over the generated and the held-out images, in standard deviations
+    C_T = sum of P Z_U(cell) / sum of P,   P the share of the held-out images in the cell
+    SE(C_T) = sqrt(sum of P^2) / sum of P  over the used cells
+
+(Meehan et al. 2020, section 3.) Far below 0 is copying, far above it is underfitting. Used are the cells that hold at
+least 20 generated and 20 held-out images. For C_T the paper gives no law: the standard error takes every Z_U(cell) for
+an independent standard normal, as it is if nothing is copied, and is approximate.
+
+``scope``: "global" looks for the nearest training image everywhere, as the paper's formulas read; "authors" within the
+image's own cell, as the authors' code does. Their code also adds 1/2 to U and takes the variance without ties.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from scorer.errors import Invalid
+from scorer.metrics.cosine import Indices
+from scorer.metrics.euclidean import neighbours
+from scorer.metrics.features import Features, Vector
+from scorer.metrics.partition import LEAST, Partition, fit_partition, partition_from
+from scorer.metrics.rank_sum import RankSum, rank_sum
+from scorer.metrics.representation import excess_of, ndb_of
+
+Scope = Literal["global", "authors"]
+
+
+@dataclass(frozen=True, eq=False)
+class CopyingReference:
+    """What entries are compared with, prepared once: the partition, and the projected training and held-out images."""
+
+    partition: Partition
+    training: NDArray[np.float32]
+    held_out: NDArray[np.float32]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What to store, by name: the arguments of ``numpy.savez``."""
+        return {**self.partition.arrays(), "training": self.training, "held_out": self.held_out}
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Where images lie: their cell, nearest training image and distance to it, each (n,)."""
+
+    cell: Indices
+    index: Indices
+    distance: Vector
+
+
+@dataclass(frozen=True)
+class CellCopying:
+    """One cell: its numbers of images, the rank sum where it is used, and its part in NDB-over and NDB-under."""
+
+    cell: int
+    generated: int
+    held_out: int
+    share_of_held_out: float
+    rank_sum: RankSum | None
+    """None for a cell with too few images of either kind."""
+    excess: float
+    """Z of the number of generated images against the held-out ones; above 0 is too many."""
+
+
+@dataclass(frozen=True, eq=False)
+class DataCopying:
+    """The test's result for one entry. ``overall`` is over all images, ``cells`` for each cell."""
+
+    scope: Scope
+    overall: RankSum
+    cells: tuple[CellCopying, ...]
+    ndb_over: int
+    ndb_under: int
+    placed: Placed
+    """Of the generated images: which of them a cell holds, and what they are near to."""
+
+    @property
+    def used(self) -> tuple[CellCopying, ...]:
+        """The cells that C_T is taken over."""
+        return tuple(each for each in self.cells if each.rank_sum is not None)
+
+    @property
+    def c_t(self) -> float | None:
+        """C_T; None where no cell holds enough images."""
+        weights = self._weights()
+        scores = np.array([each.rank_sum.z for each in self.cells if each.rank_sum is not None])
+        return float(weights @ scores / weights.sum()) if len(weights) else None
+
+    @property
+    def c_t_error(self) -> float | None:
+        """The approximate standard error of C_T if nothing is copied; None where no cell holds enough images."""
+        weights = self._weights()
+        return float(np.sqrt(np.square(weights).sum()) / weights.sum()) if len(weights) else None
+
+    @property
+    def c_t_p_copying(self) -> float | None:
+        """The approximate one-sided p-value of C_T; None where no cell holds enough images."""
+        value, error = self.c_t, self.c_t_error
+        return None if value is None or error is None else float(norm.cdf(value / error))
+
+    def _weights(self) -> Vector:
+        return np.array([each.share_of_held_out for each in self.used])
+
+
+def copying_reference(training: Features, held_out: Features, *, seed: int) -> CopyingReference:
+    """Prepare training (m, d) and held-out features (n, d), float32 or float64, n >= 20; see :func:`fit_partition`."""
+    return placed_in(fit_partition(training, held_out, seed=seed), training, held_out)
+
+
+def placed_in(partition: Partition, training: Features, held_out: Features) -> CopyingReference:
+    """The same with a partition that is there already."""
+    return CopyingReference(
+        partition, partition.project(training, "reference"), partition.project(held_out, "held-out")
+    )
+
+
+def copying_reference_from(arrays: Mapping[str, NDArray[Any]]) -> CopyingReference:
+    """The reference that was stored as :meth:`CopyingReference.arrays`."""
+    return CopyingReference(partition_from(arrays), arrays["training"], arrays["held_out"])
+
+
+def data_copying(
+    generated: Features,
+    reference: CopyingReference,
+    *,
+    scope: Scope = "global",
+    least: int = LEAST,
+    progress: Callable[[float], None] | None = None,
+) -> DataCopying:
+    """Test generated features (m, d), float32 or float64, against a prepared reference.
+
+    ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid`: as :meth:`Partition.project` does,
+    and ``empty-cell`` where ``scope`` is "authors" and a cell with images has no training image.
+    """
+    projected = reference.partition.project(generated)
+    own_share = len(projected) / (len(projected) + len(reference.held_out))
+    own = _placed(projected, reference, scope, lambda share: progress(share * own_share) if progress else None)
+    fresh = _placed(reference.held_out, reference, scope, lambda _share: None)
+    if progress:
+        progress(1.0)
+    counts = reference.partition.counts(own.cell), reference.partition.counts(fresh.cell)
+    excess = excess_of(*counts)
+    cells = tuple(_cell(number, own, fresh, float(excess[number]), least) for number in range(len(excess)))
+    return DataCopying(scope, rank_sum(own.distance, fresh.distance), cells, *ndb_of(excess), own)
+
+
+def copied_cells(found: DataCopying, level: float = 0.01) -> tuple[CellCopying, ...]:
+    """The cells whose images are too close to the training images, the most telling first.
+
+    If nothing is copied, any cell at all is named with probability ``level`` at most: the level of one cell is
+    divided by the number of those looked at (Bonferroni).
+    """
+    looked_at = [(each.rank_sum.z, each) for each in found.used if each.rank_sum is not None]
+    limit = float(norm.ppf(level / max(1, len(looked_at))))
+    return tuple(each for z, each in sorted(looked_at, key=lambda pair: pair[0]) if z < limit)
+
+
+def _placed(
+    projected: NDArray[np.float32], reference: CopyingReference, scope: Scope, tell: Callable[[float], None]
+) -> Placed:
+    cell = reference.partition.cells_of(projected)
+    if scope == "global":
+        found = neighbours(projected, reference.training, progress=tell)
+        return Placed(cell, found.index[:, 0], np.sqrt(found.squares[:, 0]))
+    index, distance = np.empty(len(projected), np.int64), np.empty(len(projected))
+    training_cell = reference.partition.cells_of(reference.training)
+    for number in np.unique(cell):
+        rows, candidates = np.flatnonzero(cell == number), np.flatnonzero(training_cell == number)
+        if not len(candidates):
+            raise Invalid("empty-cell", f"No training image lies in cell {number}, so nothing there can be compared.")
+        found = neighbours(projected[rows], reference.training[candidates])
+        index[rows], distance[rows] = candidates[found.index[:, 0]], np.sqrt(found.squares[:, 0])
+        tell(float((cell <= number).mean()))
+    return Placed(cell, index, distance)
+
+
+def _cell(number: int, own: Placed, fresh: Placed, excess: float, least: int) -> CellCopying:
+    close, expected = own.distance[own.cell == number], fresh.distance[fresh.cell == number]
+    used = min(len(close), len(expected)) >= max(1, least)
+    score = rank_sum(close, expected) if used else None
+    return CellCopying(number, len(close), len(expected), len(expected) / len(fresh.cell), score, excess)

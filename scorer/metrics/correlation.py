@@ -1,0 +1,77 @@
+"""How far two ways of measuring the same entries agree: correlations, ranks, who leads. What does not exist (nothing
+to compare, no spread) is None and never a number."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+
+from scorer.errors import Invalid
+from scorer.metrics.features import Vector
+
+SHARES = (0.0, 0.01, 0.25, 0.50, 0.75, 0.99, 1.0)
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Of one group's values, interpolated linearly between neighbours (as ``numpy.percentile`` does)."""
+
+    least: float
+    percent_1: float
+    percent_25: float
+    median: float
+    percent_75: float
+    percent_99: float
+    most: float
+
+
+def quantiles(values: ArrayLike) -> Quantiles | None:
+    """The quantiles of values (n,); None of nothing."""
+    given = np.asarray(values, dtype=np.float64)
+    if not given.size:
+        return None
+    return Quantiles(*np.quantile(given, SHARES).tolist())
+
+
+def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
+    """The linear correlation r = cov(x, y) / (sd(x) sd(y)) of pairs (n,) and (n,); None for fewer than two pairs, or
+    where one side does not vary."""
+    x, y = _pair(first, second)
+    if len(x) < 2 or not np.ptp(x) or not np.ptp(y):
+        return None
+    x, y = x - x.mean(), y - y.mean()
+    return float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
+
+
+def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
+    """The correlation of the ranks; equal values share the mean of their ranks."""
+    x, y = _pair(first, second)
+    return pearson(ranks(x), ranks(y))
+
+
+def ranks(values: ArrayLike) -> Vector:
+    """Ranks from 1 (the lowest) of values (n,); equal values share the mean of theirs."""
+    return np.asarray(rankdata(np.asarray(values, dtype=np.float64)), dtype=np.float64)
+
+
+def mean_rank_difference(first: ArrayLike, second: ArrayLike) -> float | None:
+    """mean |rank(x) - rank(y)| (Bai et al. 2021, section 4); None of nothing."""
+    x, y = _pair(first, second)
+    return float(np.abs(ranks(x) - ranks(y)).mean()) if len(x) else None
+
+
+def leaders_in_common(first: ArrayLike, second: ArrayLike, most: int) -> int:
+    """How many of the ``most`` lowest of one are among those of the other; of equal ones the earlier leads."""
+    x, y = _pair(first, second)
+    leading = (set(np.argsort(each, kind="stable")[:most].tolist()) for each in (x, y))
+    return len(set.intersection(*leading))
+
+
+def _pair(first: ArrayLike, second: ArrayLike) -> tuple[Vector, Vector]:
+    x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if x.shape != y.shape or x.ndim != 1:
+        raise Invalid("bad-pairs", f"There are {x.size} values on one side and {y.size} on the other.")
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise Invalid("bad-pairs", "What is not a finite number can't be compared.")
+    return x, y

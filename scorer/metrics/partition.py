@@ -1,0 +1,147 @@
+"""Regions of a feature space, drawn by the training images alone.
+
+The features are projected onto the principal components of the training features, at most 64 of them, and k-means on
+the projected training features gives the centres; a cell is what lies nearest to one centre (Meehan et al. 2020,
+sections 3.2 and 7.4.4). How many cells there are, training and held-out images decide and no entry does: as many as
+leave every cell enough held-out images to compare with.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from scorer.errors import Invalid
+from scorer.metrics.cosine import Indices
+from scorer.metrics.euclidean import neighbours
+from scorer.metrics.features import Features, Vector, require_finite, require_matrix, require_same_dimension
+from scorer.metrics.frechet import statistics_of
+
+COMPONENTS = 64  # the paper's, for images
+LEAST = 20  # images of either kind in a cell, so that its rank sum is nearly normal (the paper's threshold)
+MOST = 50  # cells: the paper's largest partition
+_STARTS = 5  # of k-means; the tightest result is kept
+_CHUNK = 1024  # rows widened to float64 at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """A projection and the centres of its cells.
+
+    ``mean`` (d,) and ``axes`` (d, p) float64, orthonormal; ``centres`` (k, p) float64.
+    """
+
+    mean: Vector
+    axes: Vector
+    centres: Vector
+
+    def __post_init__(self) -> None:
+        """Refuse parts whose shapes contradict each other (:class:`Invalid`, ``bad-partition``)."""
+        shapes = self.mean.shape, self.axes.shape, self.centres.shape
+        if self.axes.ndim != 2 or shapes[0] != self.axes.shape[:1] or shapes[2][1:] != self.axes.shape[1:]:
+            raise Invalid("bad-partition", f"Mean, axes and centres do not fit together: {shapes}.")
+
+    def __len__(self) -> int:
+        return len(self.centres)
+
+    def project(self, features: Features, whose: str = "generated") -> NDArray[np.float32]:
+        """Features (n, d) along the axes, (n, p).
+
+        float32, because the float64 product of equal rows may differ in its last bits, by where in the matrix they
+        stand: copies must be at distance 0.
+        """
+        require_matrix(features, whose)
+        require_finite(features, whose)
+        require_same_dimension(features.shape[1], len(self.mean))
+        blocks = (features[start : start + _CHUNK] for start in range(0, len(features), _CHUNK))
+        return np.concatenate([((block - self.mean) @ self.axes).astype(np.float32) for block in blocks])
+
+    def cells_of(self, projected: Features) -> Indices:
+        """The cell of each projected row: the nearest centre, ties to the lowest."""
+        return np.asarray(neighbours(projected, self.centres).index[:, 0])
+
+    def counts(self, cells: Indices) -> Indices:
+        """How many rows lie in each cell, (k,)."""
+        return np.bincount(cells, minlength=len(self)).astype(np.int64)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What to store, by name."""
+        return {"mean": self.mean, "axes": self.axes, "centres": self.centres}
+
+
+def partition_from(arrays: Mapping[str, NDArray[Any]]) -> Partition:
+    """The partition that was stored as :meth:`Partition.arrays`."""
+    return Partition(arrays["mean"], arrays["axes"], arrays["centres"])
+
+
+def partition_of(training: Features, cells: int, *, seed: int, components: int = COMPONENTS) -> Partition:
+    """Cut the space of training features (m, d) into a given number of cells.
+
+    Raises :class:`Invalid`: ``bad-count``, ``too-few-images``, and as :func:`statistics_of` does.
+    """
+    if cells < 1:
+        raise Invalid("bad-count", f"There must be at least 1 cell, not {cells}.")
+    whole = _whole(training, components)
+    projected = whole.project(training, "reference")
+    if cells > (distinct := len(np.unique(projected, axis=0))):
+        raise Invalid("too-few-images", f"{distinct} different training images can't make {cells} cells.")
+    return _cut(whole, projected, cells, seed)
+
+
+def fit_partition(
+    training: Features,
+    held_out: Features,
+    *,
+    seed: int,
+    components: int = COMPONENTS,
+    least: int = LEAST,
+    most: int = MOST,
+) -> Partition:
+    """Cut the space of training features (m, d) into as many cells as held-out features (n, d) can fill.
+
+    Tried are ``most`` cells or as many as there could be, then about a tenth fewer each time, until every cell holds
+    ``least`` held-out images or more. Takes many runs of k-means: fit it once for a reference and keep it. Raises
+    :class:`Invalid`: ``too-few-images`` for fewer than ``least`` held-out images, and as :func:`partition_of`.
+    """
+    if least < 1 or most < 1:
+        raise Invalid("bad-count", f"There must be at least 1 cell of 1 image, not {most} of {least}.")
+    require_matrix(held_out, "held-out", least=least)
+    whole = _whole(training, components)
+    projected, fresh = whole.project(training, "reference"), whole.project(held_out, "held-out")
+    highest = min(most, len(fresh) // least, len(np.unique(projected, axis=0)))
+    for cells in _fewer_and_fewer(highest):
+        found = _cut(whole, projected, cells, seed)
+        if found.counts(found.cells_of(fresh)).min() >= least:
+            return found
+    raise AssertionError("one cell holds all held-out images")
+
+
+def _fewer_and_fewer(highest: int) -> Iterator[int]:
+    """From the highest down to 1, by a tenth or by 1."""
+    cells = highest
+    while cells >= 1:
+        yield cells
+        cells -= max(1, cells // 10)
+
+
+def _whole(training: Features, components: int) -> Partition:
+    """The projection, with a single cell."""
+    if components < 1:
+        raise Invalid("bad-count", f"There must be at least 1 component, not {components}.")
+    statistics = statistics_of(training)
+    dimension = len(statistics.mean)
+    kept = min(components, dimension, statistics.count - 1)
+    axes = linalg.eigh(statistics.covariance, subset_by_index=[dimension - kept, dimension - 1])[1][:, ::-1]
+    largest = axes[np.abs(axes).argmax(axis=0), np.arange(kept)]
+    axes = np.ascontiguousarray(axes * np.where(largest < 0.0, -1.0, 1.0))  # either sign is an eigenvector: take one
+    return Partition(statistics.mean, axes, np.zeros((1, kept)))
+
+
+def _cut(whole: Partition, projected: NDArray[np.float32], cells: int, seed: int) -> Partition:
+    from sklearn.cluster import KMeans  # noqa: PLC0415 - for fitting only: who reads results needs none of it
+
+    fitted = KMeans(cells, n_init=_STARTS, random_state=seed).fit(projected.astype(np.float64))
+    return Partition(whole.mean, whole.axes, np.asarray(fitted.cluster_centers_, np.float64))

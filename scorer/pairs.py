@@ -1,0 +1,204 @@
+"""The closest pairs of an entry as pictures: a generated image and the reference image that it is nearest to, cut from
+the zips themselves. The network does not see a mirror image as equal, so pixels are compared both ways."""
+
+import io
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from PIL import Image
+from sqlalchemy.orm import Session
+
+from scorer.archive import ImageSpec, Listing, list_images, list_references
+from scorer.archive.picking import pick_images, pick_references
+from scorer.archive.pixels import Images, mirrored
+from scorer.blobs import Blobs
+from scorer.competitions import KINDS, is_organizer
+from scorer.db import lookups
+from scorer.db.rulings import newest_ruling
+from scorer.db.tables import Account, Measurement, ReferenceSet, Submission
+from scorer.errors import NotFound
+from scorer.imports import stored_zip
+from scorer.reviewers import has_desk
+from scorer.submissions import is_own, unknown
+
+Side = Literal["generated", "reference"]
+SHOWN = 8
+"""As many as fit on a screen; a measurement names more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """``image`` and ``reference`` as the entry and the competition have them, (size, size, 3) uint8; ``distance`` is
+    the network's, ``difference`` that of the pixels (root mean square, in grey levels), ``mirrored_difference`` with
+    the reference image's left and right exchanged."""
+
+    number: int
+    place: int
+    """Of the image in its zip, names in order."""
+    reference_name: str
+    distance: float
+    image: Images
+    reference: Images
+    difference: float
+    mirrored_difference: float
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether the mirrored reference image is the better match."""
+        return self.mirrored_difference < self.difference
+
+
+def of_entry(session: Session, blobs: Blobs, submission: Submission, account: Account) -> dict[str, list[Pair]]:
+    """The closest pairs of an entry on every track that has measured it, as this person may see them."""
+    found: dict[str, list[Pair]] = {}
+    for kind in KINDS:
+        measurement = _measured(session, submission, kind)
+        found[kind] = [] if measurement is None else pairs_of(session, blobs, submission, measurement, account)
+    return found
+
+
+def _measured(session: Session, submission: Submission, kind: str) -> Measurement | None:
+    track = lookups.tracks_of(session, submission.competition_id)[kind]
+    return lookups.newest_measurement(session, submission.ref, track.id)
+
+
+def shown_to(session: Session, submission_id: str, kind: str, account: Account) -> tuple[Submission, Measurement]:
+    """The entry and the measurement whose pairs this person may look at: all at the desk; its own team, of the public
+    track alone, once somebody has ruled on it. ``NotFound`` otherwise."""
+    submission = lookups.submission_by_id(session, submission_id)
+    if submission is None or not (
+        has_desk(session, submission.competition_id, account)
+        or (kind == "public" and is_shown_to_team(session, submission) and is_own(session, submission, account))
+    ):
+        raise unknown(submission_id)
+    measurement = _measured(session, submission, kind)
+    if measurement is None:
+        raise NotFound("not-measured", f"The {kind} track has not measured this entry.")
+    return submission, measurement
+
+
+def is_shown_to_team(session: Session, submission: Submission) -> bool:
+    """Whether a team sees the evidence against its entry: once there is a ruling."""
+    return newest_ruling(session, submission.ref) is not None
+
+
+def side_of(
+    session: Session, blobs: Blobs, submission: Submission, kind: str, number: int, side: Side, account: Account
+) -> bytes:
+    """One image of the pair with this number, a PNG; ``NotFound`` if there is none for this person to see."""
+    measurement = _measured(session, submission, kind)
+    found = [] if measurement is None else pairs_of(session, blobs, submission, measurement, account, most=number)
+    pair = next((each for each in found if each.number == number), None)
+    if pair is None:
+        raise NotFound("no-pair", f"There is no pair {number} of this entry on the {kind} track.")
+    return png_of(pair.image if side == "generated" else pair.reference)
+
+
+def pairs_of(
+    session: Session,
+    blobs: Blobs,
+    submission: Submission,
+    measurement: Measurement,
+    account: Account,
+    *,
+    most: int = SHOWN,
+) -> list[Pair]:
+    """The closest pairs of a measurement, closest first; those whose images are gone are left out, and for all but
+    organizers those with private photographs."""
+    named = measurement.closest_pairs
+    if not named:
+        return []
+    spec = ImageSpec(submission.competition.image_count, submission.competition.image_size)
+    try:
+        key = stored_zip(submission).key
+        with blobs.open(key) as file:
+            listing = _listing_of(blobs, key, spec)
+            images = pick_images(file, listing, {each["image"] for each in named}, spec.size)
+        sets = _sets_of(session, measurement)
+        hidden = set() if is_organizer(account) else _private_sets(session, submission)
+        references = _references(blobs, sets, {each["reference"] for each in named}, spec.size, hidden)
+    except NotFound:
+        return []
+    return list(_paired(named, images, references))[:most]
+
+
+def _private_sets(session: Session, submission: Submission) -> set[int]:
+    attached = lookups.references_of(session, submission.competition_id)
+    return {each.reference_set_id for role, each in attached.items() if role != "train"}
+
+
+@lru_cache(maxsize=32)
+def _listing_of(blobs: Blobs, key: str, spec: ImageSpec | None) -> Listing:
+    """The directory of an entry's zip, or of a reference set's: both never change, and a large one takes a while."""
+    with blobs.open(key) as file:
+        return list_references(file) if spec is None else list_images(file, spec)
+
+
+def _sets_of(session: Session, measurement: Measurement) -> Sequence[ReferenceSet]:
+    preparation = lookups.preparation_by_key(session, measurement.provenance.get("reference", ""))
+    return [] if preparation is None else lookups.reference_sets(session, preparation.reference_set_ids)
+
+
+def _references(
+    blobs: Blobs, sets: Sequence[ReferenceSet], wanted: Collection[int], size: int, hidden: Collection[int]
+) -> dict[int, Images]:
+    """Reference images by their places in all sets of a track, one set after the other; without the ``hidden`` sets."""
+    found: dict[int, Images] = {}
+    first = 0
+    for each in sets:
+        with blobs.open(each.blob_key) as file:
+            listing = _listing_of(blobs, each.blob_key, None)
+            here = {place - first for place in wanted} if each.id not in hidden else set()
+            found |= {first + place: image for place, image in pick_references(file, listing, here, size).items()}
+        first += len(listing.members)
+    return found
+
+
+def _paired(
+    named: Sequence[Mapping[str, Any]], images: Mapping[int, Images], references: Mapping[int, Images]
+) -> Iterator[Pair]:
+    for number, each in enumerate(named, 1):
+        image, reference = images.get(each["image"]), references.get(each["reference"])
+        if image is None or reference is None:
+            continue
+        yield Pair(
+            number=number,
+            place=each["image"],
+            reference_name=each["reference_name"].partition("/")[2],
+            distance=each["distance"],
+            image=image,
+            reference=reference,
+            difference=difference(image, reference),
+            mirrored_difference=difference(image, mirrored(reference[None])[0]),
+        )
+
+
+def difference(one: Images, other: Images) -> float:
+    """The root mean square difference of two images' pixels, in grey levels of 256."""
+    return float(np.sqrt(np.mean((one.astype(np.float64) - other.astype(np.float64)) ** 2)))
+
+
+def sheet(pairs: Sequence[Pair]) -> bytes:
+    """A PNG of all pairs: the generated images in the first row, below each its reference image, mirrored where that is
+    the better match. ``NotFound`` for none."""
+    if not pairs:
+        raise NotFound("no-pairs", "There are no pairs of images to show for this entry.")
+    rows = [
+        np.concatenate([each.image for each in pairs], axis=1),
+        np.concatenate([_as_matched(each) for each in pairs], axis=1),
+    ]
+    return png_of(np.concatenate(rows))
+
+
+def _as_matched(pair: Pair) -> Images:
+    return mirrored(pair.reference[None])[0] if pair.is_mirrored else pair.reference
+
+
+def png_of(image: Images) -> bytes:
+    """An image as a PNG."""
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(image)).save(buffer, "PNG")
+    return buffer.getvalue()

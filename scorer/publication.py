@@ -1,0 +1,241 @@
+"""Publishing the final board: what is still open, and the acts of showing it and of taking it back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from scorer import audit, backlog, notices
+from scorer.competitions import State
+from scorer.db import closing, lookups
+from scorer.db.tables import Account, Competition, Publication
+from scorer.errors import Conflict
+from scorer.lifecycle import Phase
+
+SHOWN = 10
+"""Entries of an open point that are named one by one."""
+
+
+@dataclass(frozen=True)
+class Concern:
+    """One entry behind an open point, and what is to be known about it."""
+
+    submission_id: str
+    team: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """One thing to have done before the board is published. ``count`` says how much of it is open."""
+
+    name: str
+    title: str
+    count: int
+    words: str
+    link: str
+    """Where it is worked on, a path on this site."""
+    concerns: Sequence[Concern] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing of it is open."""
+        return self.count == 0
+
+
+def checklist(session: Session, state: State) -> list[Point]:
+    """Everything that somebody should have looked at, open or not."""
+    return [
+        _closed(state),
+        _pending(session, state),
+        _private_work(session, state),
+        _failed(session, state),
+        _unscored(session, state),
+        _thresholds(session, state),
+        _reviews(session, state),
+        _medals(session, state),
+        _borderline(session, state),
+        _rebuttals(session, state),
+    ]
+
+
+def _closed(state: State) -> Point:
+    open_ = state.phase in {Phase.DRAFT, Phase.OPEN}
+    words = "Teams may still enter." if open_ else "No more entries are taken for the final board."
+    return Point("closed", "The competition has closed", int(open_), words, _here(state))
+
+
+def _pending(session: Session, state: State) -> Point:
+    rows = closing.pending_entries(session, state.competition.id)
+    words = "Entries that wait for their public score."
+    return _point("public-work", "Every entry has ended", rows, words, f"{_here(state)}/entries")
+
+
+def _private_work(session: Session, state: State) -> Point:
+    rows = closing.unfinished_on(session, state.tracks["private"])
+    words = "Entries whose private score is being made."
+    return _point("private-work", "The private scores are made", rows, words, f"{_here(state)}/entries")
+
+
+def _failed(session: Session, state: State) -> Point:
+    rows = backlog.failed_private(session, state)
+    concerns = [Concern(row.submission_id, row.file_name, _first_line(row.error)) for row in rows[:SHOWN]]
+    words = "Private work that failed for good, each after several attempts. It can be tried again."
+    title = "No private work has failed"
+    return Point("failed-work", title, len(rows), words, f"{_here(state)}/publication", concerns)
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").split("\n", 1)[0][:300]
+
+
+def _unscored(session: Session, state: State) -> Point:
+    rows = closing.unscored_on(session, state.tracks["private"])
+    words = "Entries with a public score and no private one: they cannot be on the final board."
+    return _point("unscored", "Every entry has a private score", rows, words, f"{_here(state)}/entries")
+
+
+def _thresholds(session: Session, state: State) -> Point:
+    missing = lookups.newest_threshold(session, state.tracks["private"].id) is None
+    words = "Without it nobody has a private rank." if missing else "Entries closer to the training images pay for it."
+    return Point("threshold", "The private track has its tau", int(missing), words, _here(state))
+
+
+def _reviews(session: Session, state: State) -> Point:
+    rows = closing.undecided_reviews(session, state.competition.id)
+    words = "Entries that somebody has begun to review and nobody has decided."
+    return _point("reviews", "Reviews that were begun are decided", rows, words, f"{_here(state)}/desk")
+
+
+def _medals(session: Session, state: State) -> Point:
+    rows = closing.unlabelled_places(session, **_private(state))
+    words = f"Places down to rank {_last(state)} whose entry has neither a decided label nor a ruling."
+    return _point("medals", "The medal places are reviewed", rows, words, f"{_here(state)}/desk", _at_rank)
+
+
+def _borderline(session: Session, state: State) -> Point:
+    rows = closing.borderline_places(session, **_private(state))
+    words = (
+        f"Entries within {closing.BAND:g} standard errors of tau, in the medal places or there but for the penalty,"
+        " that nobody has ruled on."
+    )
+    return _point("borderline", "Nobody's medal hangs on a hair", rows, words, f"{_here(state)}/desk", _near_tau)
+
+
+def _rebuttals(session: Session, state: State) -> Point:
+    rows = closing.open_rebuttals(session, state.competition.id)
+    words = "Teams that have appealed and wait for an answer."
+    return _point("rebuttals", "Every rebuttal is answered", rows, words, f"{_here(state)}/desk")
+
+
+def _here(state: State) -> str:
+    return f"/competitions/{state.competition.slug}"
+
+
+def _last(state: State) -> int:
+    return max(state.competition.medals.values(), default=0)
+
+
+def _private(state: State) -> dict[str, int]:
+    decimals = state.competition.score_decimals
+    return {"track_id": state.tracks["private"].id, "decimals": decimals, "last": _last(state)}
+
+
+def _named(row: Any) -> str:
+    return str(row.file_name)
+
+
+def _at_rank(row: Any) -> str:
+    return f"rank {row.rank}"
+
+
+def _near_tau(row: Any) -> str:
+    side = "penalised" if row.penalised else "not penalised"
+    return f"rank {row.rank}, {side}: distance {row.memorization_distance:.4f} beside tau {row.tau:.4f}"
+
+
+def _point(name: str, title: str, rows: Sequence[Any], words: str, link: str, say: Any = _named) -> Point:
+    concerns = [Concern(row.id, row.team, say(row)) for row in rows[:SHOWN]]
+    return Point(name, title, len(rows), words, link, concerns)
+
+
+def history(session: Session, state: State) -> Sequence[Publication]:
+    """Every act of showing the final board or taking it back, newest first."""
+    return lookups.publications_of(session, state.competition.id)
+
+
+def publish(
+    session: Session,
+    state: State,
+    *,
+    published: bool,
+    reason: str,
+    author: Account,
+    now: datetime,
+    override: str | None = None,
+) -> Publication:
+    """Show the private board to everyone, or withdraw it; both are acts with a name and a reason.
+
+    ``Conflict`` before the close, if nothing would change, and for open points unless ``override`` says why the board
+    shall be published all the same; that stays among the organizers, in the audit log.
+    """
+    lookups.lock_competition(session, state.competition.slug, share=False)
+    if published and state.phase in {Phase.DRAFT, Phase.OPEN}:
+        raise Conflict("not-closed", "The final board can be published once the competition has closed.")
+    if published == lookups.is_published(session, state.competition.id):
+        raise Conflict("no-change", f"The final board is {'already' if published else 'not'} published.")
+    open_ = [point for point in checklist(session, state) if not point.passed] if published else []
+    _require_override(open_, override)
+    act = Publication(
+        competition_id=state.competition.id,
+        published=published,
+        reason=reason,
+        author_id=author.id,
+        created_at=now,
+    )
+    session.add(act)
+    session.flush()
+    _write_down(session, state, act, open_, override, author=author, now=now)
+    _tell_published(session, state.competition, published=published, reason=reason, now=now)
+    return act
+
+
+def _require_override(open_: Sequence[Point], override: str | None) -> None:
+    if open_ and not (override or "").strip():
+        faults = [f"{point.title}: {point.count} open" for point in open_]
+        raise Conflict(
+            "open-points",
+            "There are open points. Say in `override` why the board shall be published all the same.",
+            faults=faults,
+        )
+
+
+def _write_down(
+    session: Session,
+    state: State,
+    act: Publication,
+    open_: Sequence[Point],
+    override: str | None,
+    *,
+    author: Account,
+    now: datetime,
+) -> None:
+    after: dict[str, Any] = {"published": act.published, "reason": act.reason}
+    if open_:
+        after |= {"override": override, "open": {point.name: point.count for point in open_}}
+    action = "board.published" if act.published else "board.withdrawn"
+    subject, before = f"competition:{state.competition.slug}", {"published": not act.published}
+    audit.record(session, action, subject, actor=author, now=now, before=before, after=after)
+
+
+def _tell_published(session: Session, competition: Competition, *, published: bool, reason: str, now: datetime) -> None:
+    title, link = competition.title, f"/competitions/{competition.slug}"
+    if published:
+        subject, link = f"The final board of {title} is published", f"{link}?track=private"
+        body = f"The private scores and the final ranks of {title} are there for all to see. {reason}"
+    else:
+        subject = f"The final board of {title} is withdrawn"
+        body = f"The organizers have taken the final board of {title} back. {reason}"
+    notices.tell_competition(session, competition, notices.Kind.PUBLICATION, subject, body, link, now)

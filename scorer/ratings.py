@@ -1,0 +1,282 @@
+"""Quality ratings: people look at images, one at a time, and say how real they look and how diverse they are.
+
+Blind: nothing that a rater is sent tells whose images they are. Balanced: what has the fewest ratings comes first.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.orm import Session
+
+from scorer import audit, work
+from scorer.competitions import State
+from scorer.db import board, lookups, ratings
+from scorer.db.tables import Account, Job, Rater, RatingItem, RatingStudy, Submission
+from scorer.digests import digest_of
+from scorer.errors import Conflict, Forbidden, Invalid, NotFound
+from scorer.metrics.krippendorff import interval_alpha
+
+Kind = Literal["realism", "diversity"]
+KINDS: tuple[Kind, Kind] = ("realism", "diversity")
+RATERS = ("reviewer", "organizer", "admin")
+LONGEST_BATCH = 100
+
+
+class StudySpec(BaseModel):
+    """What shall be rated, and how often."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    teams: int = Field(100, ge=1, le=10_000, description="So many of the best teams that nothing speaks against.")
+    submissions: list[Annotated[str, Field(max_length=100)]] | None = Field(
+        None, max_length=10_000, description="These entries instead."
+    )
+    images: int = Field(100, ge=0, le=10_000, description="Single images of each entry, rated for realism.")
+    grids: int = Field(10, ge=0, le=1_000, description="Grids of images of each entry, rated for diversity.")
+    side: int = Field(5, ge=2, le=10, description="Images along one side of a grid.")
+    wanted: int = Field(5, ge=1, le=1_000, description="Ratings that each image and each grid shall get.")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A study, how far its images are, and how much of each kind was rated."""
+
+    study: RatingStudy
+    job: Job | None
+    totals: Mapping[str, tuple[int, int]]
+    """Things and ratings, by kind."""
+
+    @property
+    def state(self) -> str:
+        """``waiting``, ``running`` or ``failed`` while there is nothing to show yet; then ``open``; ``ended``."""
+        if self.study.ended_at is not None:
+            return "ended"
+        return "open" if self.study.packed_at is not None else self.job.state if self.job else "failed"
+
+    def wanted(self, kind: str) -> int:
+        """Ratings of a kind that are asked for."""
+        return self.totals.get(kind, (0, 0))[0] * self.study.wanted
+
+
+@dataclass(frozen=True)
+class Mean:
+    """What raters think of an entry: the mean of its things' means, its standard error over those things, how many
+    things and how many ratings there are."""
+
+    submission_id: str
+    team: str
+    kind: Kind
+    mean: float
+    standard_error: float | None
+    items: int
+    ratings: int
+
+
+def start(session: Session, state: State, spec: StudySpec, *, seed: int, author: Account, now: datetime) -> RatingStudy:
+    """Begin a study: choose its entries, and have their images cut. ``Invalid`` for more images than an entry has,
+    ``Conflict`` if there is nobody to rate."""
+    count = state.competition.image_count
+    if spec.images + spec.grids == 0:
+        raise Invalid("nothing-to-rate", "Ask for images or for grids.")
+    if max(spec.images, spec.side**2 if spec.grids else 0) > count:
+        raise Invalid("too-many-images", f"An entry has {count:,} images.")
+    refs = _chosen(session, state, spec.submissions) if spec.submissions else _best(session, state, spec.teams)
+    if not refs:
+        raise Conflict("nobody-to-rate", "No team has a private rank, or something speaks against all that have one.")
+    study = RatingStudy(
+        competition_id=state.competition.id,
+        submission_refs=refs,
+        seed=seed,
+        author_id=author.id,
+        created_at=now,
+        **spec.model_dump(include={"images", "grids", "side", "wanted"}),
+    )
+    session.add(study)
+    session.flush()
+    work.add_job(session, "ratings", study_id=study.id, now=now)
+    after = spec.model_dump(exclude={"submissions"}) | {"entries": len(refs)}
+    audit.record(session, "study.started", _subject(study), actor=author, now=now, after=after)
+    return study
+
+
+def _subject(study: RatingStudy) -> str:
+    return f"study:{study.competition.slug}/{study.id}"
+
+
+def _best(session: Session, state: State, most: int) -> list[int]:
+    """The entries of the best teams of the private board that are neither penalised nor labelled as anything but
+    legitimate."""
+    labels = lookups.decided_labels(session, state.competition.id)
+    decimals = state.competition.score_decimals
+    rows = board.ranks(session, state.tracks["private"].id, decimals=decimals)
+    fine = [row.ref for row in rows if not row.penalised and labels.get(row.ref, "legitimate") == "legitimate"]
+    return fine[:most]
+
+
+def _chosen(session: Session, state: State, submission_ids: Sequence[str]) -> list[int]:
+    wanted = list(dict.fromkeys(submission_ids))
+    found = [lookups.submission_by_id(session, each) for each in wanted]
+    wrong = [each for each, entry in zip(wanted, found, strict=True) if not _is_ratable(state, entry)]
+    if wrong:
+        faults = [f"{each} is not a scored entry of this competition" for each in wrong]
+        raise Invalid("not-ratable", "Only scored entries of this competition can be rated.", faults=faults)
+    return [entry.ref for entry in found if entry is not None]
+
+
+def _is_ratable(state: State, entry: Submission | None) -> bool:
+    return entry is not None and entry.competition_id == state.competition.id and entry.status == "scored"
+
+
+def record(session: Session, claim: work.Claim, items: Sequence[Mapping[str, Any]], *, now: datetime) -> bool:
+    """Keep what a worker has cut, in the (random) order given; False when the job was no longer that worker's."""
+    if not work.finish(session, claim, now):
+        return False
+    study = session.get_one(RatingStudy, claim.study_id)
+    ratings.add_items(session, [{**item, "study_id": study.id} for item in items])
+    study.packed_at = now
+    return True
+
+
+def standings(session: Session, state: State) -> list[Standing]:
+    """The studies of a competition, newest first."""
+    return [standing(session, study) for study in ratings.of_competition(session, state.competition.id)]
+
+
+def standing(session: Session, study: RatingStudy) -> Standing:
+    """How far a study is."""
+    job = ratings.newest_job(session, study.id)
+    session.refresh(study)
+    totals = {row.kind: (row.items, row.ratings) for row in ratings.totals(session, study.id)}
+    return Standing(study, job, totals)
+
+
+def find(session: Session, state: State, study_id: int) -> RatingStudy:
+    """A study of a competition; ``NotFound`` if it has none such."""
+    study = ratings.by_id(session, study_id)
+    if study is None or study.competition_id != state.competition.id:
+        raise NotFound("no-study", f"There is no rating study {study_id} in {state.competition.slug}.")
+    return study
+
+
+def end(session: Session, study: RatingStudy, *, author: Account, now: datetime) -> None:
+    """Take no more ratings. ``Conflict`` if it has ended before."""
+    ratings.lock_study(session, study.id)
+    session.refresh(study)
+    if study.ended_at is not None:
+        raise Conflict("no-change", "This study has ended already.")
+    study.ended_at = now
+    audit.record(session, "study.ended", _subject(study), actor=author, now=now)
+
+
+def invite(session: Session, study: RatingStudy, name: str, *, secret: str, author: Account, now: datetime) -> Rater:
+    """Let whoever holds ``secret`` (random, made at the edge) rate, under a name for organizers."""
+    name = name.strip()
+    if not name:
+        raise Invalid("no-name", "Give the rater a name, so that you know them again.")
+    rater = Rater(study_id=study.id, digest=digest_of(secret), name=name, created_at=now)
+    session.add(rater)
+    session.flush()
+    after = {"rater": rater.id, "name": name}
+    audit.record(session, "rater.invited", _subject(study), actor=author, now=now, after=after)
+    return rater
+
+
+def dismiss(session: Session, study: RatingStudy, rater_id: int, *, author: Account, now: datetime) -> None:
+    """Take no more ratings from somebody; what they have said stays. ``NotFound`` if they rate no more already."""
+    rater = session.get(Rater, rater_id)
+    if rater is None or rater.study_id != study.id or rater.ended_at is not None:
+        raise NotFound("no-rater", f"There is no rater {rater_id} in this study.")
+    rater.ended_at = now
+    after = {"rater": rater.id, "name": rater.name}
+    audit.record(session, "rater.dismissed", _subject(study), actor=author, now=now, before=after)
+
+
+def raters(session: Session, study: RatingStudy) -> Sequence[Any]:
+    """Everybody who rates or was invited to."""
+    return ratings.raters(session, study.id)
+
+
+def member(session: Session, study_id: int, account: Account, *, now: datetime) -> Rater:
+    """The rater that a person is by their role. ``Forbidden`` for whoever has none, or competes here."""
+    study = ratings.by_id(session, study_id)
+    if study is None or account.role not in RATERS:
+        raise NotFound("no-study", "There is no such rating study, or it is not for you.")
+    if lookups.team_of(session, study.competition_id, account.id) is not None:
+        raise Forbidden("competes", "Whoever competes here does not rate here.")
+    return _require_open(ratings.member(session, study.id, account.id, account.handle, now))
+
+
+def invited(session: Session, secret: str) -> Rater:
+    """The rater who holds a link; ``NotFound`` if nobody does."""
+    rater = ratings.rater_by_digest(session, digest_of(secret))
+    if rater is None:
+        raise NotFound("no-link", "This link does not work.")
+    return _require_open(rater)
+
+
+def _require_open(rater: Rater) -> Rater:
+    if rater.ended_at is not None or rater.study.ended_at is not None:
+        raise Conflict("ended", "Thank you: this study takes no more ratings from you.")
+    if rater.study.packed_at is None:
+        raise Conflict("not-ready", "The images are still being prepared; please come back in a few minutes.")
+    return rater
+
+
+def next_items(
+    session: Session, rater: Rater, kind: Kind, *, limit: int, but: Collection[int] = ()
+) -> Sequence[RatingItem]:
+    """What a rater looks at next, apart from what they have at hand already (``but``)."""
+    return ratings.next_items(session, rater, kind, wanted=rater.study.wanted, but=but, limit=limit)
+
+
+def item_of(session: Session, rater: Rater, item_id: int) -> RatingItem:
+    """One thing to look at; ``NotFound`` if it is not of this rater's study."""
+    item = ratings.item(session, rater.study_id, item_id)
+    if item is None:
+        raise NotFound("no-item", "There is nothing of that number to rate.")
+    return item
+
+
+def rate(session: Session, rater: Rater, values: Mapping[int, int], *, now: datetime) -> int:
+    """Record what a rater says, by item; how much of it is new. What they said before of the same thing stays, so the
+    same request twice is the same. ``Invalid`` for things of no study of theirs."""
+    if not values:
+        return 0
+    if not all(1 <= value <= 5 for value in values.values()):
+        raise Invalid("bad-rating", "A rating is a number from 1 to 5.")
+    if ratings.known_items(session, rater.study_id, values.keys()) != set(values):
+        raise Invalid("no-item", "Some of this is not of this study.")
+    return ratings.add_ratings(session, rater.id, values, now)
+
+
+def count_by(session: Session, rater: Rater) -> dict[str, int]:
+    """How much a rater has rated, by kind."""
+    return ratings.count_by(session, rater.id)
+
+
+def results(session: Session, study: RatingStudy) -> tuple[list[Mean], dict[Kind, float | None]]:
+    """What raters think of each entry, best first, and by kind how much they agree (Krippendorff's alpha)."""
+    rows = ratings.by_item(session, study.id)
+    entries = ratings.teams_of(session, study.submission_refs)
+    grouped: dict[tuple[Kind, int], list[Any]] = {}
+    for row in rows:
+        grouped.setdefault((row.kind, row.submission_ref), []).append(row)
+    means = [_mean(entries[ref], kind, of_entry) for (kind, ref), of_entry in grouped.items()]
+    agreement = {kind: _agreement([row for row in rows if row.kind == kind]) for kind in KINDS}
+    return sorted(means, key=lambda each: (KINDS.index(each.kind), -each.mean, each.team)), agreement
+
+
+def _agreement(rows: Sequence[Any]) -> float | None:
+    columns = ([int(getattr(row, name)) for row in rows] for name in ("given", "total", "squares"))
+    return interval_alpha(*columns)
+
+
+def _mean(entry: Any, kind: Kind, rows: Sequence[Any]) -> Mean:
+    values = np.array([int(row.total) / row.given for row in rows])
+    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+    given = sum(row.given for row in rows)
+    return Mean(entry.id, entry.team, kind, float(values.mean()), error, len(rows), given)

@@ -1,0 +1,170 @@
+"""Rebuttals: a team's one appeal against a ruling, or against the penalty of an entry, and the organizers' answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from scorer import audit, notices, reviewers, rulings
+from scorer.competitions import State, state_of
+from scorer.db import board, merges, people, results
+from scorer.db import rulings as rows
+from scorer.db.rulings import Appeal
+from scorer.db.tables import Account, Rebuttal, RebuttalAnswer, Ruling, Submission
+from scorer.errors import Conflict, Forbidden, Invalid, KennelError, NotFound
+from scorer.lifecycle import Phase
+from scorer.rulings import RulingKind
+from scorer.submissions import find as find_submission
+from scorer.submissions import is_own
+
+__all__ = ["Appeal", "Window", "answer", "history", "rebut", "refusal", "unanswered", "window_of"]
+
+LONGEST = 10_000
+
+
+@dataclass(frozen=True)
+class Window:
+    """When rebuttals are taken: from the close on, as long as the competition is in review. None: not known yet."""
+
+    begins: datetime | None
+    ends: datetime | None
+
+
+def window_of(state: State) -> Window:
+    """The review window of a competition."""
+    closes_at = state.competition.closes_at
+    if closes_at is None:
+        return Window(None, None)
+    return Window(closes_at, closes_at + timedelta(days=state.competition.review_days))
+
+
+def refusal(
+    session: Session, state: State, submission: Submission, account: Account, now: datetime
+) -> KennelError | None:
+    """Why this person cannot write a rebuttal for an entry now; None if they can."""
+    if not is_own(session, submission, account):
+        return Forbidden("not-yours", "A rebuttal is written by the team of the entry.")
+    ruling = rows.newest_ruling(session, submission.ref)
+    if not _is_burdened(session, state, submission, ruling):
+        return Conflict("nothing-to-rebut", "This entry is neither penalised nor disqualified.")
+    about = ruling.id if ruling is not None else None
+    if any(each.rebuttal.ruling_id == about for each in rows.appeals_of(session, submission.ref)):
+        return Conflict("rebutted", "Your team has written its one rebuttal against this already.")
+    window = window_of(state)
+    if state.phase in {Phase.DRAFT, Phase.OPEN} or window.ends is None:
+        return Conflict("review-not-begun", "Rebuttals are taken once the competition has closed.")
+    if state.phase is not Phase.REVIEW or now >= window.ends:
+        return Conflict("review-over", "The review is over: rebuttals are taken no more.")
+    return None
+
+
+def _is_burdened(session: Session, state: State, submission: Submission, ruling: Ruling | None) -> bool:
+    """Whether there is anything to appeal against: a disqualification, or a penalty that its team can see."""
+    if ruling is not None and ruling.kind != "keep":
+        return ruling.kind == "disqualify"
+    shown = ["public", "private"] if state.published else ["public"]
+    judged = [board.score_of(session, state.tracks[kind].id, submission.ref) for kind in shown]
+    return any(row is not None and (row.penalised or row.copy) for row in judged)
+
+
+def rebut(session: Session, submission_id: str, text: str, *, author: Account, now: datetime) -> Rebuttal:
+    """Appeal against an entry's newest ruling, or its penalty where nobody has ruled; once each. ``Conflict`` outside
+    the review window, and where there is nothing to appeal against."""
+    submission = find_submission(session, submission_id, author)
+    results.lock_submission(session, submission.ref)
+    state = state_of(session, submission.competition.slug, now)
+    refused = refusal(session, state, submission, author, now)
+    if refused is not None:
+        raise refused
+    if not text.strip():
+        raise Invalid("no-text", "A rebuttal needs words.")
+    ruling = rows.newest_ruling(session, submission.ref)
+    written = Rebuttal(
+        submission_ref=submission.ref,
+        ruling_id=ruling.id if ruling is not None else None,
+        team_id=merges.current(session, submission.team_id).id,
+        author_id=author.id,
+        text=text.strip(),
+        created_at=now,
+    )
+    session.add(written)
+    session.flush()
+    for organizer in _answering(session, submission, ruling):
+        subject = f"A rebuttal in {submission.competition.title}"
+        body = f"The team of entry {submission.ref} in {submission.competition.title} asks you to look again."
+        notices.tell(session, organizer, notices.Kind.DESK, subject, body, f"/submissions/{submission.id}/desk", now)
+    return written
+
+
+def _answering(session: Session, submission: Submission, ruling: Ruling | None) -> list[Account]:
+    """Who is told of a rebuttal: whoever made the competition, and whoever ruled."""
+    maker = people.account(session, submission.competition.created_by)
+    return [maker] if ruling is None or ruling.author_id == maker.id else [maker, ruling.author]
+
+
+def answer(
+    session: Session,
+    rebuttal_id: int,
+    *,
+    ruling: RulingKind | None,
+    text: str,
+    author: Account,
+    now: datetime,
+) -> RebuttalAnswer:
+    """Answer a rebuttal, once: grant it by the ``ruling`` that follows (``keep`` or ``waive``), or refuse it (None).
+    The team is told either way."""
+    rebuttal = rows.rebuttal(session, rebuttal_id)
+    if rebuttal is None:
+        raise NotFound("no-rebuttal", "There is no such rebuttal.")
+    submission = results.submissions_by_ref(session, [rebuttal.submission_ref])[0]
+    reviewers.require_impartial(session, submission, author)
+    if ruling == "disqualify":
+        raise Invalid("not-granted", "A rebuttal that is granted is followed by keep or waive.")
+    if not text.strip():
+        raise Invalid("no-reason", "An answer needs its reason: it is told to the team.")
+    results.lock_submission(session, submission.ref)
+    if rows.is_answered(session, rebuttal.id):
+        raise Conflict("answered", "This rebuttal is answered already.")
+    said = text.strip()
+    followed = _follow(session, submission, ruling, said, author, now) if ruling is not None else None
+    answered = RebuttalAnswer(
+        rebuttal_id=rebuttal.id,
+        granted=ruling is not None,
+        answer=said,
+        ruling_id=followed.id if followed is not None else None,
+        author_id=author.id,
+        created_at=now,
+    )
+    session.add(answered)
+    session.flush()
+    after = {"rebuttal": rebuttal.id, "granted": answered.granted, "ruling": ruling, "answer": said}
+    audit.record(session, "rebuttal.answered", f"submission:{submission.id}", actor=author, now=now, after=after)
+    _tell(session, submission, answered, ruling, now)
+    return answered
+
+
+def _follow(
+    session: Session, submission: Submission, kind: RulingKind, reason: str, author: Account, now: datetime
+) -> Ruling:
+    return rulings.record(session, submission, kind, reason=reason, memorising=None, author=author, now=now, told=False)
+
+
+def _tell(
+    session: Session, submission: Submission, answered: RebuttalAnswer, ruling: RulingKind | None, now: datetime
+) -> None:
+    what = "is granted" if answered.granted else "is not granted"
+    then = f" The entry {rulings.SAID[ruling]}." if ruling is not None else ""
+    named = f"Your rebuttal for {submission.file_name} in {submission.competition.title}"
+    body = f"{named} {what}.{then} The answer: {answered.answer}"
+    rulings.tell(session, submission, f"your rebuttal {what}", body, now)
+
+
+def history(session: Session, submission: Submission) -> list[Appeal]:
+    """Every rebuttal of an entry with its answer, newest first."""
+    return rows.appeals_of(session, submission.ref)
+
+
+def unanswered(session: Session, state: State) -> Sequence[tuple[Rebuttal, Submission]]:
+    """The rebuttals of a competition that wait for an answer, oldest first."""
+    return rows.open_rebuttals(session, state.competition.id)

@@ -1,0 +1,161 @@
+"""Data releases: asking for one, what a worker has made of it, and handing it out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy.orm import Session
+
+from scorer import audit, work
+from scorer.competitions import State, is_organizer
+from scorer.db import lookups, releases
+from scorer.db.tables import Account, Job, Release, ReleaseAct
+from scorer.errors import Conflict, NotFound
+
+Images = Literal["none", "ranked", "all"]
+MANIFEST, CARD, BUNDLE = "manifest.json", "README.md", "tables.zip"
+IMAGES_IN = "images/"
+KEY_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release with how far it is, and whether everybody may have it once the board is published."""
+
+    release: Release
+    job: Job | None
+    shown: bool
+
+    @property
+    def state(self) -> str:
+        """``waiting``, ``running``, ``failed`` or ``done``."""
+        return "done" if self.release.finished_at else self.job.state if self.job else "failed"
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """Its files, those of images apart."""
+        return [each for each in self.release.files or () if not each["name"].startswith(IMAGES_IN)]
+
+    @property
+    def images(self) -> list[dict[str, Any]]:
+        """Its zips of images, one an entry."""
+        return [each for each in self.release.files or () if each["name"].startswith(IMAGES_IN)]
+
+
+def start(
+    session: Session,
+    state: State,
+    images: Images,
+    *,
+    new_names: bool,
+    public_id: str,
+    key: bytes,
+    author: Account,
+    now: datetime,
+) -> Release:
+    """Have a release made. It uses the pseudonyms of the competition's last one, so that the same state gives the same
+    bytes, unless ``new_names`` asks for those of ``key`` (random, made at the edge). ``Conflict`` while one is made."""
+    lookups.lock_competition(session, state.competition.slug, share=False)
+    earlier = made(session, state)
+    if any(each.state in {"waiting", "running"} for each in earlier):
+        raise Conflict("release-running", "A release of this competition is being made already.")
+    release = Release(
+        id=public_id,
+        competition_id=state.competition.id,
+        images=images,
+        key=key if new_names or not earlier else earlier[0].release.key,
+        author_id=author.id,
+        created_at=now,
+    )
+    session.add(release)
+    session.flush()
+    work.add_job(session, "release", release_id=release.id, now=now)
+    after = {"images": images, "new_names": new_names or not earlier}
+    audit.record(session, "release.started", _subject(state, release), actor=author, now=now, after=after)
+    return release
+
+
+def _subject(state: State, release: Release) -> str:
+    return f"release:{state.competition.slug}/{release.id}"
+
+
+def made(session: Session, state: State) -> list[Made]:
+    """The releases of a competition, newest first."""
+    return [_made(session, release) for release in releases.of_competition(session, state.competition.id)]
+
+
+def _made(session: Session, release: Release) -> Made:
+    job = releases.newest_job(session, release.id)
+    # Read after the job, whose last step finishes it.
+    session.refresh(release)
+    return Made(release, job, releases.is_shown(session, release.id))
+
+
+def visible(session: Session, state: State, account: Account | None) -> list[Made]:
+    """The releases that this person may have: all, for organizers; for everybody those that were handed out, while the
+    final board is published."""
+    found = made(session, state)
+    return found if is_organizer(account) else [each for each in found if _is_open(state, each)]
+
+
+def find(session: Session, state: State, release_id: str, account: Account | None) -> Made:
+    """A release that this person may have; ``NotFound`` otherwise, so that ids tell nothing."""
+    release = releases.by_id(session, release_id)
+    if release is not None and release.competition_id == state.competition.id:
+        found = _made(session, release)
+        if is_organizer(account) or _is_open(state, found):
+            return found
+    raise NotFound("no-release", f"There is no data release {release_id!r} of {state.competition.slug} for you.")
+
+
+def _is_open(state: State, each: Made) -> bool:
+    return state.published and each.shown and each.state == "done"
+
+
+def file_of(found: Made, name: str) -> tuple[str, dict[str, Any]]:
+    """The blob and the description of one of a release's files; ``NotFound`` if it has none of that name."""
+    for each in found.release.files or ():
+        if each["name"] == name:
+            return blob_key(found.release.id, name), each
+    raise NotFound("no-file", f"This release has no file {name!r}.")
+
+
+def blob_key(release_id: str, name: str) -> str:
+    """Where a file of a release is stored."""
+    return f"releases/{release_id}/{name}"
+
+
+def record(session: Session, claim: work.Claim, files: Sequence[dict[str, Any]], sha256: str, *, now: datetime) -> bool:
+    """Keep what a worker has made; False when the job was no longer that worker's."""
+    if not work.finish(session, claim, now):
+        return False
+    release = session.get_one(Release, claim.release_id)
+    release.files, release.sha256, release.finished_at = list(files), sha256, now
+    return True
+
+
+def hand_out(
+    session: Session, state: State, release_id: str, *, shown: bool, author: Account, now: datetime
+) -> ReleaseAct:
+    """Let everybody have a release, while the final board is published; or take that back. ``Conflict`` if it is not
+    finished or nothing would change."""
+    lookups.lock_competition(session, state.competition.slug, share=False)
+    found = find(session, state, release_id, author)
+    if found.state != "done":
+        raise Conflict("not-finished", "A release is handed out once it is finished.")
+    if shown == found.shown:
+        raise Conflict("no-change", f"The release is {'already' if shown else 'not'} handed out.")
+    act = ReleaseAct(release_id=release_id, shown=shown, author_id=author.id, created_at=now)
+    session.add(act)
+    session.flush()
+    audit.record(
+        session,
+        "release.handed-out" if shown else "release.taken-back",
+        _subject(state, found.release),
+        actor=author,
+        now=now,
+        before={"shown": found.shown},
+        after={"shown": shown, "sha256": found.release.sha256},
+    )
+    return act

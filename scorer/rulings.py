@@ -1,0 +1,105 @@
+"""Rulings: an organizer's word on an entry. Keep it as it is judged, disqualify it, or waive its penalty; with a reason
+for its team, in the history for ever, and taken back by the next one."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Literal
+
+from sqlalchemy.orm import Session
+
+from scorer import audit, notices, reviewers
+from scorer.db import lookups, merges, results
+from scorer.db import rulings as rows
+from scorer.db.tables import Account, Ruling, Submission
+from scorer.errors import Conflict, Invalid, NotFound
+from scorer.lifecycle import Status
+
+RulingKind = Literal["keep", "disqualify", "waive"]
+SAID: Mapping[str, str] = MappingProxyType(
+    {
+        "keep": "stays as it is judged",
+        "disqualify": "is disqualified",
+        "waive": "is not penalised: its penalty is waived",
+    }
+)
+"""What a ruling does to an entry, after its name."""
+
+
+def rule(
+    session: Session,
+    submission_id: str,
+    kind: RulingKind,
+    *,
+    reason: str,
+    memorising: bool | None = None,
+    author: Account,
+    now: datetime,
+) -> Ruling:
+    """Rule on a scored entry and tell its team. ``memorising``: what its label ``other`` shall mean when tau is chosen;
+    left out, the ruling before still says it. ``Invalid`` without a reason."""
+    submission = lookups.submission_by_id(session, submission_id)
+    if submission is None:
+        raise NotFound("no-submission", f"There is no submission {submission_id!r}.")
+    reviewers.require_impartial(session, submission, author)
+    if submission.team.benchmark:
+        raise Conflict("benchmark", "A benchmark entry is a reference line: there is nothing to rule.")
+    if submission.status != Status.SCORED:
+        raise Conflict("not-scored", f"This entry is {submission.status}: there is nothing to rule.")
+    if not reason.strip():
+        raise Invalid("no-reason", "A ruling needs a reason: it is told to the team.")
+    results.lock_submission(session, submission.ref)
+    return record(session, submission, kind, reason=reason.strip(), memorising=memorising, author=author, now=now)
+
+
+def record(
+    session: Session,
+    submission: Submission,
+    kind: RulingKind,
+    *,
+    reason: str,
+    memorising: bool | None,
+    author: Account,
+    now: datetime,
+    told: bool = True,
+) -> Ruling:
+    """Write a ruling down under the lock on its entry; ``told``: with a notice of its own."""
+    before = rows.newest_ruling(session, submission.ref)
+    ruling = Ruling(
+        submission_ref=submission.ref,
+        kind=kind,
+        reason=reason,
+        memorising=before.memorising if before is not None and memorising is None else memorising,
+        author_id=author.id,
+        created_at=now,
+    )
+    session.add(ruling)
+    session.flush()
+    subject, was = f"submission:{submission.id}", _described(before) if before is not None else None
+    audit.record(session, "ruling.made", subject, actor=author, now=now, before=was, after=_described(ruling))
+    if told:
+        named = f"Your entry {submission.file_name} in {submission.competition.title}"
+        tell(session, submission, "a ruling", f"{named} {SAID[kind]}. The reason: {reason}", now)
+    return ruling
+
+
+def _described(ruling: Ruling) -> dict[str, Any]:
+    return {"kind": ruling.kind, "reason": ruling.reason, "memorising": ruling.memorising}
+
+
+def tell(session: Session, submission: Submission, what: str, body: str, now: datetime) -> None:
+    """Tell the team of an entry what was said about it: ``what`` in a few words, ``body`` in sentences."""
+    notices.tell_team(
+        session,
+        merges.current(session, submission.team_id).id,
+        notices.Kind.RULING,
+        f"{submission.file_name} in {submission.competition.title}: {what}",
+        body,
+        f"/submissions/{submission.id}#ruling",
+        now,
+    )
+
+
+def history(session: Session, submission: Submission) -> Sequence[Ruling]:
+    """Every ruling on an entry, newest first; the first one counts."""
+    return rows.rulings_of(session, submission.ref)

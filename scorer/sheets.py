@@ -1,0 +1,195 @@
+"""Sheets of results: a CSV with a line an entry, read column by column; what is wrong is told by line and column. Pure
+but for the text it is given."""
+
+import csv
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeVar
+
+from scorer.errors import Invalid
+
+NUMBERS = ("fid_public", "fid_private", "distance_public", "distance_private")
+REQUIRED = ("submission_id", *NUMBERS)
+COLUMNS = (*REQUIRED, "public_score", "private_score", "labels", "team")
+"""What a sheet may tell, by the names of the released 2019 table; letter case, spaces and dashes do not count."""
+LABELS: Mapping[str, str | None] = MappingProxyType(
+    {"": None, "non-mem": "legitimate"} | {each: each for each in ("legitimate", "mgan", "sup", "ae", "aug", "other")}
+)
+FARTHEST = 2.0
+LONGEST = 50
+"""Characters of a name."""
+TOLD = 10
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An entry of a sheet. ``numbers`` in the order of :data:`NUMBERS`; a score is None where none is told."""
+
+    at: int
+    """Its line in the file, the header's being 1."""
+    submission_id: str
+    team: str
+    numbers: tuple[float, ...]
+    public_score: float | None
+    private_score: float | None
+    label: str | None
+    told_label: str
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The entries of a sheet in the order in which they were handed in, and the columns that nobody asked for."""
+
+    lines: Sequence[Line]
+    ignored: Sequence[str]
+
+
+def read_sheet(text: Iterable[str], names: Mapping[str, str] | None = None) -> Sheet:
+    """Read a CSV with a header. ``names`` says what a column (of :data:`COLUMNS`) is called in this file, where it is
+    not called so.
+
+    Ids that are all numbers order the entries as numbers, others as text. ``Invalid``: ``no-table``,
+    ``unknown-column``, ``missing-columns``, ``repeated-column``, ``bad-rows`` with the first faults.
+    """
+    reader = csv.reader(text, strict=True)
+    try:
+        header = next(reader, [])
+        places = _places(header, names or {})
+        lines, faults, known = list[Line](), list[str](), dict[str, int]()
+        for cells in reader:
+            if any(cells):
+                row = _Row(reader.line_num, header, cells, places, faults)
+                lines.append(_line(row, known))
+    except csv.Error as error:
+        raise Invalid("no-table", f"The file is no CSV from line {reader.line_num} on: {error}.") from None
+    if faults:
+        raise Invalid(
+            "bad-rows", f"{len(faults):,} cells of the table are not as they should be.", faults=faults[:TOLD]
+        )
+    if not lines:
+        raise Invalid("no-table", "The table has no line under its header.")
+    used = set(places.values())
+    return Sheet(_in_order(lines), [name for place, name in enumerate(header) if place not in used])
+
+
+def _places(header: Sequence[str], names: Mapping[str, str]) -> dict[str, int]:
+    unknown = sorted(names.keys() - set(COLUMNS))
+    if unknown:
+        raise Invalid("unknown-column", f"There is no column {unknown[0]!r} to name; there are {', '.join(COLUMNS)}.")
+    found: dict[str, int] = {}
+    for column in COLUMNS:
+        wanted = _plain(names.get(column, column))
+        at = [place for place, name in enumerate(header) if _plain(name) == wanted]
+        if len(at) > 1:
+            raise Invalid("repeated-column", f"The column {header[at[0]]!r} is there {len(at)} times.")
+        if at:
+            found[column] = at[0]
+        elif column in names:
+            raise Invalid("missing-columns", f"There is no column {names[column]!r} in the table: {_said(header)}.")
+    missing = [column for column in REQUIRED if column not in found]
+    if missing:
+        raise Invalid("missing-columns", f"The table lacks {', '.join(missing)}: {_said(header)}.")
+    return found
+
+
+def _said(header: Sequence[str]) -> str:
+    return f"line 1 has {', '.join(map(repr, header))}" if header else "it is empty"
+
+
+def _plain(name: str) -> str:
+    return "_".join(name.strip().lstrip("\ufeff").casefold().replace("-", " ").replace("_", " ").split())
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row while it is read; what is wrong with a cell goes to ``faults``."""
+
+    at: int
+    header: Sequence[str]
+    cells: Sequence[str]
+    places: Mapping[str, int]
+    faults: list[str]
+
+    def read(self, column: str, how: Callable[[str], Read], otherwise: Read) -> Read:
+        """A cell as ``how`` reads it; ``otherwise`` where the table has no such column, or after a fault."""
+        place = self.places.get(column)
+        if place is None:
+            return otherwise
+        if place >= len(self.cells):
+            self.fault(column, "is not there: the line is too short")
+            return otherwise
+        try:
+            return how(self.cells[place].strip())
+        except ValueError as error:
+            self.fault(column, str(error))
+            return otherwise
+
+    def fault(self, column: str, what: str) -> None:
+        """Say where and what."""
+        self.faults.append(f"line {self.at:,}, {self.header[self.places[column]]}: {what}")
+
+
+def _line(row: _Row, known: dict[str, int]) -> Line:
+    submission_id = row.read("submission_id", _text, "")
+    if submission_id in known and submission_id:
+        row.fault("submission_id", f"{submission_id!r} is in line {known[submission_id]:,} already")
+    known[submission_id] = row.at
+    team = row.read("team", _text, f"Entry {submission_id}")
+    numbers = tuple(row.read(name, _distance if name.startswith("d") else _number, 0.0) for name in NUMBERS)
+    scores = [row.read(name, _score, None) for name in ("public_score", "private_score")]
+    no_label: tuple[str | None, str] = (None, "")
+    label, told_label = row.read("labels", _label, no_label)
+    return Line(
+        at=row.at,
+        submission_id=submission_id,
+        team=team,
+        numbers=numbers,
+        public_score=scores[0],
+        private_score=scores[1],
+        label=label,
+        told_label=told_label,
+    )
+
+
+def _text(cell: str) -> str:
+    if not cell:
+        raise ValueError("is empty")
+    if len(cell) > LONGEST or not cell.isprintable():
+        raise ValueError(f"has more than {LONGEST} characters, or some that nobody sees")
+    return cell
+
+
+def _number(cell: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        raise ValueError(f"{cell[:40]!r} is not a number" if cell else "is empty") from None
+    if not math.isfinite(value) or value < 0.0:
+        raise ValueError(f"{cell[:40]} is not a number of at least 0")
+    return value
+
+
+def _distance(cell: str) -> float:
+    value = _number(cell)
+    if value > FARTHEST:
+        raise ValueError(f"{cell[:40]} is not a distance: those are at most {FARTHEST:g}")
+    return value
+
+
+def _score(cell: str) -> float | None:
+    return _number(cell) if cell else None
+
+
+def _label(cell: str) -> tuple[str | None, str]:
+    if cell.casefold() not in LABELS:
+        known = ", ".join(repr(each) for each in LABELS if each)
+        raise ValueError(f"{cell[:40]!r} is no label; labels are {known}, or nothing")
+    return LABELS[cell.casefold()], cell
+
+
+def _in_order(lines: list[Line]) -> list[Line]:
+    numbered = all(line.submission_id.isdecimal() for line in lines)
+    return sorted(lines, key=lambda line: (int(line.submission_id) if numbered else 0, line.submission_id))

@@ -1,0 +1,45 @@
+"""The history of a track's tau, and the table from which a page can judge any other tau by itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from scorer.competitions import State, track_of
+from scorer.db import board, lookups
+from scorer.db.tables import Threshold
+from scorer.effects import EVERYBODY, Change
+from scorer.labelling import known
+from scorer.thresholds import changes_of, standing_of
+
+
+@dataclass(frozen=True)
+class Step:
+    """One choice of tau, and whom it penalised or freed among the entries that were there already."""
+
+    threshold: Threshold
+    standing: bool
+    """Whether it has not been taken back."""
+    penalised: Sequence[Change]
+    freed: Sequence[Change]
+
+
+def history(session: Session, state: State, kind: str) -> list[Step]:
+    """Every tau of a track, newest first, each with what it changed; by the newest measurements."""
+    track = track_of(state, kind)
+    thresholds = lookups.thresholds_of(session, track.id)
+    about = known(session, state.competition.id)
+    # Whoever is exempt from the penalty is so under every tau.
+    rows = [row for row in board.scores_of_track(session, track.id, tau=EVERYBODY) if row.penalised]
+    standing = {row.id for row in standing_of(thresholds)}
+    before = [*(row.tau for row in thresholds[1:]), 0.0][: len(thresholds)]
+    steps = []
+    for threshold, earlier in zip(thresholds, before, strict=True):
+        low, high = sorted((threshold.tau, earlier))
+        moved = [
+            row for row in rows if low <= row.memorization_distance < high and row.accepted_at <= threshold.created_at
+        ]
+        changes = changes_of(moved, about)
+        up = threshold.tau > earlier
+        steps.append(Step(threshold, threshold.id in standing, changes if up else [], [] if up else changes))
+    return steps

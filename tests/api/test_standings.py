@@ -1,0 +1,392 @@
+"""Boards that a process keeps are those that the tables tell, whatever happens; past boards, rulings, moves."""
+
+import csv
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, make_url, text
+from sqlalchemy.orm import Session
+
+from deploy.standalone.ephemeral import Servers
+from scorer import competitions, lines, memory, teams
+from scorer.competitions import State
+from scorer.db import board, lookups
+from scorer.db.session import Connections
+from scorer.db.tables import Account, PickSet, Publication, Ruling, Submission, Team, TeamMerge, TeamRenaming
+from scorer.memory import Memory
+from tests.api.conftest import Service
+from tests.factories import add_measurement, make_competition, make_scored, set_label, set_tau
+
+TAU = 0.25
+
+
+class Arena:
+    """A competition whose rows are written as they are wanted, each change in a transaction of its own."""
+
+    def __init__(self, service: Service, **changes: Any) -> None:
+        self.service, self.now = service, datetime.now(UTC)
+        self.begin = service.bench.sessions.begin
+        with self.begin() as session:
+            self.state = make_competition(session, self.now - timedelta(days=9), **changes)
+            self.slug = self.state.competition.slug
+            for kind in ("public", "private"):
+                set_tau(session, self.state, kind, TAU, self.now - timedelta(days=9))
+
+    def team(self, session: Session, handle: str) -> Team:
+        account = session.query(Account).filter_by(handle=handle).one()
+        return teams.team_for(session, self.state.competition.id, account, now=self.now)
+
+    def entry(
+        self, handle: str, public: float, private: float | None = None, *, days: float = 3, s: float = 0.5
+    ) -> Any:
+        """An entry that was accepted and measured so many days ago."""
+        with self.begin() as session:
+            at = self.now - timedelta(days=days)
+            made = make_scored(session, self.state, self.team(session, handle), fid=public, distance=s, now=at)
+            if private is not None:
+                add_measurement(session, self.state, made, fid=private, distance=s, now=at, kind="private")
+            return made
+
+    def rule(self, entry: Submission, kind: str, reason: str = "", *, days: float = 0) -> None:
+        at = self.now - timedelta(days=days)
+        author = self.state.competition.created_by
+        with self.begin() as session:
+            row = Ruling(submission_ref=entry.ref, kind=kind, reason=reason, memorising=None, author_id=author)
+            row.created_at = at
+            session.add(row)
+
+    def publish(self, *, published: bool = True, days: float = 0) -> None:
+        at, author = self.now - timedelta(days=days), self.state.competition.created_by
+        with self.begin() as session:
+            act = Publication(competition_id=self.state.competition.id, published=published, reason="")
+            act.author_id, act.created_at = author, at
+            session.add(act)
+
+    def get(self, who: str | None = None, **params: Any) -> Any:
+        return self.service.call(who, "GET", f"/competitions/{self.slug}/leaderboard", params=params)
+
+    def board(self, who: str | None = None, **params: Any) -> Any:
+        answer = self.get(who, **params)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+
+def ranks(board: Any) -> list[str]:
+    return [place["team"] for place in board["entries"]]
+
+
+def test_a_board_tells_who_moved_who_looks_and_who_is_out(service: Service) -> None:
+    arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 2})
+    ada = arena.entry("ada", 10.0)
+    arena.entry("bob", 20.0)
+    arena.entry("eve", 30.0)
+    before = arena.get()
+    assert before.json()["entries"][0]["medal"] == "gold"
+    assert [place["moved"] for place in before.json()["entries"]] == [0, 0, 0]
+    arena.entry("eve", 15.0, days=0)
+    found = arena.board("bob", limit=1)
+    assert (ranks(found), found["own"]["team"], found["own"]["rank"], found["own"]["moved"]) == (["Ada"], "Bob", 3, -1)
+    assert [place["moved"] for place in arena.board()["entries"]] == [0, 1, -1]
+    assert arena.board()["own"] is None
+    assert ranks(arena.board(search="EV")) == ["Eve"]
+    assert arena.board(search="ev")["entries"][0]["rank"] == 2
+    arena.rule(ada, "disqualify", "An autoencoder of the training images.\n\nSeen by two reviewers.")
+    after = arena.get(None)
+    assert ranks(after.json()) == ["Eve", "Bob"]
+    assert after.json()["disqualified"] == [
+        {"team": "Ada", "reason": "An autoencoder of the training images.", "submission_id": None, "label": None}
+    ]
+    assert arena.board("organizer")["disqualified"][0]["submission_id"] == ada.id
+    assert after.headers["etag"] != before.headers["etag"]
+    again = arena.service.call(
+        None, "GET", f"/competitions/{arena.slug}/leaderboard", headers={"If-None-Match": after.headers["etag"]}
+    )
+    assert again.status_code == 304
+    arena.rule(ada, "keep")
+    assert ranks(arena.board()) == ["Ada", "Eve", "Bob"]
+    assert arena.board()["disqualified"] == []
+
+
+def test_a_waived_penalty_is_none(service: Service) -> None:
+    arena = Arena(service)
+    entry = arena.entry("ada", 10.0, s=0.2)
+    arena.entry("bob", 20.0)
+    assert [(each["team"], each["penalised"]) for each in arena.board()["entries"]] == [("Bob", False), ("Ada", True)]
+    arena.rule(entry, "waive")
+    assert [(each["team"], each["score"]) for each in arena.board()["entries"]] == [("Ada", 10.0), ("Bob", 20.0)]
+    seen = arena.service.call("ada", "GET", f"/submissions/{entry.id}").json()["measurements"][0]
+    assert (seen["penalised"], seen["rank"], seen["would_be_rank"]) == (False, 1, 1)
+    copy = arena.entry("eve", 0.1, s=0.0)
+    arena.rule(copy, "waive")
+    assert [each["team"] for each in arena.board()["copies"]] == ["Eve"]
+
+
+def test_the_final_board_ranks_by_picks_and_tells_the_shake_up(service: Service) -> None:
+    arena = Arena(service, final_picks=1, prizes=[{"place": 1, "amount": "$2,000"}])
+    arena.entry("ada", 10.0, 50.0)
+    other = arena.entry("ada", 11.0, 5.0)
+    arena.entry("bob", 20.0, 20.0)
+    private = arena.board("organizer", track="private")
+    assert [(each["team"], each["score"]) for each in private["entries"]] == [("Bob", 20.0), ("Ada", 50.0)]
+    assert [(each["public_rank"], each["shake_up"], each["prize"]) for each in private["entries"]] == [
+        (2, 1, "$2,000"),
+        (1, -1, None),
+    ]
+    with arena.begin() as session:
+        picks = PickSet(team_id=arena.team(session, "ada").id, submission_refs=[other.ref], created_at=arena.now)
+        picks.author_id = arena.state.competition.created_by
+        session.add(picks)
+    assert ranks(arena.board("organizer", track="private")) == ["Ada", "Bob"]
+    rows = list(csv.DictReader(io.StringIO(arena.get("organizer", track="private", format="csv").text)))
+    assert (rows[0]["public_rank"], rows[0]["shake_up"], rows[0]["prize"]) == ("1", "0", "$2,000")
+    arena.rule(other, "disqualify", "Copied.")
+    found = arena.board("organizer", track="private")
+    assert (ranks(found), [each["team"] for each in found["disqualified"]]) == (["Bob"], ["Ada"])
+    assert ranks(arena.board()) == ["Ada", "Bob"], "the entry that was not picked still stands in public"
+
+
+def test_past_boards_are_those_that_were_shown(service: Service) -> None:
+    arena = Arena(service)
+    first = arena.entry("ada", 10.0, 10.0, days=6)
+    arena.entry("bob", 20.0, 20.0, days=4)
+    with arena.begin() as session:
+        session.merge(arena.state.competition).closes_at = arena.now - timedelta(days=2)
+        add_measurement(session, arena.state, first, fid=30.0, distance=0.5, now=arena.now - timedelta(days=2))
+        rename(arena.team(session, "ada"), "Lace", by=arena.state.competition.created_by, at=arena.now)
+    arena.rule(first, "disqualify", days=1)
+
+    def then(who: str | None = None, *, days: float, **params: Any) -> Any:
+        return arena.get(who, as_of=(arena.now - timedelta(days=days)).isoformat(), **params)
+
+    scores = {days: [(each["team"], each["score"]) for each in then(days=days).json()["entries"]] for days in (7, 5, 3)}
+    assert scores == {7: [], 5: [("Ada", 10.0)], 3: [("Ada", 10.0), ("Bob", 20.0)]}
+    found = then(days=1.5).json()
+    assert [(each["team"], each["score"], each["moved"]) for each in found["entries"]] == [
+        ("Bob", 20.0, None),
+        ("Ada", 30.0, None),
+    ]
+    assert datetime.fromisoformat(found["as_of"]) == arena.now - timedelta(days=1.5)
+    assert [each["team"] for each in then(days=0.5).json()["disqualified"]] == ["Ada"]
+    assert [each["team"] for each in arena.board()["disqualified"]] == ["Lace"]
+    assert then(days=-1).status_code == 422
+    assert arena.get(as_of="2026-01-01T00:00:00").status_code == 422, "a moment without its zone"
+    private: dict[str, Any] = {"days": 3, "track": "private"}
+    assert then("ada", **private).status_code == 403
+    arena.publish(days=0.9)
+    assert then("ada", **private).json()["type"].endswith("not-published-then")
+    assert ranks(then("organizer", **private).json()) == ["Ada", "Bob"]
+    assert ranks(then("ada", days=0.8, track="private").json()) == ["Bob"]
+    arena.publish(published=False)
+    assert then("ada", days=0.8, track="private").status_code == 403
+
+
+def rename(team: Team, name: str, *, by: int, at: datetime) -> None:
+    session = Session.object_session(team)
+    assert session is not None
+    row = TeamRenaming(competition_id=team.competition_id, team_id=team.id, before=team.name, after=name, account_id=by)
+    row.created_at, team.name = at, name
+    session.add(row)
+
+
+class Changes:
+    """Whatever can happen to a board, one thing after another."""
+
+    def __init__(self, arena: Arena) -> None:
+        self.arena = arena
+        self.first = arena.entry("ada", 10.0, 30.0)
+        self.second = arena.entry("bob", 20.0, 20.0)
+        self.third = arena.entry("eve", 30.0, 10.0)
+
+    def new_entry(self) -> None:
+        self.arena.entry("eve", 15.0, 12.0, days=0)
+
+    def new_measurement(self) -> None:
+        with self.arena.begin() as session:
+            add_measurement(session, self.arena.state, self.first, fid=25.0, distance=0.5, now=self.arena.now)
+
+    def new_private_measurement(self) -> None:
+        with self.arena.begin() as session:
+            state, now = self.arena.state, self.arena.now
+            add_measurement(session, state, self.second, fid=5.0, distance=0.5, now=now, kind="private")
+
+    def retune(self) -> None:
+        with self.arena.begin() as session:
+            set_tau(session, self.arena.state, "public", 0.6, self.arena.now)
+            set_tau(session, self.arena.state, "private", 0.55, self.arena.now)
+
+    def waive(self) -> None:
+        self.arena.rule(self.third, "waive")
+
+    def disqualify(self) -> None:
+        self.arena.rule(self.second, "disqualify", "out")
+
+    def pick(self) -> None:
+        with self.arena.begin() as session:
+            team = self.arena.team(session, "eve")
+            picks = PickSet(team_id=team.id, submission_refs=[self.third.ref], created_at=self.arena.now)
+            picks.author_id = self.arena.state.competition.created_by
+            session.add(picks)
+
+    def make_late(self) -> None:
+        with self.arena.begin() as session:
+            session.execute(text("UPDATE submissions SET late = true WHERE ref = :ref"), {"ref": self.first.ref})
+
+    def make_copy(self) -> None:
+        with self.arena.begin() as session:
+            change = text("UPDATE submissions SET copied_share = 0.9 WHERE ref = :ref")
+            session.execute(change, {"ref": self.second.ref})
+
+    def keep(self) -> None:
+        self.arena.rule(self.second, "keep")
+
+    def merge(self) -> None:
+        with self.arena.begin() as session:
+            ids = [self.arena.team(session, handle).id for handle in ("eve", "bob")]
+            row = TeamMerge(competition_id=self.arena.state.competition.id, team_id=ids[0], into_team_id=ids[1])
+            row.account_id, row.created_at = self.arena.state.competition.created_by, self.arena.now
+            session.add(row)
+
+    def benchmark(self) -> None:
+        with self.arena.begin() as session:
+            self.arena.team(session, "ada").benchmark = True
+
+    def many(self) -> None:
+        """More than a row of the feed names."""
+        with self.arena.begin() as session:
+            session.execute(text("UPDATE submissions SET accepted_at = accepted_at + interval '1 minute'"))
+
+
+STEPS = (
+    "new_entry",
+    "new_measurement",
+    "new_private_measurement",
+    "retune",
+    "waive",
+    "disqualify",
+    "pick",
+    "make_late",
+    "make_copy",
+    "keep",
+    "merge",
+    "benchmark",
+    "many",
+)
+
+
+def test_what_is_kept_is_what_the_tables_tell_after_every_change(service: Service) -> None:
+    arena = Arena(service, final_picks=2)
+    changes, connections = Changes(arena), Connections(service.bench.settings, most=2)
+    kept, past = Memory(connections), arena.now - timedelta(days=1)
+    kinds = [("public", False), ("private", False), ("public", True)]
+    seen: set[Any] = set()
+    for step in STEPS:
+        getattr(changes, step)()
+        glance = kept.glance(arena.slug, arena.now)
+        version = tuple(glance.version(arena.state.tracks[kind].id, labels=True) for kind, _ in kinds)
+        assert version not in seen, f"{step} makes another board"
+        seen.add(version)
+        with arena.begin() as session:
+            for kind, late in kinds:
+                for at in (None, past):
+                    plain = board_of(session, arena.state, kind, late=late, at=at)
+                    session.info["memory"] = kept
+                    assert board_of(session, arena.state, kind, late=late, at=at) == plain, (step, kind, late, at)
+                    del session.info["memory"]
+            for kind, counted in zip(("public", "private"), version, strict=False):
+                track = lookups.tracks_of(session, arena.state.competition.id)[kind]
+                assert board.version_of(session, track, labels=True) == counted
+    connections.close()
+
+
+def board_of(session: Session, state: State, kind: str, *, late: bool, at: datetime | None) -> list[Any]:
+    found = lines.lines_of(session, state.competition, state.tracks, kind, late=late, at=at)
+    apart = [[line.ref for line in each] for each in (found.copies(), found.disqualified())]
+    teams_of = {line.team_id for line in found.page(0, None)}
+    return [len(found), found.page(0, None), found.page(1, 1), found.of_teams(teams_of), found.benchmarks(), *apart]
+
+
+def test_labels_and_picks_are_nobody_elses_business(service: Service) -> None:
+    arena = Arena(service)
+    entry = arena.entry("ada", 10.0, 20.0)
+
+    def etags() -> list[str]:
+        return [arena.get(who).headers["etag"] for who in (None, "bob", "organizer")]
+
+    before = etags()
+    with arena.begin() as session:
+        set_label(session, entry, "ae", arena.now)
+    labelled = etags()
+    assert (labelled[:2], labelled[2] == before[2]) == (before[:2], False)
+    with arena.begin() as session:
+        picks = PickSet(team_id=arena.team(session, "ada").id, submission_refs=[entry.ref], created_at=arena.now)
+        picks.author_id = arena.state.competition.created_by
+        session.add(picks)
+        set_tau(session, arena.state, "private", 0.9, arena.now)
+        add_measurement(session, arena.state, entry, fid=1.0, distance=0.5, now=arena.now, kind="private")
+    assert etags() == labelled
+
+
+def test_what_is_committed_late_is_not_missed(service: Service) -> None:
+    """A row with a lower id than one that was seen already."""
+    arena = Arena(service)
+    arena.entry("ada", 10.0)
+    slow = service.bench.sessions()
+    with slow.begin():
+        set_tau(slow, arena.state, "public", 0.9, arena.now)
+        arena.entry("bob", 20.0)
+        assert ranks(arena.board()) == ["Ada", "Bob"]
+        assert not any(place["penalised"] for place in arena.board()["entries"])
+    slow.close()
+    assert all(place["penalised"] for place in arena.board()["entries"])
+
+
+def test_a_server_that_goes_away_may_come_back_as_it_was_earlier(service: Service, servers: Servers) -> None:
+    arena = Arena(service)
+    arena.entry("ada", 10.0)
+    arena.publish()
+    assert arena.get(track="private").status_code == 200
+    with arena.begin() as session:
+        # What a restored database has: less, and nothing that tells so.
+        others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        session.execute(text(f"{others} WHERE usename = current_user AND pid <> pg_backend_pid()"))
+    with owning(servers, service) as connection:
+        connection.execute(text("DELETE FROM publications"))
+        connection.execute(text("DELETE FROM board_changes"))
+    assert arena.get(track="private").status_code == 403
+    assert ranks(arena.board()) == ["Ada"]
+
+
+@contextmanager
+def owning(servers: Servers, service: Service) -> Iterator[Connection]:
+    """A connection that may rewrite history."""
+    settings = service.bench.settings
+    name = make_url(settings.database_url.get_secret_value()).database
+    owner = make_url(servers.postgres.owner_url).set(database=name)
+    engine = create_engine(owner)
+    with engine.begin() as connection:
+        yield connection
+    engine.dispose()
+
+
+def test_no_competition_no_board(service: Service) -> None:
+    assert service.call(None, "GET", "/competitions/none/leaderboard").status_code == 404
+    arena = Arena(service, opens_at=None, closes_at=None)
+    assert arena.get().status_code == 404
+    assert arena.get("organizer").status_code == 200
+    with arena.begin() as session:
+        competitions.change(
+            session,
+            arena.slug,
+            competitions.CompetitionChanges(opens_at=arena.now - timedelta(days=1)),
+            author=session.query(Account).filter_by(handle="organizer").one(),
+            now=arena.now,
+        )
+    assert arena.get().status_code == 200, "a kept competition is as new as any other"
+
+
+def test_a_process_remembers_for_its_own_sessions_alone(service: Service) -> None:
+    with service.bench.sessions() as session:
+        assert memory.of(session) is None

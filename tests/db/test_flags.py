@@ -1,0 +1,168 @@
+"""What is flagged and why, in SQL, on entries made for it."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy.orm import Session
+
+from scorer import flags, reviews
+from scorer.competitions import State, state_of
+from scorer.db.tables import Account, CoarseLabel, Submission, TeamMerge, Threshold
+from scorer.flags import Flagged
+from tests.factories import add_measurement, make_account, make_competition, make_scored, make_team, set_label, set_tau
+
+TAU = 0.25
+
+
+@pytest.fixture
+def state(session: Session, now: datetime) -> State:
+    """A competition with one medal, whose tracks have a threshold."""
+    made = make_competition(session, now, medals={"gold": 1, "silver": 1, "bronze": 1})
+    for kind in ("public", "private"):
+        set_tau(session, made, kind, TAU, now)
+    return made
+
+
+@pytest.fixture
+def reviewer(session: Session, now: datetime) -> Account:
+    """Somebody who reviews."""
+    return make_account(session, now, "reviewer")
+
+
+def entry(session: Session, state: State, now: datetime, **numbers: Any) -> Submission:
+    """An entry of a team of its own on the public track; ordinary unless ``numbers`` say otherwise."""
+    team = numbers.pop("team", None) or make_team(session, state, now)
+    return make_scored(session, state, team, **{"fid": 50.0, "distance": 0.4, "now": now, **numbers})
+
+
+def flagged(session: Session, state: State, reviewer: Account, **asked: Any) -> dict[str, Flagged]:
+    """The flagged entries by id, most decisive first."""
+    found = flags.queue(session, state, reviewer, limit=100, **asked)
+    return {each.submission_id: each for each in found.entries}
+
+
+def names(found: Flagged) -> set[str]:
+    """The reasons, by name."""
+    return {reason.name for reason in found.reasons}
+
+
+def test_each_reason_by_itself(session: Session, state: State, reviewer: Account, now: datetime) -> None:
+    winner = entry(session, state, now, fid=10)
+    ordinary = entry(session, state, now)
+    penalised = entry(session, state, now, distance=0.2)
+    stake = entry(session, state, now, distance=0.2, fid=5)
+    border = entry(session, state, now, distance=0.2519)  # the standard error is 0.001
+    beyond = entry(session, state, now, distance=0.2521)
+    copying = entry(session, state, now, copied_share=0.1)
+    copying.exact_copies = 1
+    copied = entry(session, state, now, copied_share=0.9, distance=0.1, fid=1)
+    private = entry(session, state, now)
+    add_measurement(session, state, private, fid=50, distance=0.1, now=now, kind="private")
+    found = flagged(session, state, reviewer)
+    assert {each: names(found[each]) for each in found} == {
+        winner.id: {"medal-place"},
+        penalised.id: {"penalised"},
+        stake.id: {"penalised", "medal-at-stake"},
+        border.id: {"borderline"},
+        copying.id: {"copying"},
+        copied.id: {"copy"},
+        private.id: {"penalised", "medal-place"},  # nobody else is on the private board
+    }
+    assert ordinary.id not in found
+    assert beyond.id not in found
+    weights = [each.weight for each in found.values()]
+    assert weights == sorted(weights, reverse=True)
+    words = {reason.name: reason.words for reason in found[stake.id].reasons}
+    assert words["penalised"] == "Public: its distance 0.2000 is below tau = 0.2500."
+    assert words["medal-at-stake"] == "Without its penalty it would win something on the public board."
+    assert "± 0.0010" in found[border.id].reasons[0].words
+    assert "10% of its images" in found[copying.id].reasons[0].words
+
+
+def test_where_tau_can_move_freely(session: Session, state: State, reviewer: Account, now: datetime) -> None:
+    track = state.tracks["public"].id
+    choice = {"interval": {"low": 0.2, "high": 0.3}}
+    session.add(Threshold(track_id=track, tau=TAU, method="margin", choice=choice, reason="", created_at=now))
+    entry(session, state, now, fid=1)  # takes the medal
+    inside = entry(session, state, now, distance=0.29)
+    edge = entry(session, state, now, distance=0.3)
+    found = flagged(session, state, reviewer)
+    assert names(found[inside.id]) == {"tau-interval"}
+    assert edge.id not in found
+
+
+def test_the_same_zip_and_the_same_images(session: Session, state: State, reviewer: Account, now: datetime) -> None:
+    entry(session, state, now, fid=1)
+    one, other, own, apart = (entry(session, state, now) for _ in range(4))
+    other.sha256 = one.sha256
+    for each in (one, own):
+        each.pixels_sha256 = "ab" * 32
+    merged = TeamMerge(
+        competition_id=state.competition.id,
+        team_id=own.team_id,
+        into_team_id=one.team_id,
+        account_id=reviewer.id,
+        created_at=now,
+    )
+    session.flush()
+    found = flagged(session, state, reviewer)
+    assert names(found[one.id]) == {"same-zip", "same-images"}
+    assert names(found[other.id]) == {"same-zip"}
+    assert names(found[own.id]) == {"same-images"}
+    session.add(merged)  # now the images are twice one team's: a flagged entry's double
+    session.flush()
+    found = flagged(session, state, reviewer)
+    assert names(found[one.id]) == {"same-zip"}
+    assert names(found[own.id]) == {"near-duplicate"}
+    assert apart.id not in found
+
+
+def test_late_entries_and_benchmarks_need_no_eyes(
+    session: Session, state: State, reviewer: Account, now: datetime
+) -> None:
+    late = entry(session, state, now, distance=0.1)
+    late.late = True
+    line = make_team(session, state, now)
+    line.benchmark = True
+    make_scored(session, state, line, fid=1, distance=0.1, now=now)
+    session.flush()
+    assert flagged(session, state, reviewer) == {}
+
+
+def test_what_becomes_of_an_entry(session: Session, state: State, now: datetime) -> None:
+    ann, ben = (make_account(session, now, "reviewer") for _ in range(2))
+    one = entry(session, state, now, distance=0.1)
+    two = entry(session, state, now, distance=0.12)
+
+    def states(who: Account) -> dict[str, str]:
+        return {each: found.state for each, found in flagged(session, state, who).items()}
+
+    assert states(ann) == {one.id: "open", two.id: "open"}
+    give = {"intent": None, "note": "", "now": now}
+    reviews.review(session, one.id, "legitimate", reviewer=ann, **give)  # type: ignore[arg-type]
+    assert (states(ann)[one.id], states(ben)[one.id]) == ("waiting", "open")
+    reviews.review(session, one.id, "ae", reviewer=ben, **give)  # type: ignore[arg-type]
+    assert states(ann)[one.id] == states(ben)[one.id] == "disputed"
+    set_label(session, one, "ae", now)
+    assert states(ann)[one.id] == "decided"
+    session.add(CoarseLabel(submission_ref=two.ref, label="ae", source="hand", author_id=ann.id, created_at=now))
+    session.flush()
+    assert states(ann)[two.id] == "open"  # an early guess decides nothing
+    assert list(flagged(session, state, ann, states=["open"])) == [two.id]
+    assert list(flagged(session, state, ann, but=two)) == [one.id]
+    counts = flags.queue(session, state, ann, states=["own"], limit=5).counts
+    assert counts == {"open": 1, "waiting": 0, "own": 0, "disputed": 0, "decided": 1}
+
+
+def test_the_goal_counts_what_wins(session: Session, now: datetime, reviewer: Account) -> None:
+    made = make_competition(
+        session, now, medals={"gold": 1, "silver": 1, "bronze": 2}, prizes=[{"place": 3, "amount": "a bone"}]
+    )
+    set_tau(session, made, "public", TAU, now)
+    entries = [entry(session, made, now - timedelta(hours=hours), fid=10 + hours) for hours in range(5)]
+    set_label(session, entries[1], "legitimate", now)
+    state = state_of(session, made.competition.slug, now)
+    public, private = flags.queue(session, state, reviewer, limit=5).goals
+    assert (public.reviewed, public.places) == (1, 3)  # the third place wins a prize
+    assert (private.reviewed, private.places) == (0, 0)

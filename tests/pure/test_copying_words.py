@@ -1,0 +1,126 @@
+"""The sentences about copying: they say which way it points, how much and how sure, and never more."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scorer import copying_words as words
+from scorer.metrics.closeness import Closeness
+from scorer.metrics.copying import CellCopying, DataCopying, Placed
+from scorer.metrics.rank_sum import RankSum
+
+NOWHERE = Placed(np.array([], np.int64), np.array([], np.int64), np.array([]))
+
+
+def ranked(z: float, low: int = 100, high: int = 400) -> RankSum:
+    deviation = float(np.sqrt(low * high * (low + high + 1) / 12))
+    return RankSum(low * high / 2 + z * deviation, low, high, deviation)
+
+
+def entry(*scores: float | None, over: int = 0, under: int = 0) -> DataCopying:
+    cells = tuple(
+        CellCopying(number, 400, 100, 1 / len(scores), None if z is None else ranked(z), 0.0)
+        for number, z in enumerate(scores)
+    )
+    return DataCopying("global", ranked(0.0), cells, over, under, NOWHERE)
+
+
+def single(below: int, generated: int = 1000, held_out: int = 500, limit: float = 0.1) -> Closeness:
+    return Closeness((), limit, 5, below, generated, held_out)
+
+
+@pytest.mark.parametrize(
+    ("z", "says"),
+    [
+        (-12.3, "which is copying"),
+        (-2.4, "which is copying"),
+        (-1.7, "may be chance"),
+        (-2.2, "may be chance"),
+        (2.2, "may be chance"),
+        (2.4, "shows no copying"),
+    ],
+)
+def test_all_images(z: float, says: str) -> None:
+    told = words.of_all_images(ranked(z))
+    assert says in told
+    assert f"Z = {z:+.1f}" in told
+    assert told.startswith(f"In {100 * (1 - ranked(z).share):.0f} % of all comparisons")
+
+
+def test_a_slight_difference_that_is_certain_is_told_as_both() -> None:
+    assert "a slight excess, though hardly by chance" in words.of_all_images(ranked(-3.0, low=1000, high=10_000))
+
+
+def test_equal_distances_say_nothing() -> None:
+    assert "nothing can be said" in words.of_all_images(RankSum(50.0, 10, 10, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("scores", "says"),
+    [
+        ((-5.0, -6.0), "Averaged over the 2 regions, C_T = -5.50"),
+        ((-5.0, None), "Averaged over 1 of 2 regions, C_T = -5.00"),
+        ((-5.0, -6.0), "are closer to the training images"),
+        ((5.0, 6.0), "no copying on average"),
+        ((1.0, -1.0), "neither copying nor its opposite"),
+        ((1.3, 1.3), "within 1.41 of 0"),
+        ((None, None), "there is no C_T"),
+    ],
+)
+def test_regions(scores: tuple[float | None, ...], says: str) -> None:
+    assert says in words.of_regions(entry(*scores))
+
+
+@pytest.mark.parametrize(
+    ("scores", "says"),
+    [
+        ((0.0, -8.0, 1.0), "Of 3 regions looked at, region 2 is copied. Region 2: comparing 400 generated images"),
+        ((-5.0, -8.0, 1.0), "regions 2, 1 are copied"),
+        ((-2.5, -2.0, 1.0), "None of the 3 regions"),
+        ((-2.0,), "The region is not copied."),
+        ((None, None), "No region holds enough"),
+    ],
+)
+def test_copied_regions(scores: tuple[float | None, ...], says: str) -> None:
+    assert says in words.of_copied_regions(entry(*scores))
+
+
+def test_a_region_that_is_too_small() -> None:
+    told = words.of_region(CellCopying(6, 3, 1_040, 0.2, None, 0.0))
+    assert told == "Region 7 has 3 generated and 1,040 fresh images: too few to compare."
+
+
+def test_representation() -> None:
+    told = words.of_representation(entry(*[0.0] * 20, over=3, under=1))
+    assert told.startswith("Of 20 regions 3 hold more")
+    assert told.endswith("chance alone makes about 1.0 of either.")
+
+
+@pytest.mark.parametrize(
+    ("below", "says"),
+    [
+        (500, "500 of 1,000 images (50 %) are closer to a training image than 99 % of the photographs"),
+        (500, "these look like copies, whatever the average says"),
+        (40, "more than chance, but few"),
+        (9, "nothing out of the ordinary"),
+        (0, "0 of 1,000 images (0 %)"),
+    ],
+)
+def test_single_images(below: int, says: str) -> None:
+    assert says in words.of_single_images(single(below))
+
+
+def test_photographs_that_are_training_images() -> None:
+    assert "can't be told from copies" in words.of_single_images(single(0, limit=0.0))
+
+
+@given(share=st.floats(0.0, 1.0))
+def test_a_percentage_is_neither_none_nor_all_unless_it_is(share: float) -> None:
+    shown = words._percent(share)
+    assert (shown == "0 %") is (share == 0.0)
+    assert (shown == "100 %") is (share == 1.0)
+    if "almost" not in shown:
+        value = float(shown.removesuffix(" %"))
+        assert 0.0 <= value <= 100.0
+        assert value == pytest.approx(100 * share, abs=0.5)

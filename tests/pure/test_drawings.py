@@ -1,0 +1,149 @@
+"""Figures as drawings: everything lies where its number says, and inside the picture."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.pages import drawings
+from api.pages.captions import CHOICES, KINDS, TITLES, sentence_of
+from api.pages.drawings import FLOOR, TOP, Drawing, drawing_of
+from api.pages.scales import Scale, around, ticks
+from scorer.figures import FIGURES, Figure
+from scorer.insights import CHOICES as LABELS
+
+LABEL = st.sampled_from([None, "legitimate", "mgan", "sup", "ae", "aug", "other"])
+FID = st.floats(0, 1e6, allow_subnormal=False)
+DISTANCE = st.floats(0, 2)
+RANK = st.integers(1, 100_000)
+ROWS: dict[str, Any] = {
+    "distances": st.tuples(LABEL, FID, DISTANCE),
+    "fid": st.tuples(LABEL, FID, DISTANCE),
+    "fid-distance": st.tuples(LABEL, FID, DISTANCE),
+    "public-private": st.tuples(LABEL, FID, FID),
+    "ranks": st.tuples(LABEL, RANK, RANK),
+    "shake-up": st.tuples(st.just("a team"), RANK, RANK),
+}
+COLUMNS = {
+    "public-private": ("label", "fid_public", "fid_private"),
+    "ranks": ("label", "rank_public", "rank_private"),
+    "shake-up": ("team", "rank_public", "rank_private", "move"),
+}
+TOLD = {
+    "pearson": 0.5, "spearman": None, "mean_rank_difference": 1.0, "leaders_in_common": 1, "mean_move": 2.0,
+    "medals_in_common": 3,
+}  # fmt: skip
+
+
+def figure(name: str, rows: list[Any], *, tau: float | None = None, labels: bool = True) -> Figure:
+    """A figure with such rows."""
+    columns = COLUMNS.get(name, ("label", "fid", "distance"))
+    if name == "shake-up":
+        rows = [(*row, row[1] - row[2]) for row in rows]
+    elif not labels:
+        columns, rows = columns[1:], [row[1:] for row in rows]
+    track = None if name in COLUMNS else "private"
+    return Figure(name, track, "all", columns, rows, {"count": len(rows), **TOLD}, [], tau)
+
+
+def drawn(figure: Figure) -> Drawing:
+    """The drawing, which there is."""
+    drawing = drawing_of(figure)
+    assert drawing is not None
+    return drawing
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@given(st.data())
+def test_all_of_it_lies_inside(name: str, data: st.DataObject) -> None:
+    rows = data.draw(st.lists(ROWS[name], min_size=1, max_size=30))
+    tau = data.draw(st.none() | st.floats(0, 2))
+    drawing = drawn(
+        figure(name, rows, tau=tau if name in {"distances", "fid-distance"} else None, labels=data.draw(st.booleans()))
+    )
+    across = [
+        *(mark.at for mark in drawing.x_ticks),
+        *(dot.x for dot in drawing.dots),
+        *(bar.x for bar in drawing.bars),
+    ]
+    across += [at for strip in drawing.strips for at in (strip.low, strip.median, strip.high)]
+    down = [*(dot.y for dot in drawing.dots), *(mark.at for mark in drawing.y_ticks), *(bar.y for bar in drawing.bars)]
+    assert all(-1e-6 <= at <= 100 + 1e-6 for at in across)
+    assert all(TOP - 1e-6 <= at <= drawing.floor + 1e-6 for at in down)
+    if name == "distances":
+        assert sum(bar.height for bar in drawing.bars) > 0
+    else:
+        assert [dot.row for dot in drawing.dots] == list(range(len(rows)))
+    assert len(drawing.x_ticks) <= 12
+    assert drawing.description == sentence_of(
+        figure(name, rows, tau=tau if name in {"distances", "fid-distance"} else None)
+    )
+
+
+@given(st.lists(st.tuples(LABEL, FID, DISTANCE), min_size=1, max_size=60))
+def test_bars_stand_on_one_another_and_count_everybody(rows: list[Any]) -> None:
+    drawing = drawn(figure("distances", rows))
+    counted = 0
+    by_column: dict[float, list[Any]] = {}
+    for bar in drawing.bars:
+        by_column.setdefault(bar.x, []).append(bar)
+        counted += int(bar.words.split(": ")[1].split()[0].replace(",", ""))
+    assert counted == len(rows)
+    for stack in by_column.values():
+        below = FLOOR
+        for bar in stack:
+            assert bar.y + bar.height == pytest.approx(below)
+            below = bar.y
+
+
+def test_a_dot_lies_where_its_numbers_say() -> None:
+    drawing = drawn(figure("fid-distance", [("mgan", 10.0, 0.1), (None, 1000.0, 0.4)], tau=0.2))
+    near, far = drawing.dots
+    assert (near.kind, far.kind) == ("mgan", "unlabelled")
+    assert near.x < 5
+    assert far.x > 95
+    assert drawing.tau is not None
+    assert near.y > drawing.tau.at > far.y
+    assert drawing.legend == [("mgan", "memorising GAN", 1), ("unlabelled", "unlabelled", 1)]
+    plain = drawn(figure("fid-distance", [("mgan", 10.0, 0.1)], labels=False))
+    assert ([dot.kind for dot in plain.dots], plain.legend) == (["plain"], [])
+
+
+def test_who_rose_and_who_fell() -> None:
+    drawing = drawn(figure("shake-up", [("a", 5, 1), ("b", 1, 5), ("c", 3, 3)]))
+    assert [dot.kind for dot in drawing.dots] == ["up", "down", "same"]
+
+
+def test_of_very_many_some_are_drawn_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawings, "MOST_DOTS", 10)
+    drawing = drawn(figure("fid", [(None, float(at + 1), 0.3) for at in range(100)]))
+    assert (len(drawing.dots), drawing.left_out) == (10, 90)
+    assert [dot.row for dot in drawing.dots] == list(range(0, 100, 11))
+    assert drawing.strips[0].name == "unlabelled (100)"
+
+
+def test_nothing_is_not_drawn() -> None:
+    assert [drawing_of(figure(name, [])) for name in FIGURES] == [None] * len(FIGURES)
+
+
+def test_every_figure_and_label_has_words() -> None:
+    assert set(TITLES) == set(FIGURES)
+    assert set(CHOICES) == set(LABELS)
+    assert set(KINDS) == {label or "unlabelled" for label in LABELS["all"]} | {"plain"}
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
+def test_ticks_are_round_few_and_on_the_axis(low: float, span: float) -> None:
+    found = ticks(low, low + span)
+    assert 1 <= len(found) <= 11
+    assert all(low - span * 1e-6 <= each <= low + span * (1 + 1e-6) for each in found)
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1, 1e6))
+def test_a_log_scale_turns_factors_into_steps(low: float, factor: float) -> None:
+    scale = around(low, low * factor, log=True)
+    assert scale.low < low <= low * factor < scale.high
+    middle = (scale.low * scale.high) ** 0.5
+    assert scale.share(middle) == pytest.approx(0.5, abs=1e-6)
+    assert Scale(0, 4).share(1) == 0.25

@@ -1,0 +1,155 @@
+"""The rank sum against its definition, its exact law, and the guarantees of Meehan et al. 2020, section 3.3."""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import mannwhitneyu, norm
+
+from scorer.errors import Invalid
+from scorer.metrics.rank_sum import RankSum, rank_sum
+
+COARSE = st.lists(st.integers(0, 4), min_size=1, max_size=12)  # mostly ties
+DISTINCT = st.lists(st.integers(-1000, 1000), min_size=2, max_size=8, unique=True)
+
+
+def compared(high: Sequence[float], low: Sequence[float]) -> RankSum:
+    return rank_sum(np.array(high, np.float64), np.array(low, np.float64))
+
+
+def wins(high: Sequence[float], low: Sequence[float]) -> float:
+    return sum(1.0 if q > p else 0.5 if q == p else 0.0 for q in high for p in low)
+
+
+def splits(values: Sequence[float], size: int) -> list[RankSum]:
+    """Every way to call ``size`` of the values the second sample: all equally likely if both have one law."""
+    rows = range(len(values))
+    return [
+        compared([values[row] for row in chosen], [values[row] for row in rows if row not in chosen])
+        for chosen in itertools.combinations(rows, size)
+    ]
+
+
+# The statistic
+
+
+def test_by_hand() -> None:
+    """No value of 1, 2, 3 is larger than one of 4 to 7: U = 0 of 12, sigma^2 = 12 * 8 / 12."""
+    found = compared([1, 2, 3], [4, 5, 6, 7])
+    assert (found.wins, found.share, found.deviation) == (0.0, 0.0, np.sqrt(8.0))
+    assert found.z == pytest.approx(-2.1213203, abs=5e-8)
+
+
+@given(high=COARSE, low=COARSE)
+def test_it_counts_pairs_and_ties_half(high: list[int], low: list[int]) -> None:
+    assert compared(high, low).wins == wins(high, low)
+
+
+@given(high=COARSE, low=COARSE)
+def test_it_is_scipys_test(high: list[int], low: list[int]) -> None:
+    found = compared(high, low)
+    if found.deviation == 0.0:
+        assert (found.z, found.share) == (0.0, 0.5)
+        return
+    less = mannwhitneyu(high, low, alternative="less", method="asymptotic", use_continuity=False)
+    greater = mannwhitneyu(high, low, alternative="greater", method="asymptotic", use_continuity=False)
+    assert found.wins == less.statistic
+    assert found.p_smaller == pytest.approx(float(less.pvalue), rel=1e-9)
+    assert found.p_larger == pytest.approx(float(greater.pvalue), rel=1e-9)
+    assert found.z == pytest.approx(norm.ppf(found.p_smaller), abs=1e-6)
+
+
+@given(high=COARSE, low=COARSE)
+def test_the_other_way_round_is_the_opposite(high: list[int], low: list[int]) -> None:
+    one, other = compared(high, low), compared(low, high)
+    assert one.wins + other.wins == len(high) * len(low)
+    assert one.z == pytest.approx(-other.z, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("high", "low", "slug"),
+    [([], [1.0], "too-few-images"), ([1.0], [], "too-few-images"), ([np.nan], [1.0], "degenerate-distances")],
+)
+def test_what_cannot_be_compared_is_refused(high: list[float], low: list[float], slug: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        compared(high, low)
+    assert refused.value.slug == slug
+
+
+# Theorem 1: U / (n m) is close to Delta
+
+
+@given(high=COARSE, low=COARSE, fresh=st.integers(-1, 5), data=st.data())
+def test_one_image_moves_the_share_by_no_more_than_its_weight(
+    high: list[int], low: list[int], fresh: int, data: st.DataObject
+) -> None:
+    """The bounded differences of the theorem's proof: 1 / m for a generated image, 1 / n for a held-out one."""
+    share = compared(high, low).share
+    for sample, other in ((high, 0), (low, 1)):
+        changed = list(sample)
+        changed[data.draw(st.integers(0, len(sample) - 1))] = fresh
+        pair = (changed, low) if other == 0 else (high, changed)
+        assert abs(compared(*pair).share - share) <= 1.0 / len(sample) + 1e-12
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(5, 60),
+    m=st.integers(5, 60),
+    rate=st.floats(0.05, 20.0),
+    level=st.sampled_from([0.02, 0.1, 0.3]),
+)
+@settings(max_examples=30, deadline=None)
+def test_the_share_leaves_its_radius_as_seldom_as_promised(
+    seed: int, n: int, m: int, rate: float, level: float
+) -> None:
+    """Exponential laws, whose Delta is known: Pr(q > p) = rate_p / (rate_p + rate_q)."""
+    random, draws = np.random.default_rng(seed), 200
+    delta, left = rate / (1.0 + rate), 0
+    for _ in range(draws):
+        found = rank_sum(random.exponential(1.0, m), random.exponential(1.0 / rate, n))
+        left += abs(found.share - delta) >= found.radius(level)
+    assert left <= level * draws
+
+
+def test_the_radius_is_the_theorems() -> None:
+    found = compared(range(40), range(10))
+    radius = found.radius(0.05)
+    assert 2.0 * np.exp(-2.0 * radius**2 * 400 / 50) == pytest.approx(0.05, rel=1e-12)
+    assert compared(range(4000), range(1000)).radius(0.05) == pytest.approx(radius / 10.0, rel=1e-12)
+
+
+# Theorem 2: without copying Delta is 1/2
+
+
+@given(values=DISTINCT, data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_one_law_without_atoms_wins_half_of_its_comparisons(values: list[int], data: st.DataObject) -> None:
+    """Exactly: over all splits of any distinct values the mean of U is n m / 2, its variance sigma^2."""
+    size = data.draw(st.integers(1, len(values) - 1))
+    found = splits(values, size)
+    assert np.mean([each.wins for each in found]) == pytest.approx(size * (len(values) - size) / 2, rel=1e-12)
+    assert np.std([each.wins for each in found]) == pytest.approx(found[0].deviation, rel=1e-12)
+    textbook = np.sqrt(size * (len(values) - size) * (len(values) + 1) / 12)
+    assert found[0].deviation == pytest.approx(textbook, rel=1e-12)
+
+
+@given(values=st.lists(st.integers(0, 2), min_size=2, max_size=8), data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_ties_keep_the_half_and_narrow_the_spread(values: list[int], data: st.DataObject) -> None:
+    """With atoms, Pr(q > p) alone is below 1/2; ties counted half mend that, and sigma^2 stays exact."""
+    size = data.draw(st.integers(1, len(values) - 1))
+    found = splits(values, size)
+    assert np.mean([each.share for each in found]) == pytest.approx(0.5, rel=1e-12)
+    assert np.std([each.wins for each in found]) == pytest.approx(found[0].deviation, rel=1e-9, abs=1e-9)
+
+
+def test_z_is_standard_normal_where_both_samples_have_one_law() -> None:
+    random = np.random.default_rng(3)
+    scores = [rank_sum(random.exponential(size=40), random.exponential(size=25)).z for _ in range(2000)]
+    assert abs(np.mean(scores)) < 3.0 / np.sqrt(2000)
+    assert np.std(scores) == pytest.approx(1.0, abs=0.05)
+    assert np.mean(np.array(scores) < norm.ppf(0.05)) == pytest.approx(0.05, abs=0.015)

@@ -1,0 +1,95 @@
+"""Sheets of results: what is read, in which order, and how faults are told."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scorer.errors import Invalid
+from scorer.sheets import LABELS, NUMBERS, read_sheet
+
+HEADER = "submission_id,public_score,private_score,FID_public,FID_private,distance_public,distance_private,labels"
+ROW = "7,10.5,999999,10.5,20.25,0.3,0.4,non-mem"
+names = st.text(st.characters(categories=("L", "N")), min_size=1, max_size=8)
+amounts = st.floats(0, 1e6)
+shares = st.floats(0, 2)
+
+
+def refused(text: str, **named: str) -> Invalid:
+    """The problem with a sheet."""
+    with pytest.raises(Invalid) as error:
+        read_sheet(text.splitlines(keepends=True), named)
+    return error.value
+
+
+def test_a_line_is_an_entry() -> None:
+    (line,) = read_sheet([HEADER + "\n", ROW + "\n"]).lines
+    assert (line.at, line.submission_id, line.team) == (2, "7", "Entry 7")
+    assert line.numbers == (10.5, 20.25, 0.3, 0.4)
+    assert (line.public_score, line.private_score) == (10.5, 999_999.0)
+    assert (line.label, line.told_label) == ("legitimate", "non-mem")
+
+
+def test_headers_are_recognised_and_can_be_named() -> None:
+    text = ["\ufeffSubmission ID,fid-public,FID Private,d1,Distance_Private,who,unused\n", "a,1,2,0.5,1,Ada & Bob,x\n"]
+    sheet = read_sheet(text, {"distance_public": "d1", "team": "who"})
+    (line,) = sheet.lines
+    assert (line.team, line.numbers, line.label) == ("Ada & Bob", (1.0, 2.0, 0.5, 1.0), None)
+    assert sheet.ignored == ["unused"]
+
+
+def test_ids_order_the_entries_as_numbers_where_all_are() -> None:
+    def order(*ids: str) -> list[str]:
+        rows = [f"{each},1,1,1,1,1,1,\n" for each in ids]
+        return [line.submission_id for line in read_sheet([HEADER + "\n", *rows]).lines]
+
+    assert order("10", "9", "11") == ["9", "10", "11"]
+    assert order("10", "9", "x") == ["10", "9", "x"]
+
+
+@given(st.lists(st.tuples(amounts, amounts, shares, shares, st.sampled_from(sorted(LABELS))), min_size=1, max_size=9))
+def test_every_number_arrives_as_it_was_written(rows: list[tuple[float, float, float, float, str]]) -> None:
+    header = ",".join(["submission_id", *NUMBERS, "labels"])
+    text = [header, *(f"{place},{','.join(map(repr, row[:4]))},{row[4]}" for place, row in enumerate(rows))]
+    sheet = read_sheet(f"{line}\r\n" for line in text)
+    assert [(line.numbers, line.label) for line in sheet.lines] == [(row[:4], LABELS[row[4]]) for row in rows]
+
+
+def test_faults_name_line_and_column() -> None:
+    rows = [
+        "1,1,1,abc,2,0.3,0.4,",
+        "1,1,1,-1,nan,2.5,,maybe",
+        ",1,1,1,1,0.3,0.4",
+    ]
+    error = refused("\n".join([HEADER, *rows]))
+    assert error.slug == "bad-rows"
+    assert error.message == "9 cells of the table are not as they should be."
+    assert list(error.faults) == [
+        "line 2, FID_public: 'abc' is not a number",
+        "line 3, submission_id: '1' is in line 2 already",
+        "line 3, FID_public: -1 is not a number of at least 0",
+        "line 3, FID_private: nan is not a number of at least 0",
+        "line 3, distance_public: 2.5 is not a distance: those are at most 2",
+        "line 3, distance_private: is empty",
+        "line 3, labels: 'maybe' is no label; labels are 'non-mem', 'legitimate', 'mgan', 'sup', 'ae', 'aug', 'other',"
+        " or nothing",
+        "line 4, submission_id: is empty",
+        "line 4, labels: is not there: the line is too short",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "slug", "told"),
+    [
+        ("", {}, "missing-columns", "it is empty"),
+        ("a,b\n1,2", {}, "missing-columns", "lacks submission_id, fid_public, fid_private"),
+        (HEADER, {}, "no-table", "no line under its header"),
+        (f"{HEADER},team,Team\n", {}, "repeated-column", "'team' is there 2 times"),
+        (f"{HEADER}\n", {"team": "group"}, "missing-columns", "no column 'group'"),
+        (f"{HEADER}\n", {"teams": "labels"}, "unknown-column", "no column 'teams' to name"),
+        (f'{HEADER}\n"1', {}, "no-table", "no CSV from line 2 on"),
+    ],
+)
+def test_what_is_no_table_says_why(text: str, named: dict[str, str], slug: str, told: str) -> None:
+    error = refused(text, **named)
+    assert error.slug == slug
+    assert told in error.message

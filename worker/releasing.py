@@ -1,0 +1,188 @@
+"""Making a data release: tables, images, data card, manifest, in the store under the release's own folder."""
+
+import hashlib
+import json
+import shutil
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from scorer import competitions, releases, work
+from scorer.archive import ImageSpec, write_images
+from scorer.competitions import State
+from scorer.datacard import Figures, card_of, manifest_of
+from scorer.dataset import TABLES, Pseudonyms, Row, rows_of
+from scorer.db import lookups
+from scorer.db import releases as release_rows
+from scorer.db.session import freeze
+from scorer.db.tables import Release, Submission
+from scorer.extractors import Progress
+from scorer.imports import stored_zip
+from scorer.queue import transaction
+from scorer.releases import BUNDLE, CARD, IMAGES_IN, MANIFEST, blob_key
+from worker import pixels
+from worker.bench import Bench
+from worker.heartbeat import Heartbeat, LeaseLost
+from worker.parquet import WRITER, write_table
+
+CHUNK = 1 << 20
+FIXED = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass
+class Seen:
+    """What passes while the tables are written, for the data card."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    statuses: Counter[str] = field(default_factory=Counter)
+    labels: Counter[str] = field(default_factory=Counter)
+    teams: set[str] = field(default_factory=set)
+
+    def watched(self, table: str, rows: Iterator[Row]) -> Iterator[Row]:
+        """The same rows, counted."""
+        if table != "submissions":
+            yield from rows
+            return
+        at = {column.name: index for index, column in enumerate(TABLES[table])}
+        for row in rows:
+            self.statuses[row[at["status"]]] += 1
+            if row[at["status"]] == "scored" and not row[at["benchmark"]]:
+                self.labels[row[at["label"]] or "not reviewed"] += 1
+            if not row[at["benchmark"]]:
+                self.teams.add(row[at["team"]])
+            yield row
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What one look at the database gave: the tables' files lie in a folder, the rest is here."""
+
+    state: State
+    seen: Seen
+    tau: dict[str, float | None]
+    entries: Sequence[Submission]
+    """Entries whose images shall be in it."""
+
+
+def make_release(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
+    """Make the claimed release and record it, if it is still ours."""
+    bench.scratch.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="release-", dir=bench.scratch) as name:
+        folder = Path(name)
+        with transaction(bench.sessions, bench.broker) as session:
+            freeze(session)
+            release = session.get_one(Release, claim.release_id)
+            contents = _written(session, bench, release, folder, lambda share: heartbeat("tables", share))
+        stored, missing = _keep_images(bench, release, contents, lambda share: heartbeat("images", share))
+        files = [_kept(bench, release, folder / f"{table}.parquet", contents.seen.rows[table]) for table in TABLES]
+        figures = _figures(release, contents, len(stored), missing)
+        files.append(_kept(bench, release, _put(folder / CARD, card_of(contents.state.competition, figures).encode())))
+        files += stored
+        manifest = manifest_of(contents.state.competition, figures, files)
+        body = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False).encode()
+        last = [_kept(bench, release, _put(folder / MANIFEST, body)), _kept(bench, release, _bundled(folder))]
+    with transaction(bench.sessions, bench.broker) as session:
+        digest = hashlib.sha256(body).hexdigest()
+        if not releases.record(session, claim, [*last, *files], digest, now=bench.now()):
+            raise LeaseLost(f"job {claim.job_id}")
+
+
+def _written(session: Session, bench: Bench, release: Release, folder: Path, progress: Progress) -> Contents:
+    """Write every table as it is at this one moment."""
+    state = competitions.state_of(session, release.competition.slug, bench.now())
+    names, seen = Pseudonyms(release.key), Seen()
+    for done, (table, columns) in enumerate(TABLES.items()):
+        progress(done / len(TABLES))
+        rows = seen.watched(table, rows_of(session, state, table, names))
+        seen.rows[table] = write_table(folder / f"{table}.parquet", columns, rows)
+    newest = {kind: lookups.newest_threshold(session, track.id) for kind, track in state.tracks.items()}
+    tau = {kind: threshold.tau if threshold else None for kind, threshold in newest.items()}
+    return Contents(state, seen, tau, _entries_with_images(session, state, release))
+
+
+def _entries_with_images(session: Session, state: State, release: Release) -> Sequence[Submission]:
+    if release.images == "none":
+        return ()
+    refs = None
+    if release.images == "ranked":
+        decimals = state.competition.score_decimals
+        boards = [release_rows.ranks(session, track.id, decimals=decimals) for track in state.tracks.values()]
+        refs = sorted({row.ref for board in boards for row in board})
+    return release_rows.with_images(session, state.competition.id, refs)
+
+
+def _keep_images(
+    bench: Bench, release: Release, contents: Contents, progress: Progress
+) -> tuple[list[dict[str, Any]], int]:
+    """Store the images of each entry as a zip of its own, and count the entries of which none are stored."""
+    names, spec, kept = Pseudonyms(release.key), contents.state.image_spec, []
+    for done, entry in enumerate(contents.entries):
+        progress(done / len(contents.entries))
+        if entry.blob_key and bench.blobs.exists(entry.blob_key):
+            kept.append(_repacked(bench, release, entry, spec, names))
+    return sorted(kept, key=lambda each: each["name"]), len(contents.entries) - len(kept)
+
+
+def _repacked(bench: Bench, release: Release, entry: Submission, spec: ImageSpec, names: Pseudonyms) -> dict[str, Any]:
+    """The entry's pixels in a new zip: whatever else its files say, names, texts, times, stays behind."""
+    with TemporaryDirectory(prefix="images-", dir=bench.scratch) as folder:
+        decoded = Path(folder) / "images.npy"
+        pixels.decode(bench.blobs, stored_zip(entry).key, spec, decoded, lambda _: None)
+        packed = Path(folder) / "images.zip"
+        with packed.open("wb") as file:
+            write_images(np.load(decoded, mmap_mode="r"), file)
+        name = f"{IMAGES_IN}{names.of('submission', entry.ref)}.zip"
+        return _kept(bench, release, packed, spec.count, name=name)
+
+
+def _figures(release: Release, contents: Contents, with_images: int, missing: int) -> Figures:
+    seen, tracks = contents.seen, contents.state.tracks
+    return Figures(
+        rows=seen.rows,
+        statuses=seen.statuses,
+        labels=seen.labels,
+        teams=len(seen.teams),
+        tau=contents.tau,
+        extractors={kind: tracks[kind].extractor for kind in ("public", "private")},
+        images=release.images,
+        entries_with_images=with_images,
+        entries_without=missing,
+        writer=WRITER,
+    )
+
+
+def _put(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+def _bundled(folder: Path) -> Path:
+    """Tables, card and manifest as one zip, the same bytes for the same contents."""
+    path, members = folder / BUNDLE, sorted(folder.iterdir())
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for each in members:
+            member = zipfile.ZipInfo(each.name, FIXED)
+            member.file_size = each.stat().st_size
+            with each.open("rb") as source, archive.open(member, "w") as target:
+                shutil.copyfileobj(source, target, CHUNK)
+    return path
+
+
+def _kept(
+    bench: Bench, release: Release, path: Path, rows: int | None = None, *, name: str | None = None
+) -> dict[str, Any]:
+    """Store a file of the release; its name, bytes, SHA-256 and rows."""
+    name, digest = name or path.name, hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    bench.blobs.write_file(blob_key(release.id, name), path)
+    described: dict[str, Any] = {"name": name, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
+    return described if rows is None else described | {"rows": rows}
