@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, func, select
 from sqlalchemy.dialects.postgresql import psycopg2
 
 from scorer.db import merges
-from scorer.db.board import newest_sets
+from scorer.db.finals import newest_sets
 from scorer.db.judging import newest_measurements, newest_rulings
 from scorer.db.tables import Competition, Submission, Team, Threshold, Track
 from scorer.field import NONE, Field, Finals, Ints, Terms

@@ -36,7 +36,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.types import TypeEngine
 
 from scorer.db import merges
-from scorer.db.board import INFINITY
+from scorer.db.finals import INFINITY
 from scorer.db.judging import judged
 from scorer.db.questions import Bounds, Question
 from scorer.db.reviews import tally
