@@ -80,6 +80,8 @@ class CompetitionView(BaseModel):
     max_team_size: int
     final_picks: int
     late_submissions: bool
+    invitation_only: bool = Field(description="Whether only invited people may enter.")
+    invited: bool | None = Field(None, description="Whether you may enter, as far as invitations go.")
     prizes: list[dict[str, Any]]
     medals: dict[str, int]
     tracks: list[TrackView]

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from benchmarks import frechet, neighbours, provisional, references, scoring, standings, tracks
+from benchmarks import evidence, frechet, neighbours, provisional, references, scoring, standings, tracks
 from benchmarks.isolation import Runner, run_apart
 from benchmarks.machine import machine
 from benchmarks.plan import FULL, QUICK, Plan
@@ -27,7 +27,7 @@ class Measurement(NamedTuple):
 
 MEASUREMENTS = {
     module.NAME: Measurement(module.measure, module.section)
-    for module in (scoring, frechet, neighbours, tracks, references, provisional, standings)
+    for module in (scoring, frechet, neighbours, tracks, references, provisional, standings, evidence)
 }
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import typer
 from sqlalchemy.orm import Session
 
-from deploy.client import Client, Refused, opened
+from deploy.client import Client, Refused, Unreadable, opened, segment
 from deploy.standalone.data import addresses_in
 from scorer import accounts, audit, resets, tokens
 from scorer.archive import zip_folder
@@ -103,21 +103,50 @@ def role(handle: str, role: str, url: Url = HERE, token: Token = "") -> None:
 @app.command()
 def create(file: Path, url: Url = HERE, token: Token = "") -> None:
     """Create a competition from a TOML file (the fields of POST /competitions)."""
-    try:
-        with opened(file) as toml:
-            spec = tomllib.load(toml)
-    except tomllib.TOMLDecodeError as error:
-        raise Refused(0, {"title": f"{file} is not TOML: {error}."}) from None
+    spec = _fields_in(file)
     with Client(url, token) as client:
-        print(_still_missing(client.post("/competitions", json.loads(json.dumps(spec, default=_iso)))))
+        print(_still_missing(client.post("/competitions", spec)))
 
 
 @app.command()
 def update(slug: str, file: Path, url: Url = HERE, token: Token = "") -> None:
     """Change texts and times of a competition by a TOML file (the fields of PATCH /competitions/{slug})."""
-    with opened(file) as toml, Client(url, token) as client:
-        changes = json.loads(json.dumps(tomllib.load(toml), default=_iso))
+    changes = _fields_in(file)
+    with Client(url, token) as client:
         print(_still_missing(client.call("PATCH", f"/competitions/{slug}", json=changes)))
+
+
+@app.command()
+def invite_to(slug: str, who: Annotated[list[str], typer.Argument()], url: Url = HERE, token: Token = "") -> None:
+    """Invite people, by handle or mail address, into a competition that is by invitation; prints all who are."""
+    with Client(url, token) as client:
+        for guest in client.post(f"/competitions/{segment(slug)}/guests", {"who": who}):
+            print(guest["who"])
+
+
+@app.command()
+def uninvite(slug: str, who: str, url: Url = HERE, token: Token = "") -> None:
+    """Take an invitation into a competition back; what was entered stays."""
+    with Client(url, token) as client:
+        client.send("DELETE", f"/competitions/{segment(slug)}/guests/{segment(who)}")
+    print(f"{who} is not invited to {slug} any more.")
+
+
+@app.command()
+def guests(slug: str, url: Url = HERE, token: Token = "") -> None:
+    """Print who is invited into a competition."""
+    with Client(url, token) as client:
+        for guest in client.get(f"/competitions/{segment(slug)}/guests"):
+            print(f"{guest['who']}  (by {guest['invited_by']}, {guest['invited_at'][:10]})")
+
+
+def _fields_in(file: Path) -> Any:
+    """The fields of a TOML file, as JSON has them."""
+    try:
+        with opened(file) as toml:
+            return json.loads(json.dumps(tomllib.load(toml), default=_iso))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Unreadable(f"{file} is not TOML: {error}.") from None
 
 
 def _iso(value: Any) -> str:

@@ -77,7 +77,7 @@ class CompetitionSpec(BaseModel):
     late_submissions: bool = Field(
         False, description="Whether entries are taken after the close, for a board of their own."
     )
-    invitation_only: bool = False
+    invitation_only: bool = Field(False, description="Only people whom an organizer has invited may enter.")
     prizes: list[Prize] = Field(default=[], max_length=100)
     medals: Medals = Medals()
     score_decimals: int = Field(5, ge=1, le=10, description="Scores are rounded to this before they are ranked.")
@@ -104,6 +104,7 @@ class CompetitionChanges(BaseModel):
     team_merge_deadline: AwareDatetime | None = None
     closes_at: AwareDatetime | None = None
     late_submissions: bool = False
+    invitation_only: bool = False
 
 
 def fault_of_times(

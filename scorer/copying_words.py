@@ -4,6 +4,8 @@ from scorer.metrics.closeness import Closeness, is_partly_copied
 from scorer.metrics.copying import CellCopying, DataCopying, copied_cells
 from scorer.metrics.rank_sum import RankSum
 from scorer.metrics.representation import LEVEL
+from scorer.numerals import p_value as _p
+from scorer.numerals import percent as _percent
 
 CERTAIN = 0.01
 """A p-value below this is told as a finding."""
@@ -93,21 +95,6 @@ def of_single_images(found: Closeness) -> str:
     if found.p_value < CERTAIN:
         return f"{told} ({_p(found.p_value)}): more than chance, but few."
     return f"{told}: nothing out of the ordinary."
-
-
-def _percent(share: float) -> str:
-    """``62 %``; near the ends as many decimals as it takes to be neither none nor all."""
-    if share in {0.0, 1.0}:
-        return f"{share:.0%}".replace("%", " %")
-    for decimals in range(6):
-        shown = f"{100 * share:.{decimals}f}"
-        if 0.5 * 10**-decimals <= 100 * share and float(shown) < 100 and (decimals or 10 <= 100 * share <= 99):
-            return f"{shown} %"
-    return "almost 0 %" if share < 0.5 else "almost 100 %"
-
-
-def _p(value: float) -> str:
-    return f"p = {value:.2g}" if value >= 1e-4 else "p < 0.0001"
 
 
 def _of(some: int, whole: int, what: str) -> str:

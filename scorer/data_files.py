@@ -119,7 +119,7 @@ def gathered(session: Session, state: State, account: Account) -> Sequence[DataF
 
 def _require_access(session: Session, state: State, account: Account) -> None:
     if not is_organizer(account):
-        rules.require_accepted(session, state.competition, account)
+        rules.require_entrant(session, state.competition, account)
 
 
 def _offered(session: Session, state: State, name: str) -> DataFile:

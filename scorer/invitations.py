@@ -130,7 +130,7 @@ def _close(invitation: TeamInvitation, state: str, account: Account, *, now: dat
 
 def _enter(session: Session, state: State, team: Team, account: Account, *, now: datetime) -> None:
     """A person joins a team. A team of one that has not entered yet is given up for it."""
-    rules.require_accepted(session, state.competition, account)
+    rules.require_entrant(session, state.competition, account)
     old = teams.own(session, state, account)
     rosters.lock_teams(session, [team.id, *([old.id] if old is not None else [])])
     if old is not None and old.id == team.id:

@@ -12,6 +12,8 @@ from scorer.errors import TooMany
 from scorer.lifecycle import Limits, Phase, Refusal, Usage, next_entry_at, refusal_of, utc_day
 
 NOTHING = Usage(charged=0, pending=0, rejected=0)
+ASK_AGAIN = 30
+"""Seconds after which a program may ask again while entries are in progress: when one of them ends, nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,6 @@ def require_room(session: Session, competition: Competition, team: Team, *, now:
         Refusal.PENDING: f"Your team has {limits.pending} entries in progress, as many as are allowed at once",
     }[refusal]
     if refusal is Refusal.PENDING:
-        raise TooMany(refusal, f"{says}; wait until one is scored.")
+        raise TooMany(refusal, f"{says}; wait until one is scored.", retry_after=ASK_AGAIN)
     seconds = int((tomorrow - now).total_seconds()) + 1
     raise TooMany(refusal, f"{says}; the next one is possible at {tomorrow:%Y-%m-%d %H:%M} UTC.", retry_after=seconds)

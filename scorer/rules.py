@@ -1,10 +1,11 @@
-"""A competition's rules: who has accepted them, and which words they accepted."""
+"""A competition's rules: who has accepted them, which words they accepted, and so who may enter."""
 
 import hashlib
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from scorer import guests
 from scorer.competitions import State
 from scorer.db import lookups, people
 from scorer.db.tables import Account, Competition, RulesAcceptance
@@ -25,6 +26,7 @@ def has_accepted(session: Session, competition: Competition, account: Account) -
 def accept(session: Session, state: State, rules_sha256: str, *, account: Account, now: datetime) -> RulesAcceptance:
     """Note that a person accepts the rules that they have read; again is the same. ``Conflict`` if the rules are no
     longer these."""
+    guests.require_invited(session, state.competition, account)
     version = version_of(state.competition)
     if version is None:
         raise Conflict("no-rules", "This competition has no rules to accept.")
@@ -42,9 +44,10 @@ def accept(session: Session, state: State, rules_sha256: str, *, account: Accoun
     return acceptance
 
 
-def require_accepted(session: Session, competition: Competition, account: Account, *, newest: bool = True) -> None:
-    """``Forbidden`` unless the person has accepted the rules: as they stand, or (not ``newest``) in some version, for
-    an upload that was under way while they changed."""
+def require_entrant(session: Session, competition: Competition, account: Account, *, newest: bool = True) -> None:
+    """``Forbidden`` unless the person may enter: is invited, where that is needed, and has accepted the rules as they
+    stand, or (not ``newest``) in some version, for an upload that was under way while they changed."""
+    guests.require_invited(session, competition, account)
     version = version_of(competition)
     if version is None:
         return

@@ -63,7 +63,7 @@ def admit(
     if entry.benchmark is not None and not is_organizer(account):
         raise Forbidden("wrong-role", "Only organizers add benchmark entries.")
     if entry.benchmark is None:
-        rules.require_accepted(session, state.competition, account)
+        rules.require_entrant(session, state.competition, account)
     require_bytes(declared_bytes, upload_limit(state, max_bytes))
     team = lookups.team_of(session, state.competition.id, account.id)
     if team is not None and entry.benchmark is None:
@@ -105,7 +105,7 @@ def accept(
     _require_ready(state)
     late = _window(state, entry, begun=begun, now=now)
     if not team.benchmark:
-        rules.require_accepted(session, state.competition, account, newest=False)
+        rules.require_entrant(session, state.competition, account, newest=False)
         limits.require_room(session, state.competition, team, now=now, late=late)
     submission = Submission(
         id=public_id,

@@ -122,7 +122,7 @@ def led_roster(session: Session, state: State, account: Account) -> Roster:
 def founded(session: Session, state: State, account: Account, *, now: datetime) -> Roster:
     """The team that the person leads; a team of one is made if they are in none. Call within ``changing``."""
     if own(session, state, account) is None:
-        rules.require_accepted(session, state.competition, account)
+        rules.require_entrant(session, state.competition, account)
         _team_of_one(session, state.competition.id, account, now=now)
     return led_roster(session, state, account)
 
@@ -133,7 +133,7 @@ def create(session: Session, slug: str, name: str, *, account: Account, now: dat
     team = own(session, state, account)
     if team is not None:
         raise Conflict("in-a-team", f"You are in the team {team.name!r} already; its leader can rename it.")
-    rules.require_accepted(session, state.competition, account)
+    rules.require_entrant(session, state.competition, account)
     team = _add_team(session, state.competition.id, [_free_name(session, state, name)], now=now)
     join(session, team, [account], now=now)
     return own_roster(session, state, account)

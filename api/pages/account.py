@@ -10,7 +10,7 @@ from api.entrance import Door, new_secret
 from api.forms import FormFields, text
 from api.pages.door import PASSWORD
 from api.pages.rendering import page, see
-from api.problems import status_of
+from api.problems import headers_of, status_of
 from scorer import sessions, tokens
 from scorer.errors import Invalid, KennelError
 
@@ -31,6 +31,12 @@ DONE = {
     "token": "The token is revoked.",
     "session": "The session has ended.",
 }
+
+
+def _refused(session: DbSession, viewer: Caller, now: Now, error: KennelError, place: str) -> Response:
+    answer = _page(session, viewer, now, status=status_of(error), error=error.message, place=place)
+    answer.headers.update(headers_of(error))
+    return answer
 
 
 def _page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **told: Any) -> Response:
@@ -57,7 +63,7 @@ def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: No
             raise Invalid("no-name", "Give the token a name, so that you know it again.")
         tokens.issue(session, viewer.account, secret, name=name, scopes=fields.getlist("scope"), now=now)
     except KennelError as error:
-        return _page(session, viewer, now, status=status_of(error), error=error.message, place="token")
+        return _refused(session, viewer, now, error, "token")
     return _page(session, viewer, now, status=201, secret=secret)
 
 
@@ -82,7 +88,7 @@ def change_password(fields: FormFields, session: DbSession, door: Door, viewer: 
     try:
         door.change_password(viewer, old, new)
     except KennelError as error:
-        return _page(session, viewer, now, status=status_of(error), error=error.message, place="password")
+        return _refused(session, viewer, now, error, "password")
     return see("/account?done=password#password")
 
 
@@ -92,5 +98,5 @@ def change_email(fields: FormFields, session: DbSession, door: Door, viewer: Sig
     try:
         door.ask_confirmation(viewer.account, text(fields, "email"))
     except KennelError as error:
-        return _page(session, viewer, now, status=status_of(error), error=error.message, place="email")
+        return _refused(session, viewer, now, error, "email")
     return see("/account?done=email")

@@ -31,7 +31,7 @@ from api.pages import (
 )
 from api.pages.board import MEDALS, PAGE, Moment, leaf_of, tabs_of
 from api.pages.room import room_of
-from scorer import competitions, data_files, leaderboard, limits, rules
+from scorer import competitions, data_files, guests, leaderboard, limits, rules
 from scorer.competitions import State, TrackKind, takes_late
 from scorer.lifecycle import Phase
 
@@ -92,12 +92,13 @@ def show(
     leaderboard.require_past(as_of, now)
     search = search.strip()
     accepted = account is not None and rules.has_accepted(session, state.competition, account)
+    invited = account is not None and guests.is_invited(session, state.competition, account)
     may_enter = state.phase is Phase.OPEN or takes_late(state, now)
     room = room_of(limits.allowance(session, state, account, now=now)) if account and may_enter else None
     files = data_files.listed(session, state)
     shown = [file.id for file in files]
     depends = _depends_on(session, state, track, viewer, now)
-    etag = etag_of(*depends, accepted, room, after, search, late, as_of, shown)
+    etag = etag_of(*depends, accepted, invited, room, after, search, late, as_of, shown)
     if is_known(request, etag):
         return rendering.not_modified(etag)
 
@@ -112,9 +113,10 @@ def show(
                 rules_sha256=rules.version_of(state.competition),
                 rules_accepted=accepted,
                 may_enter=may_enter,
+                invited=invited,
                 room=room,
                 files=files,
-                may_download=accepted or competitions.is_organizer(account),
+                may_download=(accepted and invited) or competitions.is_organizer(account),
                 state=state,
                 board=board,
                 leaf=leaf_of(board, after=after),
@@ -136,7 +138,7 @@ def accept_rules(slug: str, fields: FormFields, session: DbSession, viewer: Sign
     """Accept the rules as the page showed them."""
     state = competitions.shown_state(session, slug, viewer.account, now)
     rules.accept(session, state, text(fields, "rules_sha256"), account=viewer.account, now=now)
-    return rendering.see(f"/competitions/{slug}#rules")
+    return rendering.see(f"/competitions/{slug}{'/submit' if text(fields, 'then') == 'submit' else '#rules'}")
 
 
 def _depends_on(

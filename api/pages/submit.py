@@ -12,12 +12,14 @@ from api.deps import AppSettings, BlobStore, Caller, DbSession, Now, SignedIn, T
 from api.deps import now as moment
 from api.multipart import drain, open_form
 from api.pages import rendering, words
-from api.problems import STATUS
+from api.pages.room import room_of
+from api.problems import headers_of, status_of
 from api.upload_schemas import NAME, NOTE
 from api.uploads import Counter
-from scorer import rules, submissions
-from scorer.competitions import shown_state
+from scorer import limits, rules, submissions
+from scorer.competitions import shown_state, takes_late
 from scorer.errors import Invalid, KennelError
+from scorer.lifecycle import Phase
 from scorer.settings import Settings
 from scorer.submissions import Entry
 
@@ -47,14 +49,16 @@ def _page(
         closed = None
     except KennelError as refusal:
         closed = refusal
+    may_enter = state.phase is Phase.OPEN or takes_late(state, now)
     return rendering.page(
         "submit.html",
-        status=200 if error is None else STATUS[type(error)],
-        headers={"Cache-Control": "no-store"},
+        status=200 if error is None else status_of(error),
+        headers={"Cache-Control": "no-store", **(headers_of(error) if error is not None else {})},
         viewer=viewer,
         state=state,
         deadline=words.deadline(state, now),
-        rules_accepted=rules.has_accepted(session, state.competition, viewer.account),
+        rules_sha256=rules.version_of(state.competition),
+        room=room_of(limits.allowance(session, state, viewer.account, now=now)) if may_enter else None,
         closed=closed if error is None else None,
         error=error,
         note=note,

@@ -15,7 +15,7 @@ from api.schemas import (
     TrackView,
 )
 from api.uploads import declared_bytes, discarded_on_error
-from scorer import competitions, references, rules
+from scorer import competitions, guests, references, rules
 from scorer.archive import list_references
 from scorer.blobs import require_bytes
 from scorer.competitions import CompetitionChanges, CompetitionSpec, State, TrackKind
@@ -75,6 +75,7 @@ def _view(session: Session, state: State, account: Account | None) -> Competitio
         "tracks": tracks,
         "rules_sha256": rules.version_of(state.competition),
         "rules_accepted": rules.has_accepted(session, state.competition, account) if account else None,
+        "invited": guests.is_invited(session, state.competition, account) if account else None,
         "missing": list(state.missing) if competitions.is_organizer(account) else None,
     }
     return CompetitionView(**fields)

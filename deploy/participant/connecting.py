@@ -19,6 +19,8 @@ HINTS = {
     "bad-token": SIGN_IN,
     "wrong-scope": "Make a token with the scopes read and submit on the page /account, and run `kennel login`.",
     "rules-not-accepted": "`kennel rules COMPETITION` shows them; with --accept it accepts them.",
+    "pending-limit": "`kennel status` shows them.",
+    "not-invited": "The organizers of the competition invite people, by handle or mail address.",
     "no-competition": "`kennel competitions` lists them.",
 }
 """What to do about a problem, by its slug."""

@@ -17,8 +17,7 @@ import numpy as np
 
 from scorer.errors import Invalid
 from scorer.metrics.features import Features, Vector, require_finite, require_matrix, require_same_dimension
-
-_BLOCK = 1024  # rows on either side of a tile of kernel values: 8 MB, and 66 MB of features at d = 4032
+from scorer.metrics.kernel_sums import sums_across, sums_within
 
 
 @dataclass(frozen=True)
@@ -98,11 +97,11 @@ def squared_mmd(
         if progress:
             progress(min(1.0, (finished + share) / whole))
 
-    own = _sums_within(generated, lambda share: tell(share * n * n / 2)) / (n - 1)
+    own = sums_within(generated, _kernel, lambda share: tell(share * n * n / 2)) / (n - 1)
     finished = n * n / 2
-    other = _sums_within(reference, lambda share: tell(share * m * m / 2)) / (m - 1)
+    other = sums_within(reference, _kernel, lambda share: tell(share * m * m / 2)) / (m - 1)
     finished += m * m / 2
-    by_generated, by_reference = _sums_across(generated, reference, lambda share: tell(share * n * m))
+    by_generated, by_reference = sums_across(generated, reference, _kernel, lambda share: tell(share * n * m))
     value = own.mean() + other.mean() - 2.0 * by_generated.mean() / m
     linear = 2.0 * (own - by_generated / m), 2.0 * (other - by_reference / n)
     variance = linear[0].var(ddof=1) / n + linear[1].var(ddof=1) / m
@@ -129,34 +128,3 @@ def _mean_of_pairs(features: Vector) -> float:
     """The mean kernel value of two different rows."""
     values = _kernel(features, features)
     return float((values.sum() - values.trace()) / (len(values) * (len(values) - 1)))
-
-
-def _sums_within(features: Features, tell: Callable[[float], None]) -> Vector:
-    """For every row the sum of its kernel values with all other rows, (n,)."""
-    count = len(features)
-    sums = np.zeros(count)
-    for row in range(0, count, _BLOCK):
-        left = features[row : row + _BLOCK].astype(np.float64)
-        for column in range(row, count, _BLOCK):
-            tile = _kernel(left, features[column : column + _BLOCK].astype(np.float64))
-            if column == row:
-                np.fill_diagonal(tile, 0.0)
-            else:
-                sums[column : column + _BLOCK] += tile.sum(axis=0)
-            sums[row : row + _BLOCK] += tile.sum(axis=1)
-        left_over = max(0, count - row - _BLOCK) / count
-        tell(1.0 - left_over**2)
-    return sums
-
-
-def _sums_across(own: Features, other: Features, tell: Callable[[float], None]) -> tuple[Vector, Vector]:
-    """The sums of the kernel values of every row of one set with all of the other, (n,) and (m,)."""
-    by_own, by_other = np.zeros(len(own)), np.zeros(len(other))
-    for row in range(0, len(own), _BLOCK):
-        left = own[row : row + _BLOCK].astype(np.float64)
-        for column in range(0, len(other), _BLOCK):
-            tile = _kernel(left, other[column : column + _BLOCK].astype(np.float64))
-            by_own[row : row + _BLOCK] += tile.sum(axis=1)
-            by_other[column : column + _BLOCK] += tile.sum(axis=0)
-        tell(min(1.0, (row + _BLOCK) / len(own)))
-    return by_own, by_other

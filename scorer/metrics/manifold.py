@@ -10,6 +10,11 @@ the balls of a set stand for its support. B(x) is the ball of a real x, B'(g) th
 Precision and recall count the border of a ball as inside (<=), density and coverage do not (<), each as in
 its authors' code. The ``prdc`` package takes < for all four. The two differ on ties alone, that is on
 copies: a copy of x sits on the border of exactly those balls of which x is the k-th neighbour.
+
+All four have a standard error over the choice of the generated images, the real ones being given, as all entries have
+the same ones. Precision and density are means over independent images. Recall and coverage are shares of covered
+points, whose sets are generated images (:mod:`scorer.metrics.cover`). For recall, the generated balls are taken to keep
+their sizes when an image is missing.
 """
 
 from collections.abc import Callable
@@ -18,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scorer.errors import Invalid
+from scorer.metrics.cover import Cover
 from scorer.metrics.euclidean import Pairing, neighbours
 from scorer.metrics.features import Features, Vector, require_matrix
 
@@ -49,6 +55,16 @@ class Overlap:
     coverage: float
 
 
+@dataclass(frozen=True)
+class OverlapError:
+    """The standard errors of an :class:`Overlap` over the choice of generated images."""
+
+    precision: float
+    recall: float
+    density: float
+    coverage: float
+
+
 def manifold_of(features: Features, k: int = 5, *, progress: Callable[[float], None] | None = None) -> Manifold:
     """Measure the balls around the rows of features (n, d), float32 or float64, n > k.
 
@@ -66,6 +82,18 @@ def overlap(
     density_k: int = 5,
     progress: Callable[[float], None] | None = None,
 ) -> Overlap:
+    """What :func:`overlap_with_error` returns first."""
+    return overlap_with_error(generated, reference, k=k, density_k=density_k, progress=progress)[0]
+
+
+def overlap_with_error(
+    generated: Features | Manifold,
+    reference: Features | Manifold,
+    *,
+    k: int = 3,
+    density_k: int = 5,
+    progress: Callable[[float], None] | None = None,
+) -> tuple[Overlap, OverlapError]:
     """Improved precision and recall with balls to the ``k``-th, density and coverage to the ``density_k``-th.
 
     Either set is features, float32 or float64, or a manifold that knows as many neighbours. The defaults
@@ -96,16 +124,22 @@ def _count(manifold: Features | Manifold, whose: str) -> int:
     return len(features)
 
 
-def _overlap(own: Manifold, other: Manifold, k: int, density_k: int, tell: Callable[[float], None]) -> Overlap:
+def _overlap(
+    own: Manifold, other: Manifold, k: int, density_k: int, tell: Callable[[float], None]
+) -> tuple[Overlap, OverlapError]:
     n, m = len(own.features), len(other.features)
     around_generated = own.limits(k)[:, None]
     around_real, dense_around_real = other.limits(k)[None, :], other.limits(density_k)[None, :]
-    precise, recalled, covered, dense = 0, np.zeros(m, np.bool_), np.zeros(m, np.bool_), 0
+    precise, dense = np.zeros(n, np.bool_), np.zeros(n, np.int64)
+    recalled, covered = Cover(m), Cover(m)
     for strip in Pairing(own.features, other.features).strips():
-        precise += int(np.count_nonzero(strip.within(around_real, strict=False).any(axis=1)))
-        recalled |= strip.within(around_generated[strip.rows], strict=False).any(axis=0)
+        precise[strip.rows] = strip.within(around_real, strict=False).any(axis=1)
+        recalled.add(strip.within(around_generated[strip.rows], strict=False), strip.rows.start)
         inside = strip.within(dense_around_real, strict=True)
-        dense += int(np.count_nonzero(inside))
-        covered |= inside.any(axis=0)
+        dense[strip.rows] = inside.sum(axis=1)
+        covered.add(inside, strip.rows.start)
         tell(strip.rows.stop / n)
-    return Overlap(precise / n, float(recalled.mean()), dense / (density_k * n), float(covered.mean()))
+    found = Overlap(float(precise.mean()), recalled.share, int(dense.sum()) / (density_k * n), covered.share)
+    root = np.sqrt(n)
+    errors = float(precise.std() / root), float(dense.std() / root / density_k)
+    return found, OverlapError(errors[0], recalled.set_error(n), errors[1], covered.set_error(n))

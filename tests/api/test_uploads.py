@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from scorer.limits import ASK_AGAIN
 from tests.api.conftest import API, Service
 from tests.factories import noise, zipped
 
@@ -138,7 +139,9 @@ def test_limits_hold_when_posts_come_at_once(service: Service) -> None:
 def test_only_so_many_wait_at_once(service: Service) -> None:
     slug = service.competition(pending_limit=1)
     assert service.submit("ada", slug, zipped(noise(9))).status_code == 202
-    refused(service.submit("ada", slug, zipped(noise(9))), 429, "pending-limit")
+    second = service.submit("ada", slug, zipped(noise(9)))
+    refused(second, 429, "pending-limit")
+    assert second.headers["retry-after"] == str(ASK_AGAIN)
     service.work()
     assert service.submit("ada", slug, zipped(noise(9))).status_code == 202
 

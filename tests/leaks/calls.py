@@ -281,6 +281,8 @@ CALLS: Mapping[str, Call] = {
     f"DELETE {API}/webhooks/{{webhook_id}}": Call(),
     f"POST {API}/webhooks/{{webhook_id}}/ping": Call(),
     f"PUT {TEAM}/picks": said(submissions=[]),
+    f"POST {TEAM}/guests": said(who=["eve", "new-guest@example.org"]),
+    f"DELETE {TEAM}/guests/{{who}}": Call(words=lambda _: {"who": ["zq-guest@example.org"]}),
     f"POST {TEAM}/tracks/{{kind}}/thresholds": said(method="manual", tau=0.45, preview=True),
     f"POST {TEAM}/tracks/{{kind}}/thresholds/undo": Call(lambda _: {"json": {"reason": "No."}}, fails=409),
     f"POST {TEAM}/network/comparisons": said(extractors=["efficientnet_lite0"]),

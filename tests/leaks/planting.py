@@ -21,6 +21,7 @@ from scorer.db.tables import (
     Competition,
     CompetitionReference,
     DataFile,
+    Guest,
     Job,
     Label,
     Measurement,
@@ -95,7 +96,8 @@ class Planted:
 
 def plant(session: Session, settings: Settings, now: datetime) -> Planted:
     """Fill an empty service. The kinds of secrets: ``score`` (shown once published), ``evidence`` (never shown to those
-    who compete), ``reference``, ``team`` and ``code`` (of the insider's team), ``mail``, ``storage``, ``draft``."""
+    who compete), ``reference``, ``team`` and ``code`` (of the insider's team), ``guest`` (of organizers),
+    ``mail``, ``storage``, ``draft``."""
     planted = Planted()
     for start, table in enumerate(("tokens", "web_sessions", "notices", "webhooks", "team_invitations"), 71):
         # Ids that stand nowhere by chance.
@@ -156,6 +158,13 @@ def _competition(session: Session, planted: Planted, people: dict[str, Account],
     for role in ("insider", "outsider", "reviewer"):
         version = rules.version_of(state.competition) or ""
         rules.accept(session, state, version, account=people[role], now=now)
+    guest = planted.word("guest", "guest", text="zq-guest@example.org")
+    session.add(
+        Guest(
+            competition_id=state.competition.id, email=guest, invited=True, author_id=people["organizer"].id,
+            created_at=now,
+        )
+    )  # fmt: skip
     set_tau(session, state, "public", 0.5, now)
     planted.number("private-tau", "score", TAU)
     why = planted.word("why-private-tau", "evidence")

@@ -14,7 +14,7 @@ from tests.leaks.values import Found, Secret
 from tests.leaks.world import World
 
 SAFE = ("GET", "HEAD", "OPTIONS")
-EVERYBODY = frozenset({"evidence", "reference", "storage", "mail", "score", "draft", "team", "code"})
+EVERYBODY = frozenset({"evidence", "reference", "storage", "mail", "score", "draft", "team", "code", "guest"})
 HIDDEN: Mapping[str, frozenset[str]] = {
     "visitor": EVERYBODY,
     "outsider": EVERYBODY,

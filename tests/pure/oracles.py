@@ -173,3 +173,49 @@ def competition_table() -> Table:
         distance={track: column(f"distance_{track}") for track in tracks},
         labels=np.array([row["labels"] for row in rows]),
     )
+
+
+def relabelled(nearest: NDArray[np.int64], real: int, draws: int, random: np.random.Generator) -> Matrix:
+    """Shares of right nearest-neighbour answers, (draws, 2), on real images and on all, under random labels."""
+    found = np.empty((draws, 2))
+    for draw in range(draws):
+        labels = random.permutation(len(nearest)) < real
+        right = labels == labels[nearest]
+        found[draw] = right[labels].mean(), right.mean()
+    return found
+
+
+def relative_mmd_by_matrices(
+    training: Matrix, held_out: Matrix, generated: Matrix, sigma: float
+) -> tuple[float, float]:
+    """(difference of the two unbiased MMD^2, zeta_1) from whole kernel matrices and their products."""
+
+    def kernel(left: Matrix, right: Matrix) -> Matrix:
+        return np.asarray(np.exp(-((left[:, None] - right[None]) ** 2).sum(axis=2) / (2 * sigma**2)))
+
+    n = len(training)
+    difference, zeta, across = 0.0, 0.0, []
+    for sign, other in ((1.0, held_out), (-1.0, generated)):
+        inside, between = kernel(other, other), kernel(training, other)
+        np.fill_diagonal(inside, 0.0)
+        u, v = inside.sum() / (n * (n - 1)), between.mean()
+        difference += sign * (u - 2 * v)
+        zeta += (inside @ inside).sum() / n**3 - u**2
+        zeta += (between @ between.T).sum() / n**3 + (between.T @ between).sum() / n**3 - 2 * v**2
+        zeta -= 2 * ((inside @ between.T).sum() / n**3 - u * v)
+        across.append((between, v))
+    (one, mean), (two, other_mean) = across
+    return float(difference), float(zeta - 2 * ((one.T @ two).sum() / n**3 - mean * other_mean))
+
+
+def groups_by_search(alike: NDArray[np.bool_]) -> list[int]:
+    """The first image of the group of each, by walking from image to alike image."""
+    found = [-1] * len(alike)
+    for start in range(len(alike)):
+        waiting = [start] if found[start] < 0 else []
+        while waiting:
+            row = waiting.pop()
+            if found[row] < 0:
+                found[row] = start
+                waiting += [int(column) for column in np.flatnonzero(alike[row])]
+    return found

@@ -9,6 +9,7 @@ from scorer import copying_words as words
 from scorer.metrics.closeness import Closeness
 from scorer.metrics.copying import CellCopying, DataCopying, Placed
 from scorer.metrics.rank_sum import RankSum
+from scorer.numerals import percent
 
 NOWHERE = Placed(np.array([], np.int64), np.array([], np.int64), np.array([]))
 
@@ -117,7 +118,7 @@ def test_photographs_that_are_training_images() -> None:
 
 @given(share=st.floats(0.0, 1.0))
 def test_a_percentage_is_neither_none_nor_all_unless_it_is(share: float) -> None:
-    shown = words._percent(share)
+    shown = percent(share)
     assert (shown == "0 %") is (share == 0.0)
     assert (shown == "100 %") is (share == 1.0)
     if "almost" not in shown:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
-from scorer.metrics import kernel
+from scorer.metrics import kernel_sums
 from scorer.metrics.kernel import KernelDistance, kernel_distance, squared_mmd
 from tests.pure.oracles import golden, mmd_by_pairs
 
@@ -53,7 +53,7 @@ def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     generated, reference = rows(0, 41, 7), rows(1, 30, 7, 0.2)
     whole = squared_mmd(generated, reference)
     for size in (1, 10, 40):
-        monkeypatch.setattr(kernel, "_BLOCK", size)
+        monkeypatch.setattr(kernel_sums, "_BLOCK", size)
         found = squared_mmd(generated, reference)
         assert found.value == pytest.approx(whole.value, rel=1e-12)
         assert found.standard_error == pytest.approx(whole.standard_error, rel=1e-12)
@@ -147,7 +147,7 @@ def test_a_shift_is_seen() -> None:
 
 
 def test_progress_rises_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "_BLOCK", 10)
+    monkeypatch.setattr(kernel_sums, "_BLOCK", 10)
     for call in (
         lambda tell: squared_mmd(rows(19, 45, 3), rows(20, 30, 3), progress=tell),
         lambda tell: kid(rows(19, 45, 3), rows(20, 30, 3), subsets=9, subset_size=5, progress=tell),

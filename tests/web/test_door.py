@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 
 from scorer.db.tables import Account
 from tests.api.conftest import Service
-from tests.api.test_accounts import GOOD, link_in, mails
+from tests.api.test_accounts import GOOD, link_in, mails, rated
 from tests.web import samples
 from tests.web.document import Element, parsed
 from tests.web.samples import Site
@@ -132,7 +132,7 @@ def test_the_rules_are_accepted_on_the_page(service: Service) -> None:
     sign_up(service)
     landed = press(service, here, f"{here}/rules-acceptance")
     assert landed.url.path == here
-    assert parsed(landed.text).one("p", class_="accept").text == "You have accepted these rules."
+    assert parsed(landed.text).one("p", class_="accept").text == "You have accepted these rules. Submit an entry"
     assert service.http.get(here, headers={"Authorization": "Bearer secret-of-ada"}).text.count("rules-acceptance") == 1
 
 
@@ -151,6 +151,18 @@ def test_a_password_is_changed_and_other_sessions_end(service: Service) -> None:
     service.http.cookies.set("kennel", other)
     asked = service.http.get("/account", headers={"Accept": "text/html"})
     assert str(asked.url).endswith("/signin?next=/account"), "nobody is signed in"
+
+
+def test_whoever_asks_for_too_many_mails_is_told_when_to_come_again(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign_up(service)
+    rated(service, monkeypatch, mail="1/hour")
+    assert press(service, "/account", "/account/email", email="a@example.org").status_code == 200
+    hurried = press(service, "/account", "/account/email", email="a@example.org")
+    assert hurried.status_code == 429
+    assert 0 < int(hurried.headers["retry-after"]) <= 3600
+    assert "too often" in parsed(hurried.text).one(role="alert").text
 
 
 def test_tokens_and_sessions_end_at_a_button(service: Service) -> None:

@@ -1,5 +1,6 @@
 """Handing an entry in from a browser: with the script, over a line that breaks, and with nothing but a form."""
 
+import hashlib
 import os
 import secrets
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from playwright.sync_api import Browser, Page, Route
 from api.cookies import csrf_token
 from scorer import sessions
 from scorer.db.tables import Account
+from scorer.limits import ASK_AGAIN
 from scorer.sessions import Browser as Where
 from tests.api.conftest import Service, service
 from tests.factories import noise, zipped
@@ -70,7 +72,59 @@ def test_the_page_says_why_nothing_can_be_handed_in(service: Service) -> None:
     assert "wait until one is scored" in page.text
     assert "<form class=" not in page.text
     ruled = service.competition(rules="Be fair.")
-    assert "accept the rules" in service.http.get(f"/competitions/{ruled}/submit", headers={**HTML, **cookie}).text
+    first = service.http.get(f"/competitions/{ruled}/submit", headers={**HTML, **cookie}).text
+    assert "Be fair." in first
+    assert "Accept the rules</button>" in first
+    assert 'name="file"' not in first
+
+
+def test_whoever_accepts_the_rules_there_can_go_on(service: Service) -> None:
+    slug, secret = service.competition(rules="Be fair.", daily_limit=3), session_of(service, "ada")
+    headers = {**HTML, "Cookie": f"kennel={secret}"}
+    fields = {"csrf": csrf_token(secret), "rules_sha256": hashlib.sha256(b"Be fair.").hexdigest()}
+    for then, goal in (("submit", "/submit"), ("", "#rules"), ("//evil.example", "#rules")):
+        answer = service.http.post(
+            f"/competitions/{slug}/rules-acceptance",
+            data={**fields, "then": then},
+            headers=headers,
+            follow_redirects=False,
+        )
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/competitions/{slug}{goal}")
+    page = service.http.get(f"/competitions/{slug}/submit", headers=headers).text
+    assert 'name="file"' in page
+    assert "3 of 3 entries left today" in page
+
+
+def test_only_who_is_invited_is_shown_a_way_in(service: Service) -> None:
+    slug, cookie = service.competition(invitation_only=True, rules="Be fair."), session_of(service, "ada")
+    headers, board = {**HTML, "Cookie": f"kennel={cookie}"}, f"/competitions/{slug}"
+    page = service.http.get(board, headers=headers).text
+    assert "Only people whom the organizers have invited can enter" in page
+    assert f"{board}/submit" not in page
+    assert "Accept the rules</button>" not in page
+    assert "by invitation, and you are not invited" in service.http.get(f"{board}/submit", headers=headers).text
+    assert "By invitation" in service.http.get("/", headers=headers).text
+    etag = service.http.get(board, headers=headers).headers["etag"]
+    invited = service.call("organizer", "POST", f"{board}/guests", json={"who": ["ada"]})
+    assert invited.status_code == 200
+    changed = service.http.get(board, headers={**headers, "If-None-Match": etag})
+    assert changed.status_code == 200
+    assert "By invitation: you are invited" in changed.text
+    assert f"{board}/submit" in changed.text
+
+
+def test_a_form_at_the_limit_is_told_when_to_come_again(service: Service) -> None:
+    slug, secret = service.competition(pending_limit=1, daily_limit=2), session_of(service, "ada")
+    assert form(service, slug, secret, ZIP).status_code == 303
+    waiting = form(service, slug, secret, ZIP)
+    assert (waiting.status_code, waiting.headers["retry-after"]) == (429, str(ASK_AGAIN))
+    service.work()
+    assert form(service, slug, secret, ZIP).status_code == 303
+    service.work()
+    over = form(service, slug, secret, ZIP)
+    assert over.status_code == 429
+    assert "the next one is possible at" in over.text
+    assert 0 < int(over.headers["retry-after"]) <= 86_400
 
 
 def test_a_plain_form_hands_an_entry_in(service: Service) -> None:

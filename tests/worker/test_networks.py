@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from deploy import admin
+from deploy import judging
 from scorer.db import jobs, lookups, people
 from scorer.db.tables import ComparedDistance, Job, Measurement, Publication, Threshold, Track
 from scorer.lifecycle import Status
@@ -226,7 +226,7 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
 
         def kennel(*words: str) -> str:
             options = ["--url", url, "--token", service.tokens["organizer"]]
-            done = CliRunner().invoke(admin.app, [*words, *options], catch_exceptions=False)
+            done = CliRunner().invoke(judging.app, [*words, *options], catch_exceptions=False)
             assert done.exit_code == 0, done.output
             return str(done.stdout)
 

@@ -22,6 +22,7 @@ from scorer.db.tables.entries import (
     Submission,
 )
 from scorer.db.tables.events import SubmissionEvent
+from scorer.db.tables.guests import Guest
 from scorer.db.tables.judging import CoarseLabel, Rebuttal, RebuttalAnswer, Review, Ruling
 from scorer.db.tables.notices import Delivery, MailChoice, Notice, Webhook
 from scorer.db.tables.people import Account, Identity, OneTimeLink, Token, WebSession
@@ -44,6 +45,7 @@ __all__ = [
     "CompetitionReference",
     "DataFile",
     "Delivery",
+    "Guest",
     "Identity",
     "Job",
     "Label",

@@ -6,8 +6,8 @@ from sqlalchemy.dialects import postgresql
 
 from migrations.views import scores
 
-revision = "0012"
-down_revision = "0014"
+revision = "0010"
+down_revision = "0009"
 branch_labels = None
 depends_on = None
 

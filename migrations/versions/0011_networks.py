@@ -4,8 +4,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-revision = "0010"
-down_revision = "0012"
+revision = "0011"
+down_revision = "0010"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,68 @@
+"""All evidence about one entry, test by test."""
+
+from pathlib import Path
+
+from benchmarks.isolation import Runner, Task
+from benchmarks.plan import Plan
+from benchmarks.report import Section, Table, Target, mebibytes, seconds
+from benchmarks.results import Case, Result
+from benchmarks.rounds import Contender, interleaved, median_of
+
+NAME = "evidence"
+CONTENDERS = tuple(
+    Contender(name, f"benchmarks.evidence_contenders:{function}", most=1)
+    for name, function in (
+        ("standard error of FID", "frechet_error"),
+        ("FID-infinity", "frechet_limit"),
+        ("KID", "kid"),
+        ("precision, recall, density, coverage, with errors", "overlap"),
+        ("authenticity", "authenticity"),
+        ("two-sample nearest neighbour", "two_sample"),
+        ("three-sample kernel test", "relative_mmd"),
+        ("PRD, one clustering", "prd"),
+        ("100 bins: NDB, Jensen-Shannon", "binning"),
+        ("data-copying, 20 cells", "data_copying"),
+        ("near copies of mirrored training images", "near_copies"),
+        ("repeats within the entry", "repeats"),
+    )
+)
+SECONDS, GIGABYTES = 180, 2
+
+
+def measure(plan: Plan, folder: Path, run: Runner) -> list[Case]:
+    """One case."""
+    where = str(folder / NAME)
+    sizes = {"dimension": plan.neighbours, "count": plan.generated, "reference": plan.reference}
+    sizes |= {"held_out": max(120, plan.generated // 5)}
+    run(Task("benchmarks.evidence_contenders:prepare", {"folder": where, **sizes}))
+    return [Case(NAME, sizes, interleaved(CONTENDERS, {"folder": where}, plan.rounds, run))]
+
+
+METHOD = """\
+Synthetic, seeded features. What belongs to the reference alone (statistics, neighbours of training images, bins, cells,
+distances of the held-out images) is prepared once and mapped, as a worker has it. The search for the nearest training
+image that belongs to the score is not counted again. Each test runs once, in a process of its own, whose peak memory
+includes interpreter, libraries and all features. The seconds of all tests are those of an entry's evidence; those of
+processors, over all threads, tell how much of them was waiting for a machine that had other work."""
+
+
+def section(result: Result) -> Section:
+    """The table, and the targets for time and memory."""
+    (case,) = result.cases
+    rows = [
+        (name, seconds(runs), seconds(runs, "cpu_seconds"), mebibytes(runs) if "peak_bytes" in runs[0] else "")
+        for name, runs in case.runs.items()
+    ]
+    whole = sum(median_of(runs) for runs in case.runs.values())
+    worked = sum(median_of(runs, "cpu_seconds") for runs in case.runs.values())
+    rows.append(("all of them", f"{whole:.1f}", f"{worked:.1f}", ""))
+    settings = case.settings
+    title = (
+        f"{settings['count']:,} x {settings['dimension']} against {settings['reference']:,} training and"
+        f" {settings['held_out']:,} held-out images"
+    )
+    targets = [Target("all evidence of an entry", whole, SECONDS, False, " s")]
+    peaks = [median_of(runs, "peak_bytes") for runs in case.runs.values() if "peak_bytes" in runs[0]]
+    if peaks:
+        targets.append(Target("peak memory", max(peaks) / 1e9, GIGABYTES, False, " GB"))
+    return Section("Evidence", METHOD, [Table(title, ("", "seconds", "of processors", "peak, MiB"), rows)], targets)

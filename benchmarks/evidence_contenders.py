@@ -1,0 +1,191 @@
+"""The tests of an entry's features, the reference being prepared; each returns ``seconds`` and one number found."""
+
+import time
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.isolation import Run
+from benchmarks.synthetic import features
+from scorer.metrics import authenticity as authentic
+from scorer.metrics.binning import Bins, bins_of
+from scorer.metrics.binning import binning as binned
+from scorer.metrics.closeness import closeness
+from scorer.metrics.copying import copying_reference_from, placed_in
+from scorer.metrics.copying import data_copying as copied
+from scorer.metrics.frechet import Statistics, statistics_of
+from scorer.metrics.frechet_error import frechet_standard_error
+from scorer.metrics.frechet_limit import frechet_limit as limit_of
+from scorer.metrics.kernel import kernel_distance
+from scorer.metrics.manifold import Manifold, manifold_of, overlap_with_error
+from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest, normalise
+from scorer.metrics.near_copies import near_copies as near
+from scorer.metrics.near_copies import originals_of
+from scorer.metrics.partition import Partition, partition_from, partition_of
+from scorer.metrics.prd import prd as curve
+from scorer.metrics.relative_mmd import relative_mmd as relative
+from scorer.metrics.repeats import repeats as repeated
+from scorer.metrics.two_sample import two_sample as told_apart
+
+CELLS, LEAST_BINS = 20, 100
+
+
+def prepare(folder: str, dimension: int, count: int, reference: int, held_out: int) -> Run:
+    """Write the features of all kinds and what is kept with a reference."""
+    where = Path(folder)
+    where.mkdir(parents=True, exist_ok=True)
+    sets = {"generated": count, "training": reference, "held_out": held_out, "mirrored": reference}
+    for stream, (name, rows) in enumerate(sets.items()):
+        np.save(where / f"{name}.npy", features(rows, dimension, stream))
+    training, fresh = np.load(where / "training.npy"), np.load(where / "held_out.npy")
+    statistics = statistics_of(training)
+    manifold, bins = manifold_of(training), bins_of(training, LEAST_BINS, seed=0)
+    kept = {
+        "mean": statistics.mean,
+        "covariance": statistics.covariance,
+        "factor": np.asarray(statistics.factor),
+        "radii": manifold.squares,
+        "counts": bins.training,
+        "fresh": nearest(fresh, training).distance,
+        **{f"bins_{name}": part for name, part in bins.partition.arrays().items()},
+        **{f"cells_{name}": part for name, part in _cells(training, fresh).items()},
+    }
+    for name, part in kept.items():
+        np.save(where / f"{name}.npy", part)
+    for name in ("training", "mirrored"):
+        np.save(where / f"{name}_squares.npy", normalise(np.load(where / f"{name}.npy")).squares)
+    return {"count": len(training)}
+
+
+def _cells(training: Any, fresh: Any) -> dict[str, Any]:
+    return placed_in(partition_of(training, CELLS, seed=0), training, fresh).arrays()
+
+
+class _Given:
+    """What was prepared."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+        self.generated = np.load(self._folder / "generated.npy")
+
+    def part(self, name: str) -> Any:
+        """An array, mapped."""
+        return np.load(self._folder / f"{name}.npy", mmap_mode="r")
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """Of the training images."""
+        mean, covariance, factor = (np.array(self.part(name)) for name in ("mean", "covariance", "factor"))
+        return Statistics(mean, covariance, len(self.part("training")), factor)
+
+    @cached_property
+    def manifold(self) -> Manifold:
+        """Of the training images."""
+        return Manifold(np.array(self.part("training")), np.array(self.part("radii")))
+
+    def normalised(self, name: str) -> NormalisedFeatures:
+        """Features with the lengths that are kept with them."""
+        return NormalisedFeatures(self.part(name), self.part(f"{name}_squares"))
+
+    def partition(self, name: str) -> Partition:
+        """The projection and centres of bins or cells."""
+        return partition_from({part: self.part(f"{name}_{part}") for part in ("mean", "axes", "centres")})
+
+
+def _timed(test: Callable[[], float]) -> Run:
+    start, worked = time.perf_counter(), time.process_time()
+    value = test()
+    return {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - worked, "value": value}
+
+
+def _random() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def frechet_error(folder: str) -> Run:
+    """0 where there are no more images than dimensions, and so no error."""
+    given, statistics = _Given(folder), _Given(folder).statistics
+    return _timed(lambda: frechet_standard_error(given.generated, statistics) or 0.0)
+
+
+def frechet_limit(folder: str) -> Run:
+    """15 sizes from half of the images on, which for 10,000 is 5,000."""
+    given, statistics = _Given(folder), _Given(folder).statistics
+
+    def limit() -> float:
+        found = limit_of(given.generated, statistics, random=_random(), smallest=len(given.generated) // 2)
+        return found.value if found else 0.0
+
+    return _timed(limit)
+
+
+def kid(folder: str) -> Run:
+    """100 subsets of 1,000, or of all where there are fewer."""
+    given, real = _Given(folder), np.array(_Given(folder).part("training"))
+    size = min(1000, len(given.generated))
+    return _timed(lambda: kernel_distance(given.generated, real, random=_random(), subset_size=size).mean)
+
+
+def overlap(folder: str) -> Run:
+    """Precision and the others, from the generated features and the reference's manifold."""
+    given, manifold = _Given(folder), _Given(folder).manifold
+    return _timed(lambda: overlap_with_error(given.generated, manifold)[0].precision)
+
+
+def authenticity(folder: str) -> Run:
+    """With the reference's manifold."""
+    given, manifold = _Given(folder), _Given(folder).manifold
+    return _timed(lambda: authentic.authenticity(given.generated, manifold).share)
+
+
+def two_sample(folder: str) -> Run:
+    """As many training as generated images."""
+    given, real = _Given(folder), _Given(folder).part("training")
+    return _timed(lambda: told_apart(given.generated, real, random=_random()).both.share)
+
+
+def relative_mmd(folder: str) -> Run:
+    """As many of each kind as there are held-out images."""
+    given = _Given(folder)
+    training, fresh = given.part("training"), given.part("held_out")
+    return _timed(lambda: relative(given.generated, training, fresh, random=_random()).p_closer)
+
+
+def prd(folder: str) -> Run:
+    """One clustering."""
+    given, real = _Given(folder), _Given(folder).part("training")
+    return _timed(lambda: curve(given.generated, real, random=_random()).mean.recall)
+
+
+def binning(folder: str) -> Run:
+    """In the bins of the reference."""
+    given = _Given(folder)
+    bins = Bins(given.partition("bins"), np.array(given.part("counts")))
+    return _timed(lambda: binned(given.generated, bins).share)
+
+
+def data_copying(folder: str) -> Run:
+    """In the cells of the reference."""
+    given = _Given(folder)
+    names = ("mean", "axes", "centres", "training", "held_out")
+    reference = copying_reference_from({name: np.array(given.part(f"cells_{name}")) for name in names})
+    return _timed(lambda: copied(given.generated, reference).overall.z)
+
+
+def near_copies(folder: str) -> Run:
+    """The search among mirrored training images; the one among upright ones belongs to the score."""
+    given = _Given(folder)
+    mirrored, held_out = given.normalised("mirrored"), np.array(given.part("fresh"))
+    fresh = originals_of(Nearest(held_out, np.zeros(len(held_out), np.int64)))
+    return _timed(lambda: near(originals_of(nearest(given.generated, mirrored)), fresh).closeness.share)
+
+
+def repeats(folder: str) -> Run:
+    """With the limit that the held-out images give."""
+    given = _Given(folder)
+    distances, training = np.array(given.part("fresh")), len(given.part("training"))
+    limit = closeness(distances, distances)
+    return _timed(lambda: repeated(given.generated, limit, training).share)

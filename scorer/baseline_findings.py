@@ -1,0 +1,218 @@
+"""What the tests besides data-copying found: each number with its unit, its direction and a sentence for a person."""
+
+from dataclasses import dataclass
+
+from scorer.metrics.authenticity import Authenticity, p_fewer
+from scorer.metrics.binning import Binning
+from scorer.metrics.frechet_limit import FrechetLimit
+from scorer.metrics.inception_score import InceptionScore
+from scorer.metrics.kernel import KernelDistance
+from scorer.metrics.manifold import Overlap, OverlapError
+from scorer.metrics.near_copies import NearCopies
+from scorer.metrics.prd import PrecisionRecall
+from scorer.metrics.relative_mmd import RelativeDiscrepancy
+from scorer.metrics.repeats import Repeats
+from scorer.metrics.representation import LEVEL
+from scorer.metrics.two_sample import Accuracy, TwoSample
+from scorer.numerals import p_value, percent
+
+CERTAIN = 0.01
+"""A p-value below this is told as a finding."""
+
+SHARE = "share"
+HIGHER, LOWER, HALF = "higher is better", "lower is better", "0.5 is best; far below is copying"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One number of one test, in words; what a number does not have is None.
+
+    ``standard_error`` and ``p_value`` are those that the test's own module describes.
+    """
+
+    name: str
+    value: float | None
+    unit: str
+    direction: str
+    sentence: str
+    standard_error: float | None = None
+    p_value: float | None = None
+
+
+def of_two_sample(found: TwoSample) -> tuple[Finding, ...]:
+    """The nearest-neighbour classifier: on real images, on generated ones, and on both."""
+    shares = f"{percent(found.real.share)} of the real and {percent(found.generated.share)} of the generated images"
+    told = (
+        f"By the kind of its nearest image {shares} are told right, where chance makes {percent(found.both.expected)}"
+    )
+    both = f"{told}: the two can't be told apart."
+    if found.both.p_below < CERTAIN:
+        both = f"{told} ({p_value(found.both.p_below)}): generated images lie beside real ones, as copies do."
+    if found.both.p_above < CERTAIN:
+        both = f"{told} ({p_value(found.both.p_above)}): the two can be told apart."
+    return (
+        _accuracy("two_sample_real", found.real, f"Of the real images {_nearest(found.real, 'real')}."),
+        _accuracy(
+            "two_sample_generated",
+            found.generated,
+            f"Of the generated images {_nearest(found.generated, 'generated')}.",
+        ),
+        _accuracy("two_sample", found.both, both),
+    )
+
+
+def _accuracy(name: str, found: Accuracy, sentence: str) -> Finding:
+    both_sides = min(1.0, 2.0 * min(found.p_above, found.p_below))
+    return Finding(name, found.share, SHARE, HALF, sentence, found.deviation, both_sides)
+
+
+def _nearest(found: Accuracy, kind: str) -> str:
+    return f"{percent(found.share)} have a {kind} one nearest; chance makes {percent(found.expected)}"
+
+
+def of_binning(found: Binning) -> tuple[Finding, ...]:
+    """NDB / K and the Jensen-Shannon divergence."""
+    bins, verdict = len(found.excess), "more than chance" if found.p_value < CERTAIN else "no more than chance"
+    share = (
+        f"{found.different} of {bins} bins hold another share of the generated images than of the training images,"
+        f" {LEVEL * bins:.0f} are expected; all bins together differ {verdict} ({p_value(found.p_value)})."
+    )
+    divergence = (
+        f"Between how both sets fill the bins, the divergence is {found.divergence:.4f} nats; equal sets of these sizes"
+        f" have about {found.expected_divergence:.4f}."
+    )
+    return (
+        Finding("ndb_share", found.share, SHARE, f"{LEVEL} is best", share, found.deviation, found.p_value),
+        Finding("jensen_shannon", found.divergence, "nats", LOWER, divergence, found.divergence_error, found.p_value),
+    )
+
+
+def of_prd(found: PrecisionRecall) -> tuple[Finding, ...]:
+    """F_8 and F_1/8 of the curve."""
+    recall, precision = found.mean.recall, found.mean.precision
+    return (
+        Finding(
+            "prd_f8", recall, SHARE, HIGHER, _curve("recall", "F8", recall, found.error.recall), found.error.recall
+        ),
+        Finding(
+            "prd_f1_8",
+            precision,
+            SHARE,
+            HIGHER,
+            _curve("precision", "F1/8", precision, found.error.precision),
+            found.error.precision,
+        ),
+    )
+
+
+def _curve(what: str, name: str, value: float, error: float) -> str:
+    return f"Over the cells of both sets, {name}, which weighs {what}, is {value:.3f} ± {error:.3f}; equal sets have 1."
+
+
+def of_relative_mmd(found: RelativeDiscrepancy) -> Finding:
+    """The three-sample kernel test."""
+    told = (
+        f"By the kernel distance, generated images are {found.generated:.2g} from the training images and fresh"
+        f" photographs {found.held_out:.2g}"
+    )
+    verdict = f"{told}: no difference that chance doesn't make."
+    if found.p_closer < CERTAIN:
+        verdict = f"{told} ({p_value(found.p_closer)}): closer than photographs are."
+    if found.p_farther < CERTAIN:
+        verdict = f"{told} ({p_value(found.p_farther)}): farther than photographs are, which shows no copying."
+    difference = found.held_out - found.generated
+    direction = "0 is best; above 0 is closer to the training images than photographs"
+    return Finding("relative_mmd", difference, "squared MMD", direction, verdict, found.standard_error, found.p_closer)
+
+
+def of_kid(found: KernelDistance) -> Finding:
+    """The kernel distance over subsets."""
+    error = found.resampling_error
+    doubt = "" if error is None else f" ± {error:.2g} (by the draw of {found.subsets} subsets)"
+    sentence = f"The kernel distance to the real images is {found.mean:.4g}{doubt}; equal sets have 0 on average."
+    return Finding("kid", found.mean, "squared MMD", LOWER, sentence, error)
+
+
+def of_overlap(found: Overlap, error: OverlapError) -> tuple[Finding, ...]:
+    """Improved precision and recall, density and coverage."""
+    words = {
+        "precision": f"{percent(found.precision)} of the generated images lie where real images are",
+        "recall": f"{percent(found.recall)} of the real images lie where generated ones are",
+        "density": f"A generated image lies in {found.density:.2f} times as many real neighbourhoods as a real one",
+        "coverage": f"{percent(found.coverage)} of the real images have a generated one in their neighbourhood",
+    }
+    units = {"density": "ratio"}
+    return tuple(
+        Finding(
+            name,
+            getattr(found, name),
+            units.get(name, SHARE),
+            HIGHER,
+            f"{sentence} (± {getattr(error, name):.3f}).",
+            getattr(error, name),
+        )
+        for name, sentence in words.items()
+    )
+
+
+def of_authenticity(found: Authenticity, held_out: Authenticity | None = None) -> Finding:
+    """The share of authentic images, beside that of held-out photographs where there are any."""
+    told = (
+        f"{percent(found.share)} of the images are farther from their nearest training image than that is from others"
+    )
+    if held_out is None:
+        return Finding("authenticity", found.share, SHARE, HIGHER, f"{told}.", found.standard_error)
+    chance = p_fewer(found, held_out)
+    told += f", and {percent(held_out.share)} of fresh photographs"
+    fewer = f" ({p_value(chance)}): some are versions of training images." if chance < CERTAIN else ": no fewer."
+    return Finding("authenticity", found.share, SHARE, HIGHER, told + fewer, found.standard_error, chance)
+
+
+def of_inception_score(found: InceptionScore) -> Finding:
+    """The Inception score."""
+    error = found.standard_error
+    doubt = "" if error is None else f" ± {error:.2g} ({found.splits} splits)"
+    sentence = f"The Inception score is {found.mean:.2f}{doubt}; it looks at no real image."
+    return Finding("inception_score", found.mean, "classes", HIGHER, sentence, error)
+
+
+def of_frechet_limit(found: FrechetLimit | None, fid: float) -> Finding:
+    """FID-infinity beside the FID, >= 0, of all images."""
+    name, unit = "fid_infinity", "FID"
+    if found is None:
+        return Finding(name, None, unit, LOWER, "There are too few images to tell what FID would be for more of them.")
+    sentence = (
+        f"For ever more images of this generator FID would fall from {fid:.2f} to about {found.value:.2f}"
+        f" ± {found.standard_error:.2g} (by the draw of parts)."
+    )
+    return Finding(name, found.value, unit, LOWER, sentence, found.standard_error)
+
+
+def of_near_copies(found: NearCopies) -> Finding:
+    """Near duplicates of training images."""
+    near = found.closeness
+    name = "near_copies"
+    if not near.tells:
+        told = "Some held-out photographs are training images themselves, so near copies can't be told from chance."
+        return Finding(name, None, SHARE, LOWER, told)
+    told = f"{near.below:,} of {near.generated:,} images nearly are one of {found.originals:,} training images"
+    if not near.below:
+        told = f"None of the {near.generated:,} images nearly is a training image"
+    mirrored = f", {found.mirrored:,} of them mirrored" if found.mirrored else ""
+    often = f"; one of these {found.most_copied[1]:,} times" if found.most_copied and found.most_copied[1] > 1 else ""
+    chance = f"; chance alone makes {percent(near.expected)} ({p_value(near.p_value)})."
+    return Finding(name, near.share, SHARE, LOWER, told + mirrored + often + chance, near.standard_error, near.p_value)
+
+
+def of_repeats(found: Repeats) -> Finding:
+    """Near duplicates within the entry."""
+    count = len(found.group)
+    told = f"No two of the {count:,} images are nearly the same"
+    if found.pairs:
+        told = (
+            f"{found.images:,} of {count:,} images are nearly the same as another one, in {found.groups:,} groups, the"
+            f" largest of {int(found.sizes.max()):,}"
+        )
+    chance = f"; photographs would make {found.expected_pairs:.2g} such pairs and these make {found.pairs:,}"
+    sentence = f"{told}{chance} ({p_value(found.p_value)})."
+    return Finding("repeats", found.share, SHARE, LOWER, sentence, found.standard_error, found.p_value)

@@ -1,0 +1,77 @@
+"""Which generated images are more than another version of a training image.
+
+Image g with the nearest training image t is authentic if t has another training image nearer to it than g is
+(Alaa et al. 2022, section 3):
+
+    |t - nearest other training image| < |g - t|
+
+A copy lies nearer to its original than any other photograph does. Honest images are not all authentic, and neither are
+fresh photographs, so the share is compared with theirs where there are held-out ones.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from scorer.metrics.cosine import Indices
+from scorer.metrics.euclidean import neighbours
+from scorer.metrics.features import Features, require_matrix
+from scorer.metrics.manifold import Manifold, manifold_of
+from scorer.metrics.representation import excess_of
+
+
+@dataclass(frozen=True, eq=False)
+class Authenticity:
+    """For every image whether it is authentic, (n,) bool, and the nearest training image, (n,) int64."""
+
+    authentic: NDArray[np.bool_]
+    index: Indices
+
+    @property
+    def share(self) -> float:
+        """The share in [0, 1] of authentic images."""
+        return float(self.authentic.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """Of ``share`` over the choice of images, the training images being given: binomial."""
+        return float(np.sqrt(self.share * (1.0 - self.share) / len(self.authentic)))
+
+
+def authenticity(
+    features: Features,
+    training: Features | Manifold,
+    *,
+    progress: Callable[[float], None] | None = None,
+) -> Authenticity:
+    """Look at features (n, d), float32 or float64, beside training features (m, d), or their kept manifold.
+
+    ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`neighbours` does.
+    """
+    require_matrix(features, "generated")
+    rest = 1.0
+    if not isinstance(training, Manifold):
+        require_matrix(training, "reference", least=2)
+        rest = len(features) / (len(features) + len(training))
+        training = manifold_of(training, 1, progress=(lambda share: progress(share * (1 - rest))) if progress else None)
+    found = neighbours(
+        features,
+        training.features,
+        progress=(lambda share: progress(1.0 - rest * (1.0 - share))) if progress else None,
+    )
+    index = found.index[:, 0]
+    return Authenticity(training.limits(1)[index] < found.squares[:, 0], index)
+
+
+def p_fewer(generated: Authenticity, held_out: Authenticity) -> float:
+    """One-sided p-value for generated images being authentic less often than held-out photographs are.
+
+    Of the normal test of two shares; both must have been compared with the same training images.
+    """
+    counts = [
+        np.array([int(each.authentic.sum()), int((~each.authentic).sum())], np.int64) for each in (generated, held_out)
+    ]
+    return float(norm.cdf(excess_of(*counts)[0]))

@@ -1,0 +1,36 @@
+"""As many images of each kind: what tests need that were made for samples of one size."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from scorer.errors import Invalid
+from scorer.metrics.features import Features, require_finite, require_matrix, require_same_dimension
+
+
+def equally_many(
+    sets: Mapping[str, Features], random: np.random.Generator, most: int | None = None, least: int = 1
+) -> list[Features]:
+    """The sets, (n, d) and (m, d) and so on, each cut to the size of the smallest, and to ``most``.
+
+    ``random`` draws without replacement and keeps the order; a set that has the right size stays whole. Keys name the
+    sets in messages. Raises :class:`Invalid`: ``bad-features``, ``too-few-images`` for fewer than ``least``,
+    ``degenerate-features``, ``dimension-mismatch``, ``bad-count``.
+    """
+    if most is not None and most < least:
+        raise Invalid("bad-count", f"At least {least} images of each kind are needed, not {most}.")
+    dimensions = []
+    for whose, features in sets.items():
+        require_matrix(features, whose, least=least)
+        require_finite(features, whose)
+        dimensions.append(features.shape[1])
+        require_same_dimension(dimensions[0], dimensions[-1])
+    count = min(len(features) for features in sets.values())
+    count = count if most is None else min(count, most)
+    return [_drawn(features, count, random) for features in sets.values()]
+
+
+def _drawn(features: Features, count: int, random: np.random.Generator) -> Features:
+    if len(features) == count:
+        return features
+    return features[np.sort(random.choice(len(features), count, replace=False))]

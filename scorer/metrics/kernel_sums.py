@@ -1,0 +1,43 @@
+"""Sums of a kernel over all pairs of rows, in float64 and in tiles: n x m numbers are never held."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from scorer.metrics.features import Features, Vector
+
+_BLOCK = 1024  # rows on either side of a tile of kernel values: 8 MB, and 66 MB of features at d = 4032
+
+Kernel = Callable[[Vector, Vector], Vector]
+"""All values k(x, y) of float64 rows x (a, d) and y (b, d), as (a, b)."""
+
+
+def sums_within(features: Features, kernel: Kernel, tell: Callable[[float], None]) -> Vector:
+    """For every row the sum of its kernel values with all other rows, (n,)."""
+    count = len(features)
+    sums = np.zeros(count)
+    for row in range(0, count, _BLOCK):
+        left = features[row : row + _BLOCK].astype(np.float64)
+        for column in range(row, count, _BLOCK):
+            tile = kernel(left, features[column : column + _BLOCK].astype(np.float64))
+            if column == row:
+                np.fill_diagonal(tile, 0.0)
+            else:
+                sums[column : column + _BLOCK] += tile.sum(axis=0)
+            sums[row : row + _BLOCK] += tile.sum(axis=1)
+        left_over = max(0, count - row - _BLOCK) / count
+        tell(1.0 - left_over**2)
+    return sums
+
+
+def sums_across(own: Features, other: Features, kernel: Kernel, tell: Callable[[float], None]) -> tuple[Vector, Vector]:
+    """The sums of the kernel values of every row of one set with all of the other, (n,) and (m,)."""
+    by_own, by_other = np.zeros(len(own)), np.zeros(len(other))
+    for row in range(0, len(own), _BLOCK):
+        left = own[row : row + _BLOCK].astype(np.float64)
+        for column in range(0, len(other), _BLOCK):
+            tile = kernel(left, other[column : column + _BLOCK].astype(np.float64))
+            by_own[row : row + _BLOCK] += tile.sum(axis=1)
+            by_other[column : column + _BLOCK] += tile.sum(axis=0)
+        tell(min(1.0, (row + _BLOCK) / len(own)))
+    return by_own, by_other

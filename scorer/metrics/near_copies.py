@@ -1,0 +1,88 @@
+"""Near duplicates of training images, and their mirror images, by distance in feature space.
+
+What counts as near, held-out photographs decide: nearer than all but 1 % of them are to the training images
+(:mod:`scorer.metrics.closeness` has the count, its expectation and its p-value). A mirrored copy is found by the
+features of the mirrored *training* images, which are the same for all entries: the entry itself passes the network
+once. The photographs are then measured against both, too, or two chances to be near would be held against one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.errors import Invalid
+from scorer.metrics.closeness import RARE, Closeness, closeness
+from scorer.metrics.cosine import Indices
+from scorer.metrics.features import Vector
+from scorer.metrics.memorization import Nearest
+
+EXAMPLES = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Originals:
+    """For every image the nearest training image, mirrored or not: ``distance``, ``index`` and ``mirrored``, (n,)."""
+
+    distance: Vector
+    index: Indices
+    mirrored: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class NearCopy:
+    """A generated image and the training image that it nearly is."""
+
+    generated: int
+    reference: int
+    distance: float
+    mirrored: bool
+
+
+@dataclass(frozen=True)
+class NearCopies:
+    """How many images are near copies, of how many training images, and which are the nearest."""
+
+    closeness: Closeness
+    mirrored: int
+    """How many of them are nearer to a mirrored training image than to any upright one."""
+    originals: int
+    """How many different training images they are near to."""
+    most_copied: tuple[int, int] | None
+    """The training image that most of them are near to, and how many they are; None where there is none."""
+    examples: tuple[NearCopy, ...]
+    """The nearest ones, each of another training image."""
+
+
+def originals_of(upright: Nearest, mirrored: Nearest | None = None) -> Originals:
+    """The nearer of two searches, against the training images and their mirror images; ties to the upright one."""
+    if mirrored is None:
+        return Originals(upright.distance, upright.index, np.zeros(len(upright.index), np.bool_))
+    if len(mirrored.distance) != len(upright.distance):
+        raise Invalid("bad-count", f"{len(upright.distance)} and {len(mirrored.distance)} images can't be the same.")
+    turned = mirrored.distance < upright.distance
+    return Originals(
+        np.where(turned, mirrored.distance, upright.distance),
+        np.where(turned, mirrored.index, upright.index),
+        turned,
+    )
+
+
+def near_copies(
+    generated: Originals, held_out: Originals, *, rare: float = RARE, examples: int = EXAMPLES
+) -> NearCopies:
+    """Which generated images (n) are nearer to the training images than all but a share ``rare`` of held-out ones.
+
+    Raises :class:`Invalid` as :func:`closeness` does.
+    """
+    found = closeness(generated.distance, held_out.distance, rare=rare)
+    rows = np.flatnonzero(generated.distance < found.limit)
+    rows = rows[np.argsort(generated.distance[rows], kind="stable")]
+    index, first, times = np.unique(generated.index[rows], return_index=True, return_counts=True)
+    most = (int(index[times.argmax()]), int(times.max())) if len(rows) else None
+    shown = rows[np.sort(first)[:examples]]
+    pairs = tuple(
+        NearCopy(int(row), int(generated.index[row]), float(generated.distance[row]), bool(generated.mirrored[row]))
+        for row in shown
+    )
+    return NearCopies(found, int(generated.mirrored[rows].sum()), len(index), most, pairs)

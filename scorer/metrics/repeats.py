@@ -1,0 +1,127 @@
+"""Near duplicates within an entry: images that are nearer to one another than photographs ever are.
+
+Two images are alike if their distance is below the one that all but 1 % of the held-out photographs keep from all
+training images. Alike images, and those alike to them, make a group (a connected component). A generator that has
+collapsed makes few, large groups.
+
+If the generated images were photographs, pairs would be alike at the rate at which held-out and training images are:
+r of them were seen in n_h m pairs by the time the limit was reached, so the number in the n (n - 1) / 2 pairs of the
+entry has, the pairs taken as independent, the negative binomial law with r and n_h m / (n_h m + n (n - 1) / 2).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.stats import nbinom
+
+from scorer.errors import Invalid
+from scorer.metrics.closeness import Closeness
+from scorer.metrics.cosine import Indices, NormalisedFeatures, normalise
+from scorer.metrics.euclidean import Pairing
+from scorer.metrics.features import Features
+
+EXAMPLES, SHOWN = 6, 8
+
+
+@dataclass(frozen=True, eq=False)
+class Repeats:
+    """Groups of alike images. ``group`` (n,) int64: numbers from 0, in the order of their first images."""
+
+    group: Indices
+    pairs: int
+    """How many pairs of images are alike."""
+    limit: float
+    seen: int
+    """How many held-out photographs the limit was reached by: r."""
+    photographs: int
+    """How many pairs of held-out and training images those were among."""
+
+    @property
+    def sizes(self) -> Indices:
+        """The number of images in each group; 1 for an image unlike all others."""
+        return np.bincount(self.group)
+
+    @property
+    def images(self) -> int:
+        """How many images are alike to another one."""
+        return int(self.sizes[self.sizes > 1].sum())
+
+    @property
+    def share(self) -> float:
+        """The share in [0, 1] of the images that are alike to another one."""
+        return self.images / len(self.group)
+
+    @property
+    def standard_error(self) -> float:
+        """Of ``share``, the groups rather than the images being drawn by chance."""
+        sizes = self.sizes
+        return float(np.sqrt(np.square(sizes * ((sizes > 1) - self.share)).sum()) / len(self.group))
+
+    @property
+    def groups(self) -> int:
+        """How many groups of two images or more there are."""
+        return int((self.sizes > 1).sum())
+
+    @property
+    def expected_pairs(self) -> float:
+        """How many pairs would be alike if these were photographs."""
+        return self.seen * self._own_pairs / self.photographs
+
+    @property
+    def p_value(self) -> float:
+        """The probability of so many or more alike pairs if these were photographs; approximate, see above."""
+        chance = self.photographs / (self.photographs + self._own_pairs)
+        return float(nbinom.sf(self.pairs - 1, self.seen, chance))
+
+    @property
+    def _own_pairs(self) -> float:
+        return len(self.group) * (len(self.group) - 1) / 2.0
+
+    def examples(self, groups: int = EXAMPLES, images: int = SHOWN) -> tuple[tuple[int, ...], ...]:
+        """The first images of the largest groups, largest first, ties to the one that begins first."""
+        largest = np.argsort(-self.sizes, kind="stable")[: min(groups, self.groups)]
+        return tuple(tuple(np.flatnonzero(self.group == number)[:images].tolist()) for number in largest)
+
+
+def repeats(
+    generated: Features | NormalisedFeatures,
+    fresh: Closeness,
+    training: int,
+    *,
+    progress: Callable[[float], None] | None = None,
+) -> Repeats:
+    """Group generated features (n, d), float32 or float64 and non-negative, by the cosine distance 1 - cos.
+
+    ``fresh`` has the limit, from the cosine distances of held-out photographs to ``training`` training images. Where
+    these are at 0, nothing is alike. Holds some million pairs at a time, and never n x n numbers. ``progress`` hears
+    the finished share, rising to 1.0. Raises :class:`Invalid`: ``bad-count``, and as :func:`normalise` does.
+    """
+    if training < 1:
+        raise Invalid("bad-count", f"There must be at least 1 training image, not {training}.")
+    own = generated if isinstance(generated, NormalisedFeatures) else normalise(generated, "generated")
+    count, pairs = len(own), 0
+    group = np.arange(count)
+    # Of unit rows the squared Euclidean distance is twice the cosine distance.
+    limits = np.full((1, count), 2.0 * fresh.limit)
+    for strip in Pairing(own.unit(0, count, np.float32)).strips():
+        inside = strip.within(limits, strict=True)
+        rows, columns = np.nonzero(inside)
+        pairs += int(np.count_nonzero(rows + strip.rows.start < columns))
+        group = _joined(group, rows + strip.rows.start, columns)
+        if progress:
+            progress(strip.rows.stop / count)
+    return Repeats(group, pairs, fresh.limit, fresh.rank, fresh.held_out * training)
+
+
+def _joined(group: Indices, rows: Indices, columns: Indices) -> Indices:
+    """The groups after some pairs have been joined, numbered in the order of their first images."""
+    if not len(rows):
+        return group
+    size = len(group)
+    links = coo_array((np.ones(len(rows), np.int8), (group[rows], group[columns])), shape=(size, size))
+    joined = connected_components(links, directed=False)[1][group]
+    _, first, inverse = np.unique(joined, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse].astype(np.int64)

@@ -1,0 +1,61 @@
+"""Authentic images against the golden value, the definition and the expectation for photographs."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from scorer.errors import Invalid
+from scorer.metrics.authenticity import authenticity, p_fewer
+from scorer.metrics.manifold import manifold_of
+from tests.pure.oracles import golden, squared_distances
+
+
+def normal(seed: int, count: int, dimension: int = 6) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).standard_normal((count, dimension))
+
+
+def test_the_golden_value() -> None:
+    found = authenticity(golden().generated, golden().training)
+    assert found.share == 0.785
+    assert found.standard_error == pytest.approx(np.sqrt(0.785 * 0.215 / 200))
+
+
+@given(seed=st.integers(0, 2**32 - 1), own=st.integers(1, 30), training=st.integers(2, 30))
+@settings(max_examples=40, deadline=None)
+def test_it_is_the_definition(seed: int, own: int, training: int) -> None:
+    generated, real = normal(seed, own, 3), normal(seed + 1, training, 3)
+    between, within = squared_distances(generated, real), squared_distances(real, real)
+    np.fill_diagonal(within, np.inf)
+    nearest = between.argmin(axis=1)
+    found = authenticity(generated, real)
+    np.testing.assert_array_equal(found.index, nearest)
+    np.testing.assert_array_equal(found.authentic, within.min(axis=1)[nearest] < between.min(axis=1))
+
+
+def test_copies_are_not_authentic() -> None:
+    real, fresh = normal(2, 300), normal(3, 300)
+    copied, held_out = authenticity(real[:100], real), authenticity(fresh, real)
+    assert (copied.share, copied.standard_error) == (0.0, 0.0)
+    assert p_fewer(copied, held_out) < 1e-12
+    assert p_fewer(authenticity(normal(4, 300), real), held_out) > 0.001
+    half = authenticity(np.concatenate([real[:100], normal(5, 100)]), real)
+    assert half.share == pytest.approx(0.5 * held_out.share, abs=0.1)
+    assert p_fewer(half, held_out) < 1e-6
+
+
+def test_a_kept_manifold_gives_the_same() -> None:
+    real, told = normal(6, 80), list[float]()
+    kept = authenticity(normal(7, 40), manifold_of(real, 5), progress=told.append)
+    np.testing.assert_array_equal(kept.authentic, authenticity(normal(7, 40), real).authentic)
+    assert told == [1.0]
+    authenticity(normal(7, 40), real, progress=told.append)
+    assert told[1:] == sorted(told[1:])
+    assert told[-1] == 1.0
+
+
+def test_a_single_training_image_is_refused() -> None:
+    with pytest.raises(Invalid) as refused:
+        authenticity(normal(8, 5), normal(9, 1))
+    assert refused.value.slug == "too-few-images"

@@ -1,0 +1,99 @@
+"""Every number has a unit, a direction and a sentence that says what it shows."""
+
+from typing import Any
+
+import numpy as np
+
+from scorer import baseline_findings as words
+from scorer.metrics.authenticity import authenticity
+from scorer.metrics.binning import compared
+from scorer.metrics.closeness import closeness
+from scorer.metrics.frechet import statistics_of
+from scorer.metrics.frechet_limit import frechet_limit
+from scorer.metrics.inception_score import inception_score
+from scorer.metrics.kernel import kernel_distance
+from scorer.metrics.manifold import overlap_with_error
+from scorer.metrics.memorization import nearest
+from scorer.metrics.near_copies import near_copies, originals_of
+from scorer.metrics.prd import prd
+from scorer.metrics.relative_mmd import relative_mmd
+from scorer.metrics.repeats import repeats
+from scorer.metrics.two_sample import two_sample
+from scorer.numerals import p_value, percent
+
+
+def photographs(seed: int, count: int = 120) -> Any:
+    return np.abs(np.random.default_rng(seed).standard_normal((count, 8)))
+
+
+def random() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def all_of(own: Any) -> dict[str, words.Finding]:
+    training, fresh = photographs(1), photographs(2)
+    near = near_copies(originals_of(nearest(own, training)), originals_of(nearest(fresh, training)))
+    rows = compared(np.array([len(own) - 40, 40]), np.array([60, 60]))
+    found = [
+        *words.of_two_sample(two_sample(own, training, random=random())),
+        *words.of_binning(rows),
+        *words.of_prd(prd(own, training, random=random())),
+        words.of_relative_mmd(relative_mmd(own, training, fresh, random=random())),
+        words.of_kid(kernel_distance(own, training, random=random(), subsets=3, subset_size=50)),
+        *words.of_overlap(*overlap_with_error(own, training)),
+        words.of_authenticity(authenticity(own, training), authenticity(fresh, training)),
+        words.of_inception_score(inception_score(own)),
+        words.of_frechet_limit(frechet_limit(own, statistics_of(training), random=random(), smallest=60), 1.5),
+        words.of_near_copies(near),
+        words.of_repeats(repeats(own, near.closeness, len(training))),
+    ]
+    return {each.name: each for each in found}
+
+
+def test_an_honest_entry() -> None:
+    found = all_of(photographs(3))
+    assert len(found) == 18
+    for each in found.values():
+        assert each.value is not None
+        assert np.isfinite(each.value)
+        assert each.standard_error is not None
+        assert each.unit
+        assert each.direction
+        assert each.sentence.endswith(".")
+        assert "nan" not in each.sentence
+    assert "can't be told apart" in found["two_sample"].sentence
+    assert "no difference" in found["relative_mmd"].sentence
+    assert found["authenticity"].sentence.endswith("no fewer.")
+
+
+def test_copies_that_repeat() -> None:
+    found = all_of(np.concatenate([photographs(1)[:100], photographs(1)[:20]]))
+    assert "as copies do" in found["two_sample"].sentence
+    assert "some are versions of training images" in found["authenticity"].sentence
+    assert found["near_copies"].value == 1.0
+    assert found["near_copies"].sentence.startswith("120 of 120 images nearly are one of 100 training images; one of")
+    assert found["repeats"].sentence.startswith("40 of 120 images are nearly the same as another one, in 20 groups")
+    assert (found["repeats"].p_value or 0.0) < 1e-3
+
+
+def test_something_else() -> None:
+    found = all_of(photographs(4) + 3.0)
+    assert "the two can be told apart" in found["two_sample"].sentence
+    assert "farther than photographs are" in found["relative_mmd"].sentence
+
+
+def test_what_does_not_exist_says_so() -> None:
+    assert words.of_frechet_limit(None, 3.0).value is None
+    training = photographs(5)
+    same = originals_of(nearest(training, training))
+    assert words.of_near_copies(near_copies(same, same)).value is None
+    assert words.of_repeats(repeats(photographs(6, 5), closeness(np.ones(9), np.full(9, 1e-9)), 9)).sentence.startswith(
+        "No two of the 5 images are nearly the same"
+    )
+    alone = words.of_authenticity(authenticity(photographs(7), training))
+    assert (alone.p_value, alone.sentence[-1]) == (None, ".")
+
+
+def test_figures() -> None:
+    assert [percent(share) for share in (0.0, 1.0, 0.62, 0.004)] == ["0 %", "100 %", "62 %", "0.4 %"]
+    assert [p_value(value) for value in (0.5, 0.0234, 1e-9)] == ["p = 0.5", "p = 0.023", "p < 0.0001"]

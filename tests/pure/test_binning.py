@@ -1,0 +1,82 @@
+"""Bins against scipy's tests and divergence, and what they see."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import jensenshannon
+from scipy.stats import chi2_contingency, norm
+
+from scorer.errors import Invalid
+from scorer.metrics.binning import binning, bins_of, compared
+
+
+def normal(seed: int, count: int, shift: float = 0.0) -> Any:
+    return np.random.default_rng(seed).standard_normal((count, 6)) + shift
+
+
+@given(
+    counts=st.lists(st.tuples(st.integers(0, 300), st.integers(1, 300)), min_size=2, max_size=30).filter(
+        lambda pairs: any(own for own, _ in pairs)
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_it_is_what_scipy_says(counts: list[tuple[int, int]]) -> None:
+    own, training = np.array(counts, np.int64).T
+    found = compared(own, training)
+    assert found.divergence == pytest.approx(jensenshannon(own, training) ** 2, abs=1e-12)
+    assert found.p_value == pytest.approx(chi2_contingency([own, training], correction=False).pvalue, rel=1e-9)
+    different = 0
+    for one, other in counts:
+        table = [[one, own.sum() - one], [other, training.sum() - other]]
+        alone = not np.all(np.sum(table, axis=1)) or not np.all(np.sum(table, axis=0))
+        different += not alone and bool(chi2_contingency(table, correction=False).statistic > norm.isf(0.025) ** 2)
+    assert found.different == different
+    assert found.share == different / len(counts)
+    assert 0.0 <= found.divergence <= np.log(2.0) + 1e-12
+
+
+def test_the_error_of_the_divergence_is_its_spread() -> None:
+    random = np.random.default_rng(0)
+    q, p = np.array([0.1, 0.2, 0.3, 0.4]), np.full(4, 0.25)
+    drawn = [compared(random.multinomial(500, q), random.multinomial(900, p)) for _ in range(600)]
+    spread = np.std([each.divergence for each in drawn], ddof=1)
+    assert np.mean([each.divergence_error for each in drawn]) == pytest.approx(spread, rel=0.12)
+
+
+def test_two_samples_of_one_law() -> None:
+    random = np.random.default_rng(1)
+    shares = random.dirichlet(np.full(100, 5.0))
+    drawn = [compared(random.multinomial(5000, shares), random.multinomial(9000, shares)) for _ in range(200)]
+    assert np.mean([each.share for each in drawn]) == pytest.approx(0.05, abs=0.01)
+    assert np.std([each.share for each in drawn]) == pytest.approx(drawn[0].deviation, rel=0.2)
+    assert np.mean([each.divergence for each in drawn]) == pytest.approx(drawn[0].expected_divergence, rel=0.1)
+    assert abs(np.mean([each.p_value < 0.2 for each in drawn]) - 0.2) < 0.09
+
+
+def test_what_it_sees_and_what_not() -> None:
+    training = normal(2, 600)
+    bins = bins_of(training, 10, seed=0)
+    assert bins.training.sum() == 600
+    copied = binning(training, bins)
+    assert (copied.different, copied.divergence, copied.p_value) == (0, 0.0, 1.0)
+    collapsed = binning(np.repeat(training[:1], 300, axis=0), bins)
+    assert collapsed.share > 0.5
+    assert collapsed.p_value < 1e-12
+    assert binning(normal(3, 400, 1.0), bins).divergence > 5 * binning(normal(4, 400), bins).divergence
+
+
+def test_one_bin_shows_nothing() -> None:
+    found = compared(np.array([5]), np.array([9]))
+    assert (found.different, found.divergence, found.p_value) == (0, 0.0, 1.0)
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(Invalid) as refused:
+        compared(np.array([1, 2]), np.array([1, 2, 3]))
+    assert refused.value.slug == "bad-count"
+    with pytest.raises(Invalid) as refused:
+        compared(np.array([0, 0]), np.array([1, 2]))
+    assert refused.value.slug == "too-few-images"

@@ -1,0 +1,46 @@
+"""The Inception score against torch-fidelity's and by hand."""
+
+import numpy as np
+import pytest
+import torch
+from torch_fidelity.metric_isc import KEY_METRIC_ISC_MEAN, KEY_METRIC_ISC_STD, isc_features_to_metric
+
+from scorer.errors import Invalid
+from scorer.metrics.inception_score import inception_score
+
+
+@pytest.mark.parametrize("splits", [1, 4, 10])
+def test_it_is_what_torch_fidelity_says(splits: int) -> None:
+    logits = 3.0 * np.random.default_rng(0).standard_normal((203, 17))
+    theirs = isc_features_to_metric(torch.from_numpy(logits), splits=splits, shuffle=False)
+    found = inception_score(logits, splits=splits)
+    assert found.mean == pytest.approx(theirs[KEY_METRIC_ISC_MEAN], rel=1e-12)
+    if splits > 1:
+        assert found.split_deviation is not None
+        population = found.split_deviation * np.sqrt((splits - 1) / splits)
+        assert population == pytest.approx(theirs[KEY_METRIC_ISC_STD], rel=1e-9)
+        assert found.standard_error == pytest.approx(found.split_deviation / np.sqrt(splits))
+    else:
+        assert (found.split_deviation, found.standard_error) == (None, None)
+
+
+def test_its_ends() -> None:
+    sure = np.where(np.eye(5, dtype=bool), 0.0, -2000.0)
+    assert inception_score(np.tile(sure, (4, 1)), splits=1).mean == pytest.approx(5.0)
+    assert inception_score(np.zeros((20, 5)), splits=2).mean == pytest.approx(1.0)
+    assert inception_score(np.tile(sure[:1], (20, 1)), splits=2).mean == pytest.approx(1.0)
+
+
+def test_the_order_is_drawn() -> None:
+    logits = np.random.default_rng(1).standard_normal((100, 7)).astype(np.float32)
+    one, same, other = (inception_score(logits, random=np.random.default_rng(seed)) for seed in (2, 2, 3))
+    assert one == same != other
+
+
+@pytest.mark.parametrize(("count", "splits", "slug"), [(9, 10, "too-few-images"), (9, 0, "bad-count")])
+def test_what_is_refused(count: int, splits: int, slug: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        inception_score(np.ones((count, 3)), splits=splits)
+    assert refused.value.slug == slug
+    with pytest.raises(Invalid):
+        inception_score(np.full((10, 3), np.nan))

@@ -1,0 +1,90 @@
+"""Precision and recall as a curve, against the published examples and by hand."""
+
+from dataclasses import astuple
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scorer.errors import Invalid
+from scorer.metrics.prd import _spread, curve_of, prd, summary_of
+
+EVEN, UNEVEN = np.full(4, 0.25), np.array([0.1, 0.2, 0.3, 0.4])
+
+
+def normal(seed: int, count: int, shift: float = 0.0) -> Any:
+    return np.random.default_rng(seed).standard_normal((count, 5)) + shift
+
+
+def test_the_golden_values() -> None:
+    curve = curve_of(UNEVEN, EVEN, 11)
+    assert curve.precision[5] == pytest.approx(0.8)
+    assert curve.recall[5] == pytest.approx(0.8)
+    assert curve.precision[1:5] == pytest.approx([0.158384, 0.32492, 0.482144, 0.644907], abs=5e-7)
+    found = summary_of(UNEVEN, EVEN, 11)
+    assert found.recall == pytest.approx(0.9690257113, abs=5e-10)
+    assert found.precision == pytest.approx(0.9854067249, abs=5e-10)
+
+
+def test_half_of_what_is_generated_is_not_real() -> None:
+    curve = curve_of(np.array([0.5, 0.5]), np.array([1.0, 0.0]), 11)
+    assert curve.precision[5] == pytest.approx(0.5)
+    assert curve.precision[10] == pytest.approx(0.5)
+    assert curve.recall[5] == pytest.approx(0.5)
+    assert curve.recall[1] == pytest.approx(1.0)
+
+
+@given(seed=st.integers(0, 2**32 - 1), cells=st.integers(1, 12))
+@settings(max_examples=40, deadline=None)
+def test_turned_around_precision_and_recall_change_places(seed: int, cells: int) -> None:
+    q, p = np.random.default_rng(seed).dirichlet(np.ones(cells), 2)
+    found, turned = summary_of(q, p), summary_of(p, q)
+    assert found.recall == pytest.approx(turned.precision, abs=1e-9)
+    assert found.precision == pytest.approx(turned.recall, abs=1e-9)
+    curve = curve_of(q, p)
+    assert (np.diff(curve.precision) >= -1e-12).all()
+    assert (np.diff(curve.recall) <= 1e-12).all()
+    for square, value in ((64.0, found.recall), (1 / 64.0, found.precision)):
+        whole = square * curve.precision + curve.recall
+        assert value == pytest.approx(((1 + square) * curve.precision * curve.recall / whole).max(), rel=1e-9)
+
+
+def test_sets_apart_and_sets_alike() -> None:
+    random = np.random.default_rng(0)
+    alike = prd(normal(1, 400), normal(2, 500), random=random)
+    assert (alike.clusterings, alike.count) == (1, 400)
+    assert alike.mean.recall > 0.9 < alike.mean.precision
+    apart = prd(normal(3, 400, 50.0), normal(4, 400), random=random)
+    assert apart.mean.recall == pytest.approx(0.0, abs=1e-8)
+    few = prd(normal(5, 1) + 0.01 * normal(6, 400), normal(7, 400), random=random)
+    assert few.mean.recall < 0.3
+    assert few.mean.recall < few.mean.precision
+
+
+def test_the_error_is_the_spread_over_fresh_samples() -> None:
+    random = np.random.default_rng(8)
+    samples = [(random.multinomial(500, UNEVEN) / 500, random.multinomial(500, EVEN) / 500) for _ in range(150)]
+    spread = np.std([astuple(summary_of(q, p)) for q, p in samples], axis=0, ddof=1)
+    errors = np.mean([_spread(q, p, 500, random) for q, p in samples[:4]], axis=0)
+    assert errors == pytest.approx(spread, rel=0.35)  # a bootstrap of four samples
+
+
+def test_the_same_seed_gives_the_same_and_more_clusterings_their_mean() -> None:
+    told: list[float] = []
+    one, other = (prd(normal(9, 200), normal(10, 200), random=np.random.default_rng(1)) for _ in range(2))
+    assert one == other
+    many = prd(normal(9, 200), normal(10, 200), random=np.random.default_rng(1), clusterings=3, progress=told.append)
+    assert many.clusterings == 3
+    assert many.mean.recall == pytest.approx(one.mean.recall, abs=0.1)
+    assert told == pytest.approx([1 / 3, 2 / 3, 1.0])
+
+
+@pytest.mark.parametrize(("options", "slug"), [({"clusterings": 0}, "bad-count"), ({"cells": 21}, "too-few-images")])
+def test_what_is_refused(options: dict[str, Any], slug: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        prd(normal(11, 20), normal(12, 30), random=np.random.default_rng(0), **options)
+    assert refused.value.slug == slug
+    with pytest.raises(Invalid):
+        curve_of(EVEN, EVEN, 1)

@@ -1,0 +1,111 @@
+"""The three-sample kernel test against code of others, whole matrices, and what it sees and does not see."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from scorer.errors import Invalid
+from scorer.metrics import kernel_sums
+from scorer.metrics.relative_mmd import RelativeDiscrepancy, relative_mmd
+from tests.pure.oracles import golden, relative_mmd_by_matrices
+
+Matrix = NDArray[np.float64]
+
+
+def normal(seed: int, count: int, dimension: int = 4, shift: float = 0.0) -> Matrix:
+    return np.random.default_rng(seed).standard_normal((count, dimension)) + shift
+
+
+def compared(generated: Any, training: Any, held_out: Any, **options: Any) -> RelativeDiscrepancy:
+    return relative_mmd(generated, training, held_out, random=np.random.default_rng(0), **options)
+
+
+def test_the_golden_values() -> None:
+    found = compared(golden().generated, golden().training[:200], golden().held_out[:200], authors=True)
+    assert found.p_closer == pytest.approx(0.7382879849, abs=1e-10)
+    assert found.z == pytest.approx(-0.6380762742, abs=1e-10)
+    assert found.sigma == pytest.approx(3.3782600414, abs=1e-10)
+    assert found.held_out == pytest.approx(0.00010618513, abs=1e-11)
+    assert found.generated == pytest.approx(0.0015350098, abs=1e-10)
+    assert found.p_farther == pytest.approx(1.0 - found.p_closer)
+
+
+@given(seed=st.integers(0, 2**32 - 1), count=st.integers(3, 30), dimension=st.integers(1, 6))
+@settings(max_examples=30, deadline=None)
+def test_it_is_the_definition(seed: int, count: int, dimension: int) -> None:
+    sets = [normal(seed + step, count, dimension, 0.2 * step) for step in range(3)]
+    found = compared(sets[2], sets[0], sets[1], authors=True)
+    difference, zeta = relative_mmd_by_matrices(sets[0], sets[1], sets[2], found.sigma)
+    assert found.held_out - found.generated == pytest.approx(difference, abs=1e-12)
+    expected = max(0.0, 4 * (count - 2) / (count * (count - 1)) * zeta)
+    assert found.standard_error**2 == pytest.approx(expected, abs=1e-13)
+
+
+def test_the_variances_agree_where_the_authors_is_good() -> None:
+    sets = golden().generated, golden().training[:200], golden().held_out[:200]
+    ours, theirs = compared(*sets), compared(*sets, authors=True)
+    assert ours.generated == theirs.generated
+    assert ours.standard_error == pytest.approx(theirs.standard_error, rel=0.2)
+
+
+def test_the_standard_error_is_the_spread_over_fresh_samples() -> None:
+    found = [
+        compared(normal(seed, 100, shift=0.6), normal(seed + 1000, 100), normal(seed + 2000, 100))
+        for seed in range(150)
+    ]
+    spread = np.std([each.held_out - each.generated for each in found], ddof=1)
+    assert np.mean([each.standard_error for each in found]) == pytest.approx(spread, rel=0.2)
+
+
+def test_sets_far_apart_are_far_apart() -> None:
+    found = compared(normal(20, 60, shift=30.0), normal(21, 60), normal(22, 60))
+    assert found.p_farther < 1e-6
+
+
+def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = compared(normal(0, 45), normal(1, 45), normal(2, 45))
+    monkeypatch.setattr(kernel_sums, "_BLOCK", 10)
+    told: list[float] = []
+    found = compared(normal(0, 45), normal(1, 45), normal(2, 45), progress=told.append)
+    assert found.z == pytest.approx(whole.z, rel=1e-9)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+
+
+def test_what_it_sees_and_what_not() -> None:
+    training, held_out = normal(3, 400), normal(4, 400)
+    far = compared(normal(5, 400, shift=0.5), training, held_out)
+    assert far.p_farther < 1e-4
+    near = compared(normal(6, 400), training, held_out + 0.5)
+    assert near.p_closer < 1e-4
+    copied = compared(training[np.random.default_rng(7).integers(0, 400, 400)], training, held_out)
+    assert copied.p_closer > 0.01
+
+
+def test_equal_sets_show_nothing() -> None:
+    same = np.ones((5, 2))
+    found = compared(same, same.copy(), same.copy())
+    assert (found.z, found.p_closer, found.sigma) == (0.0, 0.5, 1.0)
+
+
+def test_as_many_of_each_take_part() -> None:
+    found = compared(normal(8, 50), normal(9, 80), normal(10, 30))
+    assert found.count == 30
+    assert compared(normal(8, 50), normal(9, 80), normal(10, 30), most=20).count == 20
+
+
+@pytest.mark.parametrize(
+    ("counts", "most", "slug"),
+    [((9, 9, 2), 9, "too-few-images"), ((9, 9, 9), 2, "bad-count")],
+)
+def test_what_is_refused(counts: tuple[int, int, int], most: int, slug: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        compared(*(normal(seed, count) for seed, count in enumerate(counts)), most=most)
+    assert refused.value.slug == slug
+    with pytest.raises(Invalid) as refused:
+        compared(normal(0, 9, 3), normal(1, 9, 4), normal(2, 9, 4))
+    assert refused.value.slug == "dimension-mismatch"
