@@ -98,9 +98,12 @@ def _unscored(session: Session, state: State) -> Point:
 
 
 def _thresholds(session: Session, state: State) -> Point:
-    missing = lookups.newest_threshold(session, state.tracks["private"].id) is None
-    words = "Without it nobody has a private rank." if missing else "Entries closer to the training images pay for it."
-    return Point("threshold", "The private track has its tau", int(missing), words, _here(state))
+    missing = [kind for kind, track in state.tracks.items() if lookups.newest_threshold(session, track.id) is None]
+    words = "Entries closer to the training images pay for it."
+    if missing:
+        # Whoever picked nothing is ranked by what is best in public.
+        words = f"Without it nobody has a score on the {' and the '.join(missing)} track, nor a rank by it."
+    return Point("threshold", "Both tracks have their tau", len(missing), words, f"{_here(state)}/tau")
 
 
 def _reviews(session: Session, state: State) -> Point:

@@ -125,7 +125,7 @@ def test_a_case_from_the_ruling_to_the_answer(desk: Desk) -> None:
 def test_an_organizer_reads_who_would_win_if_the_ruling_were_another(desk: Desk) -> None:
     def rank(team: str) -> int:
         found = desk.service.call("organizer", "GET", f"/competitions/{desk.slug}/leaderboard?track=private").json()
-        return next(each["rank"] for each in found["entries"] if each["team"] == team)
+        return next(int(each["rank"]) for each in found["entries"] if each["team"] == team)
 
     address = f"/submissions/{desk.entries['honest']}/desk"
     enter(desk.service, "rita")
