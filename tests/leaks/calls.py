@@ -291,6 +291,7 @@ CALLS: Mapping[str, Call] = {
     f"GET {TEAM}/desk": Call(shows=AT_THE_DESK),
     f"GET {API}{DESK}": judged(Call()),
     f"POST {API}/submissions/{{submission_id}}/reviews": judged(said(label="aug"), fails=409),
+    f"PUT {API}/submissions/{{submission_id}}/coarse-label": judged(said(label="aug")),
     f"GET {PAIRS}": judged(Call(), fails=404),
     f"GET {PAIRS}/{{number}}/{{side}}": judged(Call(), fails=404),
     f"GET {API}/submissions/{{submission_id}}/sprite": Call(shows=AT_THE_DESK),
