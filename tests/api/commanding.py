@@ -71,7 +71,10 @@ class Terminal:
         self, *argv: object, who: str = "ada", url: str | None = None
     ) -> "Iterator[tuple[subprocess.Popen[str], IO[str]]]":
         """A command in a process of its own, and what it says on standard error. In the end it is killed."""
-        command = [sys.executable, "-c", "from deploy.cli import main; main()", *map(str, argv)]
+        # A test run in the background hands on that Ctrl-C is ignored; a person's shell does not.
+        listens = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+        code = f"{listens}; from deploy.cli import main; main()"
+        command = [sys.executable, "-c", code, *map(str, argv)]
         environment = {**os.environ, **self.environment(who, url)}
         with subprocess.Popen(
             command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True

@@ -56,7 +56,7 @@ def old(service: Service) -> str:
 
 def publish(service: Service, slug: str) -> None:
     """Show the final board to everyone."""
-    body = {"published": True, "reason": "It is decided."}
+    body = {"published": True, "reason": "It is decided.", "override": "Nobody has reviewed anything."}
     assert service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body).status_code == 201
 
 

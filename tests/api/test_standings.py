@@ -351,7 +351,7 @@ def test_a_server_that_goes_away_may_come_back_as_it_was_earlier(service: Servic
     with arena.begin() as session:
         # What a restored database has: less, and nothing that tells so.
         others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        session.execute(text(f"{others} WHERE usename = current_user AND pid <> pg_backend_pid()"))
+        session.execute(text(f"{others} WHERE datname = current_database() AND pid <> pg_backend_pid()"))
     with owning(servers, service) as connection:
         connection.execute(text("DELETE FROM publications"))
         connection.execute(text("DELETE FROM board_changes"))
