@@ -215,9 +215,15 @@ def test_a_failure_apart_is_told_with_what_it_said() -> None:
         run_apart(Task("child:failing"))
 
 
+LONG = {"provisional"}
+"""Every entry of the demo through a network twice: a minute, even when quick."""
+
+
 # Other libraries' warnings are theirs.
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", list(MEASUREMENTS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in MEASUREMENTS]
+)
 def test_a_measurement_runs(name: str, tmp_path: Path) -> None:
     for peer in ("cleanfid", "pytorch_fid") if name == "scoring" else ():
         pytest.importorskip(peer, reason="the extra `bench` is not installed")
