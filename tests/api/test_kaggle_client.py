@@ -9,17 +9,16 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any
 
 import pytest
 
 from deploy import kaggle_shim
 from deploy.client import Refused
+from tests.api.commanding import working
 from tests.api.conftest import Service
 from tests.api.official import Official, official
 from tests.factories import noise, zipped
@@ -78,24 +77,6 @@ def terminal(official: Official, service: Service, tmp_path: Path) -> Iterator[T
     home.mkdir()
     with serving(service.app) as url:
         yield Terminal(official, service, url, home)
-
-
-@contextmanager
-def working(service: Service) -> Iterator[None]:
-    """A worker that does what is due, meanwhile."""
-    over = Event()
-
-    def work() -> None:
-        while not over.wait(0.2):
-            service.work()
-
-    thread = Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join(60)
 
 
 def test_an_entry_from_the_terminal_to_the_board(terminal: Terminal) -> None:
