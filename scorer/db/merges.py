@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Subquery, func, literal, select, union_all
+from sqlalchemy import ColumnElement, Subquery, literal, select, union_all
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
@@ -44,8 +44,3 @@ def current(session: Session, team_id: int) -> Team:
 def absorbed_ids(session: Session, team_id: int) -> list[int]:
     """The teams that were merged into this one."""
     return list(session.scalars(select(TeamMerge.team_id).where(*_now_in(team_id)).order_by(TeamMerge.team_id)))
-
-
-def count_in(competition_id: int) -> ColumnElement[int]:
-    """How many merges a competition has seen."""
-    return select(func.count(TeamMerge.id)).where(TeamMerge.competition_id == competition_id).scalar_subquery()
