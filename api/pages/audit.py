@@ -1,9 +1,10 @@
 """The audit log as a page: all of it for admins, a competition's part for its organizers."""
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -18,20 +19,25 @@ Word = Annotated[str, Query(max_length=200)]
 Before = Annotated[int | None, Query(ge=1, le=2**62)]
 
 
+def filters(action: Word = "", actor: Word = "", subject: Word = "") -> Wanted:
+    """Which entries the form asks for; what is left empty is not asked."""
+    return Wanted(action or None, subject or None, actor or None)
+
+
+Filters = Annotated[Wanted, Depends(filters)]
+
+
 @router.api_route("/admin/audit", methods=["GET", "HEAD"])
 def show(
     session: DbSession,
     admin: Admin,
     viewer: SignedIn,
     now: Now,
-    action: Word = "",
-    actor: Word = "",
-    subject: Word = "",
+    filters: Filters,
     before: Before = None,
 ) -> Response:
     """All that was done, newest first."""
-    wanted = Wanted(action or None, subject or None, actor or None)
-    return _page(session, viewer, wanted, before, now=now, state=None, here="/admin/audit")
+    return _page(session, viewer, filters, before, now=now, state=None, here="/admin/audit")
 
 
 @router.api_route("/competitions/{slug}/audit", methods=["GET", "HEAD"])
@@ -41,14 +47,12 @@ def of_competition(
     author: Organizer,
     viewer: SignedIn,
     now: Now,
-    action: Word = "",
-    actor: Word = "",
-    subject: Word = "",
+    filters: Filters,
     before: Before = None,
 ) -> Response:
     """What was done to a competition, newest first."""
     state = competitions.state_of(session, slug, now)
-    wanted = Wanted(action or None, subject or None, actor or None, state.competition)
+    wanted = replace(filters, competition=state.competition)
     return _page(session, viewer, wanted, before, now=now, state=state, here=f"/competitions/{slug}/audit")
 
 

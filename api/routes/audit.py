@@ -1,8 +1,9 @@
 """The audit log: all of it for admins, a competition's part for its organizers."""
 
+from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from sqlalchemy.orm import Session
 
 from api.deps import Admin, DbSession, Now, Organizer
@@ -18,18 +19,24 @@ Before = Annotated[int | None, Query(ge=1, le=2**62)]
 Limit = Annotated[int, Query(ge=1, le=500)]
 
 
+def filters(action: Action = None, subject: Subject = None, actor: Actor = None) -> Wanted:
+    """Which entries are asked for."""
+    return Wanted(action, subject, actor)
+
+
+Filters = Annotated[Wanted, Depends(filters)]
+
+
 @router.get("/admin/audit")
 def index(
     session: DbSession,
     admin: Admin,
-    action: Action = None,
-    subject: Subject = None,
-    actor: Actor = None,
+    filters: Filters,
     before: Before = None,
     limit: Limit = 100,
 ) -> AuditPage:
     """Who did what and when, newest first, and what was before and after. Admins only."""
-    return _page(session, Wanted(action, subject, actor), before, limit)
+    return _page(session, filters, before, limit)
 
 
 @router.get("/competitions/{slug}/audit")
@@ -38,15 +45,13 @@ def of_competition(
     session: DbSession,
     author: Organizer,
     now: Now,
-    action: Action = None,
-    subject: Subject = None,
-    actor: Actor = None,
+    filters: Filters,
     before: Before = None,
     limit: Limit = 100,
 ) -> AuditPage:
     """What was done to a competition, its parts and its entries, newest first. Organizers only."""
     competition = competitions.state_of(session, slug, now).competition
-    found = _page(session, Wanted(action, subject, actor, competition), before, limit)
+    found = _page(session, replace(filters, competition=competition), before, limit)
     for entry in found.entries:
         entry.address = None  # where people sit is for admins
     return found
