@@ -5,11 +5,11 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "0016"
-down_revision = "0014"
+down_revision = "0015"
 branch_labels = None
 depends_on = None
 
-QUEUES = ("check", "score", "prepare", "compare", "release", "ratings")
+QUEUES = ("check", "score", "prepare", "compare", "release", "ratings", "evidence")
 
 
 def upgrade() -> None:

@@ -22,6 +22,7 @@ from scorer.db.tables.entries import (
     Submission,
 )
 from scorer.db.tables.events import SubmissionEvent
+from scorer.db.tables.evidence import Evidence
 from scorer.db.tables.generators import GeneratorFile, Recovery
 from scorer.db.tables.guests import Guest
 from scorer.db.tables.judging import CoarseLabel, Rebuttal, RebuttalAnswer, Review, Ruling
@@ -46,6 +47,7 @@ __all__ = [
     "CompetitionReference",
     "DataFile",
     "Delivery",
+    "Evidence",
     "GeneratorFile",
     "Guest",
     "Identity",

@@ -77,7 +77,8 @@ class Job(Table):
     __tablename__ = "jobs"
     __table_args__ = (
         CheckConstraint(
-            "queue IN ('check', 'score', 'prepare', 'compare', 'release', 'ratings', 'recover')", name="queue"
+            "queue IN ('check', 'score', 'prepare', 'compare', 'release', 'ratings', 'evidence', 'recover')",
+            name="queue",
         ),
         CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
         CheckConstraint("(state = 'running') = (holder IS NOT NULL)", name="held"),
