@@ -91,9 +91,7 @@ def may_read(session: Session, submission: Submission, account: Account) -> bool
     """Whether somebody who sees an entry may know what its generator holds: those at the desk; its team once the final
     board is published or somebody has ruled on the entry."""
     _, inside = find_case(session, submission.id, account)
-    return (
-        inside or lookups.is_published(session, submission.competition_id) or is_shown_to_team(session, submission)
-    )
+    return inside or lookups.is_published(session, submission.competition_id) or is_shown_to_team(session, submission)
 
 
 def pairs_key(session: Session, submission_id: str, group: Group, account: Account) -> str:
@@ -114,9 +112,7 @@ def record(session: Session, claim: work.Claim, found: Found, *, now: datetime) 
     return True
 
 
-def refuse(
-    session: Session, claim: work.Claim, error: Invalid, provenance: dict[str, Any], *, now: datetime
-) -> bool:
+def refuse(session: Session, claim: work.Claim, error: Invalid, provenance: dict[str, Any], *, now: datetime) -> bool:
     """Say why a file cannot be used, and tell whoever can hand in another; False when the job was no longer that
     worker's."""
     if not work.finish(session, claim, now):
