@@ -1,0 +1,1 @@
+"""Generators that were handed in: read, fenced, and searched for their training images."""
