@@ -40,7 +40,7 @@ OTHERS = {
 
 
 @dataclass(frozen=True)
-class Latent:
+class LatentSpace:
     """The space that a generator takes its vectors from, as declared: so many numbers, each standard normal or uniform
     on [-1, 1]."""
 
@@ -50,6 +50,8 @@ class Latent:
 
 def require_onnx(start: bytes) -> None:
     """``Invalid`` (``not-onnx``) if the first bytes of a file are those of something else."""
+    if not start:
+        raise Invalid("not-onnx", "The file is empty.")
     for sign, what in OTHERS.items():
         if start.startswith(sign):
             raise Invalid("not-onnx", f"This file is {what}. We take generators as ONNX alone: {EXPORT}")
@@ -75,10 +77,18 @@ def require_change(session: Session, submission_id: str, account: Account, now: 
 
 
 def hand_in(
-    session: Session, submission_id: str, received: Received, latent: Latent, *, account: Account, now: datetime
+    session: Session,
+    submission_id: str,
+    received: Received,
+    latent: LatentSpace,
+    *,
+    seed: int,
+    account: Account,
+    now: datetime,
 ) -> GeneratorFile:
-    """Take a received file as an entry's generator, in place of earlier ones, and have images recovered with it. The
-    same file again is the one that is there already, unless work on that has failed."""
+    """Take a received file as an entry's generator, in place of earlier ones, and have images recovered with it; what
+    is drawn for that follows from the random ``seed``. The same file again is the one that is there already, unless
+    work on that has failed."""
     submission = find_submission(session, submission_id, account)
     results.lock_submission(session, submission.ref)
     earlier = rows.newest_generator(session, submission.ref)
@@ -91,6 +101,7 @@ def hand_in(
         bytes=received.bytes,
         sha256=received.sha256,
         blob_key=received.key,
+        seed=seed,
         author_id=account.id,
         created_at=now,
         **vars(latent),
@@ -106,8 +117,8 @@ def hand_in(
     return kept
 
 
-def _is_same(earlier: GeneratorFile, received: Received, latent: Latent) -> bool:
-    declared = Latent(earlier.dimension, "normal" if earlier.distribution == "normal" else "uniform")
+def _is_same(earlier: GeneratorFile, received: Received, latent: LatentSpace) -> bool:
+    declared = LatentSpace(earlier.dimension, "normal" if earlier.distribution == "normal" else "uniform")
     return (earlier.sha256, declared) == (received.sha256, latent)
 
 

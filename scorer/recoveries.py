@@ -1,10 +1,12 @@
 """What came of an entry's generator: how far the work is, what it has found, and who may know."""
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer import notices, work
@@ -13,7 +15,8 @@ from scorer.db import generators as rows
 from scorer.db import jobs, lookups, merges
 from scorer.db.tables import Account, GeneratorFile, Job, Recovery, Submission
 from scorer.errors import Invalid, NotFound
-from scorer.pairs import is_shown_to_team
+from scorer.metrics.recovery import LEAST_FOUND, Verdict, is_overfitted
+from scorer.pairs import is_shown_to_team, png_of
 from scorer.reviewers import find_case
 from scorer.submissions import is_own
 
@@ -102,6 +105,25 @@ def pairs_key(session: Session, submission_id: str, group: Group, account: Accou
     if found.recovery is None or found.recovery.arrays_key is None or hidden:
         raise NotFound("no-recovered", "There are no recovered images of this entry for you to see.")
     return found.recovery.arrays_key
+
+
+def verdict_of(came: Recovery) -> Verdict:
+    """What the numbers say by the limits of now (METRICS A8): ``inconclusive`` where the search did not find what the
+    generator itself has made, ``copies`` if training images are made so much better than fresh ones that chance does
+    not explain it."""
+    if came.recovered_share is not None and came.recovered_share < LEAST_FOUND:
+        return "inconclusive"
+    return "copies" if came.p_value is not None and is_overfitted(came.p_value, came.gap) else "no-sign"
+
+
+def sheet(arrays: bytes, group: Group) -> bytes:
+    """A PNG of a group's pairs: targets in the first row, below each what was recovered. ``NotFound`` for none."""
+    with np.load(io.BytesIO(arrays), allow_pickle=False) as kept:
+        names = f"pairs.{group}.target", f"pairs.{group}.recovered"
+        if any(name not in kept for name in names):
+            raise NotFound("no-recovered", "No images of this kind were looked for.")
+        rows = [np.concatenate(list(kept[name]), axis=1) for name in names]
+    return png_of(np.concatenate(rows))
 
 
 def record(session: Session, claim: work.Claim, found: Found, *, now: datetime) -> bool:

@@ -32,6 +32,7 @@ def _create_generators() -> None:
         sa.Column("blob_key", sa.Text(), nullable=False),
         sa.Column("dimension", sa.Integer(), nullable=False),
         sa.Column("distribution", sa.Text(), nullable=False),
+        sa.Column("seed", sa.BigInteger(), nullable=False),
         sa.Column("author_id", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.CheckConstraint("bytes > 0", name=op.f("ck_generators_bytes")),

@@ -33,6 +33,8 @@ class GeneratorFile(Table):
     """How many numbers a latent vector has."""
     distribution: Mapped[str]
     """Of each of these numbers: standard normal, or uniform on [-1, 1]."""
+    seed: Mapped[int] = mapped_column(BigInteger)
+    """Of what is drawn when it is searched: not known before, so that nobody trains around the images drawn."""
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
 
