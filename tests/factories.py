@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from scorer import accounts, competitions, teams
 from scorer.archive import write_images
 from scorer.competitions import CompetitionSpec, State, TrackSpec
-from scorer.db import events
-from scorer.db.tables import Account, Job, Label, Measurement, Submission, Team, Threshold
+from scorer.db import events, lookups
+from scorer.db.tables import Account, Evidence, Job, Label, Measurement, Preparation, Submission, Team, Threshold
 
 _count = itertools.count(1)
 
@@ -108,21 +108,7 @@ def add_measurement(
 ) -> Measurement:
     """One more measurement of a submission."""
     track = state.tracks[kind]
-    job = Job(
-        queue="score",
-        submission_ref=submission.ref,
-        track_id=track.id,
-        team_id=submission.team_id,
-        state="done",
-        priority=int(kind == "private"),
-        turn=0,
-        due_at=now,
-        attempts=1,
-        created_at=now,
-        finished_at=now,
-    )
-    session.add(job)
-    session.flush()
+    job = _done(session, submission, track.id, queue="score", now=now, priority=int(kind == "private"))
     measurement = Measurement(
         job_id=job.id,
         submission_ref=submission.ref,
@@ -140,6 +126,63 @@ def add_measurement(
     session.add(measurement)
     session.flush()
     return measurement
+
+
+def add_evidence(
+    session: Session, state: State, submission: Submission, *, now: datetime, kind: str = "public", **found: Any
+) -> Evidence:
+    """Evidence of a measured submission; ``found`` are columns. Nothing is copied where nothing else is said.
+
+    A track without preparation gets one that exists in name only.
+    """
+    track = state.tracks[kind]
+    measurement = lookups.newest_measurement(session, submission.ref, track.id)
+    assert measurement is not None
+    if track.preparation_id is None:
+        track.preparation = Preparation(
+            key=f"{next(_count):064x}",
+            extractor=track.extractor,
+            image_size=state.competition.image_size,
+            signed=track.signed,
+            reference_set_ids=[],
+            created_at=now,
+            finished_at=now,
+        )
+        session.flush()
+    job = _done(session, submission, track.id, queue="evidence", now=now, priority=1)
+    fields: dict[str, Any] = {"seed": 0, "findings": [], "details": {}, "provenance": {}}
+    row = Evidence(
+        job_id=job.id,
+        submission_ref=submission.ref,
+        track_id=track.id,
+        preparation_id=track.preparation_id,
+        measurement_id=measurement.id,
+        created_at=now,
+        **(fields | {"identical": 0, "mirrored_twins": 0} | found),
+    )
+    session.add(row)
+    session.flush()
+    return row
+
+
+def _done(session: Session, submission: Submission, track_id: int, *, queue: str, now: datetime, priority: int) -> Job:
+    """A job on a submission, as if a worker had done it."""
+    job = Job(
+        queue=queue,
+        submission_ref=submission.ref,
+        track_id=track_id,
+        team_id=submission.team_id,
+        state="done",
+        priority=priority,
+        turn=0,
+        due_at=now,
+        attempts=1,
+        created_at=now,
+        finished_at=now,
+    )
+    session.add(job)
+    session.flush()
+    return job
 
 
 def set_tau(session: Session, state: State, kind: str, tau: float, now: datetime) -> None:

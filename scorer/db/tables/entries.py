@@ -76,7 +76,9 @@ class Job(Table):
 
     __tablename__ = "jobs"
     __table_args__ = (
-        CheckConstraint("queue IN ('check', 'score', 'prepare', 'compare', 'release', 'ratings')", name="queue"),
+        CheckConstraint(
+            "queue IN ('check', 'score', 'prepare', 'compare', 'release', 'ratings', 'evidence')", name="queue"
+        ),
         CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
         CheckConstraint("(state = 'running') = (holder IS NOT NULL)", name="held"),
         Index("ix_jobs_waiting", "queue", "priority", "turn", "id", postgresql_where=text("state = 'waiting'")),
