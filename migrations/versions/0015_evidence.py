@@ -51,7 +51,7 @@ def upgrade() -> None:
 def _numbers() -> list[sa.Column[float] | sa.Column[int]]:
     wholes = ("copied_cells", "near_copies_mirrored", "repeats_pairs")
     shares = (
-        "z_u", "z_u_p", "c_t", "c_t_error", "partly_copied_share", "partly_copied_expected", "partly_copied_p",
+        "z_u", "u_share", "z_u_p", "c_t", "c_t_error", "copied_cells_share", "partly_copied_share", "partly_copied_expected", "partly_copied_p",
         "near_copies_share", "near_copies_expected", "near_copies_p", "repeats_share", "repeats_expected_pairs",
         "repeats_p", "authenticity_p",
     )  # fmt: skip

@@ -44,12 +44,16 @@ class Evidence(Table):
 
     z_u: Mapped[float | None]
     """Over all images; far below 0 is copying."""
+    u_share: Mapped[float | None]
+    """In what share of all comparisons the generated image is the farther one: 1/2 if nothing is copied."""
     z_u_p: Mapped[float | None]
     """One-sided, for copying."""
     c_t: Mapped[float | None]
     c_t_error: Mapped[float | None]
     """Approximate."""
     copied_cells: Mapped[int | None]
+    copied_cells_share: Mapped[float | None]
+    """The share of the images that lie in those of the copied cells where the difference is more than slight."""
     partly_copied_share: Mapped[float | None]
     partly_copied_expected: Mapped[float | None]
     partly_copied_p: Mapped[float | None]
