@@ -33,8 +33,8 @@ def entry_listing(blobs: Blobs, submission: Submission) -> Listing:
 
 
 def entry_images(blobs: Blobs, submission: Submission, places: Collection[int]) -> dict[int, Images]:
-    """Some of an entry's images by their places, (size, size, 3) uint8 each; what is not there is left out. ``NotFound``
-    where the zip is gone."""
+    """Some of an entry's images by their places, (size, size, 3) uint8 each; without those that are not there.
+    ``NotFound`` where the zip is gone."""
     listing = entry_listing(blobs, submission)
     with blobs.open(stored_zip(submission).key) as file:
         return pick_images(file, listing, places, _spec_of(submission).size)

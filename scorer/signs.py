@@ -9,7 +9,7 @@ since among 10,000 images chance explains nothing, and honest generators are nev
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -80,3 +80,8 @@ def signs_of(numbers: Mapping[str, float | None], images: int) -> tuple[Sign, ..
     a number that is not known."""
     known = {name: math.nan if value is None else value for name, value in numbers.items()}
     return tuple(each for each in SIGNS if each.holds(SimpleNamespace(**known, images=images)))
+
+
+def sentence_of(sign: Sign, findings: Sequence[Mapping[str, Any]]) -> str:
+    """What an entry's findings say of a sign that it shows."""
+    return next((each["sentence"] for each in findings if each["name"] == sign.finding), "")
