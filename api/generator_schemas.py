@@ -41,6 +41,15 @@ class RecoveredView(BaseModel):
     measured_at: datetime
 
 
+class FormerView(BaseModel):
+    """What came of a generator that another one has replaced."""
+
+    sha256: str
+    handed_in_by: str
+    handed_in_at: datetime
+    verdict: Verdict | None = Field(description="null: the file was refused.")
+
+
 class GeneratorView(BaseModel):
     """The newest generator of an entry, and how far the work on it is."""
 
@@ -57,5 +66,6 @@ class GeneratorView(BaseModel):
     refusal: str | None = Field(description="Why the file cannot be used; another one can be handed in.")
     faults: list[str]
     result: RecoveredView | None = Field(
-        description="For those at the review desk; for the team once the final board is published, or the entry ruled on."
+        description="For the review desk; for its team once the final board is published, or the entry ruled on."
     )
+    former: list[FormerView] = Field(description="Replaced ones, newest first; for those at the review desk.")

@@ -2,10 +2,10 @@
 
 from sqlalchemy.orm import Session
 
-from api.generator_schemas import GeneratorView, PairShown, PairsView, RecoveredView
+from api.generator_schemas import FormerView, GeneratorView, PairShown, PairsView, RecoveredView
 from scorer import recoveries
 from scorer.competitions import is_organizer
-from scorer.db.tables import Account, Recovery, Submission
+from scorer.db.tables import Account, GeneratorFile, Recovery, Submission
 from scorer.recoveries import GROUPS, Standing
 
 
@@ -26,8 +26,18 @@ def generator_view(submission_id: str, found: Standing, account: Account) -> Gen
             "handed_in_by": handed.author.handle,
             "handed_in_at": handed.created_at,
             "faults": list(found.faults),
+            "former": [_former(*each) for each in found.former],
             "result": None if came is None else _result(submission_id, came, held_out=is_organizer(account)),
         }
+    )
+
+
+def _former(handed: GeneratorFile, came: Recovery) -> FormerView:
+    return FormerView(
+        sha256=handed.sha256,
+        handed_in_by=handed.author.handle,
+        handed_in_at=handed.created_at,
+        verdict=None if came.refusal is not None else recoveries.verdict_of(came),
     )
 
 

@@ -16,7 +16,8 @@ from scorer.db import jobs, lookups, merges
 from scorer.db.tables import Account, GeneratorFile, Job, Recovery, Submission
 from scorer.errors import Invalid, NotFound
 from scorer.metrics.recovery import LEAST_FOUND, Verdict, is_overfitted
-from scorer.pairs import is_shown_to_team, png_of
+from scorer.pairs import is_shown_to_team
+from scorer.pictures import png_of
 from scorer.reviewers import find_case
 from scorer.submissions import is_own
 
@@ -39,6 +40,8 @@ class Standing:
     refusal: str | None
     faults: Sequence[str]
     recovery: Recovery | None
+    former: Sequence[tuple[GeneratorFile, Recovery]]
+    """Earlier generators with what came of them, newest first; for those at the desk."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ def standing(session: Session, submission: Submission, account: Account) -> Stan
     if generator is None:
         return None
     job, came = rows.newest_job(session, generator.id), rows.newest_recovery(session, generator.id)
-    may_know = came is not None and came.refusal is None and may_read(session, submission, account)
+    inside = find_case(session, submission.id, account)[1]
+    may_know = came is not None and came.refusal is None and (inside or is_told(session, submission))
     waiting = job is not None and job.state == "waiting"
     return Standing(
         generator=generator,
@@ -79,6 +83,7 @@ def standing(session: Session, submission: Submission, account: Account) -> Stan
         refusal=came.refusal if came is not None else None,
         faults=(came.faults or ()) if came is not None else (),
         recovery=came if may_know else None,
+        former=rows.former_recoveries(session, generator) if inside else (),
     )
 
 
@@ -90,11 +95,10 @@ def _state(job: Job | None, came: Recovery | None) -> Progress:
     return "failed"
 
 
-def may_read(session: Session, submission: Submission, account: Account) -> bool:
-    """Whether somebody who sees an entry may know what its generator holds: those at the desk; its team once the final
-    board is published or somebody has ruled on the entry."""
-    _, inside = find_case(session, submission.id, account)
-    return inside or lookups.is_published(session, submission.competition_id) or is_shown_to_team(session, submission)
+def is_told(session: Session, submission: Submission) -> bool:
+    """Whether an entry's team knows what its generator holds: once the final board is published, or somebody has ruled
+    on the entry."""
+    return lookups.is_published(session, submission.competition_id) or is_shown_to_team(session, submission)
 
 
 def pairs_key(session: Session, submission_id: str, group: Group, account: Account) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scorer.generators.results import KINDS, Audit
 from scorer.generators.sandbox import audit_in_sandbox
 
 from scorer import recoveries
@@ -18,6 +17,7 @@ from scorer.errors import Conflict, Invalid, Unavailable
 from scorer.generators.latents import Latent
 from scorer.generators.limits import Limits
 from scorer.generators.plans import Plan, plan_from
+from scorer.generators.results import KINDS, Audit
 from scorer.queue import transaction
 from scorer.recoveries import Found
 from scorer.work import Claim
@@ -97,10 +97,9 @@ def _audit(
     content = bench.blobs.read(task.generator.blob_key)
     if hashlib.sha256(content).hexdigest() != task.generator.sha256:
         raise Unavailable("blob-changed", f"The blob {task.generator.blob_key} is not what was handed in.")
-    distribution = "normal" if task.generator.distribution == "normal" else "uniform"
     return audit_in_sandbox(
         content,
-        Latent(task.generator.dimension, distribution),
+        Latent(task.generator.dimension, "normal" if task.generator.distribution == "normal" else "uniform"),
         train,
         held_out,
         plan=plan,
@@ -141,5 +140,6 @@ def _pairs(bench: Bench, task: Task, audit: Audit) -> dict[str, list[dict[str, A
 
 def _keep_arrays(blobs: Blobs, key: str, audit: Audit) -> None:
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **audit.arrays())  # type: ignore[arg-type] - its own parameter is no array
+    arrays: dict[str, Any] = audit.arrays()
+    np.savez_compressed(buffer, **arrays)
     blobs.write(key, buffer.getvalue())

@@ -18,8 +18,7 @@ HEIGHT = 32
 
 @dataclass(frozen=True)
 class Lane:
-    """What is named by ``label``. ``marks`` are positions in per cent of the width with a strength of at most 1; ``top``
-    in pixels."""
+    """``marks`` are positions in per cent of the width with a strength of at most 1; ``top`` in pixels."""
 
     label: str
     count: int

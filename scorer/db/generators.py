@@ -1,12 +1,15 @@
 """Generators of entries and what came of them, in SQL."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import Select, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from scorer.db.jobs import UNFINISHED
-from scorer.db.tables import GeneratorFile, Job, Recovery
+from scorer.db.tables import GeneratorFile, Job, Recovery, Submission
+from scorer.metrics.recovery import LEAST_FOUND, LEAST_GAP, LEVEL
 
 
 def newest_generator(session: Session, submission_ref: int) -> GeneratorFile | None:
@@ -41,4 +44,29 @@ def cancel_work(session: Session, submission_ref: int, now: datetime) -> None:
         update(Job)
         .where(Job.queue == "recover", Job.submission_ref == submission_ref, Job.state.in_(UNFINISHED))
         .values(state="cancelled", holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
+    )
+
+
+def former_recoveries(session: Session, generator: GeneratorFile) -> Sequence[tuple[GeneratorFile, Recovery]]:
+    """What was found in generators that this one has replaced, newest first."""
+    query = (
+        select(GeneratorFile, Recovery)
+        .join(Recovery, Recovery.generator_id == GeneratorFile.id)
+        .where(GeneratorFile.submission_ref == generator.submission_ref, GeneratorFile.id < generator.id)
+        .order_by(Recovery.job_id.desc())
+    )
+    return [(former, came) for former, came in session.execute(query)]
+
+
+def remembering(competition_id: int) -> Select[Any]:
+    """The refs of a competition's entries of which any generator, replaced or not, remembers its training images: the
+    condition of :func:`scorer.metrics.recovery.is_overfitted`, where the search can be trusted."""
+    trusted = or_(Recovery.recovered_share.is_(None), Recovery.recovered_share >= LEAST_FOUND)
+    return (
+        select(GeneratorFile.submission_ref.label("ref"))
+        .join(Recovery, Recovery.generator_id == GeneratorFile.id)
+        .join(Submission, Submission.ref == GeneratorFile.submission_ref)
+        .where(Submission.competition_id == competition_id, trusted)
+        .where(Recovery.p_value < LEVEL, Recovery.gap > LEAST_GAP)
+        .distinct()
     )
