@@ -47,7 +47,9 @@ class Minimum:
     evaluations: Tensor
 
 
-def minimise(objective: Objective, start: Tensor, descent: Descent, tick: Callable[[float], None] | None = None) -> Minimum:
+def minimise(
+    objective: Objective, start: Tensor, descent: Descent, tick: Callable[[float], None] | None = None
+) -> Minimum:
     """Descend from ``start`` (n, d). ``tick`` hears the finished share now and then."""
     with torch.no_grad():
         run = _Run(objective, start, descent)
