@@ -1,13 +1,16 @@
-"""The latent points that a generator turns into images."""
+"""The latent points that a generator turns into images. Torch is imported when points are drawn, not before."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from scorer.errors import Invalid
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Distribution = Literal["normal", "uniform"]
 MOST = 4096
@@ -33,6 +36,8 @@ class Latent:
 
     def draw(self, n: int, seed: int) -> Tensor:
         """``n`` points (n, d) float32, the same for the same seed."""
+        import torch  # noqa: PLC0415 - a process that only names a latent space needs no torch
+
         random = np.random.default_rng(seed)
         shape = (n, self.dimension)
         drawn = random.standard_normal(shape) if self.distribution == "normal" else random.uniform(-1.0, 1.0, shape)
@@ -40,8 +45,8 @@ class Latent:
 
     def freed(self, points: Tensor) -> Tensor:
         """Coordinates in which a search may go anywhere: themselves, or arcsin of uniform ones."""
-        return points if self.distribution == "normal" else torch.asin(points.clamp(-1.0, 1.0))
+        return points if self.distribution == "normal" else points.clamp(-1.0, 1.0).asin()
 
     def bound(self, free: Tensor) -> Tensor:
         """The latent points of free coordinates; uniform ones never leave [-1, 1], outside which nothing is drawn."""
-        return free if self.distribution == "normal" else torch.sin(free)
+        return free if self.distribution == "normal" else free.sin()

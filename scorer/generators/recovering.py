@@ -120,7 +120,7 @@ class Search:
     def found(self, targets: Tensor, seed: int, progress: Progress | None = None) -> Found:
         """Recover targets (n, 3, s, s): the best of the plan's starts, further starts only for what is not found."""
         parts, done = [], 0
-        for some in targets.split(self.plan.batch):
+        for some in torch.split(targets, self.plan.batch):
             parts.append(self._found(some, seed + done, _part_of(progress, done, len(some), len(targets))))
             done += len(some)
         return Found(
@@ -175,7 +175,7 @@ class Search:
         points = self.latent.draw(self.plan.candidates, seed)
         weighted = mask.sqrt()
         with torch.no_grad():
-            made = [images_at(self.generator, some, targets.shape[2]) for some in points.split(self.plan.batch)]
+            made = [images_at(self.generator, some, targets.shape[2]) for some in torch.split(points, self.plan.batch)]
         flat = (torch.cat(made) * weighted).flatten(1)
         return points[torch.cdist((targets * weighted).flatten(1), flat).argmin(1)]
 
