@@ -1,0 +1,120 @@
+"""``Resize``: along one axis after the other, each a weighted sum of few rows or columns of the input.
+
+    x = position of output i in the input, by the coordinate transformation;   out[i] = sum over taps k of w_k in[k]
+
+nearest has one tap, linear two, cubic four (Keys, with the coefficient of the file). Outside, the edge goes on.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from scorer.generators.graph import Node
+from scorer.generators.operators.signature import Operator, axis_of, deciding, integers, numbers
+
+Taps = list[list[tuple[int, float]]]
+"""For each row made, the rows that it is a sum of, and their weights."""
+
+_ROUNDINGS: dict[str, Callable[[float], int]] = {
+    "round_prefer_floor": lambda x: math.ceil(x - 0.5),
+    "round_prefer_ceil": lambda x: math.floor(x + 0.5),
+    "floor": math.floor,
+    "ceil": math.ceil,
+}
+MOST_ROWS = 4096
+_PLAIN = (("antialias", 0), ("exclude_outside", 0))
+
+
+def _resize(
+    node: Node, x: Tensor, _: Tensor | None = None, scales: Tensor | None = None, sizes: Tensor | None = None
+) -> Tensor:
+    _refuse_unread(node)
+    axes = [axis_of(node, axis, x.ndim) for axis in node.integers("axes") or range(x.ndim)]
+    by_size = sizes is not None and sizes.numel() > 0
+    if by_size and sizes is not None:
+        wanted = integers(node, sizes)
+        factors = [to / x.shape[axis] for axis, to in zip(axes, wanted, strict=True)]
+    elif scales is not None:
+        factors = list(numbers(node, scales))
+        wanted = tuple(math.floor(x.shape[axis] * factor) for axis, factor in zip(axes, factors, strict=True))
+    else:
+        raise node.refusal("bad-node", "is told neither a size nor a scale.")
+    for axis, factor, to in zip(axes, factors, wanted, strict=True):
+        x = x if factor == 1 and to == x.shape[axis] else _along(node, x, axis, factor, to)
+    return x
+
+
+def _refuse_unread(node: Node) -> None:
+    odd = [name for name, usual in _PLAIN if node.integer(name, usual) != usual]
+    if node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
+        odd.append("keep_aspect_ratio_policy")
+    if node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize":
+        odd.append("coordinate_transformation_mode")
+    if odd:
+        raise node.refusal("unsupported-form", f"resizes in a way that is not read: {', '.join(odd)}.")
+
+
+def _along(node: Node, x: Tensor, axis: int, factor: float, to: int) -> Tensor:
+    """``x`` with ``to`` rows along an axis."""
+    if not 0 < to <= MOST_ROWS:
+        raise node.refusal("too-much-memory", f"resizes to {to:,} rows; {MOST_ROWS:,} are allowed.")
+    taps = _taps(node, x.shape[axis], factor, to)
+    parts = []
+    for tap in range(len(taps[0])):
+        places = torch.tensor([each[tap][0] for each in taps], dtype=torch.int64, device=x.device)
+        weights = torch.tensor([each[tap][1] for each in taps], dtype=x.dtype, device=x.device)
+        part = x.index_select(axis, places)
+        parts.append(part if len(taps[0]) == 1 else part * weights.reshape(-1, *[1] * (x.ndim - axis - 1)))
+    return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
+
+
+def _taps(node: Node, length: int, factor: float, to: int) -> Taps:
+    at = [_position(node, i, factor, length, to) for i in range(to)]
+    match node.text("mode", "nearest"):
+        case "nearest":
+            rounding = _ROUNDINGS[node.text("nearest_mode", "round_prefer_floor")]
+            return [_within([(rounding(x), 1.0)], length) for x in at]
+        case "linear":
+            return [_within(_linear(x), length) for x in at]
+        case "cubic":
+            keys = node.number("cubic_coeff_a", -0.75)
+            return [_within(_cubic(x, keys), length) for x in at]
+    raise node.refusal("unsupported-form", "resizes neither by nearest nor linear nor cubic.")
+
+
+def _position(node: Node, i: int, scale: float, length: int, to: int) -> float:
+    """Where row ``i`` of those made lies among the given ones."""
+    match node.text("coordinate_transformation_mode", "half_pixel"):
+        case "asymmetric":
+            return i / scale
+        case "align_corners":
+            return i * (length - 1) / (to - 1) if to > 1 else 0.0
+        case "half_pixel_symmetric":
+            return length / 2 * (1 - to / (scale * length)) + (i + 0.5) / scale - 0.5
+        case "half_pixel":
+            return (i + 0.5) / scale - 0.5
+        case "pytorch_half_pixel":
+            return (i + 0.5) / scale - 0.5 if to > 1 else 0.0
+    raise node.refusal("unsupported-form", "resizes by coordinates that are not read.")
+
+
+def _linear(x: float) -> list[tuple[int, float]]:
+    left = math.floor(x)
+    return [(left, 1 - (x - left)), (left + 1, x - left)]
+
+
+def _cubic(x: float, a: float) -> list[tuple[int, float]]:
+    left = math.floor(x)
+    t = x - left
+    near = [((a + 2) * d - (a + 3)) * d * d + 1 for d in (t, 1 - t)]
+    far = [((a * d - 5 * a) * d + 8 * a) * d - 4 * a for d in (1 + t, 2 - t)]
+    return [(left - 1, far[0]), (left, near[0]), (left + 1, near[1]), (left + 2, far[1])]
+
+
+def _within(taps: Sequence[tuple[int, float]], length: int) -> list[tuple[int, float]]:
+    return [(min(max(place, 0), length - 1), weight) for place, weight in taps]
+
+
+RESIZING: dict[str, Operator] = {"Resize": deciding(_resize, 1, 2, 3)}
