@@ -40,9 +40,8 @@ OTHERS = {
 
 
 @dataclass(frozen=True)
-class LatentSpace:
-    """The space that a generator takes its vectors from, as declared: so many numbers, each standard normal or uniform
-    on [-1, 1]."""
+class Declared:
+    """What is said of a generator: it takes vectors of so many numbers, each standard normal or uniform on [-1, 1]."""
 
     dimension: int
     distribution: Distribution
@@ -80,7 +79,7 @@ def hand_in(
     session: Session,
     submission_id: str,
     received: Received,
-    latent: LatentSpace,
+    declared: Declared,
     *,
     seed: int,
     account: Account,
@@ -92,7 +91,7 @@ def hand_in(
     submission = find_submission(session, submission_id, account)
     results.lock_submission(session, submission.ref)
     earlier = rows.newest_generator(session, submission.ref)
-    if earlier is not None and _is_same(earlier, received, latent) and not _has_failed(session, earlier):
+    if earlier is not None and _is_same(earlier, received, declared) and not _has_failed(session, earlier):
         return earlier
     require_change(session, submission_id, account, now)
     rows.cancel_work(session, submission.ref, now)
@@ -104,22 +103,22 @@ def hand_in(
         seed=seed,
         author_id=account.id,
         created_at=now,
-        **vars(latent),
+        **vars(declared),
     )
     session.add(kept)
     session.flush()
     work.add_job(session, "recover", submission=submission, private=True, generator_id=kept.id, now=now)
     if not is_own(session, submission, account):
-        handed = {"sha256": kept.sha256, "bytes": kept.bytes, **vars(latent)}
+        handed = {"sha256": kept.sha256, "bytes": kept.bytes, **vars(declared)}
         audit.record(
             session, "generator.handed-in", f"submission:{submission.id}", actor=account, now=now, after=handed
         )
     return kept
 
 
-def _is_same(earlier: GeneratorFile, received: Received, latent: LatentSpace) -> bool:
-    declared = LatentSpace(earlier.dimension, "normal" if earlier.distribution == "normal" else "uniform")
-    return (earlier.sha256, declared) == (received.sha256, latent)
+def _is_same(earlier: GeneratorFile, received: Received, declared: Declared) -> bool:
+    said = all(getattr(earlier, name) == value for name, value in vars(declared).items())
+    return said and earlier.sha256 == received.sha256
 
 
 def _has_failed(session: Session, generator: GeneratorFile) -> bool:

@@ -14,7 +14,7 @@ from scorer.competitions import is_organizer
 from scorer.db import generators as rows
 from scorer.db import jobs, lookups, merges
 from scorer.db.tables import Account, GeneratorFile, Job, Recovery, Submission
-from scorer.errors import Invalid, NotFound
+from scorer.errors import Invalid, NotFound, TooLarge
 from scorer.metrics.recovery import LEAST_FOUND, Verdict, is_overfitted
 from scorer.pairs import is_shown_to_team
 from scorer.pictures import png_of
@@ -138,7 +138,9 @@ def record(session: Session, claim: work.Claim, found: Found, *, now: datetime) 
     return True
 
 
-def refuse(session: Session, claim: work.Claim, error: Invalid, provenance: dict[str, Any], *, now: datetime) -> bool:
+def refuse(
+    session: Session, claim: work.Claim, error: Invalid | TooLarge, provenance: dict[str, Any], *, now: datetime
+) -> bool:
     """Say why a file cannot be used, and tell whoever can hand in another; False when the job was no longer that
     worker's."""
     if not work.finish(session, claim, now):

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scorer.generators.sandbox import audit_in_sandbox
 
 from scorer import recoveries
 from scorer.blobs import Blobs
 from scorer.db import lookups
 from scorer.db.tables import GeneratorFile, Submission
-from scorer.errors import Conflict, Invalid, Unavailable
+from scorer.errors import Conflict, Invalid, TooLarge, Unavailable
 from scorer.generators.latents import Latent
 from scorer.generators.limits import Limits
 from scorer.generators.plans import Plan, plan_from
 from scorer.generators.results import KINDS, Audit
+from scorer.generators.sandbox import audit_in_sandbox
 from scorer.queue import transaction
 from scorer.recoveries import Found
 from scorer.work import Claim
@@ -51,7 +51,7 @@ def recover(bench: Bench, claim: Claim, heartbeat: Heartbeat) -> None:
     provenance |= {"train_sha256": task.train.sha256, "held_out_sha256": task.held_out.sha256}
     try:
         audit = _audit(bench, task, train, held_out, plan, progress)
-    except Invalid as error:
+    except (Invalid, TooLarge) as error:
         with transaction(bench.sessions, bench.broker) as session:
             kept = recoveries.refuse(session, claim, error, provenance, now=bench.now())
     else:

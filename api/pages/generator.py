@@ -1,5 +1,7 @@
 """Handing in an entry's generator by a form: on its own page for its team, at the desk for organizers."""
 
+from typing import cast, get_args
+
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
@@ -15,7 +17,7 @@ from api.problems import status_of
 from api.routes.generators import take
 from scorer.blobs import Blobs
 from scorer.errors import Invalid, KennelError
-from scorer.handed_generators import MOST_DIMENSIONS, LatentSpace
+from scorer.handed_generators import MOST_DIMENSIONS, Declared, Distribution
 
 router = APIRouter(include_in_schema=False)
 
@@ -30,8 +32,8 @@ async def hand_in(
         form = await open_form(request.headers.get("content-type", ""), body)
         cookies.require_csrf(cookies.session_secret(request) or "", form.fields.get(cookies.FIELD))
         desk = "/desk" if form.fields.get("at") == "desk" else ""
-        space = space_of(form.fields)
-        await take(submission_id, space, form.chunks, begin, store, viewer.account, most=most)
+        declared = declared_by(form.fields)
+        await take(submission_id, declared, form.chunks, begin, store, viewer.account, most=most)
     except KennelError as error:
         await drain(body, most)
         shown = _refused_at_the_desk if desk else _refused
@@ -39,17 +41,15 @@ async def hand_in(
     return see(f"/submissions/{submission_id}{desk}#generator")
 
 
-def space_of(fields: dict[str, str]) -> LatentSpace:
-    """The latent space that a form declares; ``Invalid`` for none."""
-    digits, distribution = fields.get("latent", "").strip(), fields.get("distribution", "")
+def declared_by(fields: dict[str, str]) -> Declared:
+    """What a form says of its generator; ``Invalid`` where it says nothing."""
+    digits, distribution = fields.get("latent", "").strip(), fields.get("distribution")
     dimension = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
     if not 1 <= dimension <= MOST_DIMENSIONS:
         raise Invalid("bad-latent", f"A latent vector has between 1 and {MOST_DIMENSIONS:,} numbers.")
-    if distribution == "normal":
-        return LatentSpace(dimension, "normal")
-    if distribution == "uniform":
-        return LatentSpace(dimension, "uniform")
-    raise Invalid("bad-latent", "Please say how the numbers of a latent vector are distributed.")
+    if distribution not in get_args(Distribution):
+        raise Invalid("bad-latent", "Please say how the numbers of a latent vector are distributed.")
+    return Declared(dimension, cast(Distribution, distribution))
 
 
 def _refused(submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError) -> Response:

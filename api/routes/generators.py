@@ -19,7 +19,7 @@ from scorer import handed_generators, recoveries
 from scorer.blobs import Blobs, require_bytes
 from scorer.competitions import is_organizer
 from scorer.db.tables import Account
-from scorer.handed_generators import MOST_DIMENSIONS, SEEN, Distribution, LatentSpace
+from scorer.handed_generators import MOST_DIMENSIONS, SEEN, Declared, Distribution
 from scorer.recoveries import Group
 
 router = APIRouter(tags=["generators"])
@@ -42,13 +42,13 @@ async def hand_in(
     the final board is published, and for organizers."""
     size, most = declared_bytes(request), settings.generator_max_bytes
     require_bytes(size, most)
-    space = LatentSpace(latent, distribution)
-    return await take(submission_id, space, request.stream(), begin, store, account, most=most)
+    declared = Declared(latent, distribution)
+    return await take(submission_id, declared, request.stream(), begin, store, account, most=most)
 
 
 async def take(
     submission_id: str,
-    latent: LatentSpace,
+    declared: Declared,
     chunks: AsyncIterator[bytes],
     begin: Transaction,
     store: Blobs,
@@ -73,7 +73,7 @@ async def take(
             )
             with begin() as session:
                 kept = handed_generators.hand_in(
-                    session, submission_id, received, latent, seed=secrets.randbits(32), account=account, now=now
+                    session, submission_id, received, declared, seed=secrets.randbits(32), account=account, now=now
                 )
                 view = generator_view(submission_id, recoveries.find(session, submission_id, account), account)
         if kept.blob_key != received.key:
