@@ -53,7 +53,7 @@ ERRORS = 2.0
 MARKS = tuple(
     [f"{kind}_{mark}" for kind in TRACKS for mark in ("seen", "copy", "penalised", "stake", "borderline", "interval")]
     + [f"{kind}_{sign.name}" for kind in TRACKS for sign in SIGNS]
-    + ["late", "copied", "same_zip", "same_images", "recovered", "mine"]
+    + ["late", "copied", "same_zip", "same_images", "remembers", "mine"]
 )
 """What is true of an entry or not. The stack holds all of them in one number, a bit each: PostgreSQL groups 300,000
 rows by one number much faster than by twenty truths."""
@@ -151,7 +151,7 @@ def _signs(question: Question) -> Iterator[Select[Any]]:
 def _recovered(question: Question) -> Select[Any]:
     """The entries whose generator remembers what it was trained on."""
     found = remembering(question.competition_id).subquery("remembering").c
-    return _layer(found.ref, {"recovered": true()}).where(question.asks_for(found.ref))
+    return _layer(found.ref, {"remembers": true()}).where(question.asks_for(found.ref))
 
 
 def _reviewed(question: Question) -> Select[Any]:
@@ -207,7 +207,7 @@ def _reasons(entries: CTE) -> dict[str, ColumnElement[bool]]:
         "copy": entries.c.public_copy,
         "same-zip": entries.c.same_zip,
         "same-images": entries.c.same_images,
-        "recovered": entries.c.recovered,
+        "recovered": entries.c.remembers,
         **{sign.name: either(sign.name) for sign in SIGNS},
     }
 
