@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import onnx
 from google.protobuf.message import DecodeError
 
-from scorer.errors import Invalid, TooLarge
+from scorer.errors import Invalid
 from scorer.generators.exporting import NEWEST_OPSET, OLDEST_OPSET, how
 from scorer.generators.graph import Array, Attribute, Graph, Node, shown
 from scorer.generators.limits import Limits
@@ -32,9 +32,9 @@ CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 def graph_of(content: bytes, dimension: int, limits: Limits) -> Graph:
     """The graph of an ONNX file. ``dimension`` of the latent is for advice only.
 
-    ``TooLarge``: ``too-many-bytes``, ``too-many-nodes``, ``too-many-weights``. ``Invalid``: ``not-onnx``,
-    ``wrong-opset``, ``custom-operators``, ``has-functions``, ``control-flow``, ``unknown-operator``,
-    ``external-data``, ``sparse-tensors``, ``bad-weights``, ``not-finite``, ``bad-node``, ``wrong-inputs``,
+    ``Invalid``: ``too-many-bytes``, ``too-many-nodes``, ``too-many-weights``, ``not-onnx``, ``wrong-opset``,
+    ``custom-operators``, ``has-functions``, ``control-flow``, ``unknown-operator``, ``external-data``,
+    ``sparse-tensors``, ``bad-weights``, ``not-finite``, ``bad-node``, ``training-mode``, ``wrong-inputs``,
     ``wrong-outputs``.
     """
     model = _unpacked(content, dimension, limits)
@@ -44,7 +44,7 @@ def graph_of(content: bytes, dimension: int, limits: Limits) -> Graph:
     tensors = [*model.graph.initializer, *_constants(model.graph.node)]
     stored = sum(count_of(tensor) for tensor in tensors)
     if stored > limits.weights:
-        raise TooLarge("too-many-weights", f"The generator stores {stored:,} numbers; {limits.weights:,} are allowed.")
+        raise Invalid("too-many-weights", f"The generator stores {stored:,} numbers; {limits.weights:,} are allowed.")
     weights = _named(model.graph.initializer)
     latent, shape = _latent(model.graph, weights)
     nodes = tuple(_node(index, node, opset) for index, node in enumerate(model.graph.node))
@@ -54,7 +54,7 @@ def graph_of(content: bytes, dimension: int, limits: Limits) -> Graph:
 
 def _unpacked(content: bytes, dimension: int, limits: Limits) -> onnx.ModelProto:
     if len(content) > limits.file_bytes:
-        raise TooLarge(
+        raise Invalid(
             "too-many-bytes", f"The file has {len(content):,} bytes; a generator may have {limits.file_bytes:,}."
         )
     for start, kind in _LOOKS_LIKE.items():
@@ -107,7 +107,7 @@ def _opset(model: onnx.ModelProto, dimension: int) -> int:
 
 def _refuse_nodes(graph: onnx.GraphProto, limits: Limits) -> None:
     if len(graph.node) > limits.nodes:
-        raise TooLarge("too-many-nodes", f"The generator has {len(graph.node):,} nodes; {limits.nodes:,} are allowed.")
+        raise Invalid("too-many-nodes", f"The generator has {len(graph.node):,} nodes; {limits.nodes:,} are allowed.")
     for index, node in enumerate(graph.node):
         kinds = {attribute.type for attribute in node.attribute}
         proto = onnx.AttributeProto

@@ -11,7 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from scorer.errors import Invalid, TooLarge
+from scorer.errors import Invalid
 from scorer.generators.exporting import how
 from scorer.generators.graph import Graph
 from scorer.generators.latents import Latent
@@ -23,13 +23,14 @@ from scorer.generators.tracing import traced_shape
 Range = Literal["tanh", "sigmoid"]
 """Which range the images' values have: [-1, 1] or [0, 1]."""
 DEFAULT = Limits()
-PROBED = 8
+PROBED = 16
+SLACK = 1e-3
 
 
 class Generator(nn.Module):
     """A network as the audit wants it: latents (n, d) float32 to images (n, 3 or 1, s, s) float32 in [-1, 1]."""
 
-    def __init__(self, network: Network, axes: int, values: Range) -> None:
+    def __init__(self, network: Network, axes: int, values: Range = "tanh") -> None:
         super().__init__()
         self.network, self.axes, self.values = network, axes, values
 
@@ -40,23 +41,23 @@ class Generator(nn.Module):
 
 
 def read_generator(
-    content: bytes, latent: Latent, *, size: int = 1, values: Range = "tanh", limits: Limits = DEFAULT
+    content: bytes, latent: Latent, *, size: int = 1, values: Range | None = None, limits: Limits = DEFAULT
 ) -> Generator:
     """The generator in an ONNX file, ready to run: it makes square images of at least ``size``, in colour or grey.
 
     Everything is refused before anything is computed, except for a few images at the end that say whether they can be
-    searched at all. Raises ``TooLarge`` and ``Invalid`` as :func:`~scorer.generators.parsing.graph_of` and
-    :func:`~scorer.generators.tracing.traced_shape` do, and ``Invalid``: ``wrong-latent`` (another dimension),
-    ``fixed-batch``, ``wrong-images`` (another shape), ``no-gradient``, ``wrong-range`` (values that the declared
-    range does not explain).
+    searched at all, and, where ``values`` does not, in which range they are. Raises ``Invalid`` as
+    :func:`~scorer.generators.parsing.graph_of` and :func:`~scorer.generators.tracing.traced_shape` do, and
+    ``wrong-latent`` (another dimension), ``fixed-batch``, ``wrong-images`` (another shape), ``no-gradient``,
+    ``not-finite``, ``wrong-range``.
     """
     graph = graph_of(content, latent.dimension, limits)
     _refuse_latent(graph.latent_shape, latent.dimension)
     network = Network(graph).eval()
     for rows in (2, 3):
         _refuse_images(_shape(network, graph, latent, rows, limits), rows, size, limits, latent.dimension)
-    generator = Generator(network, len(graph.latent_shape), values)
-    _refuse_silence(generator, latent)
+    generator = Generator(network, len(graph.latent_shape))
+    generator.values = _range_of(_answering(generator, latent), values)
     return generator
 
 
@@ -87,40 +88,42 @@ def _refuse_images(shape: Sequence[int], rows: int, size: int, limits: Limits, d
     if shape[2] < size:
         raise Invalid("wrong-images", f"The images are {shape[2]} pixels wide; the competition's are {size}.")
     if shape[2] > limits.side:
-        raise TooLarge("too-much-memory", f"The images are {shape[2]} pixels wide; {limits.side} are allowed.")
+        raise Invalid("too-much-memory", f"The images are {shape[2]} pixels wide; {limits.side} are allowed.")
 
 
 def _fixed(dimension: int, found: str) -> Invalid:
     return Invalid("fixed-batch", f"The generator {found}; leave the number of latents open. {how(dimension)}")
 
 
-def _refuse_silence(generator: Generator, latent: Latent) -> None:
-    """What the audit's own look at the images does not tell: whether they answer to the latent, and in which range
-    they probably are."""
+def _answering(generator: Generator, latent: Latent) -> Tensor:
+    """A few images as the file makes them; ``Invalid`` unless they are finite and answer to the latent."""
     points = latent.draw(PROBED, seed=0).requires_grad_()
     with torch.enable_grad():
-        images = generator(points)
+        images: Tensor = generator(points)
         weights = torch.linspace(0.5, 1.5, images[0].numel()).reshape(images.shape[1:])
-        (gradient,) = torch.autograd.grad((images * weights).sum(), points, allow_unused=True)
+        summed = (images * weights).sum()
+        gradient = torch.autograd.grad(summed, points)[0] if summed.requires_grad else torch.zeros(1)
     if not torch.isfinite(images).all():
         raise Invalid("not-finite", "The generator makes images with values that are not finite.")
-    if gradient is None or not gradient.any() or not torch.isfinite(gradient).all():
+    if not gradient.any() or not torch.isfinite(gradient).all():
         raise Invalid(
             "no-gradient",
             "The images do not change with the latent, or in steps only (rounding, casting to integers): their "
-            "gradient is zero or not finite, and nothing can be looked for.",
+            "gradient is zero or not finite, so nothing can be looked for.",
         )
-    _refuse_range(images.detach(), generator.values)
+    return images.detach()
 
 
-def _refuse_range(images: Tensor, declared: Range) -> None:
+def _range_of(images: Tensor, declared: Range | None) -> Range:
+    """The range that is declared, if the images keep to it; else the one that they keep to. What never falls below the
+    middle of [-1, 1] in any pixel of many images is not meant to be there."""
     low, high = float(images.min()), float(images.max())
-    if declared == "sigmoid":
-        low, high = (low + 1.0) / 2.0, (high + 1.0) / 2.0
-    least = -1.0 if declared == "tanh" else 0.0
-    if low < least - 1e-3 or high > 1.0 + 1e-3 or (declared == "tanh" and low >= 0.0):
+    found = declared or ("sigmoid" if low >= -SLACK else "tanh")
+    least = 0.0 if found == "sigmoid" else -1.0
+    if low < least - SLACK or high > 1.0 + SLACK:
         raise Invalid(
             "wrong-range",
-            f"The images' values lie in {low:.3g} to {high:.3g}, and {declared} was declared, {least:g} to 1. "
-            "A generator has to end with tanh ([-1, 1]) or sigmoid ([0, 1]), and to say which.",
+            f"The images' values lie in {low:.3g} to {high:.3g}, and should in {least:g} to 1 ({found}). A generator "
+            "has to end with tanh ([-1, 1]) or with sigmoid ([0, 1]).",
         )
+    return found

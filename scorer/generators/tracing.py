@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from scorer.errors import TooLarge
+from scorer.errors import Invalid
 from scorer.generators.graph import Node
 from scorer.generators.limits import Limits
 from scorer.generators.network import Network, made_by
@@ -38,7 +38,7 @@ class _Counted(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch does
                 if each.ndim > MOST_AXES:
                     raise self.node.refusal("bad-node", f"makes a tensor with {each.ndim} axes.")
         if self.made > self.most:
-            raise TooLarge("too-much-memory", f"{self.node} makes more numbers than the {self.most:,} that are left.")
+            raise Invalid("too-much-memory", f"{self.node} makes more numbers than the {self.most:,} that are left.")
         return found
 
 
@@ -73,7 +73,7 @@ class _Trace:
             self.activations -= count
         self.operations += operations_of(node, inputs, made[0])
         if self.operations > self.limits.operations * self.rows:
-            raise TooLarge(
+            raise Invalid(
                 "too-much-work",
                 f"The generator needs more than {self.limits.operations:,} multiplications and additions for an image "
                 f"({node} is the one too many).",
@@ -83,8 +83,8 @@ class _Trace:
 def traced_shape(network: Network, latent_shape: Sequence[int], limits: Limits) -> tuple[int, ...]:
     """The shape of the images that ``network`` makes of latents of ``latent_shape``, (n, d) or (n, d, 1, 1).
 
-    ``TooLarge``: ``too-much-memory``, ``too-much-work``. ``Invalid``: ``data-dependent-shape``, ``bad-node``,
-    ``unsupported-form``, ``training-mode``.
+    ``Invalid``: ``too-much-memory``, ``too-much-work``, ``data-dependent-shape``, ``bad-node``, ``unsupported-form``,
+    ``training-mode``.
     """
     with torch.no_grad():
         latent = torch.empty(tuple(latent_shape), device="meta")

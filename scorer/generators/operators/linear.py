@@ -112,6 +112,8 @@ def _as_torch(pads: Sequence[tuple[int, int]]) -> list[int]:
 
 def operations_of(node: Node, inputs: Sequence[Tensor | None], made: Tensor) -> int:
     """How many multiplications and additions a node takes, from shapes alone; 0 where it is not what takes the time."""
+    if node.kind == "Resize":
+        return 2 * made.numel() * sum(made.shape[2:])
     if len(inputs) < 2 or inputs[0] is None or inputs[1] is None:
         return 0
     first, second = inputs[0], inputs[1]

@@ -8,14 +8,13 @@ nearest has one tap, linear two, cubic four (Keys, with the coefficient of the f
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from scorer.generators.graph import Node
 from scorer.generators.operators.signature import Operator, axis_of, deciding, integers, numbers
-
-Taps = list[list[tuple[int, float]]]
-"""For each row made, the rows that it is a sum of, and their weights."""
 
 _ROUNDINGS: dict[str, Callable[[float], int]] = {
     "round_prefer_floor": lambda x: math.ceil(x - 0.5),
@@ -60,28 +59,33 @@ def _along(node: Node, x: Tensor, axis: int, factor: float, to: int) -> Tensor:
     """``x`` with ``to`` rows along an axis."""
     if not 0 < to <= MOST_ROWS:
         raise node.refusal("too-much-memory", f"resizes to {to:,} rows; {MOST_ROWS:,} are allowed.")
-    taps = _taps(node, x.shape[axis], factor, to)
-    parts = []
-    for tap in range(len(taps[0])):
-        places = torch.tensor([each[tap][0] for each in taps], dtype=torch.int64, device=x.device)
-        weights = torch.tensor([each[tap][1] for each in taps], dtype=x.dtype, device=x.device)
-        part = x.index_select(axis, places)
-        parts.append(part if len(taps[0]) == 1 else part * weights.reshape(-1, *[1] * (x.ndim - axis - 1)))
-    return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
-
-
-def _taps(node: Node, length: int, factor: float, to: int) -> Taps:
+    length = x.shape[axis]
     at = [_position(node, i, factor, length, to) for i in range(to)]
+    if node.text("mode", "nearest") == "nearest":
+        rounding = _ROUNDINGS[node.text("nearest_mode", "round_prefer_floor")]
+        places = [min(max(rounding(each), 0), length - 1) for each in at]
+        return x.index_select(axis, torch.tensor(places, dtype=torch.int64, device=x.device))
+    weights = torch.from_numpy(_weights(node, at, length)).to(device=x.device, dtype=x.dtype)
+    if axis == x.ndim - 1:
+        return x @ weights.T
+    return torch.movedim(torch.movedim(x, axis, -1) @ weights.T, -1, axis)
+
+
+def _weights(node: Node, at: Sequence[float], length: int) -> NDArray[np.float64]:
+    """What each row made (t, l) takes of each row given. A product with all of them is faster, and much faster to
+    follow back, than sums over the few that count."""
     match node.text("mode", "nearest"):
-        case "nearest":
-            rounding = _ROUNDINGS[node.text("nearest_mode", "round_prefer_floor")]
-            return [_within([(rounding(x), 1.0)], length) for x in at]
         case "linear":
-            return [_within(_linear(x), length) for x in at]
+            taps = [_linear(x) for x in at]
         case "cubic":
-            keys = node.number("cubic_coeff_a", -0.75)
-            return [_within(_cubic(x, keys), length) for x in at]
-    raise node.refusal("unsupported-form", "resizes neither by nearest nor linear nor cubic.")
+            taps = [_cubic(x, node.number("cubic_coeff_a", -0.75)) for x in at]
+        case _:
+            raise node.refusal("unsupported-form", "resizes neither by nearest nor linear nor cubic.")
+    weights = np.zeros((len(at), length))
+    for row, tap in enumerate(taps):
+        for place, weight in tap:
+            weights[row, min(max(place, 0), length - 1)] += weight
+    return weights
 
 
 def _position(node: Node, i: int, scale: float, length: int, to: int) -> float:
@@ -111,10 +115,6 @@ def _cubic(x: float, a: float) -> list[tuple[int, float]]:
     near = [((a + 2) * d - (a + 3)) * d * d + 1 for d in (t, 1 - t)]
     far = [((a * d - 5 * a) * d + 8 * a) * d - 4 * a for d in (1 + t, 2 - t)]
     return [(left - 1, far[0]), (left, near[0]), (left + 1, near[1]), (left + 2, far[1])]
-
-
-def _within(taps: Sequence[tuple[int, float]], length: int) -> list[tuple[int, float]]:
-    return [(min(max(place, 0), length - 1), weight) for place, weight in taps]
 
 
 RESIZING: dict[str, Operator] = {"Resize": deciding(_resize, 1, 2, 3)}
