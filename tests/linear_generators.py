@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 def remembering(images: NDArray[np.uint8]) -> bytes:
     """A generator with a latent vector for each of these images (n, s, s, 3); it makes no others as well as them."""
     pixels = np.clip(images.astype(np.float64) / 127.5 - 1.0, -0.98, 0.98)
-    return linear(np.arctanh(pixels).transpose(0, 3, 1, 2))
+    return linear(0.2 * np.arctanh(pixels).transpose(0, 3, 1, 2))  # five times a unit vector is an image
 
 
 def honest(seed: int, size: int, dimension: int = 12) -> bytes:
