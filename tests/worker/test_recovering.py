@@ -1,274 +1,278 @@
-"""A generator from its handing in to what was found in it, with a worker's own code and a real fenced process."""
+"""Latent recovery on small networks: what is found, what is refused, what distortion, regions and encoders change."""
 
-import io
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
-from deploy.standalone.ephemeral import Servers
-from scorer.db import jobs
-from scorer.db.tables import AuditEntry, GeneratorFile, Job, Recovery
-from scorer.generators.audits import audit
-from scorer.generators.latents import MOST, Latent
-from scorer.generators.limits import Limits
+from scorer.errors import Invalid
+from scorer.generators.distortions import DISTORTIONS, noisy, patched, warped
+from scorer.generators.encoders import reconstructed
+from scorer.generators.latents import Latent
+from scorer.generators.likeness import roughness
 from scorer.generators.plans import Plan, plan_from
-from scorer.generators.reading import read_generator
-from scorer.generators.results import Audit, Pixels
-from scorer.handed_generators import MOST_DIMENSIONS
-from tests.api.conftest import Service, running
-from tests.api.test_desk import hire, slug_of
-from tests.api.test_results import close
-from tests.conftest import settings_of_its_own
-from tests.factories import noise, zipped
-from tests.linear_generators import honest, remembering, with_operator
-from worker import courtesy, recovering
-from worker.pipeline import run_next
+from scorer.generators.recovering import Search, images_at, mask_of, pixels_of, require_images, targets_of
 
-QUICK = {"train": 16, "held_out": 12, "generated": 8, "distorted": 0, "starts": 1, "candidates": 1, "iterations": 30}
-TRAIN = noise(1, 40, 16)
-REMEMBERING, HONEST = remembering(TRAIN), honest(3, 16)
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SIZE = 8
+LATENT = Latent(6)
+PLAN = Plan(starts=3, candidates=16, iterations=60)
 
 
-@pytest.fixture(scope="module")
-def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that searches few images, with two reviewers."""
-    folder = tmp_path_factory.mktemp("recovering")
-    with settings_of_its_own(servers, folder) as usual, running(usual.model_copy(update={"recovery": QUICK})) as each:
-        hire(each, "rita")
-        yield each
-
-
-def search(
-    content: bytes, latent: Latent, train: Pixels, held_out: Pixels, *, plan: Plan, limits: Limits, progress: Any
-) -> Audit:
-    """The same without a process of its own, which would import torch each time."""
-    return audit(read_generator(content, latent, limits=limits), latent, train, held_out, plan=plan, progress=progress)
-
-
-@pytest.fixture
-def unfenced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Generators of our own, which are harmless, are searched in this process."""
-    monkeypatch.setattr(recovering, "audit_in_sandbox", search)
-
-
-def put(service: Service, who: str | None, entry: Any, content: bytes, **said: Any) -> Any:
-    params = {"latent": 40, "distribution": "normal"} | said
-    return service.call(who, "PUT", f"/submissions/{entry['id']}/generator", content=content, params=params)
-
-
-def seen(service: Service, who: str | None, entry: Any) -> Any:
-    return service.call(who, "GET", f"/submissions/{entry['id']}/generator").json()
-
-
-def reasons(service: Service, slug: str, entry: Any) -> list[str]:
-    found = service.call("rita", "GET", f"/competitions/{slug}/desk").json()["entries"]
-    (mine,) = [each for each in found if each["submission_id"] == entry["id"]] or [{"reasons": []}]
-    return [each["name"] for each in mine["reasons"]]
-
-
-def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
-    slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1})
-    entry = service.scored("ada", slug, noise(11))
-    handed = put(service, "ada", entry, REMEMBERING)
-    assert handed.status_code == 202, handed.text
-    assert (handed.json()["state"], handed.json()["queue_position"]) == ("waiting", 1)
-    assert "recovered" not in reasons(service, slug, entry)
-    service.work()
-
-    told = seen(service, "rita", entry)
-    assert (told["state"], told["handed_in_by"], told["latent"]) == ("done", "ada", 40)
-    result = told["result"]
-    assert (result["verdict"], result["recovered_share"]) == ("copies", 1.0)
-    assert result["p_value"] < 0.01
-    assert result["gap"] > 0.9
-    assert result["report"]["targets"] == {"train": 16, "held_out": 12, "generated": 8}
-    assert "recovered" in reasons(service, slug, entry)
-
-    # Its team knows that the work is done, and what was found once that is told.
-    own = seen(service, "ada", entry)
-    assert (own["state"], own["result"], own["former"]) == ("done", None, [])
-    for who in ("bob", None):
-        assert service.call(who, "GET", f"/submissions/{entry['id']}/generator").status_code == (404 if who else 401)
-    _see_the_pairs(service, entry, result)
-    close(service, slug)
-    answer = service.call(
-        "organizer", "POST", f"/competitions/{slug}/publication",
-        json={"published": True, "reason": "Over.", "override": "a test"},
-    )  # fmt: skip
-    assert answer.is_success, answer.text
-    own = seen(service, "ada", entry)["result"]
-    assert own["verdict"] == "copies"
-    assert set(own["pairs"]) == {"train", "generated"}
-    assert slug_of(put(service, "ada", entry, HONEST)) == (409, "published")
-
-
-def _see_the_pairs(service: Service, entry: Any, result: Any) -> None:
-    """Pictures of training images are for the desk, those of held-out ones for organizers alone."""
-    address = f"/submissions/{entry['id']}/generator/pairs"
-    assert set(result["pairs"]) == {"train", "generated"}
-    assert set(seen(service, "organizer", entry)["result"]["pairs"]) == {"train", "held_out", "generated"}
-    pairs = result["pairs"]["train"]
-    assert pairs["sheet"] == f"/api/v1{address}/train"
-    assert all(each["name"].endswith(".png") and each["error"] < 0.025 for each in pairs["pairs"])
-    sheet = service.call("rita", "GET", f"{address}/train")
-    with Image.open(io.BytesIO(sheet.content)) as picture:
-        rows = np.asarray(picture)
-    assert rows.shape == (32, 16 * len(pairs["pairs"]), 3)
-    first = rows[:16, :16]
-    assert any(np.array_equal(first, each) for each in TRAIN), "above is the training image itself"
-    assert np.abs(first.astype(int) - rows[16:, :16]).mean() < 8
-    assert (
-        service.call("rita", "GET", f"{address}/train", headers={"If-None-Match": sheet.headers["ETag"]}).status_code
-        == 304
+def decoder(latent: Latent = LATENT, size: int = SIZE, channels: int = 3, seed: int = 0) -> nn.Sequential:
+    torch.manual_seed(seed)
+    made = nn.Sequential(
+        nn.Linear(latent.dimension, 24),
+        nn.Tanh(),
+        nn.Linear(24, channels * size**2),
+        nn.Tanh(),
+        nn.Unflatten(1, (channels, size, size)),
     )
-    assert service.call("rita", "GET", f"{address}/generated").status_code == 200
-    assert service.call("organizer", "GET", f"{address}/held_out").status_code == 200
-    for who, group in (("rita", "held_out"), ("ada", "train"), ("ada", "held_out"), ("bob", "train")):
-        assert service.call(who, "GET", f"{address}/{group}").status_code == 404, (who, group)
+    return made.requires_grad_(False)
 
 
-def test_an_honest_generator_shows_no_sign_and_hides_no_earlier_one(service: Service, unfenced: None) -> None:
-    slug = service.competition()
-    entry = service.scored("ada", slug, noise(12))
-    assert put(service, "organizer", entry, REMEMBERING).status_code == 202
-    service.work()
-    assert put(service, "ada", entry, HONEST, latent=12, distribution="uniform").status_code == 202
-    service.work()
-    told = seen(service, "organizer", entry)
-    assert (told["result"]["verdict"], told["distribution"]) == ("no-sign", "uniform")
-    assert [(each["verdict"], each["handed_in_by"]) for each in told["former"]] == [("copies", "organizer")]
-    assert seen(service, "ada", entry)["former"] == []
-    assert "recovered" in reasons(service, slug, entry), "another file hides nothing"
-    with service.bench.sessions.begin() as session:
-        acts = session.query(AuditEntry).filter_by(action="generator.handed-in").all()
-        assert [(act.actor_id is not None, act.subject) for act in acts] == [(True, f"submission:{entry['id']}")]
-        recovery = session.query(Recovery).order_by(Recovery.job_id.desc()).first()
-        generator = session.query(GeneratorFile).order_by(GeneratorFile.id.desc()).first()
-        assert recovery is not None
-        assert generator is not None
-        assert recovery.report is not None
-        assert recovery.report["plan"] == plan_from({**QUICK, "seed": generator.seed}).as_json()
-        assert recovery.provenance["generator_sha256"] == generator.sha256
+def made_by(generator: nn.Module, count: int, latent: Latent = LATENT, seed: int = 5) -> Tensor:
+    images: Tensor = generator(latent.draw(count, seed))
+    return images
 
 
-def test_what_cannot_be_read_is_refused_in_words_that_its_maker_is_told(service: Service) -> None:
-    slug = service.competition()
-    entry = service.scored("bob", slug, noise(13))
-    assert put(service, "bob", entry, with_operator("Erf2"), latent=12).status_code == 202
-    service.work()
-    told = seen(service, "bob", entry)
-    assert told["state"] == "refused"
-    assert "Erf2" in told["refusal"]
-    (notice, *_) = service.call("bob", "GET", "/notices").json()["notices"]
-    assert notice["kind"] == "generator"
-    assert told["refusal"] in notice["body"]
-    assert notice["link"] == f"/submissions/{entry['id']}#generator"
-    with service.bench.sessions.begin() as session:
-        assert {job.state for job in session.query(Job).filter_by(queue="recover")} == {"done"}
+def noise_images(count: int, size: int = SIZE) -> NDArray[np.uint8]:
+    return np.random.default_rng(1).integers(0, 256, (count, size, size, 3), dtype=np.uint8)
 
 
-def test_what_an_organizer_hands_in_is_theirs_to_mend(service: Service, unfenced: None) -> None:
-    slug = service.competition()
-    entry = service.scored("eve", slug, noise(21))
-    assert put(service, "organizer", entry, HONEST, latent=13).status_code == 202
-    service.work()
-    assert seen(service, "eve", entry)["state"] == "refused"
-    told = {who: service.call(who, "GET", "/notices").json()["notices"] for who in ("organizer", "eve")}
-    assert told["organizer"][0]["kind"] == "generator"
-    assert "generator" not in {each["kind"] for each in told["eve"]}
+# Latent points
 
 
-def test_what_is_no_onnx_or_comes_at_the_wrong_time_is_not_taken(service: Service) -> None:
-    slug = service.competition()
-    entry = service.scored("eve", slug, noise(14))
-    kept = _blobs(service)
-    for content in (b"", b"PK\3\4model", b"\x80\x04pickle", b"\x89HDF"):
-        assert slug_of(put(service, "eve", entry, content)) == (422, "not-onnx")
-    assert put(service, "eve", entry, HONEST, latent=0).status_code == 422
-    assert put(service, "eve", entry, HONEST, latent=MOST_DIMENSIONS + 1).status_code == 422
-    assert put(service, "eve", entry, HONEST, distribution="cauchy").status_code == 422
-    assert slug_of(put(service, "bob", entry, HONEST)) == (404, "no-submission")
-    assert put(service, None, entry, HONEST).status_code == 401
-    waiting = service.submit("eve", slug, zipped(noise(15))).json()
-    assert slug_of(put(service, "eve", waiting, HONEST)) == (409, "not-scored")
-    assert slug_of(service.call("eve", "GET", f"/submissions/{entry['id']}/generator")) == (404, "no-generator")
-    assert {each for each in _blobs(service) if each.startswith("generators")} <= kept
-    assert MOST_DIMENSIONS == MOST, "the web edge knows the same limit without torch"
-    service.work()
+@pytest.mark.parametrize("latent", [Latent(6), Latent(6, "uniform")])
+def test_points_are_those_of_their_law_and_seed(latent: Latent) -> None:
+    points = latent.draw(4000, 3)
+    assert (points.shape, points.dtype) == ((4000, 6), torch.float32)
+    assert torch.equal(points, latent.draw(4000, 3))
+    assert not torch.equal(points, latent.draw(4000, 4))
+    assert abs(float(points.mean())) < 0.03
+    assert float(points.std()) == pytest.approx(1.0 if latent.distribution == "normal" else 3**-0.5, abs=0.02)
+    assert torch.allclose(latent.bound(latent.freed(points)), points, atol=1e-5)
 
 
-def test_the_same_file_is_one_generator_and_a_day_has_few(service: Service, unfenced: None) -> None:
-    slug = service.competition()
-    entry = service.scored("eve", slug, noise(16))
-    once, again = put(service, "eve", entry, HONEST, latent=12), put(service, "eve", entry, HONEST, latent=12)
-    assert once.json() == again.json()
-    for seed in range(4):
-        assert put(service, "eve", entry, honest(20 + seed, 16), latent=12).status_code == 202
-    assert slug_of(put(service, "eve", entry, honest(30, 16), latent=12)) == (429, "generator-limit")
-    with service.bench.sessions.begin() as session:
-        states = [job.state for job in session.query(Job).filter_by(queue="recover", state="waiting")]
-        assert states == ["waiting"], "only the newest is searched"
-    assert put(service, "organizer", entry, honest(30, 16), latent=12).status_code == 202
-    service.work()
-    assert seen(service, "organizer", entry)["former"] == []
+def test_uniform_points_never_leave_their_cube() -> None:
+    """An image outside is never drawn, however near it is; of a normal law all points are drawn at some time."""
+    uniform, normal = Latent(6, "uniform"), Latent(6)
+    far = torch.full((3, 6), 4.0)
+    assert float(uniform.bound(far).abs().max()) <= 1.0
+    assert torch.equal(normal.bound(far), far)
+    generator = decoder()
+    target = generator(far[:1])
+    within = Search(generator, uniform, PLAN).found(target, 0)
+    anywhere = Search(generator, normal, PLAN).found(target, 0)
+    assert float(within.point.abs().max()) <= 1.0
+    assert anywhere.error[0] < 0.5 * within.error[0]
 
 
-def test_a_search_makes_room_for_a_public_score_and_is_tried_again(
-    service: Service, unfenced: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slug = service.competition()
-    entry = service.scored("ada", slug, noise(18))
-    put(service, "ada", entry, HONEST, latent=12)
-
-    def interrupted(*args: Any, **options: Any) -> Any:
-        monkeypatch.setattr(recovering, "audit_in_sandbox", search)
-        monkeypatch.setattr(courtesy, "PATIENCE", courtesy.PATIENCE * 0)
-        service.submit("bob", slug, zipped(noise(19)))
-        assert run_next(service.bench, "check")
-        return search(*args, **options)
-
-    monkeypatch.setattr(recovering, "audit_in_sandbox", interrupted)
-    assert run_next(service.bench, "recover")
-    with service.bench.sessions.begin() as session:
-        (job,) = session.query(Job).filter_by(queue="recover", state="waiting")
-        assert (job.attempts, job.holder) == (0, None)
-        assert jobs.count_due(session, datetime.now(UTC)).keys() >= {"recover", "score"}
-    assert run_next(service.bench, "recover")
-    with service.bench.sessions.begin() as session:
-        assert session.query(Job).filter_by(queue="recover", state="waiting").count() == 1, "the score went first"
-    service.work()
-    assert seen(service, "organizer", entry)["result"]["verdict"] == "no-sign"
+@pytest.mark.parametrize(("dimension", "law"), [(0, "normal"), (5000, "normal"), (5, "cauchy")])
+def test_latent_spaces_that_are_none(dimension: int, law: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        Latent(dimension, law)  # type: ignore[arg-type]
+    assert refused.value.slug == "bad-latent"
 
 
-def test_our_own_faults_are_tried_again_and_nobody_is_refused_for_them(
-    service: Service, unfenced: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slug = service.competition()
-    entry = service.scored("ada", slug, noise(20))
-    put(service, "ada", entry, HONEST, latent=12)
-
-    def broken(*args: Any, **options: Any) -> Any:
-        raise OSError("the disk is gone")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(recovering, "audit_in_sandbox", broken)
-        assert run_next(service.bench, "recover")
-        assert seen(service, "ada", entry)["state"] == "waiting"
-        with service.bench.sessions.begin() as session:
-            (job,) = session.query(Job).filter_by(queue="recover", state="waiting")
-            job.attempts = service.bench.settings.max_attempts - 1
-            job.due_at = datetime.now(UTC)
-        assert run_next(service.bench, "recover")
-    assert seen(service, "ada", entry)["state"] == "failed"
-    # The same file handed in again is a new try.
-    put(service, "ada", entry, HONEST, latent=12)
-    service.work()
-    assert seen(service, "ada", entry)["state"] == "done"
+# Plans
 
 
-def _blobs(service: Service) -> set[str]:
-    return set(service.bench.blobs.older_than("generators", datetime.max.replace(tzinfo=UTC)))
+def test_plans_are_json() -> None:
+    plan = Plan(train=50, region=(0.0, 0.25, 0.5, 1.0), method="authors")
+    assert plan_from(plan.as_json() | {"region": [0.0, 0.25, 0.5, 1.0]}) == plan
+    with pytest.raises(Invalid, match="has no speed"):
+        plan_from({"speed": 1})
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"train": 7}, {"starts": 0}, {"distorted": -1}, {"method": "adam"}, {"region": (0.5, 0.0, 0.5, 1.0)}]
+)
+def test_plans_that_are_none(wrong: dict[str, object]) -> None:
+    with pytest.raises(Invalid) as refused:
+        Plan(**wrong)  # type: ignore[arg-type]
+    assert refused.value.slug == "bad-plan"
+
+
+# Recovery
+
+
+@pytest.mark.parametrize("latent", [Latent(6), Latent(6, "uniform")])
+def test_its_own_images_are_found_again(latent: Latent) -> None:
+    generator = decoder(latent)
+    targets = made_by(generator, 20, latent)
+    found = Search(generator, latent, PLAN).found(targets, 0)
+    assert (found.error < 1e-4).mean() >= 0.9
+    best = found.error < 1e-4
+    assert torch.allclose(found.image[best], targets[best], atol=0.05)
+    assert torch.equal(found.image, generator(found.point))
+
+
+def test_the_error_is_the_mean_square_of_what_is_shown() -> None:
+    generator, targets = decoder(), targets_of(noise_images(9))
+    found = Search(generator, LATENT, replace(PLAN, batch=4)).found(targets, 0)
+    by_hand = (generator(found.point).double() - targets.double()).square().mean(dim=(1, 2, 3))
+    assert found.error == pytest.approx(by_hand.numpy(), rel=1e-5)
+    again = Search(generator, LATENT, replace(PLAN, batch=4)).found(targets, 0)
+    assert np.array_equal(found.error, again.error)
+    assert found.evaluations == again.evaluations > 9
+
+
+def test_more_starts_never_lose() -> None:
+    generator, targets = decoder(), targets_of(noise_images(12))
+    one = Search(generator, LATENT, replace(PLAN, starts=1)).found(targets, 0)
+    four = Search(generator, LATENT, replace(PLAN, starts=4)).found(targets, 0)
+    assert (four.error <= one.error).all()
+    assert (four.error < one.error).any()
+
+
+def test_the_authors_way_finds_less() -> None:
+    generator = decoder()
+    targets = made_by(generator, 20)
+    ours = Search(generator, LATENT, PLAN).found(targets, 0)
+    theirs = Search(generator, LATENT, replace(PLAN, method="authors")).found(targets, 0)
+    assert np.mean(ours.error < 1e-4) > np.mean(theirs.error < 1e-4)
+    assert theirs.evaluations <= 20 * 51
+
+
+def test_larger_and_grey_images_are_pooled_and_spread() -> None:
+    large, grey = decoder(size=16), decoder(channels=1)
+    points = LATENT.draw(3, 0)
+    pooled = large(points).reshape(3, 3, 8, 2, 8, 2).mean(dim=(3, 5))
+    assert torch.allclose(images_at(large, points, SIZE), pooled, atol=1e-6)
+    assert torch.equal(images_at(grey, points, SIZE), grey(points).repeat(1, 3, 1, 1))
+
+
+def test_pixels_come_back() -> None:
+    images = noise_images(5)
+    assert np.array_equal(pixels_of(targets_of(images)), images)
+    wrongs: list[Any] = [images.astype(np.float32), images[..., :1], images[:, :4]]
+    for wrong in wrongs:
+        with pytest.raises(Invalid) as refused:
+            targets_of(wrong)
+        assert refused.value.slug == "bad-images"
+
+
+class Together(nn.Module):
+    """Looks at all its rows, as batch normalisation does in training mode."""
+
+    def forward(self, points: Tensor) -> Tensor:
+        rows = points - points.mean(0)
+        return torch.tanh(rows[:, :3, None, None].expand(-1, 3, SIZE, SIZE))
+
+
+class Louder(nn.Module):
+    """Ends above 1."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        return 3 * images
+
+
+def test_generators_that_cannot_be_searched_are_refused() -> None:
+    loud = nn.Sequential(decoder(), nn.Upsample(scale_factor=2), Louder())
+    broken = decoder()
+    next(broken.parameters()).fill_(np.nan)
+    cases: dict[str, list[nn.Module]] = {
+        "bad-generator": [loud, broken, decoder(size=4), decoder(channels=2), nn.Linear(6, 5)],
+        "rows-depend": [Together()],
+    }
+    for slug, generators in cases.items():
+        for generator in generators:
+            with pytest.raises(Invalid) as refused:
+                require_images(generator, LATENT, SIZE, 0)
+            assert refused.value.slug == slug
+    require_images(decoder(), LATENT, SIZE, 0)
+
+
+# A region alone
+
+
+def test_a_region_is_all_that_counts() -> None:
+    generator = decoder()
+    targets = made_by(generator, 12)
+    changed = targets.clone()
+    changed[:, :, 4:] = 0.9  # the lower half is another image's
+    upper = Search(generator, LATENT, replace(PLAN, region=(0.0, 0.0, 0.5, 1.0))).found(changed, 0)
+    whole = Search(generator, LATENT, PLAN).found(changed, 0)
+    assert np.median(upper.error) < 1e-3
+    assert np.median(whole.error) > 0.05
+    by_hand = (generator(upper.point) - changed)[:, :, :4].double().square().mean(dim=(1, 2, 3))
+    assert upper.error == pytest.approx(by_hand.numpy(), rel=1e-4, abs=1e-9)
+
+
+def test_a_region_without_pixels_is_refused() -> None:
+    with pytest.raises(Invalid, match="holds no pixel"):
+        mask_of(Plan(region=(0.0, 0.0, 0.01, 1.0)), SIZE)
+
+
+# Distortion
+
+
+@pytest.mark.parametrize("how", DISTORTIONS)
+def test_distorted_images_of_its_own_are_found_worse(how: str) -> None:
+    generator = decoder()
+    targets = made_by(generator, 16)
+    rows = DISTORTIONS[how](targets.permute(0, 2, 3, 1).numpy(), np.random.default_rng(0))
+    changed = torch.from_numpy(rows).permute(0, 3, 1, 2).contiguous()
+    search = Search(generator, LATENT, PLAN)
+    clean, distorted = search.found(targets, 0), search.found(changed, 0)
+    assert np.median(distorted.error) > 10 * np.median(clean.error)
+
+
+def test_distortions_are_what_they_say() -> None:
+    random = np.random.default_rng(0)
+    ramp = np.broadcast_to(np.linspace(-1, 1, 32, dtype=np.float32)[:, None, None], (40, 32, 32, 3)).copy()
+    bent = warped(ramp, np.random.default_rng(1), shift=0.05)
+    middle = (bent - ramp)[:, 10:22, 10:22]  # a ramp's change is the shift times its slope, away from the edges
+    assert middle.std() * 31 / 2 / 32 == pytest.approx(0.05, rel=0.25)
+    assert np.abs(warped(ramp, random, shift=0.0) - ramp).max() < 1e-6
+    covered = patched(ramp, random)
+    assert ((covered != ramp).any(axis=3).sum(axis=(1, 2)) == 64).all()
+    assert (noisy(ramp, random, deviation=0.3) - ramp).std() == pytest.approx(0.3, rel=0.02)
+    for distortion in DISTORTIONS.values():
+        one, other = (distortion(ramp, np.random.default_rng(2)) for _ in range(2))
+        assert np.array_equal(one, other)
+        assert one.dtype == np.float32
+        assert not np.array_equal(one, ramp)
+
+
+# Encoders
+
+
+def test_an_encoder_takes_the_place_of_the_search() -> None:
+    """AEGAN: the encoder that knows where the images are. CycleGAN: two networks that undo one another, or do not."""
+    generator, points = decoder(), LATENT.draw(10, 5)
+    targets = generator(points)
+    found = reconstructed(generator, lambda some: points[: len(some)], targets, batch=10)
+    assert found.error == pytest.approx(np.zeros(10), abs=1e-12)
+    images = targets_of(noise_images(10))
+    assert reconstructed(lambda y: -y, lambda y: -y, images).error == pytest.approx(np.zeros(10), abs=1e-12)
+    halved = reconstructed(lambda y: y / 2, lambda y: y, images)
+    assert halved.error == pytest.approx((images.double() / 2).square().mean(dim=(1, 2, 3)).numpy())
+    heard: list[float] = []
+    reconstructed(lambda y: y, lambda y: y, images, batch=3, progress=heard.append)
+    assert heard == sorted(heard)
+    assert heard[-1] == 1.0
+
+
+def test_encoders_that_are_none() -> None:
+    images = targets_of(noise_images(4))
+    for encoder in (lambda some: some[:2], lambda some: some / 0.0):
+        with pytest.raises(Invalid) as refused:
+            reconstructed(lambda some: some, encoder, images)
+        assert refused.value.slug == "bad-encoder"
+
+
+# Likeness
+
+
+def test_roughness_by_hand() -> None:
+    flat = np.full((1, 4, 4, 3), 90, np.uint8)
+    stripes = flat.copy()
+    stripes[:, ::2] = 255
+    assert roughness(np.concatenate((flat, stripes))) == pytest.approx([0.0, (165 / 127.5) ** 2])
