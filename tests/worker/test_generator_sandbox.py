@@ -111,7 +111,7 @@ def test_a_memory_bomb_that_passes_the_count_ends_as_a_refusal() -> None:
         weight("by", [1, 1, 500, 500]),
     ]
     with pytest.raises(Invalid) as caught:
-        audited(handmade(nodes, stored).SerializeToString(), limits=Limits(memory_bytes=64 << 20))
+        audited(handmade(nodes, stored).SerializeToString(), limits=Limits(memory_bytes=512 << 20))
     assert caught.value.slug == "out-of-memory"
 
 
@@ -162,7 +162,12 @@ attempt("own", lambda: (Path(sys.argv[1]) / "x").write_text("x"))
 @pytest.fixture(scope="module")
 def server() -> Iterator[int]:
     """The port of somebody who listens on this machine."""
-    code = "import socket, time; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); time.sleep(600)"
+    code = """
+import socket, time
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+time.sleep(600)
+"""
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         yield int(process.stdout.readline())
@@ -209,7 +214,7 @@ def test_the_attempts_would_have_worked(server: int, tmp_path: Path) -> None:
     script = textwrap.dedent(open_).replace("{{", "{").replace("}}", "}")
     command = [sys.executable, "-P", "-c", script.split('attempt("fork"')[0], str(tmp_path), str(server)]
     done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
-    assert set(line.split()[1] for line in done.stdout.splitlines()) == {"done"}
+    assert {line.split()[1] for line in done.stdout.splitlines()} == {"done"}
 
 
 def test_without_any_wall_nothing_is_opened(tmp_path: Path) -> None:
