@@ -104,13 +104,13 @@ def _audit(
         held_out,
         plan=plan,
         limits=Limits(),
-        progress=lambda stage, fraction: progress(_stage(stage), fraction),
+        progress=lambda stage, fraction: progress(stage_of(stage), fraction),
     )
 
 
-def _stage(kind: str) -> str:
-    """What the work says it is at: a key of ``scorer.lifecycle.STAGES``."""
-    return f"recover-{kind if kind in KINDS else 'distorted'}"
+def stage_of(told: str) -> str:
+    """What an audit is at: a key of ``scorer.lifecycle.STAGES``. All distortions are one."""
+    return f"recover-{told if told in {*KINDS, 'reading'} else 'distorted'}"
 
 
 def _found(bench: Bench, task: Task, audit: Audit, key: str, provenance: dict[str, Any]) -> Found:

@@ -24,7 +24,7 @@ def main(folder: Path) -> None:
     """Run the errand in ``folder``."""
     try:
         limits = Limits(**json.loads((folder / errands.REQUEST).read_text())["limits"])
-        walls = confine(limits)
+        walls = confine(folder, limits)
         # What is imported from here on takes addresses that are not the generator's.
         from scorer.generators import auditing  # noqa: PLC0415
 

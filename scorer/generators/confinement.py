@@ -1,25 +1,29 @@
 """What a process takes from itself before it looks at a stranger's file.
 
 Two walls keep it from the network, each by itself: a network namespace of its own with nothing in it, where the system
-lets a process make one, and a filter of system calls. If neither can be had, the file is not opened.
+lets a process make one, and a filter of system calls. If neither can be had, the file is not opened. A third keeps it
+from the files of its user, where the system has it.
 """
 
 import ctypes
 import os
 import resource
 import signal
+from pathlib import Path
 
 from scorer.errors import Unavailable
-from scorer.generators import seccomp
+from scorer.generators import landlock, seccomp
 from scorer.generators.limits import Limits
 
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _PR_SET_PDEATHSIG = 1
 
 
-def confine(limits: Limits) -> dict[str, bool]:
-    """Lose the network, other programs and other processes, and be ended with the parent. Says which walls hold
-    (``network_namespace``, ``system_call_filter``); ``Unavailable`` (``no-sandbox``) if none does.
+def confine(folder: Path, limits: Limits) -> dict[str, bool]:
+    """Lose the network, other programs and processes, and all files but those in ``folder``; be ended with the parent.
+
+    Says which walls hold (``network_namespace``, ``system_call_filter``, ``file_access``); ``Unavailable``
+    (``no-sandbox``) if neither of the first two does.
 
     To be called first of all, while there is one thread.
     """
@@ -30,14 +34,14 @@ def confine(limits: Limits) -> dict[str, bool]:
         (resource.RLIMIT_NOFILE, limits.open_files),
     ):
         _lower(what, most)
-    walls = {"network_namespace": _own_network(), "system_call_filter": seccomp.forbid()}
-    if not any(walls.values()):
+    network, files, calls = _own_network(), landlock.open_only(folder), seccomp.forbid()
+    if not (network or calls):
         raise Unavailable(
             "no-sandbox",
             "This system lets a process neither have a network namespace of its own nor filter its system calls; "
             "a stranger's generator is not opened without either.",
         )
-    return walls
+    return {"network_namespace": network, "file_access": files, "system_call_filter": calls}
 
 
 def ration(limits: Limits) -> None:

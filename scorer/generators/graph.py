@@ -14,9 +14,15 @@ Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str,
 SHOWN_NAME = 60
 
 
-def shown(name: str) -> str:
+def text_of(given: str | bytes) -> str:
+    """A string out of a stranger's file. The protobuf reader leaves those that are not UTF-8 as bytes."""
+    return given if isinstance(given, str) else given.decode("utf-8", "replace")
+
+
+def shown(given: str | bytes, most: int = SHOWN_NAME) -> str:
     """A name out of a stranger's file as a message may carry it."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name[:SHOWN_NAME])
+    name = text_of(given)
+    return "".join(letter if letter.isprintable() else "?" for letter in name[:most])
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from scorer.generators.graph import Graph, Node
+from scorer.generators.graph import Graph, Node, shown
 from scorer.generators.operators import OPERATORS
 
 UNFIT = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, OverflowError, ZeroDivisionError, KeyError)
@@ -45,7 +45,9 @@ def made_by(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
     except UNFIT as error:
         if isinstance(error, RuntimeError) and "allocate memory" in str(error):
             raise MemoryError from error
-        said = str(error).partition("\n")[0][:200]
+        said = shown(str(error).partition("\n")[0], 200)
+        if "overflow" in said:
+            raise node.refusal("too-much-memory", "makes more numbers than can be counted.") from None
         raise node.refusal("bad-node", f"cannot be computed, its inputs do not fit: {said}") from None
     made = made if isinstance(made, tuple) else (made,)
     if len(made) != len(node.outputs):

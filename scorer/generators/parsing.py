@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from scorer.errors import Invalid
 from scorer.generators.exporting import NEWEST_OPSET, OLDEST_OPSET, how
-from scorer.generators.graph import Array, Attribute, Graph, Node, shown
+from scorer.generators.graph import Array, Attribute, Graph, Node, shown, text_of
 from scorer.generators.limits import Limits
 from scorer.generators.operators import OPERATORS
 from scorer.generators.tensors import array_of, count_of
@@ -25,6 +25,8 @@ _LOOKS_LIKE = {
     b"\x80\x05": "a Python pickle",
     b"\x89HDF": "an HDF5 file",
 }
+PARTS = 10
+"""Inputs, outputs and attributes of a node, on an average."""
 STANDARD = ("", "ai.onnx")
 CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
@@ -47,7 +49,7 @@ def graph_of(content: bytes, dimension: int, limits: Limits) -> Graph:
         raise Invalid("too-many-weights", f"The generator stores {stored:,} numbers; {limits.weights:,} are allowed.")
     weights = _named(model.graph.initializer)
     latent, shape = _latent(model.graph, weights)
-    nodes = tuple(_node(index, node, opset) for index, node in enumerate(model.graph.node))
+    nodes = tuple(read_node(index, node, opset) for index, node in enumerate(model.graph.node))
     _refuse_disorder(nodes, {latent, *weights})
     return Graph(nodes, weights, latent, shape, _images(model.graph, nodes), opset)
 
@@ -108,6 +110,9 @@ def _opset(model: onnx.ModelProto, dimension: int) -> int:
 def _refuse_nodes(graph: onnx.GraphProto, limits: Limits) -> None:
     if len(graph.node) > limits.nodes:
         raise Invalid("too-many-nodes", f"The generator has {len(graph.node):,} nodes; {limits.nodes:,} are allowed.")
+    parts = sum(len(node.input) + len(node.output) + len(node.attribute) for node in graph.node)
+    if parts > PARTS * limits.nodes:
+        raise Invalid("too-many-nodes", f"The nodes have {parts:,} inputs, outputs and attributes; too many.")
     for index, node in enumerate(graph.node):
         kinds = {attribute.type for attribute in node.attribute}
         proto = onnx.AttributeProto
@@ -137,15 +142,16 @@ def _constants(nodes: Iterable[onnx.NodeProto]) -> Iterable[onnx.TensorProto]:
 def _named(tensors: Iterable[onnx.TensorProto]) -> dict[str, Array]:
     weights: dict[str, Array] = {}
     for tensor in tensors:
-        if not tensor.name or tensor.name in weights:
+        name = text_of(tensor.name)
+        if not name or name in weights:
             raise Invalid("bad-weights", f"Two weights have the same name, '{shown(tensor.name)}', or one has none.")
-        weights[tensor.name] = array_of(tensor)
+        weights[name] = array_of(tensor)
     return weights
 
 
 def _latent(graph: onnx.GraphProto, weights: dict[str, Array]) -> tuple[str, tuple[int | None, ...]]:
     """The one input that is not a weight. Files of before 2019 list weights as inputs, too."""
-    inputs = [each for each in graph.input if each.name not in weights]
+    inputs = [each for each in graph.input if text_of(each.name) not in weights]
     if len(inputs) != 1 or not inputs[0].name:
         names = ", ".join(f"'{shown(each.name)}'" for each in inputs[:5]) or "none"
         raise Invalid("wrong-inputs", f"A generator takes one input, the latent (n, d); this one takes {names}.")
@@ -153,7 +159,7 @@ def _latent(graph: onnx.GraphProto, weights: dict[str, Array]) -> tuple[str, tup
     if kind.elem_type not in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE) or len(kind.shape.dim) not in (2, 4):
         raise Invalid("wrong-inputs", "The latent has to be declared as floats of shape (n, d) or (n, d, 1, 1).")
     shape = tuple(axis.dim_value if axis.HasField("dim_value") else None for axis in kind.shape.dim)
-    return inputs[0].name, shape
+    return text_of(inputs[0].name), shape
 
 
 def _images(graph: onnx.GraphProto, nodes: tuple[Node, ...]) -> str:
@@ -161,14 +167,17 @@ def _images(graph: onnx.GraphProto, nodes: tuple[Node, ...]) -> str:
     if len(graph.output) != 1:
         names = ", ".join(f"'{shown(each.name)}'" for each in graph.output[:5]) or "none"
         raise Invalid("wrong-outputs", f"A generator has one output, the images; this one has {names}.")
-    if graph.output[0].name not in made:
-        raise Invalid("wrong-outputs", f"No node makes the output '{shown(graph.output[0].name)}'.")
-    return str(graph.output[0].name)
+    name = text_of(graph.output[0].name)
+    if name not in made:
+        raise Invalid("wrong-outputs", f"No node makes the output '{shown(name)}'.")
+    return name
 
 
-def _node(index: int, node: onnx.NodeProto, opset: int) -> Node:
-    attributes = {each.name: _attribute(index, each) for each in node.attribute}
-    return Node(index, node.op_type, tuple(node.input), tuple(node.output), attributes, opset)
+def read_node(index: int, node: onnx.NodeProto, opset: int) -> Node:
+    """A node with its attributes; ``Invalid`` (``bad-node`` and those of arrays) if they cannot be read."""
+    attributes = {text_of(each.name): _attribute(index, each) for each in node.attribute}
+    inputs, outputs = (tuple(text_of(name) for name in names) for names in (node.input, node.output))
+    return Node(index, node.op_type, inputs, outputs, attributes, opset)
 
 
 _READ: dict[int, Callable[[onnx.AttributeProto], Attribute]] = {

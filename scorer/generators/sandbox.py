@@ -4,8 +4,8 @@ The process has an empty environment and folder, no network, no other programs, 
 and wall time (:mod:`~scorer.generators.confinement`), and is killed with everything that it started. This side never
 imports torch or ONNX before the process has ended, and never unpickles.
 
-What it does not guarantee: the process may still read what its user may read on this machine. It could do nothing with
-it but alter its own report, which a stranger's generator decides anyway.
+What it does not guarantee: where the system has no Landlock, a process that has been taken over could read its user's
+files and tell of them in its report, which is all that it can write. The report's provenance says which walls held.
 """
 
 import json
@@ -118,6 +118,7 @@ def _environment(folder: Path, limits: Limits) -> dict[str, str]:
         "LC_ALL": "C.UTF-8",
         "OMP_NUM_THREADS": str(limits.threads),
         "OPENBLAS_NUM_THREADS": str(limits.threads),
+        "OMP_WAIT_POLICY": "PASSIVE",  # threads that wait by spinning starve each other where others work, too
         "MALLOC_ARENA_MAX": "2",  # each arena reserves addresses that would count against the limit
     }
 

@@ -157,6 +157,8 @@ def _depth_to_space(node: Node, x: Tensor) -> Tensor:
 
 
 def _space_to_depth(node: Node, x: Tensor) -> Tensor:
+    if node.text("mode", "DCR") != "DCR":
+        raise node.refusal("unsupported-form", "rearranges columns before rows, which is not read.")
     n, depth, height, width = x.shape
     b = node.integer("blocksize", 1)
     parts = x.reshape(n, depth, height // b, b, width // b, b).permute(0, 3, 5, 1, 2, 4)

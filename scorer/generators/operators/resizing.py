@@ -94,7 +94,7 @@ def _position(node: Node, i: int, scale: float, length: int, to: int) -> float:
         case "asymmetric":
             return i / scale
         case "align_corners":
-            return i * (length - 1) / (to - 1) if to > 1 else 0.0
+            return i * (length - 1) / (scale * length - 1) if to > 1 else 0.0
         case "half_pixel_symmetric":
             return length / 2 * (1 - to / (scale * length)) + (i + 0.5) / scale - 0.5
         case "half_pixel":
