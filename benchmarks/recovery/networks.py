@@ -17,7 +17,7 @@ SMALLEST = 4  # the side at which latent points become maps
 
 
 def generator_of(latent: Latent, size: int, width: int) -> nn.Sequential:
-    """The DCGAN's generator: (n, d) to (n, 3, size, size) in [-1, 1]; ``size`` a power of 2, ``width`` channels last."""
+    """The DCGAN's: (n, d) to (n, 3, size, size) in [-1, 1]; ``size`` is a power of 2, ``width`` the last channels."""
     widths = [width << step for step in reversed(range(int(np.log2(size // SMALLEST))))]
     layers: list[nn.Module] = [
         nn.Linear(latent.dimension, widths[0] * SMALLEST**2, bias=False),
