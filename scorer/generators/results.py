@@ -47,6 +47,8 @@ class Audit:
     pairs: Mapping[str, Pairs] = field(default_factory=dict)
     evaluations: int = 0
     """How many images the generator made and followed back."""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """Of what the generator was, and how it was run; JSON."""
 
     @property
     def recovery(self) -> Recovery:
@@ -74,6 +76,7 @@ class Audit:
             "latent": asdict(self.latent),
             "plan": self.plan.as_json(),
             "evaluations": self.evaluations,
+            "provenance": dict(self.provenance),
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -121,6 +124,7 @@ def audit_from(report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) ->
             if kind in kinds
         },
         evaluations=int(report["evaluations"]),
+        provenance=dict(report["provenance"]),
     )
 
 
