@@ -133,7 +133,7 @@ class _Run:
         self.iterations[rows] += 1
         over = (self.iterations[rows] >= self._descent.iterations) | ~torch.isfinite(value)
         if self._descent.wolfe:
-            # At a kink (a minimum of a network of ReLUs is one) every search would use up its trials for next to nothing.
+            # At a kink, as ReLUs make them, every search would use up its trials for next to nothing.
             over |= (value < self._descent.good_enough) | (before - value < STALLED * before)
         self.going[rows[over]] = False
         self._aim(rows[~over])
