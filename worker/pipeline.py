@@ -257,5 +257,5 @@ STEPS = {
     "ratings": pack_study,
     "recover": recover,
 }
-FIRST = {"compare": ("score",), "recover": ("score", "evidence")}
+FIRST = {"compare": ("score",), "recover": ("score", "prepare", "compare")}
 """Which queues' work goes before a queue's own, on the same worker."""
