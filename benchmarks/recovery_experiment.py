@@ -52,24 +52,24 @@ class Setting:
     """Sizes of everything."""
 
     models: Sequence[Model]
-    size: int = 32
+    size: int = 16
     latent: Latent = field(default_factory=lambda: Latent(64))
-    width: int = 16
+    width: int = 32
     held_out: int = 800
     most: int = 600
     """Tiles of one photograph in one of the demo's parts."""
-    plan: Plan = field(default_factory=lambda: Plan(train=300, held_out=300, generated=60, distorted=40, starts=3))
-    sampled: int = 400
+    plan: Plan = field(default_factory=lambda: Plan(train=250, held_out=250, generated=50, distorted=30))
+    sampled: int = 250
     """Images for FID, of each kind."""
     extractor: str = "efficientnet_lite0"
 
 
 FULL = Setting(
     models=(
-        Model("GLO-64", glo, 64, 3000),
-        Model("GLO-256", glo, 256, 6000),
-        Model("GLO-6000", glo, 6000, 6000),
-        Model("DCGAN-6000", gan, 6000, 6000),
+        Model("GLO-64", glo, 64, 1500),
+        Model("GLO-512", glo, 512, 3000),
+        Model("GLO-8192", glo, 8192, 3000),
+        Model("DCGAN-8192", gan, 8192, 3000),
     )
 )
 

@@ -27,9 +27,9 @@ def page_of(result: Mapping[str, Any]) -> str:
     rows, setting = result["rows"], result["setting"]
     plan = setting["plan"]
     sizes = (
-        f"Images of {setting['size']} x {setting['size']}, latent dimension {setting['latent']['dimension']}; up to"
-        f" {plan['train']} training and {plan['held_out']} held-out targets, {plan['generated']} generated ones, at most"
-        f" {plan['starts']} starts of {plan['iterations']} iterations."
+        f"Images of {setting['size']} x {setting['size']}, latent dimension {setting['latent']['dimension']}; up"
+        f" to {plan['train']} training and {plan['held_out']} held-out targets, {plan['generated']} generated ones, at"
+        f" most {plan['starts']} starts of {plan['iterations']} iterations."
     )
     lines = [TITLE, "", METHOD, "", sizes, "", *markdown_of(_table_1(rows)), ""]
     lines += [f"- {each['name']}: {each['sentence']}" for each in rows]
