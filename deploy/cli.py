@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -128,6 +128,44 @@ def score(
     print("closest pairs")
     for pair in result["closest_pairs"]:
         print(f"  {pair['distance']:<20.6g} {pair['image']} and {pair['reference']}")
+
+
+@app.command()
+def recover(
+    generator: Annotated[Path, typer.Argument(help="The generator, as an ONNX file.")],
+    train: Annotated[Path, typer.Option(help="The photographs it was trained on: a zip or a folder.")],
+    held_out: Annotated[Path, typer.Option(help="Photographs of the same kind that it has not seen.")],
+    latent: Annotated[int, typer.Option(min=1, help="The dimension of its latent points.")],
+    distribution: Annotated[
+        Literal["normal", "uniform"], typer.Option(help="How latent points are drawn; uniform is on [-1, 1].")
+    ] = "normal",
+    size: Annotated[int, typer.Option(min=1, help="Width and height at which images are compared.")] = 64,
+    targets: Annotated[int, typer.Option(min=8, help="How many photographs of either kind are looked for.")] = 200,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    pairs: Annotated[Path | None, typer.Option(help="Write photographs beside what was recovered to this PNG.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Ask a generator whether it remembers its training photographs: latent recovery, in a sandbox of its own."""
+    # torch is for those that look at images only.
+    from deploy import recovering  # noqa: PLC0415
+    from scorer.generators.latents import Latent  # noqa: PLC0415
+    from scorer.generators.plans import Plan  # noqa: PLC0415
+
+    plan = Plan(train=targets, held_out=targets, seed=seed)
+    with told(as_json=as_json), shown(err) as progress:
+        audit = recovering.recover_files(
+            generator,
+            train,
+            held_out,
+            latent=Latent(latent, distribution),
+            size=size,
+            plan=plan,
+            progress=progress,
+        )
+    if pairs is not None:
+        recovering.write_pairs(audit, pairs)
+    report = audit.report()
+    print(json.dumps(report) if as_json else "\n".join(recovering.lines(report)))
 
 
 @app.command()

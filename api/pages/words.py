@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from scorer import rulings
 from scorer.competitions import State
+from scorer.lifecycle import STAGES as STAGES  # noqa: PLC0414 - for the templates
 from scorer.lifecycle import Phase
 
 MINUTE, HOUR, DAY, MONTH = 60, 3600, 86_400, 2_629_746
@@ -24,6 +25,25 @@ LABEL_KEYS = {"legitimate": "l", "mgan": "m", "sup": "s", "ae": "a", "aug": "u",
 INTENT_KEYS = {"intended": "i", "unintended": "n", "unclear": "c"}
 RULINGS = {"keep": "Keep it as it is judged", "disqualify": "Disqualify it", "waive": "Waive its penalty"}
 RULED = rulings.SAID
+RECOVERED = {
+    "copies": "remembers training images",
+    "no-sign": "no sign of copying",
+    "inconclusive": "inconclusive",
+}
+"""The verdicts on a generator."""
+GROUPS = {"train": "training images", "held_out": "fresh images", "generated": "images of its own"}
+"""Whose images are looked for in a generator."""
+RECOVERY_NUMBERS = {
+    "recovery_gap": "MRE-gap",
+    "recovery_ks": "KS distance",
+    "recovery_train": "MRE, training images",
+    "recovery_held_out": "MRE, fresh images",
+    "recovery_generated": "MRE, its own",
+    "recovery_train_verbatim": "Found, training images",
+    "recovery_held_out_verbatim": "Found, fresh images",
+    "recovery_generated_verbatim": "Found, its own",
+}
+"""The findings of recovery that are shown as numbers, by name."""
 FID_DECIMALS = 3
 DISTANCE_DECIMALS = 4
 

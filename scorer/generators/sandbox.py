@@ -118,7 +118,7 @@ def _environment(folder: Path, limits: Limits) -> dict[str, str]:
         "LC_ALL": "C.UTF-8",
         "OMP_NUM_THREADS": str(limits.threads),
         "OPENBLAS_NUM_THREADS": str(limits.threads),
-        "OMP_WAIT_POLICY": "PASSIVE",  # threads that spin for others took twenty times as long on a busy machine
+        "OMP_WAIT_POLICY": "PASSIVE",  # threads that wait by spinning starve each other where others work, too
         "MALLOC_ARENA_MAX": "2",  # each arena reserves addresses that would count against the limit
     }
 

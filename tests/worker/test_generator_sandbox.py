@@ -111,7 +111,7 @@ def test_a_memory_bomb_that_passes_the_count_ends_as_a_refusal() -> None:
         weight("by", [1, 1, 500, 500]),
     ]
     with pytest.raises(Invalid) as caught:
-        audited(handmade(nodes, stored).SerializeToString(), limits=Limits(memory_bytes=64 << 20))
+        audited(handmade(nodes, stored).SerializeToString(), limits=Limits(memory_bytes=512 << 20))
     assert caught.value.slug == "out-of-memory"
 
 
@@ -134,7 +134,7 @@ from scorer.generators import confinement, landlock, seccomp
 from scorer.generators.limits import Limits
 
 for wall in sys.argv[3:]:
-    module, name = {{"network": (confinement, "_own_network"), "calls": (seccomp, "forbid")}}[wall]
+    module, name = {"network": (confinement, "_own_network"), "calls": (seccomp, "forbid")}[wall]
     setattr(module, name, lambda: False)
 walls = confinement.confine(Path(sys.argv[1]), Limits())
 
@@ -153,7 +153,7 @@ attempt("program", lambda: subprocess.run(["/bin/true"]))
 attempt("fork", lambda: os.fork() or os._exit(0))
 attempt("signal", lambda: os.kill(os.getppid(), 0))
 attempt("read", lambda: Path("/etc/passwd").read_bytes())
-attempt("environment", lambda: Path(f"/proc/{{os.getppid()}}/environ").read_bytes())
+attempt("environment", lambda: Path(f"/proc/{os.getppid()}/environ").read_bytes())
 attempt("write", lambda: Path("/tmp/kennel-sandbox-test").write_text("x"))
 attempt("own", lambda: (Path(sys.argv[1]) / "x").write_text("x"))
 """
@@ -162,7 +162,12 @@ attempt("own", lambda: (Path(sys.argv[1]) / "x").write_text("x"))
 @pytest.fixture(scope="module")
 def server() -> Iterator[int]:
     """The port of somebody who listens on this machine."""
-    code = "import socket, time; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); time.sleep(600)"
+    code = """
+import socket, time
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+time.sleep(600)
+"""
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         yield int(process.stdout.readline())
@@ -176,7 +181,7 @@ def attempts(folder: Path, port: int, *without: str) -> dict[str, str]:
             sys.executable,
             "-P",
             "-c",
-            textwrap.dedent(ATTEMPTS).replace("{{", "{").replace("}}", "}"),
+            ATTEMPTS,
             str(folder),
             str(port),
             *without,
@@ -206,10 +211,10 @@ def test_each_wall_alone_keeps_it_from_the_network(server: int, tmp_path: Path) 
 def test_the_attempts_would_have_worked(server: int, tmp_path: Path) -> None:
     """Unconfined, the same server answers and the same file can be read."""
     open_ = ATTEMPTS.replace("walls = confinement.confine(Path(sys.argv[1]), Limits())", "")
-    script = textwrap.dedent(open_).replace("{{", "{").replace("}}", "}")
+    script = open_
     command = [sys.executable, "-P", "-c", script.split('attempt("fork"')[0], str(tmp_path), str(server)]
     done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
-    assert set(line.split()[1] for line in done.stdout.splitlines()) == {"done"}
+    assert {line.split()[1] for line in done.stdout.splitlines()} == {"done"}
 
 
 def test_without_any_wall_nothing_is_opened(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.recovery_experiment import FULL, HERE, Model, Setting, render, run, tiles
-from benchmarks.recovery_networks import gan, glo
+from benchmarks.recovery_networks import gan
 from scorer.generators.audits import Plan
 from scorer.generators.latents import Latent
 
