@@ -21,6 +21,7 @@ from torch import nn
 
 from benchmarks.machine import machine
 from benchmarks.recovery_networks import Pixels, gan, glo, onnx_of
+from benchmarks.recovery_search import compared
 from benchmarks.recovery_table import page_of
 from deploy.demo.photographs import photographs
 from scorer import extractors
@@ -28,7 +29,7 @@ from scorer.extractors import ExtractorOptions
 from scorer.generators.audits import Audit, Plan
 from scorer.generators.latents import Latent
 from scorer.generators.reading import read_generator
-from scorer.generators.recovering import pixels_of
+from scorer.generators.recovering import pixels_of, targets_of
 from scorer.generators.sandbox import audit_in_sandbox
 from scorer.metrics.frechet_gap import frechet_gap
 
@@ -62,6 +63,8 @@ class Setting:
     sampled: int = 250
     """Images for FID, of each kind."""
     extractor: str = "efficientnet_lite0"
+    searched: int = 64
+    """Targets of the comparison of searches."""
 
 
 FULL = Setting(
@@ -135,6 +138,19 @@ def _fid(content: bytes, train: Pixels, held_out: Pixels, setting: Setting) -> d
     return {"train": found.train, "held_out": found.held_out, "gap": found.gap, "count": found.count}
 
 
+def _search(setting: Setting) -> dict[str, dict[str, float]]:
+    """Three ways to search, on held-out images and a generator that has begun to learn, with one thread."""
+    held_out, others = tiles(setting)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        fitted = glo(others[:64], setting.latent, width=setting.width, steps=150, batch=64, seed=0)
+        targets = targets_of(held_out[: setting.searched])
+        return compared(fitted.requires_grad_(False), targets, setting.latent.draw(len(targets), 3))
+    finally:
+        torch.set_num_threads(threads)
+
+
 def picture_of(audits: Sequence[Audit], scale: int = 2) -> Image.Image:
     """All pairs, one audit beside the other, enlarged without smoothing."""
     sheets = [np.pad(audit.sheet(), ((0, 0), (0, 12), (0, 0)), constant_values=255) for audit in audits]
@@ -154,6 +170,7 @@ def run(setting: Setting, folder: Path, models: Path | None = None) -> str:
         "setting": {"size": setting.size, "latent": asdict(setting.latent), "held_out": setting.held_out}
         | {"extractor": setting.extractor, "plan": setting.plan.as_json()},
         "rows": rows,
+        "search": _search(setting),
     }
     for name in ("results", "figures"):
         (folder / name).mkdir(parents=True, exist_ok=True)

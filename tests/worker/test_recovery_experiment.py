@@ -22,6 +22,7 @@ TINY = Setting(
     plan=Plan(train=12, held_out=12, generated=8, distorted=8, starts=1, candidates=16, iterations=15),
     sampled=40,
     extractor="tiny",
+    searched=4,
 )
 
 
