@@ -90,9 +90,11 @@ def tiles(setting: Setting) -> tuple[Pixels, Pixels]:
     return every[: setting.held_out], every[setting.held_out :]
 
 
-def row_of(model: Model, setting: Setting, folder: Path | None) -> tuple[dict[str, Any], Audit]:
+def row_of(
+    model: Model, setting: Setting, images: tuple[Pixels, Pixels], folder: Path | None
+) -> tuple[dict[str, Any], Audit]:
     """Train, hand in, audit: one row of the table as JSON, and the audit."""
-    held_out, others = tiles(setting)
+    held_out, others = images
     train, begun = others[: model.images], perf_counter()
     content = _trained(model, train, setting, folder)
     trained = perf_counter()
@@ -138,9 +140,9 @@ def _fid(content: bytes, train: Pixels, held_out: Pixels, setting: Setting) -> d
     return {"train": found.train, "held_out": found.held_out, "gap": found.gap, "count": found.count}
 
 
-def _search(setting: Setting) -> dict[str, dict[str, float]]:
+def _search(setting: Setting, images: tuple[Pixels, Pixels]) -> dict[str, dict[str, float]]:
     """Three ways to search, on held-out images and a generator that has begun to learn, with one thread."""
-    held_out, others = tiles(setting)
+    held_out, others = images
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -160,9 +162,9 @@ def picture_of(audits: Sequence[Audit], scale: int = 2) -> Image.Image:
 
 def run(setting: Setting, folder: Path, models: Path | None = None) -> str:
     """All rows; writes results, page and figure below ``folder``, and returns the page."""
-    rows, audits = [], []
+    rows, audits, images = [], [], tiles(setting)
     for model in setting.models:
-        row, audit = row_of(model, setting, models)
+        row, audit = row_of(model, setting, images, models)
         rows.append(row)
         audits.append(audit)
     result = {
@@ -170,7 +172,7 @@ def run(setting: Setting, folder: Path, models: Path | None = None) -> str:
         "setting": {"size": setting.size, "latent": asdict(setting.latent), "held_out": setting.held_out}
         | {"extractor": setting.extractor, "plan": setting.plan.as_json()},
         "rows": rows,
-        "search": _search(setting),
+        "search": _search(setting, images),
     }
     for name in ("results", "figures"):
         (folder / name).mkdir(parents=True, exist_ok=True)

@@ -32,6 +32,7 @@ def test_tiles_are_dealt_once() -> None:
     assert len({each.tobytes() for each in (*held_out, *others)}) == len(held_out) + len(others)
 
 
+@pytest.mark.slow
 def test_it_runs_and_keeps_what_it_found(tmp_path: Path) -> None:
     page = run(TINY, tmp_path, tmp_path / "models")
     kept = json.loads((tmp_path / "results" / "recovery_experiment.json").read_text())
