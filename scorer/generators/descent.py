@@ -22,9 +22,9 @@ Objective = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 """Points (k, d) of the problems (k,) to their values (k,) and gradients (k, d)."""
 
 ENOUGH, FLAT = 1e-4, 0.9  # c1 and c2, those of torch's line search
-MOST_TRIALS = 25
+MOST_TRIALS = 12
 FLAT_GRADIENT, SMALL_DECREASE = 1e-7, 1e-9  # torch's tolerances, for the authors' mode
-STALLED = 1e-6  # a step that promises to lower the value by less than this share of it is the last
+STALLED = 1e-4  # a step that lowers the value by less than this share of it, or promises to, is the last
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,15 @@ class _Run:
     def _move(self, rows: Tensor, value: Tensor, gradient: Tensor, step: Tensor) -> None:
         if not len(rows):
             return
-        moved = step[:, None] * self._direction[rows]
+        moved, before = step[:, None] * self._direction[rows], self._value[rows]
         self._memory.learn(rows, moved, gradient - self._gradient[rows])
         self._point[rows] += moved
         self._value[rows], self._gradient[rows] = value, gradient
         self.iterations[rows] += 1
         over = (self.iterations[rows] >= self._descent.iterations) | ~torch.isfinite(value)
         if self._descent.wolfe:
-            over |= value < self._descent.good_enough
+            # At a kink, as ReLUs make them, every search would use up its trials for next to nothing.
+            over |= (value < self._descent.good_enough) | (before - value < STALLED * before)
         self.going[rows[over]] = False
         self._aim(rows[~over])
 

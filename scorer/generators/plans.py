@@ -24,11 +24,11 @@ class Plan:
     """Images of the generator itself: whether these are found says whether the search can be trusted."""
     distorted: int = 20
     """Training and generated images looked for in each distorted form; 0 for none."""
-    starts: int = 4
+    starts: int = 3
     """Starts of a target at most: further ones only for targets that are not found yet. The best counts."""
     candidates: int = 64
     """A start is the nearest of so many latent points drawn; 1 is the paper's start."""
-    iterations: int = 100
+    iterations: int = 80
     method: Method = "wolfe"
     """``authors``: 50 evaluations with step 1 and no line search, one start, as in the paper's code."""
     batch: int = 64

@@ -1,6 +1,9 @@
 """Generators that remember as much as they are made to: GLO (Bojanowski et al. 2018) and a DCGAN, small and seeded."""
 
+import warnings
 from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
@@ -9,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 from torch.nn.utils.parametrizations import spectral_norm
 
+from scorer.generators.exporting import RECOMMENDED_OPSET
 from scorer.generators.latents import Latent
 from scorer.generators.recovering import targets_of
 
@@ -17,7 +21,7 @@ SMALLEST = 4  # the side at which latent points become maps
 
 
 def generator_of(latent: Latent, size: int, width: int) -> nn.Sequential:
-    """The DCGAN's generator: (n, d) to (n, 3, size, size) in [-1, 1]; ``size`` a power of 2, ``width`` channels last."""
+    """The DCGAN's: (n, d) to (n, 3, size, size) in [-1, 1]; ``size`` is a power of 2, ``width`` the last channels."""
     widths = [width << step for step in reversed(range(int(np.log2(size // SMALLEST))))]
     layers: list[nn.Module] = [
         nn.Linear(latent.dimension, widths[0] * SMALLEST**2, bias=False),
@@ -71,6 +75,24 @@ def gan(images: Pixels, latent: Latent, *, width: int, steps: int, batch: int, s
         torch.autograd.backward(-critic(made).mean())
         ours.step()
     return model.eval()
+
+
+def onnx_of(model: nn.Module, latent: Latent) -> bytes:
+    """The generator as it is handed in: one ONNX file of opset 17, for any number of latent points."""
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        written = Path(folder) / "generator.onnx"
+        warnings.simplefilter("ignore")  # torch calls the exporter that writes one plain file deprecated
+        torch.onnx.export(
+            model.eval(),
+            (torch.zeros(2, latent.dimension),),
+            written,
+            opset_version=RECOMMENDED_OPSET,
+            dynamo=False,
+            input_names=["z"],
+            output_names=["images"],
+            dynamic_axes={"z": {0: "n"}, "images": {0: "n"}},
+        )
+        return written.read_bytes()
 
 
 def _batches(count: int, batch: int, steps: int) -> list[Tensor]:
