@@ -38,6 +38,7 @@ WEIGHTS: Mapping[str, int] = MappingProxyType(
         # Evidence of copying, by what it tells; several signs are often of one thing.
         "near-copies": 2,
         "mirrored-copies": 2,
+        "thumbnail-copies": 2,
         "partly-copied": 2,
         "copied-regions": 2,
         "data-copying": 1,

@@ -20,6 +20,10 @@ SLIGHT = 0.45
 """Among thousands of images a difference that means little is certain, too: a share above this is told as slight."""
 LEAST = 0.05
 """The smallest share of an entry's images that counts: fewer copies may be chance's, or a mishap."""
+DISTINCT = 200
+"""Fewer different images than this in an entry is a collapse: of two of its images, one in so many pairs is alike. The
+share of alike pairs stays the same however many images there are; the share of images that are alike to another one
+does not, and among thousands of blurred ones comes near to 1."""
 ERRORS = 2.0
 """Standard errors below 0 from which on C_T counts."""
 
@@ -31,6 +35,10 @@ class Sign:
     name: str
     finding: str
     holds: Callable[[Any], Any]
+
+
+def _thumbnails(of: Any) -> Any:
+    return (of.thumbnail_p < CERTAIN) & (of.thumbnail_share >= LEAST)
 
 
 def _partly(of: Any) -> Any:
@@ -55,7 +63,12 @@ def _data(of: Any) -> Any:
 
 
 def _repeats(of: Any) -> Any:
-    return (of.repeats_p < CERTAIN) & (of.repeats_share >= LEAST)
+    pairs = of.images * (of.images - 1) / 2.0
+    return (of.repeats_p < CERTAIN) & (of.repeats_pairs * DISTINCT >= pairs)
+
+
+def _authentic(of: Any) -> Any:
+    return (of.authenticity_p < CERTAIN) & (of.authenticity_share <= of.authenticity_expected - LEAST)
 
 
 def _identical(of: Any) -> Any:
@@ -65,12 +78,13 @@ def _identical(of: Any) -> Any:
 SIGNS = (
     Sign("near-copies", "near_copies", _near),
     Sign("mirrored-copies", "near_copies", _mirrored),
+    Sign("thumbnail-copies", "thumbnail_copies", _thumbnails),
     Sign("partly-copied", "partly_copied", _partly),
     Sign("copied-regions", "copied_cells", _regions),
     Sign("data-copying", "z_u", _data),
     Sign("repeats", "repeats", _repeats),
     Sign("identical-images", "identical", _identical),
-    Sign("not-authentic", "authenticity", lambda of: of.authenticity_p < CERTAIN),
+    Sign("not-authentic", "authenticity", _authentic),
 )
 """The most telling first."""
 
