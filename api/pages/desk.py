@@ -14,6 +14,7 @@ from api.deps import BlobStore, Caller, KnownCaller, Now, Organizer, Reviewer, S
 from api.desk_schemas import DeskEntryView, PairView
 from api.desk_views import entry_view
 from api.forms import Fields, FormFields, text
+from api.pages.evidence import exhibits_of
 from api.pages.histogram import Drawing, drawing_of
 from api.pages.lanes import Lanes, lanes_of
 from api.pages.rendering import page, see
@@ -28,6 +29,7 @@ from scorer.errors import Invalid, KennelError
 from scorer.flags import QueueState
 from scorer.reviews import Intent, LabelName
 from scorer.rulings import RulingKind
+from scorer.signs import SIGNS
 from scorer.sprites import layout_of
 from scorer.submissions import is_own
 
@@ -119,6 +121,8 @@ class Seat:
                 state=state,
                 view=view,
                 tracks=_pictures(session, state, view),
+                exhibits=exhibits_of(session, submission, account),
+                signs=[each.name for each in SIGNS],
                 partial=is_own(session, submission, account),
                 organizes=is_organizer(account),
                 size=state.competition.image_size,
