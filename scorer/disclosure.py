@@ -1,5 +1,5 @@
-"""Who sees which evidence of an entry: all at the desk; everybody once the final board is published; images of the entry
-its team and the desk alone, and those of reference sets that participants may not have, organizers alone."""
+"""Who sees which evidence of an entry: all at the desk; everybody once the final board is published; images of the
+entry its team and the desk alone, and those of reference sets that participants may not have, organizers alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
