@@ -55,6 +55,8 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "neighbours": "nearest neighbours",
         "frechet": "Fréchet distance",
         "evidence": "evidence",
+        "mirrored": "features of the mirrored training images",
+        "grounds": "what evidence is compared with",
         "statistics": "statistics of the reference images",
         "held-out": "features of the held-out images",
         "tables": "writing the tables",

@@ -21,7 +21,7 @@ PATIENCE = timedelta(seconds=2)
 
 
 class Displaced(Exception):
-    """A public score waits; comparing can wait longer."""
+    """A public score waits; comparing, or examining, can wait longer."""
 
 
 def compare(bench: Bench, claim: Claim, heartbeat: Heartbeat) -> None:
@@ -31,7 +31,7 @@ def compare(bench: Bench, claim: Claim, heartbeat: Heartbeat) -> None:
         preparation = session.get_one(Preparation, claim.preparation_id)
     extractor = bench.extractor(preparation.extractor)
     require_same_network(extractor.provenance, preparation)
-    progress = _courteous(bench, heartbeat)
+    progress = courteous(bench, heartbeat)
     images = pixels.images_of(
         bench.scratch,
         submission.id,
@@ -57,7 +57,7 @@ def compare(bench: Bench, claim: Claim, heartbeat: Heartbeat) -> None:
         pixels.path_of(bench.scratch, submission.id).unlink(missing_ok=True)
 
 
-def _courteous(bench: Bench, heartbeat: Heartbeat) -> Progress:
+def courteous(bench: Bench, heartbeat: Heartbeat) -> Progress:
     """Progress that asks now and then whether a public score waits, and then raises ``Displaced``."""
     asked: datetime = bench.now()
 

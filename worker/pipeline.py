@@ -20,9 +20,10 @@ from scorer.extractors import Extractor
 from scorer.imports import stored_zip
 from scorer.metrics.memorization import closest
 from scorer.queue import transaction
-from worker import pixels
+from worker import kept_features, pixels
 from worker.bench import Bench
 from worker.comparing import Displaced, compare
+from worker.examining import examine
 from worker.heartbeat import Heartbeat, LeaseLost
 from worker.measuring import SCORER_VERSION, Numbers, measure
 from worker.packing import pack_study
@@ -149,6 +150,7 @@ def score(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
         artifact_key=_keep_distances(bench, submission, claim, numbers),
         provenance=_provenance(bench, extractor, submission, preparation, numbers),
     )
+    kept_features.keep(bench, submission, claim.track_id, images, numbers.features)
     heartbeat("evidence", 1.0)
     _record(bench, claim, submission, measured)
 
@@ -253,6 +255,7 @@ STEPS = {
     "compare": compare,
     "release": make_release,
     "ratings": pack_study,
+    "evidence": examine,
 }
-FIRST = {"compare": ("score",)}
+FIRST = {"compare": ("score",), "evidence": ("score", "prepare", "compare")}
 """Which queues' work goes before a queue's own, on the same worker."""
