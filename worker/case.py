@@ -32,6 +32,8 @@ class Entry:
     names: Sequence[str]
     features: Features
     """(n, d)"""
+    thumbnails: Features
+    """(n, 192)"""
     hashes: PixelHashes
     mirrored_hashes: PixelHashes
     """Of the images' mirror images."""
@@ -82,6 +84,13 @@ class Case:
         fresh = self.fresh
         turned = nearest(self.normalised, self.grounds.mirrored, signed=self.grounds.signed, progress=self.progress)
         return near_copies(originals_of(self.upright, turned), originals_of(fresh.upright, fresh.turned))
+
+    @cached_property
+    def thumbnail_copies(self) -> NearCopies:
+        small = self.grounds.small
+        if small.fresh is None:
+            raise Lacking(NO_PHOTOGRAPHS)
+        return near_copies(small.originals(self.entry.thumbnails, self.progress), small.fresh)
 
     @cached_property
     def copying(self) -> DataCopying:

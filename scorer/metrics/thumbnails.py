@@ -21,19 +21,20 @@ SIDE = 8
 CHANNELS = 3
 _BATCH = 256
 
-Pixels = NDArray[np.uint8]
+Pixels = NDArray[np.uint8] | NDArray[np.float32]
 Progress = Callable[[float], None]
 
 
 def thumbnails_of(images: Pixels, *, mirrored: bool = False, progress: Progress | None = None) -> Features:
-    """Images (n, size, size, 3) uint8 as thumbnails (n, 192) float32, whose Euclidean distances are root mean squares
-    in grey levels; ``mirrored``, with left and right exchanged. ``progress`` hears the finished share.
+    """Images (n, size, size, 3) uint8, or float32 in 0..255, as thumbnails (n, 192) float32, whose Euclidean distances
+    are root mean squares in grey levels; ``mirrored``, with left and right exchanged. ``progress`` hears the finished
+    share.
 
-    A thumbnail's pixel is the mean over its square of the image, whatever the size. All sums are of whole numbers, so
-    equal images have equal thumbnails in any company. Raises :class:`Invalid`: ``bad-images``.
+    A thumbnail's pixel is the mean over its square of the image, whatever the size. Sums of 8-bit images are of whole
+    numbers, so equal ones have equal thumbnails in any company. Raises :class:`Invalid`: ``bad-images``.
     """
-    if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1] != images.shape[2] or images.shape[3] != 3:
-        raise Invalid("bad-images", f"Images must be square, RGB and 8-bit, not {images.dtype} of {images.shape}.")
+    if images.dtype not in {np.dtype(np.uint8), np.dtype(np.float32)} or not _is_square(images.shape):
+        raise Invalid("bad-images", f"Images must be square and RGB, uint8 or float32, not {images.dtype}.")
     size = images.shape[1]
     weights = _overlaps(size)
     columns = weights[:, ::-1] if mirrored else weights
@@ -47,10 +48,15 @@ def thumbnails_of(images: Pixels, *, mirrored: bool = False, progress: Progress 
     return made
 
 
+def _is_square(shape: tuple[int, ...]) -> bool:
+    return len(shape) == 4 and shape[1] == shape[2] and shape[3] == CHANNELS
+
+
 def _overlaps(size: int) -> NDArray[np.float64]:
     """How much of each thumbnail pixel's side, (8, size), a pixel's side covers, in units of which it has ``size``."""
     first, own = np.arange(SIDE)[:, None] * size, np.arange(size)[None, :] * SIDE
-    return np.clip(np.minimum(first + size, own + SIDE) - np.maximum(first, own), 0, None).astype(np.float64)
+    covered: NDArray[np.float64] = np.minimum(first + size, own + SIDE) - np.maximum(first, own).astype(np.float64)
+    return np.maximum(covered, 0.0)
 
 
 def thumbnail_originals(

@@ -177,7 +177,7 @@ def test_the_goal_counts_what_wins(session: Session, now: datetime, reviewer: Ac
     assert (private.reviewed, private.places) == (0, 0)
 
 
-SIGNS: dict[str, dict[str, float]] = {
+SIGNS: dict[str, dict[str, Any]] = {
     "near-copies": {"near_copies_share": 0.5, "near_copies_p": 1e-9, "near_copies_mirrored": 0},
     "mirrored-copies": {"near_copies_share": 0.5, "near_copies_p": 1e-9, "near_copies_mirrored": 4},
     "thumbnail-copies": {"thumbnail_share": 0.05, "thumbnail_p": 0.009},
@@ -189,7 +189,7 @@ SIGNS: dict[str, dict[str, float]] = {
     "not-authentic": {"authenticity_p": 0.009, "authenticity_share": 0.75, "authenticity_expected": 0.8},
 }
 """The least that shows each sign, and it alone."""
-SLIGHT: list[dict[str, float]] = [
+SLIGHT: list[dict[str, Any]] = [
     {"near_copies_share": 0.04, "near_copies_p": 1e-9, "near_copies_mirrored": 0},
     {"near_copies_share": 0.5, "near_copies_p": 0.02, "near_copies_mirrored": 0},
     {"partly_copied_share": 0.04, "partly_copied_p": 1e-9},

@@ -1,28 +1,22 @@
 """Evidence, from a recorded score to a row: made by a worker's own code, after the score, and the same every time."""
 
 from collections.abc import Iterator
-from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import select
 
-from deploy.demo.generators import Pixels, gaussian, half_copied, mirrored
+from deploy.demo.generators import Pixels, half_copied, mirrored
 from deploy.standalone.ephemeral import Servers
-from scorer import work
-from scorer.db import backlog, lookups
-from scorer.db.evidence import newest_evidence, newest_job
-from scorer.db.tables import Evidence, Job, Measurement, Submission, Track
-from scorer.lifecycle import Status
+from scorer.db import lookups
+from scorer.db.evidence import newest_evidence
+from scorer.db.tables import Evidence, Submission
 from tests.api.conftest import Service, running
 from tests.conftest import settings_of_its_own
 from tests.factories import zipped
-from worker import comparing, examining, kept_features
 from worker.examinations import EXAMINATIONS
-from worker.pipeline import run_next
 
 COUNT, SIZE = 120, 16
 
