@@ -108,7 +108,7 @@ def score_files(
 def _held_out(path: Path | None, size: int, folder: Path, extractor: Extractor, progress: Progress) -> Features | None:
     if path is None:
         return None
-    fresh = _training(path, size, folder, partial(progress, "reference-decoding"))
+    fresh = _training(path, size, folder, partial(progress, "held-out-decoding"))
     return extractor.features(fresh.images, progress=partial(progress, "held-out"))
 
 

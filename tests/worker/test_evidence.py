@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 
 from deploy.demo.generators import Pixels, half_copied, mirrored
 from deploy.standalone.ephemeral import Servers
-from scorer import work
+from scorer import findings, work
 from scorer.db import backlog, lookups
 from scorer.db.evidence import newest_evidence, newest_job
 from scorer.db.tables import Evidence, Job, Measurement, Submission
@@ -20,6 +20,7 @@ from tests.api.conftest import Service, running
 from tests.conftest import settings_of_its_own
 from tests.factories import zipped
 from worker import comparing, examining, kept_features
+from worker.evidence import evidence_of
 from worker.examinations import EXAMINATIONS
 from worker.pipeline import run_next
 
@@ -32,7 +33,8 @@ def photographs(seed: int, count: int) -> Pixels:
     grid = np.linspace(0, np.pi, SIZE)
     waves = np.stack([np.outer(np.cos(a * grid), np.cos(b * grid)) for a in range(5) for b in range(5)])
     smooth = 128 + np.einsum("nwc,wyx->nyxc", rng.normal(0, 12, (count, 25, 3)), waves)
-    return np.clip(np.rint(smooth + rng.normal(0, 2, smooth.shape)), 0, 255).astype(np.uint8)
+    images: Pixels = np.clip(np.rint(smooth + rng.normal(0, 2, smooth.shape)), 0, 255).astype(np.uint8)
+    return images
 
 
 TRAINING, HELD_OUT = photographs(1, 300), photographs(2, 150)
@@ -219,11 +221,10 @@ def test_it_steps_aside_for_a_public_score(
     answer = service.submit("eve", slug, zipped(photographs(9, COUNT)))
     monkeypatch.setattr(comparing, "PATIENCE", timedelta(0))
 
-    def arrives(*_: object, **__: object) -> Any:
+    def arrives(*given: Any, **named: Any) -> Any:
         run_next(service.bench, "check")
-        return evidence_of(*_, **__)
+        return evidence_of(*given, **named)
 
-    evidence_of = examining.evidence_of
     monkeypatch.setattr(examining, "evidence_of", arrives)
     assert run_next(service.bench, "evidence")
     assert jobs(service, ref)[2] == ("evidence", "waiting")
@@ -261,7 +262,7 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(examining.findings, "record", killed)
+        patch.setattr(findings, "record", killed)
         while ("evidence", "running") not in jobs(service, ref):
             try:
                 run_next(service.bench, "evidence")
