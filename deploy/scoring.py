@@ -110,7 +110,7 @@ def score_files(
 def _held_out(path: Path | None, size: int, folder: Path, progress: Progress) -> Pixels | None:
     if path is None:
         return None
-    return _training(path, size, folder, partial(progress, "reference-decoding")).images
+    return _training(path, size, folder, partial(progress, "held-out-decoding")).images
 
 
 def _examined(

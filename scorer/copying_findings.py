@@ -47,10 +47,8 @@ def of_pixel_copies(found: Copies) -> Finding:
     count, copied = len(found.exact_index), found.exact + found.mirrored
     told = f"None of the {count:,} images is a training image, pixel by pixel or mirrored."
     if copied:
-        told = (
-            f"{copied:,} of {count:,} images ({percent(found.share)}) are training images, pixel by pixel,"
-            f" {found.mirrored:,} of them mirrored."
-        )
+        mirrored = f", {found.mirrored:,} of them mirrored" if found.mirrored else ""
+        told = f"{copied:,} of {count:,} images ({percent(found.share)}) are training images, pixel by pixel{mirrored}."
     return Finding("pixel_copies", found.share, SHARE, LOWER, told)
 
 

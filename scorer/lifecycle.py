@@ -58,6 +58,7 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "mirrored": "features of the mirrored training images",
         "grounds": "what evidence is compared with",
         "statistics": "statistics of the reference images",
+        "held-out-decoding": "decoding the held-out images",
         "held-out": "features of the held-out images",
         "tables": "writing the tables",
         "images": "packing the images",

@@ -222,23 +222,15 @@ def reject(session: Session, claim: work.Claim, error: Invalid, *, now: datetime
 def record(session: Session, claim: work.Claim, measured: Measured, *, now: datetime) -> bool:
     """Keep a measurement, once, and queue its evidence; after the public one also the private track, which a late entry
     has none of. False when the job was no longer that worker's: its result is dropped."""
-    if claim.submission_ref is None or claim.track_id is None or not work.finish(session, claim, now):
+    ref, track_id = claim.submission_ref, claim.track_id
+    if ref is None or track_id is None or not work.finish(session, claim, now):
         return False
-    session.add(
-        Measurement(
-            job_id=claim.job_id,
-            submission_ref=claim.submission_ref,
-            track_id=claim.track_id,
-            created_at=now,
-            **vars(measured),
-        )
-    )
-    submission = session.get_one(Submission, claim.submission_ref)
-    findings.ask(session, submission, claim.track_id, now=now)
+    measurement = {"job_id": claim.job_id, "submission_ref": ref, "track_id": track_id, "created_at": now}
+    session.add(Measurement(**measurement, **vars(measured)))
+    submission = session.get_one(Submission, ref)
+    findings.ask(session, submission, track_id, now=now)
     if claim.public:
-        lookups.move_submission(
-            session, claim.submission_ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now
-        )
+        lookups.move_submission(session, ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now)
         session.refresh(submission)
         if not submission.late:
             # The private track must not be replaced in between: that queues whatever is scored by then.
