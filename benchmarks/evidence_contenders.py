@@ -246,4 +246,4 @@ def _grounds(folder: str) -> Grounds:
             return dict(arrays)
 
     parts = (given.part(name) for name in ("training", "mirrored", "held_out"))
-    return grounds_of(*parts, _small(given), signed=False, keep=keep, progress=lambda _: None)
+    return grounds_of(*parts, small=_small(given), signed=False, keep=keep, progress=lambda _: None)

@@ -129,7 +129,7 @@ def _examined(
         prepared.normalised.features,
         flipped,
         fresh,
-        small_of(lambda: training.images, None if held_out is None else lambda: held_out),
+        small=small_of(lambda: training.images, None if held_out is None else lambda: held_out),
         signed=prepared.signed,
         progress=partial(progress, "grounds"),
     )

@@ -84,7 +84,7 @@ def grounds_in(
         features_of(bench, train, identity, progress),
         mirrored_features_of(bench, train, identity, progress),
         features_of(bench, held_out, identity, progress) if held_out else None,
-        small_of(
+        small=small_of(
             lambda: images_of(bench, train, progress),
             (lambda: images_of(bench, held_out, progress)) if held_out else None,
             keep=_kept_in(bench, folder),
