@@ -184,7 +184,7 @@ SIGNS: dict[str, dict[str, Any]] = {
     "partly-copied": {"partly_copied_share": 0.05, "partly_copied_p": 0.009},
     "copied-regions": {"copied_cells": 1, "copied_cells_share": 0.05},
     "data-copying": {"z_u_p": 0.009, "u_share": 0.45},
-    "repeats": {"repeats_pairs": 1, "repeats_p": 0.009},
+    "repeats": {"repeats_pairs": 2, "repeats_p": 0.009},
     "identical-images": {"identical": 1},
     "not-authentic": {"authenticity_p": 0.009, "authenticity_share": 0.75, "authenticity_expected": 0.8},
 }
@@ -196,7 +196,7 @@ SLIGHT: list[dict[str, Any]] = [
     {"c_t": -9, "c_t_error": 1.0, "copied_cells": 1, "copied_cells_share": 0.04},
     {"z_u_p": 1e-9, "u_share": 0.46},
     {"thumbnail_share": 0.04, "thumbnail_p": 1e-9},
-    {"repeats_pairs": 0, "repeats_p": 1e-9},
+    {"repeats_pairs": 1, "repeats_p": 1e-9},
     {"authenticity_p": 1e-9, "authenticity_share": 0.76, "authenticity_expected": 0.8},
 ]
 """Certain or large, never both."""
