@@ -113,7 +113,10 @@ def _fresh(
         }
 
     kept = keep("fresh", found)
-    cells = keep("cells", _told(lambda: copying_reference(training.features, held_out, seed=SEED).arrays()))
+    tell = _part(progress, 0.6, 1.0)
+    cells = keep(
+        "cells", _told(lambda: copying_reference(training.features, held_out, seed=SEED, progress=tell).arrays())
+    )
     return Fresh(
         held_out,
         Nearest(kept["upright_distance"], kept["upright_index"]),

@@ -12,6 +12,16 @@ depends_on = None
 QUEUES = ("check", "score", "prepare", "compare", "release", "ratings")
 MORE = (*QUEUES, "evidence")
 
+EXAMINE_WHAT_IS_SCORED = """
+    INSERT INTO jobs (queue, submission_ref, track_id, team_id, state, priority, turn, due_at, attempts, created_at)
+    SELECT DISTINCT 'evidence', measurements.submission_ref, tracks.id, submissions.team_id, 'waiting', 1,
+           measurements.submission_ref, now(), 0, now()
+    FROM measurements
+    JOIN submissions ON submissions.ref = measurements.submission_ref
+    JOIN tracks ON tracks.id = measurements.track_id
+    WHERE tracks.kind <> 'former' AND submissions.blob_key IS NOT NULL
+"""
+
 
 def upgrade() -> None:
     """Apply."""
@@ -47,6 +57,7 @@ def upgrade() -> None:
     for column in ("submission_ref", "measurement_id"):
         op.create_index(op.f(f"ix_evidence_{column}"), "evidence", [column], unique=False)
     _allow(MORE)
+    op.execute(EXAMINE_WHAT_IS_SCORED)
 
 
 def _numbers() -> list[sa.Column[float] | sa.Column[int]]:

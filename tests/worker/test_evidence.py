@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sqlalchemy import func, select
+from threadpoolctl import threadpool_limits
 
 from deploy.demo.generators import Pixels, half_copied, mirrored
 from deploy.standalone.ephemeral import Servers
@@ -19,7 +20,8 @@ from scorer.lifecycle import Status
 from tests.api.conftest import Service, running
 from tests.conftest import settings_of_its_own
 from tests.factories import zipped
-from worker import comparing, examining, kept_features
+from worker import comparing, examining, kept_features, references
+from worker.comparing import Displaced
 from worker.evidence import evidence_of
 from worker.examinations import EXAMINATIONS
 from worker.pipeline import run_next
@@ -50,8 +52,9 @@ ENTRIES = {
 
 @pytest.fixture(scope="module")
 def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One service for all that only looks."""
-    with settings_of_its_own(servers, tmp_path_factory.mktemp("evidence")) as settings, running(settings) as each:
+    """One service for all of them. On one thread: products this small are made while a second one is still woken."""
+    folder = tmp_path_factory.mktemp("evidence")
+    with threadpool_limits(1), settings_of_its_own(servers, folder) as settings, running(settings) as each:
         yield each
 
 
@@ -307,6 +310,37 @@ def count_of(service: Service, ref: int, track: int) -> int:
     with service.bench.sessions() as session:
         counted = select(func.count()).where(Measurement.submission_ref == ref, Measurement.track_id == track)
         return int(session.scalar(counted) or 0)
+
+
+def test_what_is_made_of_the_references_goes_on_where_it_was_left(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The features of mirrored training images take as long as those of the images: pieces are kept."""
+    monkeypatch.setattr(references, "PIECE", 100)
+    with service.bench.sessions() as session:
+        competition = lookups.competition_by_slug(session, slug)
+        assert competition is not None
+        training = lookups.references_of(session, competition.id)["held_out"].reference_set
+    address = references.SetAddress(training.sha256, training.blob_key, SIZE)
+    extractor, seen = service.bench.extractor("tiny@1"), list[int]()
+
+    def interrupted(stage: str, share: float) -> None:
+        if stage == "mirrored" and share > 0.7:
+            raise Displaced
+
+    def watched(images: Any, **named: Any) -> Any:
+        seen.append(len(images))
+        return features(images, **named)
+
+    features = extractor.features
+    monkeypatch.setattr(extractor, "features", watched)
+    with pytest.raises(Displaced):
+        references.mirrored_features_of(service.bench, address, "tiny@1", interrupted)
+    found = references.mirrored_features_of(service.bench, address, "tiny@1", lambda *_: None)
+    assert seen == [100, 50, 50]
+    assert np.array_equal(found, features(np.ascontiguousarray(HELD_OUT[:, :, ::-1])))
+    references.mirrored_features_of(service.bench, address, "tiny@1", lambda *_: None)
+    assert seen == [100, 50, 50]
 
 
 def test_evidence_that_fails_changes_nothing_else(
