@@ -25,7 +25,10 @@ def sheet_of(
     """A PNG of pairs: the entry's images in the first row, below each what it is near to, mirrored where that is the
     match. ``NotFound`` where the entry's zip is gone."""
     size = submission.competition.image_size
-    own = _by_name(blobs, submission, {name for each in group for name in _own_names(each)})
+    try:
+        own = _by_name(blobs, submission, {name for each in group for name in _own_names(each)})
+    except NotFound:  # where a zip lies is nobody's to know
+        raise NotFound("no-pictures", "The images of this entry are not stored any more.") from None
     sets = _sets_of(session, evidence)
     others = {each.sha256[:PREFIX]: _of_set(blobs, each, group, size) for each in sets}
     above = [own.get(each.image, _gone(size)) for each in group]
