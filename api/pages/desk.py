@@ -29,7 +29,6 @@ from scorer.errors import Invalid, KennelError
 from scorer.flags import QueueState
 from scorer.reviews import Intent, LabelName
 from scorer.rulings import RulingKind
-from scorer.signs import SIGNS
 from scorer.sprites import layout_of
 from scorer.submissions import is_own
 
@@ -122,7 +121,6 @@ class Seat:
                 view=view,
                 tracks=_pictures(session, state, view),
                 exhibits=exhibits_of(session, submission, account),
-                signs=[each.name for each in SIGNS],
                 partial=is_own(session, submission, account),
                 organizes=is_organizer(account),
                 size=state.competition.image_size,

@@ -30,7 +30,8 @@ FID_DECIMALS = 3
 DISTANCE_DECIMALS = 4
 SMALLEST = 0.0001
 """A p-value below this is said to be below it."""
-ALARMS = frozenset({"copying", "copy", "same-zip", "same-images", *(sign.name for sign in SIGNS)})
+SIGNS_OF_COPYING = tuple(sign.name for sign in SIGNS)
+ALARMS = frozenset({"copying", "copy", "same-zip", "same-images", *SIGNS_OF_COPYING})
 """The reasons that say that somebody has copied."""
 
 

@@ -228,7 +228,7 @@ def test_each_sign_of_copying_flags(session: Session, state: State, reviewer: Ac
     expected = {each.id: {name} for name, each in shown.items()} | {both.id: {"repeats"}}
     assert {each: reasons for each, reasons in found.items() if reasons} == expected
     (words,) = [each.words for each in flagged(session, state, reviewer)[both.id].reasons]
-    assert words == "Public: The repeats of it. Private: The repeats of it."
+    assert words == "Both tracks: The repeats of it."
     add_evidence(session, state, again, now=now, findings=told)  # the newest counts
     assert again.id not in flagged(session, state, reviewer)
     for name, each in shown.items():
