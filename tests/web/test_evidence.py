@@ -160,7 +160,8 @@ def test_the_desk_tells_the_telling_first(service: Service, entries: dict[str, s
     assert "open" in public.attributes
     assert "open" not in private.attributes
     assert "signs of copying" in public.all("summary")[0].text
-    assert any("look like copies, whatever the average says" in each.text for each in public.one("ul", class_="signs").all("li"))
+    told = [each.text for each in public.one("ul", class_="signs").all("li")]
+    assert any("look like copies, whatever the average says" in each for each in told)
     assert "is copied" in public.all("section", class_="cell")[0].text
     assert public.one("details", class_="numbers-of").all("tr")
     honest = read(service, f"/submissions/{entries['honest']}/desk").one("section", id="copying")
