@@ -29,12 +29,15 @@ from scorer.metrics.partition import Partition, partition_from, partition_of
 from scorer.metrics.prd import prd as curve
 from scorer.metrics.relative_mmd import relative_mmd as relative
 from scorer.metrics.repeats import repeats as repeated
+from scorer.metrics.thumbnails import thumbnail_originals
 from scorer.metrics.two_sample import two_sample as told_apart
 from worker.case import Entry
 from worker.evidence import evidence_of
-from worker.grounds import Arrays, Grounds, grounds_of
+from worker.grounds import Grounds, grounds_of
+from worker.keeping import Arrays
+from worker.small import Small
 
-CELLS, LEAST_BINS = 20, 100
+CELLS, LEAST_BINS, THUMBNAIL = 20, 100, 192
 
 
 def prepare(folder: str, dimension: int, count: int, reference: int, held_out: int) -> Run:
@@ -209,6 +212,7 @@ def whole(folder: str) -> Run:
     entry = Entry(
         names=names,
         features=own,
+        thumbnails=features(len(own), THUMBNAIL, 4),
         hashes=hashes,
         mirrored_hashes=hashes + 1,
         copies=copies(hashes, hashes[:0], hashes[:0]),
@@ -222,6 +226,15 @@ def whole(folder: str) -> Run:
     )
 
 
+def _small(given: _Given) -> Small:
+    """Synthetic thumbnails of the references; to make them costs what reading the images does."""
+    training, mirrored, fresh = (
+        features(len(given.part(name)), THUMBNAIL, stream)
+        for stream, name in enumerate(("training", "mirrored", "held_out"), 5)
+    )
+    return Small(training, mirrored, thumbnail_originals(fresh, training, mirrored))
+
+
 def _grounds(folder: str) -> Grounds:
     where, given = Path(folder), _Given(folder)
 
@@ -232,5 +245,5 @@ def _grounds(folder: str) -> Grounds:
         with np.load(path, allow_pickle=False) as arrays:
             return dict(arrays)
 
-    features = (given.part(name) for name in ("training", "mirrored", "held_out"))
-    return grounds_of(*features, signed=False, keep=keep, progress=lambda _: None)
+    parts = (given.part(name) for name in ("training", "mirrored", "held_out"))
+    return grounds_of(*parts, small=_small(given), signed=False, keep=keep, progress=lambda _: None)

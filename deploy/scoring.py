@@ -30,11 +30,12 @@ from scorer.archive import (
 from scorer.archive.faults import MemberError
 from scorer.archive.members import each_member
 from scorer.errors import Invalid
-from scorer.extractors import Extractor, ExtractorOptions, Features, default_mode, fingerprint, load
+from scorer.extractors import Extractor, ExtractorOptions, default_mode, fingerprint, load
 from scorer.extractors import Progress as Share
 from scorer.metrics.frechet import statistics_of
 from scorer.metrics.memorization import closest, normalise
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
+from scorer.metrics.thumbnails import Pixels
 from worker.case import Entry as Examined
 from worker.evidence import evidence_of
 from worker.grounds import grounds_of
@@ -42,6 +43,7 @@ from worker.kept_features import kept_of
 from worker.measuring import Numbers, Progress, Reference, measure
 from worker.pixels import arrays_in, decode_file
 from worker.provenance import environment
+from worker.small import small_of
 
 SHOWN_PAIRS = 5
 SEED = 0
@@ -92,7 +94,7 @@ def score_files(
         numbers = measure(entry.images, extractor, prepared, progress)
         found = None
         if evidence:
-            fresh = _held_out(evidence.held_out, entry.images.shape[1], Path(folder), extractor, progress)
+            fresh = _held_out(evidence.held_out, entry.images.shape[1], Path(folder), progress)
             found = _examined(entry, numbers, training, prepared, fresh, extractor, progress)
     share = copies(entry.hashes, training.hashes, training.mirrored_hashes).share
     return _judged(numbers, share, tau=tau, epsilon=epsilon) | {
@@ -105,11 +107,10 @@ def score_files(
     }
 
 
-def _held_out(path: Path | None, size: int, folder: Path, extractor: Extractor, progress: Progress) -> Features | None:
+def _held_out(path: Path | None, size: int, folder: Path, progress: Progress) -> Pixels | None:
     if path is None:
         return None
-    fresh = _training(path, size, folder, partial(progress, "held-out-decoding"))
-    return extractor.features(fresh.images, progress=partial(progress, "held-out"))
+    return _training(path, size, folder, partial(progress, "held-out-decoding")).images
 
 
 def _examined(
@@ -117,14 +118,20 @@ def _examined(
     numbers: Numbers,
     training: ReferenceImages,
     prepared: Reference,
-    held_out: Features | None,
+    held_out: Pixels | None,
     extractor: Extractor,
     progress: Progress,
 ) -> dict[str, Any]:
     """What the worker's job finds, from the same composition."""
     flipped = extractor.features(mirrored(training.images), progress=partial(progress, "mirrored"))
+    fresh = None if held_out is None else extractor.features(held_out, progress=partial(progress, "held-out"))
     grounds = grounds_of(
-        prepared.normalised.features, flipped, held_out, signed=prepared.signed, progress=partial(progress, "grounds")
+        prepared.normalised.features,
+        flipped,
+        fresh,
+        small=small_of(lambda: training.images, None if held_out is None else lambda: held_out),
+        signed=prepared.signed,
+        progress=partial(progress, "grounds"),
     )
     kept = kept_of(entry.images, numbers.features)
     looked_at = Examined(
@@ -132,6 +139,7 @@ def _examined(
         features=numbers.features,
         hashes=kept.hashes,
         mirrored_hashes=kept.mirrored_hashes,
+        thumbnails=kept.thumbnails,
         copies=copies(kept.hashes, training.hashes, training.mirrored_hashes),
         logits=extractor.logits(numbers.features),
         fid=numbers.fid,

@@ -15,9 +15,7 @@ from scorer.metrics.repeats import Repeats
 from scorer.metrics.representation import LEVEL
 from scorer.metrics.two_sample import Accuracy, TwoSample
 from scorer.numerals import p_value, percent
-
-CERTAIN = 0.01
-"""A p-value below this is told as a finding."""
+from scorer.signs import CERTAIN
 
 SHARE = "share"
 HIGHER, LOWER, HALF = "higher is better", "lower is better", "0.5 is best; far below is copying"

@@ -16,8 +16,11 @@ from scorer.metrics.manifold import Manifold
 from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest, normalise
 from scorer.metrics.near_copies import NearCopies, near_copies, originals_of
 from scorer.metrics.repeats import Repeats, repeats
+from scorer.metrics.thumbnails import contrast_of
 from worker.grounds import Fresh, Grounds, Share
 
+LEVEL = 1.0
+"""A grey level: images of one colour have no contrast to be told by."""
 NO_PHOTOGRAPHS = "There are no held-out photographs to compare with."
 
 
@@ -32,6 +35,8 @@ class Entry:
     names: Sequence[str]
     features: Features
     """(n, d)"""
+    thumbnails: Features
+    """(n, 192)"""
     hashes: PixelHashes
     mirrored_hashes: PixelHashes
     """Of the images' mirror images."""
@@ -82,6 +87,15 @@ class Case:
         fresh = self.fresh
         turned = nearest(self.normalised, self.grounds.mirrored, signed=self.grounds.signed, progress=self.progress)
         return near_copies(originals_of(self.upright, turned), originals_of(fresh.upright, fresh.turned))
+
+    @cached_property
+    def thumbnail_copies(self) -> NearCopies:
+        small = self.grounds.small
+        if small.fresh is None:
+            raise Lacking(NO_PHOTOGRAPHS)
+        own = small.originals(self.entry.thumbnails, self.progress)
+        telling = own.distance / (contrast_of(self.entry.thumbnails) + LEVEL)
+        return near_copies(own, small.fresh, telling=telling)
 
     @cached_property
     def copying(self) -> DataCopying:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from scorer.copying_words import CERTAIN, SLIGHT
 from scorer.errors import Invalid
 from scorer.metrics.authenticity import p_fewer
 from scorer.metrics.copying import CellCopying, DataCopying, copied_cells
 from scorer.metrics.memorization import nearest
+from scorer.signs import CERTAIN, SLIGHT
 from worker.case import Case, Lacking
 
 IN_A_CELL, CLOSE, GROUPS, IN_A_GROUP = 6, 12, 12, 8
@@ -18,20 +18,13 @@ IN_A_CELL, CLOSE, GROUPS, IN_A_GROUP = 6, 12, 12, 8
 
 
 def details_of(case: Case, reference_names: Sequence[str]) -> dict[str, Any]:
-    """The examples, by name of the images: ``cells``, ``near_copies``, ``partly_copied``, ``repeats``, ``identical``,
-    ``mirrored_twins``; JSON. Empty where there is nothing, or the test could not be made."""
+    """The examples, by name of the images: ``cells``, ``near_copies``, ``thumbnail_copies``, ``partly_copied``,
+    ``repeats``, ``identical``, ``mirrored_twins``; JSON. Empty where there is nothing, or no test could be made."""
     names, twins = case.entry.names, case.twins
     return {
         "cells": _cells(case, reference_names),
-        "near_copies": [
-            {
-                "generated": names[each.generated],
-                "reference": reference_names[each.reference],
-                "distance": each.distance,
-                "mirrored": each.mirrored,
-            }
-            for each in (case.near_copies.examples if _made(case, "near_copies") else ())
-        ],
+        "near_copies": _near(case, "near_copies", reference_names),
+        "thumbnail_copies": _near(case, "thumbnail_copies", reference_names),
         "partly_copied": _close(case, reference_names) if _made(case, "closeness") else [],
         "repeats": _pairs(case) if _made(case, "repeats") else [],
         "identical": [[names[place] for place in group[:IN_A_GROUP]] for group in twins.groups[:GROUPS]],
@@ -52,12 +45,18 @@ def numbers_of(case: Case) -> dict[str, Any]:
         near = case.near_copies.closeness
         numbers |= {"near_copies_share": near.share, "near_copies_expected": near.expected}
         numbers |= {"near_copies_p": near.p_value, "near_copies_mirrored": case.near_copies.mirrored}
+    if _made(case, "thumbnail_copies") and case.thumbnail_copies.closeness.tells:
+        small = case.thumbnail_copies.closeness
+        numbers |= {"thumbnail_share": small.share, "thumbnail_expected": small.expected}
+        numbers |= {"thumbnail_p": small.p_value, "thumbnail_mirrored": case.thumbnail_copies.mirrored}
     if _made(case, "repeats"):
         found = case.repeats
         numbers |= {"repeats_share": found.share, "repeats_pairs": found.pairs, "repeats_p": found.p_value}
         numbers |= {"repeats_expected_pairs": found.expected_pairs}
     if _made(case, "authenticity") and case.grounds.fresh is not None:
-        numbers |= {"authenticity_p": p_fewer(case.authenticity, case.grounds.fresh.authentic)}
+        own, photographs = case.authenticity, case.grounds.fresh.authentic
+        numbers |= {"authenticity_share": own.share, "authenticity_expected": photographs.share}
+        numbers |= {"authenticity_p": p_fewer(own, photographs)}
     return numbers
 
 
@@ -121,6 +120,18 @@ def _cell(
             for row in rows.tolist()
         ],
     }
+
+
+def _near(case: Case, test: str, reference_names: Sequence[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "generated": case.entry.names[each.generated],
+            "reference": reference_names[each.reference],
+            "distance": each.distance,
+            "mirrored": each.mirrored,
+        }
+        for each in (getattr(case, test).examples if _made(case, test) else ())
+    ]
 
 
 def _close(case: Case, reference_names: Sequence[str]) -> list[dict[str, Any]]:

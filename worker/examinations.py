@@ -29,6 +29,7 @@ from scorer.metrics.manifold import overlap_with_error
 from scorer.metrics.prd import prd
 from scorer.metrics.relative_mmd import relative_mmd
 from scorer.metrics.two_sample import two_sample
+from scorer.thumbnail_findings import of_thumbnail_copies
 from worker.case import Case, Lacking
 
 SUBSET = 1000
@@ -69,6 +70,10 @@ def _closeness(case: Case) -> tuple[Finding, ...]:
 
 def _near_copies(case: Case) -> tuple[Finding, ...]:
     return (baselines.of_near_copies(case.near_copies),)
+
+
+def _thumbnails(case: Case) -> tuple[Finding, ...]:
+    return (of_thumbnail_copies(case.thumbnail_copies),)
 
 
 def _pixels(case: Case) -> tuple[Finding, ...]:
@@ -159,6 +164,7 @@ EXAMINATIONS = (
     ),
     Examination("closeness", _closeness, (Number("partly_copied", SHARE, LOWER),), 5),
     Examination("near-copies", _near_copies, (Number("near_copies", SHARE, LOWER),), 5),
+    Examination("thumbnails", _thumbnails, (Number("thumbnail_copies", SHARE, LOWER),), 2),
     Examination(
         "pixels",
         _pixels,

@@ -20,19 +20,22 @@ from worker.bench import Bench, options_of
 from worker.case import Entry
 from worker.comparing import courteous
 from worker.evidence import VERSION, Found, evidence_of
-from worker.grounds import Arrays, Grounds, Keep, grounds_of
+from worker.grounds import Grounds, grounds_of
 from worker.heartbeat import Heartbeat, LeaseLost
+from worker.keeping import Arrays, Keep
 from worker.measuring import Progress
 from worker.provenance import environment
 from worker.references import (
     SetAddress,
     features_of,
+    images_of,
     load_prepared,
     mirrored_features_of,
     names_of,
     pixel_hashes_of,
     require_same_network,
 )
+from worker.small import small_of
 
 
 def examine(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
@@ -81,6 +84,11 @@ def grounds_in(
         features_of(bench, train, identity, progress),
         mirrored_features_of(bench, train, identity, progress),
         features_of(bench, held_out, identity, progress) if held_out else None,
+        small=small_of(
+            lambda: images_of(bench, train, progress),
+            (lambda: images_of(bench, held_out, progress)) if held_out else None,
+            keep=_kept_in(bench, folder),
+        ),
         signed=preparation.signed,
         keep=_kept_in(bench, folder),
         progress=lambda share: progress("grounds", share),
@@ -120,6 +128,7 @@ def _entry(
         features=kept.features,
         hashes=kept.hashes,
         mirrored_hashes=kept.mirrored_hashes,
+        thumbnails=kept.thumbnails,
         copies=copies(kept.hashes, *pixel_hashes_of(bench, train)),
         logits=extractor.logits(kept.features),
         fid=measurement.fid,

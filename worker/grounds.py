@@ -4,12 +4,10 @@ All of it belongs to the references and is the same for every entry, so it is ma
 takes part, whatever else a track's reference holds: it is what a participant can have copied.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scorer.errors import Invalid
 from scorer.extractors import Features
@@ -19,11 +17,10 @@ from scorer.metrics.copying import CopyingReference, copying_reference, copying_
 from scorer.metrics.manifold import Manifold, manifold_of
 from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest, normalise
 from scorer.metrics.partition import partition_from
+from worker.keeping import Arrays, Keep, made_anew
+from worker.small import Small
 
-Arrays = Mapping[str, NDArray[Any]]
 Share = Callable[[float], None]
-Keep = Callable[[str, Callable[[], Arrays]], Arrays]
-"""Gives the arrays of a name as they were kept, or makes and keeps them."""
 
 SEED = 0
 """Of k-means on the training images: the same regions for all entries."""
@@ -52,14 +49,10 @@ class Grounds:
     """The features of their mirror images, in the same order."""
     manifold: Manifold | str
     bins: Bins | str
+    small: Small
     fresh: Fresh | None
     """None where no photographs are held out."""
     signed: bool
-
-
-def made_anew(_name: str, make: Callable[[], Arrays]) -> Arrays:
-    """Keeps nothing."""
-    return make()
 
 
 def grounds_of(
@@ -67,11 +60,13 @@ def grounds_of(
     mirrored: Features,
     held_out: Features | None,
     *,
+    small: Small,
     signed: bool,
     keep: Keep = made_anew,
     progress: Share,
 ) -> Grounds:
-    """Make, or take from ``keep``, what belongs to training images (m, d), their mirror images, and held-out ones.
+    """Make, or take from ``keep``, what belongs to training images (m, d), their mirror images, and held-out ones;
+    ``small`` are the same images as thumbnails.
 
     What cannot be made of so few images is replaced by the sentence that says so; other faults raise ``Invalid``.
     ``progress`` hears the finished share.
@@ -90,7 +85,7 @@ def grounds_of(
         tell = _part(progress, 0.5, 1.0)
         fresh = _fresh(held_out, own, turned, manifold, signed=signed, keep=keep, progress=tell)
     progress(1.0)
-    return Grounds(own, turned, manifold, bins, fresh, signed)
+    return Grounds(own, turned, manifold, bins, small, fresh, signed)
 
 
 def _fresh(

@@ -1,4 +1,4 @@
-"""What an entry's evidence needs of its scoring, kept until the evidence is there: features and pixel hashes.
+"""What an entry's evidence needs of its scoring, kept until the evidence is there: features, hashes, thumbnails.
 
 A lost one costs time only: it is made again from the zip.
 """
@@ -15,6 +15,7 @@ from scorer.archive import PixelHashes, mirrored, pixel_hashes
 from scorer.db.tables import Submission
 from scorer.errors import NotFound
 from scorer.extractors import Extractor, Features
+from scorer.metrics.thumbnails import thumbnails_of
 from worker import pixels
 from worker.bench import Bench
 from worker.measuring import Progress
@@ -34,11 +35,13 @@ class Kept(NamedTuple):
     """(n, 16), of the pixels."""
     mirrored_hashes: PixelHashes
     """(n, 16), of their mirror images."""
+    thumbnails: Features
+    """(n, 192)"""
 
 
 def kept_of(images: NDArray[np.uint8], features: Features) -> Kept:
     """What to keep of an entry's images."""
-    return Kept(features, pixel_hashes(images), pixel_hashes(mirrored(images)))
+    return Kept(features, pixel_hashes(images), pixel_hashes(mirrored(images)), thumbnails_of(images))
 
 
 def _key(submission_id: str, track_id: int | None) -> str:

@@ -21,6 +21,7 @@ from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
 from scorer.metrics.frechet import Statistics, statistics_of
 from scorer.metrics.memorization import NormalisedFeatures, memorization_distance, normalise
+from scorer.metrics.thumbnails import Pixels
 from worker.bench import Bench, options_of
 from worker.measuring import Progress, Reference
 from worker.pixels import arrays_in
@@ -97,6 +98,12 @@ def names_of(bench: Bench, address: SetAddress) -> list[str]:
     """The image names of a set in canonical order."""
     names: list[str] = json.loads(bench.blobs.read(f"{address.folder}/names.json"))
     return names
+
+
+def images_of(bench: Bench, address: SetAddress, progress: Progress) -> Pixels:
+    """The images of a set, (n, size, size, 3) uint8 or float32, in canonical order."""
+    decode_set(bench, address, progress)
+    return read_array(bench, f"{address.folder}/images.npy")
 
 
 def pixel_hashes_of(bench: Bench, address: SetAddress) -> tuple[PixelHashes, PixelHashes]:

@@ -61,12 +61,14 @@ def upgrade() -> None:
 
 
 def _numbers() -> list[sa.Column[float] | sa.Column[int]]:
-    wholes = ("copied_cells", "near_copies_mirrored", "repeats_pairs")
+    wholes = ("copied_cells", "near_copies_mirrored", "thumbnail_mirrored", "repeats_pairs")
     shares = (
         "z_u", "u_share", "z_u_p", "c_t", "c_t_error", "copied_cells_share",
         "partly_copied_share", "partly_copied_expected", "partly_copied_p",
         "near_copies_share", "near_copies_expected", "near_copies_p",
-        "repeats_share", "repeats_expected_pairs", "repeats_p", "authenticity_p",
+        "thumbnail_share", "thumbnail_expected", "thumbnail_p",
+        "repeats_share", "repeats_expected_pairs", "repeats_p",
+        "authenticity_share", "authenticity_expected", "authenticity_p",
     )  # fmt: skip
     return [
         *(sa.Column(name, sa.Integer(), nullable=True) for name in wholes),
