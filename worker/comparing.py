@@ -1,26 +1,16 @@
 """Measuring a labelled entry in the space of an extractor that may become the private track's."""
 
-from datetime import datetime, timedelta
-
 from scorer import comparisons
-from scorer.db import jobs
 from scorer.db.tables import Preparation, Submission
 from scorer.metrics.memorization import nearest
 from scorer.queue import transaction
 from scorer.work import Claim, is_finished
 from worker import pixels
 from worker.bench import Bench
+from worker.courtesy import courteous
 from worker.heartbeat import Heartbeat, LeaseLost
-from worker.measuring import Progress
 from worker.provenance import environment
 from worker.references import load_prepared, require_same_network
-
-PATIENCE = timedelta(seconds=2)
-"""A public score that nobody has begun for so long needs this worker."""
-
-
-class Displaced(Exception):
-    """A public score waits; comparing, or examining, can wait longer."""
 
 
 def compare(bench: Bench, claim: Claim, heartbeat: Heartbeat) -> None:
@@ -47,21 +37,3 @@ def compare(bench: Bench, claim: Claim, heartbeat: Heartbeat) -> None:
         last = is_finished(session, claim)
     if last:
         pixels.path_of(bench.scratch, submission.id).unlink(missing_ok=True)
-
-
-def courteous(bench: Bench, heartbeat: Heartbeat) -> Progress:
-    """Progress that asks now and then whether a public score waits, and then raises ``Displaced``."""
-    asked: datetime = bench.now()
-
-    def progress(stage: str, fraction: float) -> None:
-        nonlocal asked
-        heartbeat(stage, fraction)
-        now = bench.now()
-        if now - asked < PATIENCE:
-            return
-        asked = now
-        with transaction(bench.sessions, bench.broker) as session:
-            if jobs.waits_since(session, "score", now - PATIENCE):
-                raise Displaced
-
-    return progress

@@ -22,7 +22,8 @@ from scorer.metrics.memorization import closest
 from scorer.queue import transaction
 from worker import kept_features, pixels
 from worker.bench import Bench
-from worker.comparing import Displaced, compare
+from worker.comparing import compare
+from worker.courtesy import Displaced
 from worker.examining import examine
 from worker.heartbeat import Heartbeat, LeaseLost
 from worker.measuring import SCORER_VERSION, Numbers, measure
