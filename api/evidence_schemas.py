@@ -32,7 +32,7 @@ class MatchView(BaseModel):
 
 
 class MatchesView(BaseModel):
-    """Pairs of images, closest first."""
+    """Pairs of images, the most telling first."""
 
     name: str = Field(examples=["near-copies", "cell-3"])
     pairs: list[MatchView]

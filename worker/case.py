@@ -16,8 +16,11 @@ from scorer.metrics.manifold import Manifold
 from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest, normalise
 from scorer.metrics.near_copies import NearCopies, near_copies, originals_of
 from scorer.metrics.repeats import Repeats, repeats
+from scorer.metrics.thumbnails import contrast_of
 from worker.grounds import Fresh, Grounds, Share
 
+LEVEL = 1.0
+"""A grey level: images of one colour have no contrast to be told by."""
 NO_PHOTOGRAPHS = "There are no held-out photographs to compare with."
 
 
@@ -90,7 +93,9 @@ class Case:
         small = self.grounds.small
         if small.fresh is None:
             raise Lacking(NO_PHOTOGRAPHS)
-        return near_copies(small.originals(self.entry.thumbnails, self.progress), small.fresh)
+        own = small.originals(self.entry.thumbnails, self.progress)
+        telling = own.distance / (contrast_of(self.entry.thumbnails) + LEVEL)
+        return near_copies(own, small.fresh, telling=telling)
 
     @cached_property
     def copying(self) -> DataCopying:

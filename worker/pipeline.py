@@ -132,14 +132,7 @@ def score(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
     extractor = bench.extractor(track.extractor)
     require_same_network(extractor.provenance, preparation)
     heartbeat("decoding", 0.0)
-    images = pixels.images_of(
-        bench.scratch,
-        submission.id,
-        bench.blobs,
-        stored_zip(submission).key,
-        pixels.spec_of(submission),
-        lambda fraction: heartbeat("decoding", fraction),
-    )
+    images = pixels.images_for(bench, submission, lambda fraction: heartbeat("decoding", fraction))
     reference = load_prepared(bench, preparation.key, signed=track.signed)
     measure_provisionally(bench, claim, images, track.extractor, reference, heartbeat)
     numbers = measure(images, extractor, reference, heartbeat)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from scorer.errors import Invalid
 from scorer.metrics.euclidean import neighbours
-from scorer.metrics.features import Features
+from scorer.metrics.features import Features, Vector
 from scorer.metrics.memorization import Nearest
 from scorer.metrics.near_copies import Originals, originals_of
 
@@ -69,6 +69,14 @@ def thumbnail_originals(
     upright = _nearest(thumbnails, training, (lambda share: progress(share / 2.0)) if progress else None)
     turned = _nearest(thumbnails, mirrored, (lambda share: progress((1.0 + share) / 2.0)) if progress else None)
     return originals_of(upright, turned)
+
+
+def contrast_of(thumbnails: Features) -> Vector:
+    """How much there is to see in thumbnails (n, 192): the root mean square difference of a thumbnail's pixels from its
+    mean colour, in grey levels, (n,). That two images are alike says little where both are nearly of one colour."""
+    pixels = thumbnails.astype(np.float64).reshape(len(thumbnails), CHANNELS, SIDE * SIDE)
+    contrast: Vector = np.sqrt(np.square(pixels - pixels.mean(axis=2, keepdims=True)).sum(axis=(1, 2)))
+    return contrast
 
 
 def _nearest(thumbnails: Features, training: Features, progress: Progress | None) -> Nearest:

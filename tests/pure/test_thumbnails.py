@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scorer.archive.pixels import mirrored
 from scorer.errors import Invalid
 from scorer.metrics.near_copies import near_copies
-from scorer.metrics.thumbnails import thumbnail_originals, thumbnails_of
+from scorer.metrics.thumbnails import contrast_of, thumbnail_originals, thumbnails_of
 from scorer.thumbnail_findings import of_thumbnail_copies
 from tests.factories import noise
 
@@ -68,6 +68,21 @@ def test_blurred_noisy_and_mirrored_copies_are_found_and_new_images_are_not() ->
     assert of_thumbnail_copies(honest).sentence.endswith("nothing out of the ordinary.")
     spoilt = near_copies(fresh, thumbnail_originals(thumbnails_of(training[:30]), *_both(training)))
     assert of_thumbnail_copies(spoilt).value is None
+
+
+def test_examples_are_those_with_something_to_see() -> None:
+    flat = np.full((3, 16, 16, 3), [[[[90]]], [[[120]]], [[[150]]]], np.uint8)
+    training = np.concatenate([shapes(1, 50), flat])
+    entry = np.concatenate([flat, np.clip(training[:5].astype(int) + 3, 0, 255).astype(np.uint8)])
+    small = thumbnails_of(entry)
+    contrast = contrast_of(small)
+    assert contrast[:3].tolist() == [0.0] * 3
+    assert contrast[3] == pytest.approx(np.sqrt(entry[3].reshape(8, 2, 8, 2, 3).mean((1, 3)).var((0, 1)).mean()), 1e-6)
+    own = thumbnail_originals(small, *_both(training))
+    fresh = thumbnail_originals(thumbnails_of(shapes(2, 200)), *_both(training))
+    found = near_copies(own, fresh, telling=(own.distance + 0.1) / (contrast + 1.0))
+    assert [each.generated for each in found.examples][-3:] == [0, 1, 2]
+    assert near_copies(own, fresh).examples[0].generated == 0
 
 
 def test_a_few_copies_are_few() -> None:
