@@ -18,7 +18,7 @@ from scorer.queue import transaction
 from worker import kept_features, pixels
 from worker.bench import Bench, options_of
 from worker.case import Entry
-from worker.comparing import courteous
+from worker.courtesy import courteous
 from worker.evidence import VERSION, Found, evidence_of
 from worker.grounds import Grounds, grounds_of
 from worker.heartbeat import Heartbeat, LeaseLost

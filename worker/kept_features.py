@@ -15,7 +15,6 @@ from scorer.archive import PixelHashes, mirrored, pixel_hashes
 from scorer.db.tables import Submission
 from scorer.errors import NotFound
 from scorer.extractors import Extractor, Features
-from scorer.imports import stored_zip
 from scorer.metrics.thumbnails import thumbnails_of
 from worker import pixels
 from worker.bench import Bench
@@ -68,14 +67,7 @@ def find(bench: Bench, submission: Submission, track_id: int | None, identity: s
 
 
 def _again(bench: Bench, submission: Submission, extractor: Extractor, progress: Progress) -> Kept:
-    images = pixels.images_of(
-        bench.scratch,
-        submission.id,
-        bench.blobs,
-        stored_zip(submission).key,
-        pixels.spec_of(submission),
-        lambda fraction: progress("decoding", fraction),
-    )
+    images = pixels.images_for(bench, submission, lambda fraction: progress("decoding", fraction))
     return kept_of(images, extractor.features(images, progress=lambda fraction: progress("features", fraction)))
 
 

@@ -22,7 +22,8 @@ from scorer.metrics.memorization import closest
 from scorer.queue import transaction
 from worker import kept_features, pixels
 from worker.bench import Bench
-from worker.comparing import Displaced, compare
+from worker.comparing import compare
+from worker.courtesy import Displaced
 from worker.examining import examine
 from worker.heartbeat import Heartbeat, LeaseLost
 from worker.measuring import SCORER_VERSION, Numbers, measure
@@ -130,14 +131,7 @@ def score(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
     extractor = bench.extractor(track.extractor)
     require_same_network(extractor.provenance, preparation)
     heartbeat("decoding", 0.0)
-    images = pixels.images_of(
-        bench.scratch,
-        submission.id,
-        bench.blobs,
-        stored_zip(submission).key,
-        pixels.spec_of(submission),
-        lambda fraction: heartbeat("decoding", fraction),
-    )
+    images = pixels.images_for(bench, submission, lambda fraction: heartbeat("decoding", fraction))
     reference = load_prepared(bench, preparation.key, signed=track.signed)
     measure_provisionally(bench, claim, images, track.extractor, reference, heartbeat)
     numbers = measure(images, extractor, reference, heartbeat)

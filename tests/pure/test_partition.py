@@ -104,7 +104,7 @@ def test_it_is_the_same_again_and_after_a_file() -> None:
         (clusters(1, [1]), clusters(2, [30, 30]), {}, "too-few-images"),
     ],
 )
-def test_what_cannot_be_cut_is_refused(training: Rows, held_out: Rows, options: dict[str, int], slug: str) -> None:
+def test_what_cannot_be_cut_is_refused(training: Rows, held_out: Rows, options: dict[str, Any], slug: str) -> None:
     with pytest.raises(Invalid) as refused:
         fit_partition(training, held_out, seed=0, **options)
     assert refused.value.slug == slug

@@ -20,8 +20,8 @@ from scorer.lifecycle import Status
 from tests.api.conftest import Service, running
 from tests.conftest import settings_of_its_own
 from tests.factories import zipped
-from worker import comparing, examining, kept_features, references
-from worker.comparing import Displaced
+from worker import courtesy, examining, kept_features, references
+from worker.courtesy import Displaced
 from worker.evidence import evidence_of
 from worker.examinations import EXAMINATIONS
 from worker.pipeline import run_next
@@ -222,7 +222,7 @@ def test_it_steps_aside_for_a_public_score(
     ref = handed_in(service, slug, photographs(8, COUNT))
     assert run_next(service.bench, "score")
     answer = service.submit("eve", slug, zipped(photographs(9, COUNT)))
-    monkeypatch.setattr(comparing, "PATIENCE", timedelta(0))
+    monkeypatch.setattr(courtesy, "PATIENCE", timedelta(0))
 
     def arrives(*given: Any, **named: Any) -> Any:
         run_next(service.bench, "check")

@@ -17,7 +17,7 @@ from scorer.lifecycle import Status
 from tests.api.conftest import Service
 from tests.factories import noise, zipped
 from tests.serving import serving
-from worker import comparing
+from worker import courtesy
 from worker.pipeline import run_next
 from worker.references import load_prepared
 
@@ -196,7 +196,7 @@ def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatc
 
     def interrupted(*args: Any, **options: Any) -> Any:
         monkeypatch.setattr("worker.comparing.load_prepared", load_prepared)
-        monkeypatch.setattr(comparing, "PATIENCE", comparing.PATIENCE * 0)
+        monkeypatch.setattr(courtesy, "PATIENCE", courtesy.PATIENCE * 0)
         service.submit("eve", slug, zipped(noise(12)))
         assert run_next(service.bench, "check")
         return load_prepared(*args, **options)
