@@ -306,7 +306,7 @@ CALLS: Mapping[str, Call] = {
     f"PUT {API}/submissions/{{submission_id}}/coarse-label": judged(said(label="aug")),
     f"GET {PAIRS}": judged(Call(), fails=404),
     f"GET {PAIRS}/{{number}}/{{side}}": judged(Call(), fails=404),
-    f"GET {EVIDENCE}": judged(Call()),
+    f"GET {EVIDENCE}": Call(words=FINISHED, shows=AT_THE_DESK),
     f"GET {EVIDENCE}/{{group}}": judged(Call(), fails=404),
     f"GET {API}/submissions/{{submission_id}}/sprite": Call(shows=AT_THE_DESK),
     f"GET {API}/submissions/{{submission_id}}/rulings": Call(shows=AT_THE_DESK),
