@@ -391,7 +391,7 @@ def _recovered(session: Session, planted: Planted, store: Blobs, account: Accoun
     session.flush()
     job.generator_id = generator.id
     groups = ("train", "held_out", "generated")
-    arrays = {
+    arrays: dict[str, Any] = {
         f"pairs.{group}.{side}": np.zeros((1, 16, 16, 3), np.uint8)
         for group in groups
         for side in ("target", "recovered")
