@@ -145,6 +145,7 @@ def recover(
     size: Annotated[int, typer.Option(min=1, help="Width and height at which images are compared.")] = 64,
     targets: Annotated[int, typer.Option(min=8, help="How many photographs of either kind are looked for.")] = 200,
     seed: Annotated[int, typer.Option(min=0)] = 0,
+    encoder: Annotated[Path | None, typer.Option(help="ONNX, images to latent points: instead of a search.")] = None,
     pairs: Annotated[Path | None, typer.Option(help="Write photographs beside what was recovered to this PNG.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -164,6 +165,7 @@ def recover(
             size=size,
             plan=plan,
             progress=progress,
+            encoder=encoder,
         )
     if pairs is not None:
         recovering.write_pairs(audit, pairs)
