@@ -44,7 +44,7 @@ class Service:
         return self.http.request(method, f"{API}{path}", headers=headers, **options)
 
     def work(self, *, evidence: bool = False) -> None:
-        """Do all work that is due, in the order in which one worker would; evidence only where it is asked for, or where
+        """Do all work that is due, in the order in which one worker would; evidence only where it is asked for, or if
         something waits that comes after it."""
         while any(run_next(self.bench, queue) for queue in QUEUES if evidence or not self._leads_to_evidence(queue)):
             pass
