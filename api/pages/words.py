@@ -52,7 +52,7 @@ DISTANCE_DECIMALS = 4
 SMALLEST = 0.0001
 """A p-value below this is said to be below it."""
 SIGNS_OF_COPYING = tuple(sign.name for sign in SIGNS)
-ALARMS = frozenset({"copying", "copy", "same-zip", "same-images", *SIGNS_OF_COPYING})
+ALARMS = frozenset({"copying", "copy", "same-zip", "same-images", "recovered", *SIGNS_OF_COPYING})
 """The reasons that say that somebody has copied."""
 
 

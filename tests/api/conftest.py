@@ -13,11 +13,12 @@ from fastapi.testclient import TestClient
 from api.main import create_app
 from scorer import accounts, tokens
 from scorer.db.session import engine_of, sessions_of
+from scorer.db.tables import Job
 from scorer.queue import QUEUES, broker
 from scorer.settings import Settings
 from tests.factories import noise, spec, zipped
 from worker.bench import Bench
-from worker.pipeline import run_next
+from worker.pipeline import FIRST, run_next
 
 API = "/api/v1"
 
@@ -43,10 +44,17 @@ class Service:
         return self.http.request(method, f"{API}{path}", headers=headers, **options)
 
     def work(self, *, evidence: bool = False) -> None:
-        """Do all work that is due, in the order in which one worker would; evidence only where it is asked for."""
-        queues = [queue for queue in QUEUES if evidence or queue != "evidence"]
-        while any(run_next(self.bench, queue) for queue in queues):
+        """Do all work that is due, in the order in which one worker would; evidence only where it is asked for, or if
+        something waits that comes after it."""
+        while any(run_next(self.bench, queue) for queue in QUEUES if evidence or not self._leads_to_evidence(queue)):
             pass
+
+    def _leads_to_evidence(self, queue: str) -> bool:
+        """Whether looking into this queue would do nothing but evidence."""
+        if "evidence" not in FIRST.get(queue, ()):
+            return queue == "evidence"
+        with self.bench.sessions() as session:
+            return session.query(Job).filter_by(queue=queue, state="waiting").first() is None
 
     def submit(self, who: str, slug: str, content: bytes, **params: str) -> Any:
         """Upload a zip."""
