@@ -59,8 +59,8 @@ class Setting:
     held_out: int = 800
     most: int = 600
     """Tiles of one photograph in one of the demo's parts."""
-    plan: Plan = field(default_factory=lambda: Plan(train=250, held_out=250, generated=50, distorted=30))
-    sampled: int = 250
+    plan: Plan = field(default_factory=lambda: Plan(train=200, held_out=200, generated=40, distorted=24))
+    sampled: int = 150
     """Images for FID, of each kind."""
     extractor: str = "efficientnet_lite0"
     searched: int = 64
