@@ -10,7 +10,7 @@ from rich.console import Console
 
 from deploy import admin, closing, exits, judging, kaggle_shim
 from deploy.client import Refused, opened
-from deploy.participant import boards, entering, entries, signing
+from deploy.participant import boards, entering, entries, generators, signing
 from deploy.participant.checking import check_zip
 from deploy.participant.connecting import connected, require_token, told
 from deploy.participant.logins import current_login
@@ -29,7 +29,7 @@ app = typer.Typer(
 for each in (judging, closing):
     admin.app.add_typer(each.app)
 app.add_typer(admin.app, name="admin")
-for each in (signing, entries, boards):
+for each in (signing, entries, generators, boards):
     app.add_typer(each.app)
 err = Console(stderr=True, highlight=False)
 

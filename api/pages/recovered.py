@@ -41,7 +41,7 @@ def errors_of(report: Mapping[str, Mapping[str, Sequence[float]]]) -> Errors:
             for place, (group, found) in enumerate(errors.items())
         ],
         medians={group: 100 * _share(scale, median(found)) for group, found in errors.items()},
-        ticks=[Mark(100 * scale.share(each), _told(each), "middle") for each in scale.ticks()],
+        ticks=[Mark(100 * scale.share(each), _told(each), _anchor(scale.share(each))) for each in scale.ticks()],
         verbatim=_limit(100 * scale.share(VERBATIM)),
         floor=floor,
         height=floor + BELOW,
@@ -57,8 +57,13 @@ def _told(error: float) -> str:
     return f"≤ {error:g}" if error <= LEAST else f"{error:g}"
 
 
+def _anchor(share: float) -> str:
+    """So that the words stay within the picture."""
+    return "start" if share < 0.1 else "end" if share > 0.95 else "middle"
+
+
 def _limit(x: float) -> Mark:
-    return Mark(x, f"the same to the eye below {VERBATIM:g}", "end" if x > 40 else "start")
+    return Mark(x, f"verbatim below {VERBATIM:g}", "end" if x > 50 else "start")
 
 
 def _described(errors: Mapping[str, Sequence[float]]) -> str:

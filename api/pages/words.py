@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from scorer import rulings
+from scorer import numerals, rulings
 from scorer.competitions import State
 from scorer.lifecycle import STAGES as STAGES  # noqa: PLC0414 - for the templates
 from scorer.lifecycle import Phase
@@ -25,6 +25,7 @@ LABEL_KEYS = {"legitimate": "l", "mgan": "m", "sup": "s", "ae": "a", "aug": "u",
 INTENT_KEYS = {"intended": "i", "unintended": "n", "unclear": "c"}
 RULINGS = {"keep": "Keep it as it is judged", "disqualify": "Disqualify it", "waive": "Waive its penalty"}
 RULED = rulings.SAID
+p_value = numerals.p_value
 RECOVERED = {
     "copies": "remembers training images",
     "no-sign": "no sign of copying",
@@ -112,6 +113,11 @@ def field(moment: datetime) -> str:
 def number(value: float, decimals: int) -> str:
     """A number with so many decimals and its thousands parted."""
     return f"{value:,.{decimals}f}"
+
+
+def error(value: float, digits: int = 2) -> str:
+    """An error of recovery: below a tenth of a thousandth nobody sees any."""
+    return f"{value:.{digits}g}" if value >= 1e-4 else "< 0.0001"
 
 
 def size(count: int) -> str:

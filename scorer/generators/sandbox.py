@@ -119,6 +119,7 @@ def _environment(folder: Path, limits: Limits) -> dict[str, str]:
         "HOME": str(folder),
         "TMPDIR": str(folder),
         "LC_ALL": "C.UTF-8",
+        "CUDA_VISIBLE_DEVICES": "",  # memory is limited by addresses, of which a GPU's driver takes all
         "OMP_NUM_THREADS": str(limits.threads),
         "OPENBLAS_NUM_THREADS": str(limits.threads),
         "OMP_WAIT_POLICY": "PASSIVE",  # threads that wait by spinning starve each other where others work, too

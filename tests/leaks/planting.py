@@ -350,13 +350,13 @@ def _recovered(session: Session, planted: Planted, store: Blobs, account: Accoun
     session.flush()
     job.generator_id = generator.id
     groups = ("train", "held_out", "generated")
-    arrays = {
+    arrays: dict[str, Any] = {
         f"pairs.{group}.{side}": np.zeros((1, 16, 16, 3), np.uint8)
         for group in groups
         for side in ("target", "recovered")
     }
     key, buffer = planted.word("recovery-key", "storage"), io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type] - its own parameter is no array
+    np.savez(buffer, **arrays)
     store.write(key, buffer.getvalue())
     errors = {
         group: [planted.number(f"recovery-{group}", "recovery", 0.4517263 + 0.01 * place)]

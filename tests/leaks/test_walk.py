@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import select, update
@@ -32,7 +33,7 @@ from tests.leaks.planting import publish
 from tests.leaks.walk import Answer, differences, told, told_apart, walk
 from tests.leaks.world import NOW, World
 
-RECOVERED = {"findings": [], "errors": {}, "pairs": {}}
+RECOVERED: dict[str, Any] = {"findings": [], "errors": {}, "pairs": {}}
 COMPETING = ("visitor", "outsider", "insider")
 
 

@@ -12,23 +12,18 @@ from PIL import Image
 from deploy.standalone.ephemeral import Servers
 from scorer.db import jobs
 from scorer.db.tables import AuditEntry, GeneratorFile, Job, Recovery
-from scorer.generators.audits import audit
-from scorer.generators.latents import MOST, Latent
-from scorer.generators.limits import Limits
-from scorer.generators.plans import Plan, plan_from
-from scorer.generators.reading import read_generator
-from scorer.generators.results import Audit, Pixels
+from scorer.generators.latents import MOST
+from scorer.generators.plans import plan_from
 from scorer.handed_generators import MOST_DIMENSIONS
 from tests.api.conftest import Service, running
 from tests.api.test_desk import hire, slug_of
 from tests.api.test_results import close
 from tests.conftest import settings_of_its_own
 from tests.factories import noise, zipped
-from tests.linear_generators import honest, remembering, with_operator
+from tests.linear_generators import QUICK, honest, remembering, search, with_operator
 from worker import courtesy, recovering
 from worker.pipeline import run_next
 
-QUICK = {"train": 16, "held_out": 12, "generated": 8, "distorted": 0, "starts": 1, "candidates": 1, "iterations": 30}
 TRAIN = noise(1, 40, 16)
 REMEMBERING, HONEST = remembering(TRAIN), honest(3, 16)
 
@@ -40,13 +35,6 @@ def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with settings_of_its_own(servers, folder) as usual, running(usual.model_copy(update={"recovery": QUICK})) as each:
         hire(each, "rita")
         yield each
-
-
-def search(
-    content: bytes, latent: Latent, train: Pixels, held_out: Pixels, *, plan: Plan, limits: Limits, progress: Any
-) -> Audit:
-    """The same without a process of its own, which would import torch each time."""
-    return audit(read_generator(content, latent, limits=limits), latent, train, held_out, plan=plan, progress=progress)
 
 
 @pytest.fixture
