@@ -25,11 +25,11 @@ FID to training images beside FID to as many held-out ones (section 3.4 of the p
 def page_of(result: Mapping[str, Any]) -> str:
     """The page."""
     rows, setting = result["rows"], result["setting"]
-    plan = setting["plan"]
+    plan, latent = setting["plan"], setting["latent"]
     sizes = (
-        f"Images of {setting['size']} x {setting['size']}, latent dimension {setting['latent']['dimension']}; up"
-        f" to {plan['train']} training and {plan['held_out']} held-out targets, {plan['generated']} generated ones, at"
-        f" most {plan['starts']} starts of {plan['iterations']} iterations."
+        f"Images of {setting['size']} x {setting['size']}, latent dimension {latent['dimension']}; up to"
+        f" {plan['train']} training, {plan['held_out']} held-out and {plan['generated']} generated targets, at most"
+        f" {plan['starts']} starts of {plan['iterations']} iterations."
     )
     lines = [TITLE, "", METHOD, "", sizes, "", *markdown_of(_table_1(rows)), ""]
     lines += [f"- {each['name']}: {each['sentence']}" for each in rows]
