@@ -70,9 +70,9 @@ class Setting:
 FULL = Setting(
     models=(
         Model("GLO-64", glo, 64, 1500),
-        Model("GLO-512", glo, 512, 3000),
-        Model("GLO-8192", glo, 8192, 3000),
-        Model("DCGAN-8192", gan, 8192, 3000),
+        Model("GLO-512", glo, 512, 2000),
+        Model("GLO-8192", glo, 8192, 2000),
+        Model("DCGAN-8192", gan, 8192, 2000),
     )
 )
 
