@@ -59,8 +59,8 @@ class Setting:
     held_out: int = 800
     most: int = 600
     """Tiles of one photograph in one of the demo's parts."""
-    plan: Plan = field(default_factory=lambda: Plan(train=250, held_out=250, generated=50, distorted=30))
-    sampled: int = 250
+    plan: Plan = field(default_factory=lambda: Plan(train=200, held_out=200, generated=40, distorted=24))
+    sampled: int = 150
     """Images for FID, of each kind."""
     extractor: str = "efficientnet_lite0"
     searched: int = 64
@@ -70,9 +70,9 @@ class Setting:
 FULL = Setting(
     models=(
         Model("GLO-64", glo, 64, 1500),
-        Model("GLO-512", glo, 512, 3000),
-        Model("GLO-8192", glo, 8192, 3000),
-        Model("DCGAN-8192", gan, 8192, 3000),
+        Model("GLO-512", glo, 512, 2000),
+        Model("GLO-8192", glo, 8192, 2000),
+        Model("DCGAN-8192", gan, 8192, 2000),
     )
 )
 
