@@ -256,6 +256,6 @@ STEPS = {
 FIRST = {
     "compare": ("score",),
     "evidence": ("score", "prepare", "compare"),
-    "recover": ("score", "prepare", "compare", "evidence"),
+    "recover": ("score", "prepare", "compare"),
 }
 """Which queues' work goes before a queue's own, on the same worker."""

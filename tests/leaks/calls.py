@@ -156,10 +156,14 @@ DESK, PAIRS = "/submissions/{submission_id}/desk", "/api/v1/submissions/{submiss
 REVIEWED: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - a table's cell
     "submission_id": [planted.ids["scored own"]],
     "number": [1],
-    "group": ["train", "held_out", "generated", "near-copies", "cell-1"],
+    "group": ["near-copies", "cell-1"],
     "side": ["generated", "reference"],
     "rebuttal_id": [100_007],
     "handle": ["eve"],
+}
+RECOVERED: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - likewise
+    "submission_id": [planted.ids["scored own"]],
+    "group": ["train", "held_out", "generated"],
 }
 
 
@@ -276,7 +280,7 @@ CALLS: Mapping[str, Call] = {
     f"PUT {API}/submissions/{{submission_id}}/code": sent(content=CODE),
     f"PUT {API}/submissions/{{submission_id}}/generator": sent(content=b"\x08\x08", params=LATENT),
     f"GET {API}/submissions/{{submission_id}}/generator": Call(shows=AT_THE_DESK),
-    f"GET {API}/submissions/{{submission_id}}/generator/pairs/{{group}}": judged(Call()),
+    f"GET {API}/submissions/{{submission_id}}/generator/pairs/{{group}}": replace(judged(Call()), words=RECOVERED),
     "POST /submissions/{submission_id}/generator": Call(with_generator),
     f"POST {TEAM}/uploads": sent(headers={**TUS, **OPEN}),
     f"HEAD {API}/uploads/{{upload_id}}": sent(headers=TUS),
