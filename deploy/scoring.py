@@ -4,8 +4,6 @@ Decoded images lie in a temporary folder and are mapped, so that memory holds a 
 with their number is the features alone.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from deploy.photographs import opened_zip, photographs_in
 from scorer import catalogue
 from scorer.archive import (
     ImageSpec,
@@ -25,7 +24,6 @@ from scorer.archive import (
     list_images,
     list_references,
     mirrored,
-    read_references,
 )
 from scorer.archive.faults import MemberError
 from scorer.archive.members import each_member
@@ -41,7 +39,7 @@ from worker.evidence import evidence_of
 from worker.grounds import grounds_of
 from worker.kept_features import kept_of
 from worker.measuring import Numbers, Progress, Reference, measure
-from worker.pixels import arrays_in, decode_file
+from worker.pixels import decode_file
 from worker.provenance import environment
 from worker.small import small_of
 
@@ -88,7 +86,9 @@ def score_files(
     fingerprint(spec.identity, options)  # missing weights are told before anything is decoded
     with TemporaryDirectory(prefix="kennel-score-") as folder:
         entry = _decoded(submission, Path(folder), partial(progress, "decoding"))
-        training = _training(reference, entry.images.shape[1], Path(folder), partial(progress, "reference-decoding"))
+        training = photographs_in(
+            reference, entry.images.shape[1], Path(folder), partial(progress, "reference-decoding")
+        )
         extractor = load(spec.identity, options=options)
         prepared = _prepared(training, extractor, progress)
         numbers = measure(entry.images, extractor, prepared, progress)
@@ -110,7 +110,7 @@ def score_files(
 def _held_out(path: Path | None, size: int, folder: Path, progress: Progress) -> Pixels | None:
     if path is None:
         return None
-    return _training(path, size, folder, partial(progress, "held-out-decoding")).images
+    return photographs_in(path, size, folder, partial(progress, "held-out-decoding")).images
 
 
 def _examined(
@@ -184,14 +184,9 @@ def _prepared(training: ReferenceImages, extractor: Extractor, progress: Progres
     return Reference(statistics_of(features), normalise(features), not extractor.spec.non_negative)
 
 
-def _training(path: Path, size: int, folder: Path, progress: Share) -> ReferenceImages:
-    with _opened(path) as file:
-        return read_references(file, size, lambda done, of: progress(done / of), allocate=arrays_in(folder))
-
-
 def _decoded(path: Path, folder: Path, progress: Share) -> Entry:
     """As many images as the zip has, as large as its first one."""
-    with _opened(path) as file:
+    with opened_zip(path) as file:
         listing = list_references(file)
         spec = ImageSpec(count=len(listing.members), size=_side_of_first(file, listing))
         listing = list_images(file, spec)
@@ -208,15 +203,3 @@ def _side_of_first(file: BinaryIO, listing: Listing) -> int:
     if content[12:16] != b"IHDR":
         raise Invalid("bad-images", f"The first image, {listing.names[0]}, is not a PNG.")
     return max(1, int.from_bytes(content[16:20], "big"))
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    """The file, for a block whose complaints about it then say which of the two zips is meant."""
-    try:
-        with path.open("rb") as file:
-            yield file
-    except OSError as error:
-        raise Invalid("unreadable", f"{path} cannot be read: {error.strerror}.") from None
-    except Invalid as error:
-        raise Invalid(error.slug, f"{path}: {error.message}", faults=error.faults, **error.extra) from None

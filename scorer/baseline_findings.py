@@ -1,7 +1,6 @@
 """What the tests besides data-copying found: each number with its unit, its direction and a sentence for a person."""
 
-from dataclasses import dataclass
-
+from scorer.findings import CERTAIN, HIGHER, LOWER, SHARE, Finding
 from scorer.metrics.authenticity import Authenticity, p_fewer
 from scorer.metrics.binning import Binning
 from scorer.metrics.frechet_limit import FrechetLimit
@@ -15,29 +14,11 @@ from scorer.metrics.repeats import Repeats
 from scorer.metrics.representation import LEVEL
 from scorer.metrics.two_sample import Accuracy, TwoSample
 from scorer.numerals import p_value, percent
-from scorer.signs import CERTAIN
 
-SHARE = "share"
-HIGHER, LOWER, HALF = "higher is better", "lower is better", "0.5 is best; far below is copying"
+HALF = "0.5 is best; far below is copying"
 USUAL = f"{LEVEL} is best"
 NEITHER = "0 is best; above 0 is closer to the training images than photographs"
 SQUARED_MMD, FID, CLASSES, NATS, RATIO = "squared MMD", "FID", "classes", "nats", "ratio"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One number of one test, in words; what a number does not have is None.
-
-    ``standard_error`` and ``p_value`` are those that the test's own module describes.
-    """
-
-    name: str
-    value: float | None
-    unit: str
-    direction: str
-    sentence: str
-    standard_error: float | None = None
-    p_value: float | None = None
 
 
 def of_two_sample(found: TwoSample) -> tuple[Finding, ...]:

@@ -2,12 +2,11 @@
 
 from scorer import copying_words as words
 from scorer.archive import Copies, Twins
-from scorer.baseline_findings import HIGHER, LOWER, SHARE, Finding
+from scorer.findings import CERTAIN, HIGHER, LOWER, SHARE, Finding
 from scorer.metrics.closeness import Closeness
 from scorer.metrics.copying import DataCopying, copied_cells
 from scorer.metrics.representation import LEVEL
 from scorer.numerals import percent
-from scorer.signs import CERTAIN
 
 DEVIATIONS, REGIONS, IMAGES, COSINE = "standard deviations", "regions", "images", "cosine distance"
 BALANCED = "0 is best; far below is copying"

@@ -1,48 +1,25 @@
-"""Evidence of entries, from the job that finds it to the row: ``ask``, ``record``."""
+"""One number of one test, with its unit, its direction and a sentence for a person."""
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
-from sqlalchemy.orm import Session
+CERTAIN = 0.01
+"""A p-value below this is told as a finding."""
 
-from scorer import work
-from scorer.db.evidence import QUEUE
-from scorer.db.tables import Evidence, Submission
+SHARE = "share"
+HIGHER, LOWER = "higher is better", "lower is better"
 
 
 @dataclass(frozen=True)
-class Examined:
-    """What a worker has found of a submission on a track, beside one measurement."""
+class Finding:
+    """One number of one test, in words; what a number does not have is None.
 
-    preparation_id: int
-    measurement_id: int
-    seed: int
-    findings: list[dict[str, Any]]
-    details: dict[str, Any]
-    numbers: dict[str, Any]
-    """The table's columns of numbers, by name."""
-    provenance: dict[str, Any]
+    ``standard_error`` and ``p_value`` are those that the test's own module describes.
+    """
 
-
-def ask(session: Session, submission: Submission, track_id: int, *, now: datetime) -> None:
-    """Have a measured entry examined on a track, after everything that is scored."""
-    work.add_job(session, QUEUE, submission=submission, track_id=track_id, private=True, now=now)
-
-
-def record(session: Session, claim: work.Claim, examined: Examined, *, now: datetime) -> bool:
-    """Keep evidence, once; False when the job was no longer that worker's."""
-    if not work.finish(session, claim, now):
-        return False
-    row = vars(examined).copy()
-    session.add(
-        Evidence(
-            job_id=claim.job_id,
-            submission_ref=claim.submission_ref,
-            track_id=claim.track_id,
-            created_at=now,
-            **row.pop("numbers"),
-            **row,
-        )
-    )
-    return True
+    name: str
+    value: float | None
+    unit: str
+    direction: str
+    sentence: str
+    standard_error: float | None = None
+    p_value: float | None = None

@@ -32,6 +32,7 @@ WEIGHTS: Mapping[str, int] = MappingProxyType(
         "copying": 3,
         "same-zip": 3,
         "same-images": 3,
+        "recovered": 3,
         # The threshold speaks already, or has yet to.
         "penalised": 2,
         "tau-interval": 2,
@@ -261,6 +262,7 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProxyType(
         "copying": _copies,
         "same-zip": lambda _: "Another team has handed in the same zip.",
         "same-images": lambda _: "Another team has handed in the same images.",
+        "recovered": lambda _: "A generator that was handed in for it makes training images better than fresh ones.",
         "penalised": _penalised,
         "tau-interval": _interval,
         "copy": lambda found: f"It is a copy and has no score. {_copies(found)}",

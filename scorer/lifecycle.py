@@ -63,6 +63,11 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "tables": "writing the tables",
         "images": "packing the images",
         "packing": "cutting the images to be rated",
+        "recover-reading": "reading the generator",
+        "recover-generated": "looking for the generator's own images",
+        "recover-train": "looking for training images",
+        "recover-held_out": "looking for fresh images",
+        "recover-distorted": "looking for distorted images",
     }
 )
 """What a worker is at, as progress names it, in words."""

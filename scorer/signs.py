@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-CERTAIN = 0.01
-"""A p-value below this is told as a finding."""
+from scorer.findings import CERTAIN
+
 SLIGHT = 0.45
 """Among thousands of images a difference that means little is certain, too: a share above this is told as slight."""
 LEAST = 0.05

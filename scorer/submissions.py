@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import findings, limits, notices, rules, teams, work
+from scorer import examinations, limits, notices, rules, teams, work
 from scorer.archive import Copies
 from scorer.blobs import Received, require_bytes
 from scorer.competitions import State, is_organizer, shown_state
@@ -228,7 +228,7 @@ def record(session: Session, claim: work.Claim, measured: Measured, *, now: date
     measurement = {"job_id": claim.job_id, "submission_ref": ref, "track_id": track_id, "created_at": now}
     session.add(Measurement(**measurement, **vars(measured)))
     submission = session.get_one(Submission, ref)
-    findings.ask(session, submission, track_id, now=now)
+    examinations.ask(session, submission, track_id, now=now)
     if claim.public:
         lookups.move_submission(session, ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now)
         session.refresh(submission)

@@ -1,9 +1,9 @@
 """What thumbnails found, in a sentence for a person."""
 
-from scorer.baseline_findings import LOWER, SHARE, Finding
+from scorer.findings import CERTAIN, LOWER, SHARE, Finding
 from scorer.metrics.near_copies import NearCopies
 from scorer.numerals import p_value, percent
-from scorer.signs import CERTAIN, LEAST
+from scorer.signs import LEAST
 
 NAME = "thumbnail_copies"
 

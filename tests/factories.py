@@ -13,7 +13,19 @@ from scorer import accounts, competitions, teams
 from scorer.archive import write_images
 from scorer.competitions import CompetitionSpec, State, TrackSpec
 from scorer.db import events, lookups
-from scorer.db.tables import Account, Evidence, Job, Label, Measurement, Preparation, Submission, Team, Threshold
+from scorer.db.tables import (
+    Account,
+    Evidence,
+    GeneratorFile,
+    Job,
+    Label,
+    Measurement,
+    Preparation,
+    Recovery,
+    Submission,
+    Team,
+    Threshold,
+)
 
 _count = itertools.count(1)
 
@@ -165,7 +177,36 @@ def add_evidence(
     return row
 
 
-def _done(session: Session, submission: Submission, track_id: int, *, queue: str, now: datetime, priority: int) -> Job:
+def add_recovery(session: Session, submission: Submission, *, now: datetime, **found: Any) -> Recovery:
+    """A generator of a submission with what came of it: ``found`` are columns of the recovery. With a ``refusal`` it
+    has no report; else one that says nothing unless it is given."""
+    generator = GeneratorFile(
+        submission_ref=submission.ref,
+        bytes=1000,
+        sha256=f"{next(_count):064x}",
+        blob_key=f"generators/{next(_count)}.onnx",
+        dimension=8,
+        distribution="normal",
+        seed=0,
+        author_id=submission.account_id,
+        created_at=now,
+    )
+    session.add(generator)
+    session.flush()
+    job = _done(session, submission, None, queue="recover", now=now, priority=1)
+    job.generator_id = generator.id
+    outcome: dict[str, Any] = {"provenance": {}}
+    if "refusal" not in found:
+        outcome |= {"report": {}, "arrays_key": f"recoveries/{job.id}.npz"}
+    row = Recovery(job_id=job.id, generator_id=generator.id, created_at=now, **(outcome | found))
+    session.add(row)
+    session.flush()
+    return row
+
+
+def _done(
+    session: Session, submission: Submission, track_id: int | None, *, queue: str, now: datetime, priority: int
+) -> Job:
     """A job on a submission, as if a worker had done it."""
     job = Job(
         queue=queue,

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from scorer.errors import Invalid
+from scorer.findings import CERTAIN
 from scorer.metrics.authenticity import p_fewer
 from scorer.metrics.copying import CellCopying, DataCopying, copied_cells
 from scorer.metrics.memorization import nearest
-from scorer.signs import CERTAIN, SLIGHT
+from scorer.signs import SLIGHT
 from worker.case import Case, Lacking
 
 IN_A_CELL, CLOSE, GROUPS, IN_A_GROUP = 6, 12, 12, 8

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scorer.baseline_findings import Finding
 from scorer.errors import Invalid
+from scorer.findings import Finding
 from scorer.metrics.frechet import Statistics
 from worker.case import Case, Entry, Lacking
 from worker.details import details_of, numbers_of

@@ -10,16 +10,13 @@ from scorer.baseline_findings import (
     CLASSES,
     FID,
     HALF,
-    HIGHER,
-    LOWER,
     NATS,
     NEITHER,
     RATIO,
-    SHARE,
     SQUARED_MMD,
     USUAL,
-    Finding,
 )
+from scorer.findings import HIGHER, LOWER, SHARE, Finding
 from scorer.metrics.binning import Bins, binning
 from scorer.metrics.frechet_error import frechet_standard_error
 from scorer.metrics.frechet_limit import frechet_limit

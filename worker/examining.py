@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scorer import findings, work
+from scorer import examinations, work
 from scorer.archive import copies, list_images
 from scorer.db import lookups
 from scorer.db.tables import Measurement, Preparation, Submission, Track
@@ -139,14 +139,14 @@ def _entry(
 
 def _examined(
     bench: Bench, found: Found, preparation: Preparation, measurement: Measurement, seed: int
-) -> findings.Examined:
+) -> examinations.Examined:
     provenance: dict[str, Any] = {
         "version": VERSION,
         "reference": preparation.key,
         "seconds": found.seconds,
         "worker": bench.name,
     }
-    return findings.Examined(
+    return examinations.Examined(
         preparation_id=preparation.id,
         measurement_id=measurement.id,
         seed=seed,
@@ -157,10 +157,10 @@ def _examined(
     )
 
 
-def _record(bench: Bench, claim: work.Claim, submission: Submission, examined: findings.Examined) -> None:
+def _record(bench: Bench, claim: work.Claim, submission: Submission, examined: examinations.Examined) -> None:
     """Keep the evidence if the job is still ours, and nothing that nobody needs any more."""
     with transaction(bench.sessions, bench.broker) as session:
-        if not findings.record(session, claim, examined, now=bench.now()):
+        if not examinations.record(session, claim, examined, now=bench.now()):
             raise LeaseLost(f"job {claim.job_id}")
         last = work.is_finished(session, claim)
     kept_features.drop(bench, submission, claim.track_id)

@@ -30,6 +30,7 @@ from worker.measuring import SCORER_VERSION, Numbers, measure
 from worker.packing import pack_study
 from worker.provenance import environment
 from worker.provisional import measure_provisionally
+from worker.recovering import recover
 from worker.references import SetAddress, load_prepared, names_of, pixel_hashes_of, prepare, require_same_network
 from worker.releasing import make_release
 from worker.sprites import sprite_of
@@ -250,6 +251,11 @@ STEPS = {
     "release": make_release,
     "ratings": pack_study,
     "evidence": examine,
+    "recover": recover,
 }
-FIRST = {"compare": ("score",), "evidence": ("score", "prepare", "compare")}
+FIRST = {
+    "compare": ("score",),
+    "evidence": ("score", "prepare", "compare"),
+    "recover": ("score", "prepare", "compare", "evidence"),
+}
 """Which queues' work goes before a queue's own, on the same worker."""

@@ -16,8 +16,10 @@ Found = Mapping[str, Mapping[str, Any]]
 """An entry's evidence by track, as the API gives it."""
 
 
-def gathered(organizer: Client, submission_ids: Sequence[str], console: Console) -> dict[str, Found]:
-    """The evidence of every entry, once all of it is there."""
+def gathered(
+    organizer: Client, submission_ids: Sequence[str], console: Console, *, every: float = 1.0
+) -> dict[str, Found]:
+    """The evidence of every entry, once all of it is there; asked for ``every`` so many seconds."""
     found: dict[str, Found] = {}
     with console.status("looking for evidence of copying") as status:
         while len(found) < len(submission_ids):
@@ -26,7 +28,7 @@ def gathered(organizer: Client, submission_ids: Sequence[str], console: Console)
                 if not any(evidence["state"] in UNFINISHED for evidence in here.values()):
                     found[each] = here
             status.update(f"evidence of copying: {len(found)} of {len(submission_ids)} entries")
-            time.sleep(1.0)
+            time.sleep(every)
     return found
 
 

@@ -124,7 +124,7 @@ def service_children(environment: Mapping[str, str], data: Path, port: int) -> l
             "scorer",
             *worker,
             "-Q",
-            "score,prepare,compare,release,ratings,evidence",
+            "score,prepare,compare,release,ratings,evidence,recover",
             "-n",
             "scorer@%h",
             stop_timeout=5.0,

@@ -37,6 +37,7 @@ from sqlalchemy.types import TypeEngine
 
 from scorer.db import merges
 from scorer.db.finals import INFINITY
+from scorer.db.generators import remembering
 from scorer.db.judging import judged
 from scorer.db.questions import Bounds, Question
 from scorer.db.reviews import tally
@@ -52,7 +53,7 @@ ERRORS = 2.0
 MARKS = tuple(
     [f"{kind}_{mark}" for kind in TRACKS for mark in ("seen", "copy", "penalised", "stake", "borderline", "interval")]
     + [f"{kind}_{sign.name}" for kind in TRACKS for sign in SIGNS]
-    + ["late", "copied", "same_zip", "same_images", "mine"]
+    + ["late", "copied", "same_zip", "same_images", "remembers", "mine"]
 )
 """What is true of an entry or not. The stack holds all of them in one number, a bit each: PostgreSQL groups 300,000
 rows by one number much faster than by twenty truths."""
@@ -147,6 +148,12 @@ def _signs(question: Question) -> Iterator[Select[Any]]:
         yield _layer(found.ref, marks).where(question.asks_for(found.ref))
 
 
+def _recovered(question: Question) -> Select[Any]:
+    """The entries whose generator remembers what it was trained on."""
+    found = remembering(question.competition_id).subquery("remembering").c
+    return _layer(found.ref, {"remembers": true()}).where(question.asks_for(found.ref))
+
+
 def _reviewed(question: Question) -> Select[Any]:
     found = tally(question.competition_id, question.reviewer_id).subquery("tally").c
     said = _layer(found.ref, {"mine": found.mine}, reviews=found.reviews, label=found.label)
@@ -155,7 +162,8 @@ def _reviewed(question: Question) -> Select[Any]:
 
 def _entries(question: Question) -> CTE:
     """One row for each competing entry: every mark and number by its name, and each track's tau."""
-    layers = (*_tracks(question), *_signs(question), _handed_in(question), _reviewed(question))
+    own = (_handed_in(question), _recovered(question), _reviewed(question))
+    layers = (*_tracks(question), *_signs(question), *own)
     stack = union_all(*layers).subquery("stack")
     grouped = (
         select(
@@ -199,6 +207,7 @@ def _reasons(entries: CTE) -> dict[str, ColumnElement[bool]]:
         "copy": entries.c.public_copy,
         "same-zip": entries.c.same_zip,
         "same-images": entries.c.same_images,
+        "recovered": entries.c.remembers,
         **{sign.name: either(sign.name) for sign in SIGNS},
     }
 

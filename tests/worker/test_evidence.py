@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from deploy.demo.generators import Pixels, half_copied, mirrored
 from deploy.standalone.ephemeral import Servers
-from scorer import findings, work
+from scorer import examinations, work
 from scorer.db import backlog, lookups
 from scorer.db.evidence import newest_evidence, newest_job
 from scorer.db.tables import Evidence, Job, Measurement, Submission
@@ -265,7 +265,7 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(findings, "record", killed)
+        patch.setattr(examinations, "record", killed)
         while ("evidence", "running") not in jobs(service, ref):
             try:
                 run_next(service.bench, "evidence")

@@ -23,6 +23,7 @@ from scorer.db.tables.entries import (
 )
 from scorer.db.tables.events import SubmissionEvent
 from scorer.db.tables.evidence import Evidence
+from scorer.db.tables.generators import GeneratorFile, Recovery
 from scorer.db.tables.guests import Guest
 from scorer.db.tables.judging import CoarseLabel, Rebuttal, RebuttalAnswer, Review, Ruling
 from scorer.db.tables.notices import Delivery, MailChoice, Notice, Webhook
@@ -47,6 +48,7 @@ __all__ = [
     "DataFile",
     "Delivery",
     "Evidence",
+    "GeneratorFile",
     "Guest",
     "Identity",
     "Job",
@@ -67,6 +69,7 @@ __all__ = [
     "RatingStudy",
     "Rebuttal",
     "RebuttalAnswer",
+    "Recovery",
     "ReferenceSet",
     "Release",
     "ReleaseAct",
