@@ -31,7 +31,7 @@ from scorer.metrics.mifid import mifid
 from tests.factories import noise
 
 STAGES = ["decoding", "reference-decoding", "reference-features", "features", "neighbours", "frechet"]
-WITH_EVIDENCE = [*STAGES, "held-out-decoding", "held-out", "mirrored", "grounds", "evidence"]
+WITH_EVIDENCE = [*STAGES, "held-out-decoding", "mirrored", "held-out", "grounds", "evidence"]
 
 
 @pytest.fixture(autouse=True)
