@@ -21,6 +21,7 @@ from torch import nn
 
 from benchmarks.machine import machine
 from benchmarks.recovery_networks import Pixels, gan, glo, onnx_of
+from benchmarks.recovery_search import compared
 from benchmarks.recovery_table import page_of
 from deploy.demo.photographs import photographs
 from scorer import extractors
@@ -28,7 +29,7 @@ from scorer.extractors import ExtractorOptions
 from scorer.generators.audits import Audit, Plan
 from scorer.generators.latents import Latent
 from scorer.generators.reading import read_generator
-from scorer.generators.recovering import pixels_of
+from scorer.generators.recovering import pixels_of, targets_of
 from scorer.generators.sandbox import audit_in_sandbox
 from scorer.metrics.frechet_gap import frechet_gap
 
@@ -52,24 +53,26 @@ class Setting:
     """Sizes of everything."""
 
     models: Sequence[Model]
-    size: int = 32
+    size: int = 16
     latent: Latent = field(default_factory=lambda: Latent(64))
-    width: int = 16
+    width: int = 32
     held_out: int = 800
     most: int = 600
     """Tiles of one photograph in one of the demo's parts."""
-    plan: Plan = field(default_factory=lambda: Plan(train=300, held_out=300, generated=60, distorted=40, starts=3))
-    sampled: int = 400
+    plan: Plan = field(default_factory=lambda: Plan(train=200, held_out=200, generated=40, distorted=24))
+    sampled: int = 150
     """Images for FID, of each kind."""
     extractor: str = "efficientnet_lite0"
+    searched: int = 64
+    """Targets of the comparison of searches."""
 
 
 FULL = Setting(
     models=(
-        Model("GLO-64", glo, 64, 3000),
-        Model("GLO-256", glo, 256, 6000),
-        Model("GLO-6000", glo, 6000, 6000),
-        Model("DCGAN-6000", gan, 6000, 6000),
+        Model("GLO-64", glo, 64, 1500),
+        Model("GLO-512", glo, 512, 2000),
+        Model("GLO-8192", glo, 8192, 2000),
+        Model("DCGAN-8192", gan, 8192, 2000),
     )
 )
 
@@ -87,9 +90,11 @@ def tiles(setting: Setting) -> tuple[Pixels, Pixels]:
     return every[: setting.held_out], every[setting.held_out :]
 
 
-def row_of(model: Model, setting: Setting, folder: Path | None) -> tuple[dict[str, Any], Audit]:
+def row_of(
+    model: Model, setting: Setting, images: tuple[Pixels, Pixels], folder: Path | None
+) -> tuple[dict[str, Any], Audit]:
     """Train, hand in, audit: one row of the table as JSON, and the audit."""
-    held_out, others = tiles(setting)
+    held_out, others = images
     train, begun = others[: model.images], perf_counter()
     content = _trained(model, train, setting, folder)
     trained = perf_counter()
@@ -135,6 +140,19 @@ def _fid(content: bytes, train: Pixels, held_out: Pixels, setting: Setting) -> d
     return {"train": found.train, "held_out": found.held_out, "gap": found.gap, "count": found.count}
 
 
+def _search(setting: Setting, images: tuple[Pixels, Pixels]) -> dict[str, dict[str, float]]:
+    """Three ways to search, on held-out images and a generator that has begun to learn, with one thread."""
+    held_out, others = images
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        fitted = glo(others[:64], setting.latent, width=setting.width, steps=150, batch=64, seed=0)
+        targets = targets_of(held_out[: setting.searched])
+        return compared(fitted.requires_grad_(False), targets, setting.latent.draw(len(targets), 3))
+    finally:
+        torch.set_num_threads(threads)
+
+
 def picture_of(audits: Sequence[Audit], scale: int = 2) -> Image.Image:
     """All pairs, one audit beside the other, enlarged without smoothing."""
     sheets = [np.pad(audit.sheet(), ((0, 0), (0, 12), (0, 0)), constant_values=255) for audit in audits]
@@ -144,9 +162,9 @@ def picture_of(audits: Sequence[Audit], scale: int = 2) -> Image.Image:
 
 def run(setting: Setting, folder: Path, models: Path | None = None) -> str:
     """All rows; writes results, page and figure below ``folder``, and returns the page."""
-    rows, audits = [], []
+    rows, audits, images = [], [], tiles(setting)
     for model in setting.models:
-        row, audit = row_of(model, setting, models)
+        row, audit = row_of(model, setting, images, models)
         rows.append(row)
         audits.append(audit)
     result = {
@@ -154,6 +172,7 @@ def run(setting: Setting, folder: Path, models: Path | None = None) -> str:
         "setting": {"size": setting.size, "latent": asdict(setting.latent), "held_out": setting.held_out}
         | {"extractor": setting.extractor, "plan": setting.plan.as_json()},
         "rows": rows,
+        "search": _search(setting, images),
     }
     for name in ("results", "figures"):
         (folder / name).mkdir(parents=True, exist_ok=True)

@@ -99,13 +99,16 @@ def score(
     tau: Annotated[float | None, typer.Option(min=0, help="Without it, there is no MiFID.")] = None,
     epsilon: Annotated[float, typer.Option(min=0)] = 1e-15,
     weights: Annotated[Path | None, typer.Option(help="Folder of weights for inception_v3 and nasnetalarge.")] = None,
+    held_out: Annotated[
+        Path | None, typer.Option(help="A zip of photographs that are not in the reference, for --evidence.")
+    ] = None,
     evidence: Annotated[
-        bool, typer.Option("--evidence", help="Also FID's standard error, KID, precision, recall, density, coverage.")
+        bool, typer.Option("--evidence", help="Also whether it copies, and how: every test, each in a sentence.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Score a zip against a reference without a server; the closest pairs of images are shown as evidence."""
-    from deploy.scoring import score_files  # noqa: PLC0415 - torch is for scoring only
+    from deploy.scoring import Beside, score_files  # noqa: PLC0415 - torch is for scoring only
 
     with shown(err) as progress:
         result = score_files(
@@ -115,7 +118,7 @@ def score(
             tau=tau,
             epsilon=epsilon,
             weights=weights,
-            evidence=evidence,
+            evidence=Beside(held_out) if evidence else None,
             progress=progress,
         )
     if as_json:
@@ -123,8 +126,8 @@ def score(
         return
     for name in ("fid", "memorization_distance", "tau", "mifid", "penalised", "copy"):
         print(f"{name:<22} {result[name]}")
-    for name, value in (result["evidence"] or {}).items():
-        print(f"{name:<22} {value['mean'] if name == 'kid' else value}")
+    for finding in (result["evidence"] or {"findings": ()})["findings"]:
+        print(f"{finding['name']:<22} {finding['sentence']}")
     print("closest pairs")
     for pair in result["closest_pairs"]:
         print(f"  {pair['distance']:<20.6g} {pair['image']} and {pair['reference']}")
@@ -142,6 +145,7 @@ def recover(
     size: Annotated[int, typer.Option(min=1, help="Width and height at which images are compared.")] = 64,
     targets: Annotated[int, typer.Option(min=8, help="How many photographs of either kind are looked for.")] = 200,
     seed: Annotated[int, typer.Option(min=0)] = 0,
+    encoder: Annotated[Path | None, typer.Option(help="ONNX, images to latent points: instead of a search.")] = None,
     pairs: Annotated[Path | None, typer.Option(help="Write photographs beside what was recovered to this PNG.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -161,6 +165,7 @@ def recover(
             size=size,
             plan=plan,
             progress=progress,
+            encoder=encoder,
         )
     if pairs is not None:
         recovering.write_pairs(audit, pairs)

@@ -22,21 +22,40 @@ from worker.recovering import stage_of
 
 
 def recover_files(
-    generator: Path, train: Path, held_out: Path, *, latent: Latent, size: int, plan: Plan, progress: Progress
+    generator: Path,
+    train: Path,
+    held_out: Path,
+    *,
+    latent: Latent,
+    size: int,
+    plan: Plan,
+    progress: Progress,
+    encoder: Path | None = None,
 ) -> Audit:
     """Whether the generator in an ONNX file makes its training photographs better than fresh ones (METRICS A8).
 
-    ``train`` and ``held_out`` are zips or folders, shrunk to ``size`` as the service does. Raises the same errors as
+    ``train`` and ``held_out`` are zips or folders, shrunk to ``size`` as the service does; ``encoder``, another ONNX
+    file, takes the place of the search. Raises the same errors as
     the service, and ``Unreadable``.
     """
-    with opened(generator) as file:
-        content = file.read()
+    content, code = _bytes(generator), None if encoder is None else _bytes(encoder)
     with TemporaryDirectory(prefix="kennel-recover-") as name:
         read = partial(_pixels, size=size, folder=Path(name))
         sets = [read(path, progress=partial(progress, "reference-decoding")) for path in (train, held_out)]
         return audit_in_sandbox(
-            content, latent, *sets, plan=plan, progress=lambda stage, share: progress(stage_of(stage), share)
+            content,
+            latent,
+            *sets,
+            plan=plan,
+            encoder=code,
+            progress=lambda stage, share: progress(stage_of(stage), share),
         )
+
+
+def _bytes(path: Path) -> bytes:
+    with opened(path) as file:
+        content: bytes = file.read()
+        return content
 
 
 def _pixels(path: Path, *, size: int, folder: Path, progress: Any) -> NDArray[np.uint8]:

@@ -1,12 +1,13 @@
 """What the tests for copying found, each in a sentence for a person, with the numbers in it."""
 
+from scorer.findings import CERTAIN
 from scorer.metrics.closeness import Closeness, is_partly_copied
 from scorer.metrics.copying import CellCopying, DataCopying, copied_cells
 from scorer.metrics.rank_sum import RankSum
 from scorer.metrics.representation import LEVEL
 from scorer.numerals import p_value as _p
 from scorer.numerals import percent as _percent
-from scorer.signs import CERTAIN, LEAST, SLIGHT
+from scorer.signs import LEAST, SLIGHT
 
 
 def of_all_images(found: RankSum) -> str:

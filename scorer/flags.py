@@ -39,6 +39,7 @@ WEIGHTS: Mapping[str, int] = MappingProxyType(
         # Evidence of copying, by what it tells; several signs are often of one thing.
         "near-copies": 2,
         "mirrored-copies": 2,
+        "thumbnail-copies": 2,
         "partly-copied": 2,
         "copied-regions": 2,
         "data-copying": 1,
@@ -245,8 +246,10 @@ def _copies(found: Mapping[str, Any]) -> str:
 
 def _sign(sign: Sign) -> Callable[[Mapping[str, Any]], str]:
     def words(found: Mapping[str, Any]) -> str:
-        kinds = _tracks(found, sign.name)
-        return " ".join(f"{kind.capitalize()}: {sentence_of(sign, found['evidence'][kind])}" for kind in kinds)
+        told = {kind: sentence_of(sign, found["evidence"][kind]) for kind in _tracks(found, sign.name)}
+        if len(told) > 1 and len(set(told.values())) == 1:
+            return f"Both tracks: {next(iter(told.values()))}"
+        return " ".join(f"{kind.capitalize()}: {sentence}" for kind, sentence in told.items())
 
     return words
 

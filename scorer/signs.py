@@ -14,14 +14,17 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-CERTAIN = 0.01
-"""A p-value below this is told as a finding."""
+from scorer.findings import CERTAIN
+
 SLIGHT = 0.45
 """Among thousands of images a difference that means little is certain, too: a share above this is told as slight."""
 LEAST = 0.05
 """The smallest share of an entry's images that counts: fewer copies may be chance's, or a mishap."""
-ERRORS = 2.0
-"""Standard errors below 0 from which on C_T counts."""
+DISTINCT = 20
+"""Fewer different images than this in an entry is a collapse: of two of its images, one in so many pairs is alike. The
+share of alike pairs stays the same however many images there are; the share of images that are alike to another one
+does not, and among thousands of blurred ones comes near to 1. Honest but blurry models of photographs were as if of
+90 different images in one network and of 700 in another."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,10 @@ class Sign:
     name: str
     finding: str
     holds: Callable[[Any], Any]
+
+
+def _thumbnails(of: Any) -> Any:
+    return (of.thumbnail_p < CERTAIN) & (of.thumbnail_share >= LEAST)
 
 
 def _partly(of: Any) -> Any:
@@ -47,7 +54,8 @@ def _near(of: Any) -> Any:
 
 
 def _regions(of: Any) -> Any:
-    return (of.c_t < -ERRORS * of.c_t_error) & (of.copied_cells >= 1) & (of.copied_cells_share >= LEAST)
+    """Not C_T, which is the mean over the regions: one that is copied may hide among others that are not."""
+    return (of.copied_cells >= 1) & (of.copied_cells_share >= LEAST)
 
 
 def _data(of: Any) -> Any:
@@ -55,7 +63,12 @@ def _data(of: Any) -> Any:
 
 
 def _repeats(of: Any) -> Any:
-    return (of.repeats_p < CERTAIN) & (of.repeats_share >= LEAST)
+    pairs = of.images * (of.images - 1) / 2.0
+    return (of.repeats_p < CERTAIN) & (of.repeats_pairs * DISTINCT >= pairs)
+
+
+def _authentic(of: Any) -> Any:
+    return (of.authenticity_p < CERTAIN) & (of.authenticity_share <= of.authenticity_expected - LEAST)
 
 
 def _identical(of: Any) -> Any:
@@ -65,12 +78,13 @@ def _identical(of: Any) -> Any:
 SIGNS = (
     Sign("near-copies", "near_copies", _near),
     Sign("mirrored-copies", "near_copies", _mirrored),
+    Sign("thumbnail-copies", "thumbnail_copies", _thumbnails),
     Sign("partly-copied", "partly_copied", _partly),
     Sign("copied-regions", "copied_cells", _regions),
     Sign("data-copying", "z_u", _data),
     Sign("repeats", "repeats", _repeats),
     Sign("identical-images", "identical", _identical),
-    Sign("not-authentic", "authenticity", lambda of: of.authenticity_p < CERTAIN),
+    Sign("not-authentic", "authenticity", _authentic),
 )
 """The most telling first."""
 

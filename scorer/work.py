@@ -159,8 +159,9 @@ def finish(session: Session, claim: Claim, now: datetime) -> bool:
 
 
 def is_finished(session: Session, claim: Claim) -> bool:
-    """Whether no work on the claimed submission is left."""
-    return not any(job.state in {"waiting", "running"} for job in jobs.jobs_of(session, claim.submission_ref or 0))
+    """Whether no work is left that needs the claimed submission's images. Evidence does not: it looks at features."""
+    left = (job for job in jobs.jobs_of(session, claim.submission_ref or 0) if job.queue != "evidence")
+    return not any(job.state in {"waiting", "running"} for job in left)
 
 
 def give_up(session: Session, claim: Claim, *, error: str, reason: str, now: datetime) -> None:

@@ -2,7 +2,6 @@
 
 from scorer import comparisons
 from scorer.db.tables import Preparation, Submission
-from scorer.imports import stored_zip
 from scorer.metrics.memorization import nearest
 from scorer.queue import transaction
 from scorer.work import Claim, is_finished
@@ -22,14 +21,7 @@ def compare(bench: Bench, claim: Claim, heartbeat: Heartbeat) -> None:
     extractor = bench.extractor(preparation.extractor)
     require_same_network(extractor.provenance, preparation)
     progress = courteous(bench, heartbeat)
-    images = pixels.images_of(
-        bench.scratch,
-        submission.id,
-        bench.blobs,
-        stored_zip(submission).key,
-        pixels.spec_of(submission),
-        lambda fraction: progress("decoding", fraction),
-    )
+    images = pixels.images_for(bench, submission, lambda fraction: progress("decoding", fraction))
     reference = load_prepared(bench, preparation.key, signed=preparation.signed)
     features = extractor.features(images, progress=lambda fraction: progress("features", fraction))
     found = nearest(

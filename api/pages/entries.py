@@ -30,6 +30,7 @@ from api.etags import etag_of, is_known
 from api.forms import FormFields, text
 from api.multipart import drain, open_form
 from api.pages.case import case_of
+from api.pages.evidence import exhibits_of
 from api.pages.generating import section_of
 from api.pages.histogram import drawing_of
 from api.pages.rendering import BUILD, not_modified, page, see
@@ -70,7 +71,7 @@ def show(
     columns = [getattr(competition, column.key) for column in type(competition).__table__.columns]
     shown = (
         values["view"].model_dump_json(),
-        *(values[name] for name in ("own", "may_attach", "pick", "published", "case", "generator")),
+        *(values[name] for name in ("own", "may_attach", "pick", "published", "exhibits", "case", "generator")),
     )
     looking = viewer.csrf, viewer.account.handle, viewer.unread
     etag = etag_of(BUILD, looking, columns, shown, now.replace(second=0, microsecond=0))
@@ -99,6 +100,7 @@ def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, n
         "generator": section_of(session, submission, viewer.account, asked=own, now=now),
         "pick": _pick_of(finals, view.id),
         "sprite": layout_of(state.competition.image_count, state.competition.image_size),
+        "exhibits": exhibits_of(session, submission, viewer.account) if state.published else [],
         "case": case_of(session, store, state, submission, viewer.account, now),
         "drawings": [drawing_of(each.histogram, each.memorization_distance, each.tau) for each in view.measurements],
     }

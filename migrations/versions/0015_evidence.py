@@ -12,6 +12,16 @@ depends_on = None
 QUEUES = ("check", "score", "prepare", "compare", "release", "ratings")
 MORE = (*QUEUES, "evidence")
 
+EXAMINE_WHAT_IS_SCORED = """
+    INSERT INTO jobs (queue, submission_ref, track_id, team_id, state, priority, turn, due_at, attempts, created_at)
+    SELECT DISTINCT 'evidence', measurements.submission_ref, tracks.id, submissions.team_id, 'waiting', 1,
+           measurements.submission_ref, now(), 0, now()
+    FROM measurements
+    JOIN submissions ON submissions.ref = measurements.submission_ref
+    JOIN tracks ON tracks.id = measurements.track_id
+    WHERE tracks.kind <> 'former' AND submissions.blob_key IS NOT NULL
+"""
+
 
 def upgrade() -> None:
     """Apply."""
@@ -41,19 +51,24 @@ def upgrade() -> None:
         sa.UniqueConstraint("job_id", name=op.f("uq_evidence_job_id")),
         info={"append_only": True},
     )
-    newest = ["track_id", "submission_ref", sa.literal_column("id DESC")]
-    op.create_index("ix_evidence_newest", "evidence", newest, unique=False)
+    op.create_index(
+        "ix_evidence_newest", "evidence", ["track_id", "submission_ref", sa.literal_column("id DESC")], unique=False
+    )
     for column in ("submission_ref", "measurement_id"):
         op.create_index(op.f(f"ix_evidence_{column}"), "evidence", [column], unique=False)
     _allow(MORE)
+    op.execute(EXAMINE_WHAT_IS_SCORED)
 
 
 def _numbers() -> list[sa.Column[float] | sa.Column[int]]:
-    wholes = ("copied_cells", "near_copies_mirrored", "repeats_pairs")
+    wholes = ("copied_cells", "near_copies_mirrored", "thumbnail_mirrored", "repeats_pairs")
     shares = (
-        "z_u", "u_share", "z_u_p", "c_t", "c_t_error", "copied_cells_share", "partly_copied_share", "partly_copied_expected", "partly_copied_p",
-        "near_copies_share", "near_copies_expected", "near_copies_p", "repeats_share", "repeats_expected_pairs",
-        "repeats_p", "authenticity_p",
+        "z_u", "u_share", "z_u_p", "c_t", "c_t_error", "copied_cells_share",
+        "partly_copied_share", "partly_copied_expected", "partly_copied_p",
+        "near_copies_share", "near_copies_expected", "near_copies_p",
+        "thumbnail_share", "thumbnail_expected", "thumbnail_p",
+        "repeats_share", "repeats_expected_pairs", "repeats_p",
+        "authenticity_share", "authenticity_expected", "authenticity_p",
     )  # fmt: skip
     return [
         *(sa.Column(name, sa.Integer(), nullable=True) for name in wholes),

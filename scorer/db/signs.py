@@ -27,8 +27,8 @@ def with_signs(track_id: int, images: int) -> Select[Any]:
     replaced = exists().where(
         newer.track_id == Evidence.track_id, newer.submission_ref == Evidence.submission_ref, newer.id > Evidence.id
     )
-    columns = [condition.label(name) for name, condition in shown.items()]
-    signs = select(Evidence.submission_ref.label("ref"), *columns)
+    columns: list[Any] = [condition.label(name) for name, condition in shown.items()]
+    signs: Select[Any] = select(Evidence.submission_ref.label("ref"), *columns)
     return signs.where(Evidence.track_id == track_id, or_(*shown.values()), ~replaced)
 
 

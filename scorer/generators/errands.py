@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.generators.limits import Limits
 
-GENERATOR, TRAIN, HELD_OUT, REQUEST = "generator.onnx", "train.npy", "held_out.npy", "request.json"
+GENERATOR, ENCODER = "generator.onnx", "encoder.onnx"
+TRAIN, HELD_OUT, REQUEST = "train.npy", "held_out.npy", "request.json"
 REPORT, ARRAYS, REFUSAL = "report.json", "arrays.npz", "refusal.json"
 REPORT_BYTES = 64 << 20
 MESSAGE = 4000
@@ -35,9 +36,13 @@ class Request:
     limits: Mapping[str, int]
 
 
-def write_errand(folder: Path, content: bytes, train: Pixels, held_out: Pixels, request: Request) -> None:
+def write_errand(
+    folder: Path, content: bytes, train: Pixels, held_out: Pixels, request: Request, encoder: bytes | None = None
+) -> None:
     """Lay everything out for the child."""
     (folder / GENERATOR).write_bytes(content)
+    if encoder is not None:
+        (folder / ENCODER).write_bytes(encoder)
     np.save(folder / TRAIN, train, allow_pickle=False)
     np.save(folder / HELD_OUT, held_out, allow_pickle=False)
     (folder / REQUEST).write_text(json.dumps(asdict(request)))
@@ -48,6 +53,12 @@ def read_errand(folder: Path) -> tuple[bytes, Pixels, Pixels, Request]:
     train, held_out = (np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (TRAIN, HELD_OUT))
     request = Request(**json.loads((folder / REQUEST).read_text()))
     return (folder / GENERATOR).read_bytes(), train, held_out, request
+
+
+def read_encoder_of(folder: Path) -> bytes | None:
+    """The encoder that is to take the place of the search, if one was laid out."""
+    path = folder / ENCODER
+    return path.read_bytes() if path.is_file() else None
 
 
 def write_result(folder: Path, report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:

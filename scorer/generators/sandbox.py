@@ -39,27 +39,30 @@ _ROOT = Path(__file__).parents[2]
 _SILENT_SECONDS = 1.0
 
 
-def audit_in_sandbox(
+def audit_in_sandbox(  # noqa: PLR0913 - whatever an audit is of
     content: bytes,
     latent: "Latent",
     train: Pixels,
     held_out: Pixels,
     *,
     plan: "Plan",
+    encoder: bytes | None = None,
     values: str | None = None,
     limits: Limits = DEFAULT,
     progress: Progress | None = None,
 ) -> "Audit":
     """Audit the generator in an ONNX file against training and held-out images (n, s, s, 3) uint8.
 
-    ``values`` is ``tanh`` or ``sigmoid``; None leaves it to the images to show. Raises ``Invalid`` as
-    :func:`~scorer.generators.reading.read_generator` and :func:`~scorer.generators.audits.audit` do, and
+    ``encoder``, an ONNX file of images to latents, takes the place of the search. ``values`` is ``tanh`` or
+    ``sigmoid``; None leaves it to the images to show. Raises ``Invalid`` as
+    :func:`~scorer.generators.reading.read_generator`, :func:`~scorer.generators.reading_encoders.read_encoder` and
+    :func:`~scorer.generators.audits.audit` do, and
     ``out-of-memory``, ``out-of-time``, ``generator-crashed``; ``Unavailable`` (``no-sandbox``).
     """
     with TemporaryDirectory(prefix="kennel-generator-") as name:
         folder = Path(name)
         request = Request(asdict(latent), plan.as_json(), values, asdict(limits))
-        write_errand(folder, content, train, held_out, request)
+        write_errand(folder, content, train, held_out, request, encoder)
         ended, said = _run(folder, limits, progress or _nobody)
         found = read_result(folder, limits)
         if ended != 0 or found is None:
@@ -116,6 +119,7 @@ def _environment(folder: Path, limits: Limits) -> dict[str, str]:
         "HOME": str(folder),
         "TMPDIR": str(folder),
         "LC_ALL": "C.UTF-8",
+        "CUDA_VISIBLE_DEVICES": "",  # memory is limited by addresses, of which a GPU's driver takes all
         "OMP_NUM_THREADS": str(limits.threads),
         "OPENBLAS_NUM_THREADS": str(limits.threads),
         "OMP_WAIT_POLICY": "PASSIVE",  # threads that wait by spinning starve each other where others work, too

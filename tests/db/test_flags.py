@@ -177,25 +177,27 @@ def test_the_goal_counts_what_wins(session: Session, now: datetime, reviewer: Ac
     assert (private.reviewed, private.places) == (0, 0)
 
 
-SIGNS: dict[str, dict[str, float]] = {
+SIGNS: dict[str, dict[str, Any]] = {
     "near-copies": {"near_copies_share": 0.5, "near_copies_p": 1e-9, "near_copies_mirrored": 0},
     "mirrored-copies": {"near_copies_share": 0.5, "near_copies_p": 1e-9, "near_copies_mirrored": 4},
+    "thumbnail-copies": {"thumbnail_share": 0.05, "thumbnail_p": 0.009},
     "partly-copied": {"partly_copied_share": 0.05, "partly_copied_p": 0.009},
-    "copied-regions": {"c_t": -2.1, "c_t_error": 1.0, "copied_cells": 1, "copied_cells_share": 0.05},
+    "copied-regions": {"copied_cells": 1, "copied_cells_share": 0.05},
     "data-copying": {"z_u_p": 0.009, "u_share": 0.45},
-    "repeats": {"repeats_share": 0.05, "repeats_p": 0.009},
+    "repeats": {"repeats_pairs": 2, "repeats_p": 0.009},
     "identical-images": {"identical": 1},
-    "not-authentic": {"authenticity_p": 0.009},
+    "not-authentic": {"authenticity_p": 0.009, "authenticity_share": 0.75, "authenticity_expected": 0.8},
 }
 """The least that shows each sign, and it alone."""
-SLIGHT: list[dict[str, float]] = [
+SLIGHT: list[dict[str, Any]] = [
     {"near_copies_share": 0.04, "near_copies_p": 1e-9, "near_copies_mirrored": 0},
     {"near_copies_share": 0.5, "near_copies_p": 0.02, "near_copies_mirrored": 0},
     {"partly_copied_share": 0.04, "partly_copied_p": 1e-9},
     {"c_t": -9, "c_t_error": 1.0, "copied_cells": 1, "copied_cells_share": 0.04},
-    {"c_t": -1.9, "c_t_error": 1.0, "copied_cells": 1, "copied_cells_share": 0.4},
     {"z_u_p": 1e-9, "u_share": 0.46},
-    {"repeats_share": 0.04, "repeats_p": 1e-9},
+    {"thumbnail_share": 0.04, "thumbnail_p": 1e-9},
+    {"repeats_pairs": 1, "repeats_p": 1e-9},
+    {"authenticity_p": 1e-9, "authenticity_share": 0.76, "authenticity_expected": 0.8},
 ]
 """Certain or large, never both."""
 
@@ -226,7 +228,7 @@ def test_each_sign_of_copying_flags(session: Session, state: State, reviewer: Ac
     expected = {each.id: {name} for name, each in shown.items()} | {both.id: {"repeats"}}
     assert {each: reasons for each, reasons in found.items() if reasons} == expected
     (words,) = [each.words for each in flagged(session, state, reviewer)[both.id].reasons]
-    assert words == "Public: The repeats of it. Private: The repeats of it."
+    assert words == "Both tracks: The repeats of it."
     add_evidence(session, state, again, now=now, findings=told)  # the newest counts
     assert again.id not in flagged(session, state, reviewer)
     for name, each in shown.items():

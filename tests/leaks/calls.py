@@ -156,6 +156,7 @@ DESK, PAIRS = "/submissions/{submission_id}/desk", "/api/v1/submissions/{submiss
 REVIEWED: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - a table's cell
     "submission_id": [planted.ids["scored own"]],
     "number": [1],
+    "group": ["near-copies", "cell-1"],
     "side": ["generated", "reference"],
     "rebuttal_id": [100_007],
     "handle": ["eve"],
@@ -171,6 +172,7 @@ def judged(call: Call, fails: int | None = None) -> Call:
     return replace(call, words=REVIEWED, shows=AT_THE_DESK, fails=fails)
 
 
+EVIDENCE = "/api/v1/submissions/{submission_id}/evidence/{kind}"
 DATA: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda _: {"name": [DATA_FILE]}  # noqa: E731 - likewise
 WIRE, SERVICE = "/api/v1/competitions.CompetitionApiService", "/api/v1/{service}Service/{method}"
 
@@ -308,6 +310,8 @@ CALLS: Mapping[str, Call] = {
     f"PUT {API}/submissions/{{submission_id}}/coarse-label": judged(said(label="aug")),
     f"GET {PAIRS}": judged(Call(), fails=404),
     f"GET {PAIRS}/{{number}}/{{side}}": judged(Call(), fails=404),
+    f"GET {EVIDENCE}": Call(words=FINISHED, shows=AT_THE_DESK),
+    f"GET {EVIDENCE}/{{group}}": judged(Call(), fails=404),
     f"GET {API}/submissions/{{submission_id}}/sprite": Call(shows=AT_THE_DESK),
     f"GET {API}/submissions/{{submission_id}}/rulings": Call(shows=AT_THE_DESK),
     f"POST {API}/submissions/{{submission_id}}/rulings": judged(said(kind="keep", reason="It is fine.")),

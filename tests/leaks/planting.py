@@ -46,7 +46,15 @@ from scorer.passwords import good_hash
 from scorer.releases import blob_key
 from scorer.sessions import Browser
 from scorer.settings import Settings
-from tests.factories import add_measurement, make_account, make_competition, make_scored, make_submission, set_tau
+from tests.factories import (
+    add_evidence,
+    add_measurement,
+    make_account,
+    make_competition,
+    make_scored,
+    make_submission,
+    set_tau,
+)
 from tests.leaks.values import Secret, number, word
 
 SLUG, DRAFT = "kennels", "draft-kennels"
@@ -245,6 +253,8 @@ def _entries(
     planted.number(f"private-score-{whose}", "score", float(mifid(fid, distance, TAU, EPSILON)))
     measured = add_measurement(session, state, scored, fid=fid, distance=distance, now=now, kind="private")
     _dress(planted, measured, whose)
+    for track in ("public", "private"):
+        _find(session, planted, state, scored, track, whose, kind, now)
     waiting = make_submission(session, state, team, now=now, status="queued")
     session.add(
         Job(
@@ -280,6 +290,37 @@ def _dress(planted: Planted, measured: Measurement, whose: str) -> None:
         }
     ]
     measured.provenance = {"extractor": planted.word(f"provenance-{whose}", "evidence")}
+
+
+def _find(
+    session: Session,
+    planted: Planted,
+    state: State,
+    scored: Submission,
+    track: str,
+    whose: str,
+    kind: str | None,
+    now: datetime,
+) -> None:
+    """Evidence: nobody who competes sees any before publication, and images are its team's."""
+    where = f"{track}-{whose}"
+    place = ("public", "private").index(track) + 2 * (whose == "own")
+    value = planted.number(f"found-{where}", "score", -7.6180339 - place)
+    sentence = planted.word(f"sentence-{where}", "score")
+    extra = session.query(ReferenceSet).order_by(ReferenceSet.id.desc()).first()
+    assert extra is not None
+    name = planted.word(f"example-{where}", kind) if kind is not None else f"other-{track}.png"
+    example = {"generated": name, "distance": 0.25, "mirrored": False}
+    hidden = f"{extra.sha256[:8]}/{planted.word(f'hidden-example-{where}', 'reference')}"
+    finding = {
+        "test": "near-copies", "name": "near_copies", "value": value, "unit": "share", "direction": "lower is better",
+        "sentence": sentence, "standard_error": None, "p_value": None,
+    }  # fmt: skip
+    near = [{**example, "reference": "00000000/training.png"}, {**example, "reference": hidden}]
+    add_evidence(
+        session, state, scored, now=now, kind=track, findings=[finding], details={"near_copies": near},
+        near_copies_share=0.5, near_copies_p=0.001, near_copies_mirrored=0,
+    )  # fmt: skip
 
 
 def _attachments(session: Session, planted: Planted, store: Blobs, account: Account, now: datetime) -> None:
@@ -356,7 +397,7 @@ def _recovered(session: Session, planted: Planted, store: Blobs, account: Accoun
         for side in ("target", "recovered")
     }
     key, buffer = planted.word("recovery-key", "storage"), io.BytesIO()
-    np.savez(buffer, **arrays)
+    np.savez(buffer, allow_pickle=False, **arrays)
     store.write(key, buffer.getvalue())
     errors = {
         group: [planted.number(f"recovery-{group}", "recovery", 0.4517263 + 0.01 * place)]

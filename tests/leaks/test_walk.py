@@ -12,6 +12,7 @@ from scorer.db.tables import (
     Account,
     CodeAttachment,
     Delivery,
+    Evidence,
     GeneratorFile,
     Job,
     Label,
@@ -63,7 +64,9 @@ def test_no_route_tells_what_is_hidden(world: World) -> None:
     # The eyes are open: what is to be seen is seen.
     assert named(world, "score") <= found.seen["organizer"]
     assert {"private-reference-count", "held-out-distance", "why-private-tau"} <= found.seen["organizer"]
-    assert named(world, "team") - found.seen["insider"] <= {"upload", "pixels-scored", "pixels-waiting"}
+    assert named(world, "team") - found.seen["insider"] <= {
+        "upload", "pixels-scored", "pixels-waiting", "example-public-own", "example-private-own",
+    }  # fmt: skip
     assert "code-bytes" in found.seen["reviewer"]
 
 
@@ -78,6 +81,10 @@ def test_publication_shows_scores_and_nothing_else(world: World, put_back: None)
     assert on_the_board | {"private-tau", "private-extractor", "private-epsilon"} <= found.seen["visitor"]
     assert {"private-se-own", "recovery-sentence", "recovery-gap"} <= own.seen["insider"]
     assert "private-se-own" not in found.seen["outsider"]
+    assert {f"{what}-{track}-own" for what in ("found", "sentence") for track in ("public", "private")} <= (
+        found.seen["visitor"]
+    )
+    assert {"example-public-own", "example-private-own"} <= found.seen["insider"]
 
 
 def test_what_is_private_changes_nothing_that_competitors_see(
@@ -114,6 +121,7 @@ def change_what_is_private(session: Session) -> None:
         .where(Job.priority == 1, Job.state == "running")
         .values(state="done", holder=None, finished_at=NOW + timedelta(seconds=5))
     )
+    session.execute(update(Evidence).values(findings=[], details={}, near_copies_share=0.0))
     session.execute(update(Recovery).values(p_value=0.5, gap=-0.1, report={**RECOVERED, "sentence": "Another."}))
     session.execute(update(Preparation).where(Preparation.id == track.preparation_id).values(count=5))
     session.execute(update(ReferenceSet).values(bytes=ReferenceSet.bytes + 1, blob_key="elsewhere"))

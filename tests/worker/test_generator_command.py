@@ -18,7 +18,6 @@ from scorer.archive import write_images
 from scorer.errors import Invalid
 from scorer.generators.audits import audit
 from scorer.generators.latents import Latent
-from scorer.generators.plans import Plan
 from scorer.generators.reading import read_generator
 from scorer.generators.results import Audit
 from tests.factories import noise
@@ -33,8 +32,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What the sandbox is asked; the audit itself is a short one in this process."""
     calls: list[dict[str, Any]] = []
 
-    def here(content: bytes, latent: Latent, train: Pixels, held_out: Pixels, *, plan: Plan, progress: Any) -> Audit:
-        calls.append({"train": train, "held_out": held_out, "plan": plan, "latent": latent})
+    def here(content: bytes, latent: Latent, train: Pixels, held_out: Pixels, **asked: Any) -> Audit:
+        plan, progress = asked["plan"], asked["progress"]
+        calls.append({"train": train, "held_out": held_out, "latent": latent, **asked})
         short = replace(plan, generated=8, distorted=0, starts=1, iterations=3)
         return audit(read_generator(content, latent), latent, train, held_out, plan=short, progress=progress)
 

@@ -72,6 +72,7 @@ def test_a_generator_is_audited_and_progress_is_told() -> None:
     assert told[-1][1] == 1.0
     walls = found.provenance["sandbox"]
     assert walls["network_namespace"] or walls["system_call_filter"]
+    assert walls["file_access"]
     assert {name: found.provenance[name] for name in ("opset", "nodes", "weights", "values")} == {
         "opset": 17,
         "nodes": 3,
@@ -232,6 +233,37 @@ def test_without_any_wall_nothing_is_opened(tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-c", textwrap.dedent(script)]
     done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "no-sandbox"
+
+
+def test_the_process_ends_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    """A worker that is killed leaves nobody behind who goes on for hours."""
+    child = """
+    import time
+    from pathlib import Path
+    from scorer.generators import confinement
+    from scorer.generators.limits import Limits
+    confinement.confine(Path("/tmp"), Limits())
+    print("confined", flush=True)
+    time.sleep(600)
+    """
+    parent = f"""
+    import subprocess, sys
+    started = subprocess.Popen([sys.executable, "-P", "-c", {textwrap.dedent(child)!r}], stdout=subprocess.PIPE)
+    started.stdout.readline()
+    print(started.pid, flush=True)
+    started.wait()
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(parent)],
+        env={"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        confined = psutil.Process(int(process.stdout.readline()))
+        process.kill()
+    gone, alive = psutil.wait_procs([confined], timeout=30)
+    assert (len(gone), alive) == (1, [])
 
 
 def test_the_process_is_told_no_secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

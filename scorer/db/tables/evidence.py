@@ -62,6 +62,11 @@ class Evidence(Table):
     near_copies_p: Mapped[float | None]
     near_copies_mirrored: Mapped[int | None]
     """How many of the near copies are nearer to a mirror image."""
+    thumbnail_share: Mapped[float | None]
+    """Of the images that are near copies once both are made very small."""
+    thumbnail_expected: Mapped[float | None]
+    thumbnail_p: Mapped[float | None]
+    thumbnail_mirrored: Mapped[int | None]
     repeats_share: Mapped[float | None]
     repeats_pairs: Mapped[int | None]
     repeats_expected_pairs: Mapped[float | None]
@@ -70,5 +75,8 @@ class Evidence(Table):
     """Images whose pixels another image of the zip has."""
     mirrored_twins: Mapped[int]
     """Images that are another image of the zip, mirrored, and not identical to one."""
+    authenticity_share: Mapped[float | None]
+    authenticity_expected: Mapped[float | None]
+    """The share of authentic images among held-out photographs."""
     authenticity_p: Mapped[float | None]
     """One-sided, for fewer authentic images than among held-out photographs."""

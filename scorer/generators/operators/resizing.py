@@ -64,6 +64,9 @@ def _along(node: Node, x: Tensor, axis: int, factor: float, to: int) -> Tensor:
     if node.text("mode", "nearest") == "nearest":
         rounding = _ROUNDINGS[node.text("nearest_mode", "round_prefer_floor")]
         places = [min(max(rounding(each), 0), length - 1) for each in at]
+        times = to // length
+        if to == times * length and places == [row // times for row in range(to)]:  # much faster to follow back
+            return x.repeat_interleave(times, axis)
         return x.index_select(axis, torch.tensor(places, dtype=torch.int64, device=x.device))
     weights = torch.from_numpy(_weights(node, at, length)).to(device=x.device, dtype=x.dtype)
     if axis == x.ndim - 1:
