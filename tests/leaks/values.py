@@ -34,8 +34,8 @@ def word(name: str, kind: str, text: str, owner: str | None = None) -> Secret:
 
 
 def number(name: str, kind: str, value: float) -> Secret:
-    """A number with all its digits, rounded as pages and sentences round, with its thousands parted or not. Within a word,
-    as a random token has digits, it says nothing."""
+    """A number with all its digits, rounded as pages and sentences round, with its thousands parted or not. Digits
+    within a word, as random tokens have them, say nothing."""
     rounded, cut = _forms(value), repr(value)[:6]
     whole = [*(re.escape(form) + r"(?!\w)" for form in rounded), re.escape(cut) + r"\d"]
     return Secret(name, kind, (*rounded, cut), pattern=re.compile(r"(?<![\w.])(?:" + "|".join(whole) + ")"))
