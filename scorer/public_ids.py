@@ -6,8 +6,8 @@ BYTES = 9
 
 
 def new_public_id() -> str:
-    """A random id of 12 characters of the URL-safe alphabet, nearly 72 bits; a command would take a leading hyphen for an
-    option, so there is none."""
+    """A random id of 12 characters of the URL-safe alphabet, nearly 72 bits. No hyphen leads: a command would take the
+    id for an option."""
     while (drawn := secrets.token_urlsafe(BYTES)).startswith("-"):
         pass
     return drawn
