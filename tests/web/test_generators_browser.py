@@ -57,7 +57,7 @@ def test_a_team_hands_its_generator_in_and_the_desk_sees_what_it_holds(
         _fits(page)
         _look(page, tmp_path, "form")
         fill(page, tmp_path, b"PK\3\4", 40)
-        expect(page.get_by_role("alert")).to_contain_text("This file is a zip")
+        expect(page.get_by_role("alert")).to_contain_text("This is a zip")
         fill(page, tmp_path, with_operator("Erf2"), 12)
         section = page.locator("#generator")
         expect(section).to_contain_text("It waits to be searched, on place 1.")
