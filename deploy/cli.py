@@ -126,8 +126,10 @@ def score(
         return
     for name in ("fid", "memorization_distance", "tau", "mifid", "penalised", "copy"):
         print(f"{name:<22} {result[name]}")
-    for finding in (result["evidence"] or {"findings": ()})["findings"]:
-        print(f"{finding['name']:<22} {finding['sentence']}")
+    if result["evidence"]:
+        print(f"{'signs of copying':<22} {', '.join(result['evidence']['signs']) or 'none'}")
+        for finding in result["evidence"]["findings"]:
+            print(f"{finding['name']:<22} {finding['sentence']}")
     print("closest pairs")
     for pair in result["closest_pairs"]:
         print(f"  {pair['distance']:<20.6g} {pair['image']} and {pair['reference']}")
