@@ -13,8 +13,8 @@ from scorer.metrics.recovery import VERBATIM
 
 LEAST = 1e-4
 """Smaller errors are drawn as this one: nobody sees a difference between such images."""
-TOP, BELOW = 22, 24
-"""Pixels: the threshold's words above the lanes, the axis below them."""
+TOP, BELOW, APART = 22, 24, 10
+"""Pixels: the threshold's words above the lanes, the axis below them; its distance from the last lane."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def errors_of(report: Mapping[str, Mapping[str, Sequence[float]]]) -> Errors:
     """The drawing of ``report["errors"]``: the errors by group, each at least 0."""
     errors = {group: report["errors"][group] for group in GROUPS if group in report["errors"]}
     scale = around(LEAST, max(VERBATIM, *(max(found) for found in errors.values())), log=True)
-    floor = TOP + len(errors) * HEIGHT
+    floor = TOP + len(errors) * HEIGHT + APART
     return Errors(
         lanes=[
             Lane(group, len(found), TOP + place * HEIGHT, marks_of([_share(scale, each) for each in found], 1.0))

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from scorer.errors import Invalid
 from scorer.metrics.cosine import Indices
@@ -140,7 +139,9 @@ def _whole(training: Features, components: int) -> Partition:
     statistics = statistics_of(training)
     dimension = len(statistics.mean)
     kept = min(components, dimension, statistics.count - 1)
-    axes = linalg.eigh(statistics.covariance, subset_by_index=[dimension - kept, dimension - 1])[1][:, ::-1]
+    # numpy's, not scipy's for a subset, which holds the interpreter's lock: on busy cores for 20 s and more, in which a
+    # worker can give no sign of life and loses its job.
+    axes = np.linalg.eigh(statistics.covariance)[1][:, ::-1][:, :kept]
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(kept)]
     axes = np.ascontiguousarray(axes * np.where(largest < 0.0, -1.0, 1.0))  # either sign is an eigenvector: take one
     return Partition(statistics.mean, axes, np.zeros((1, kept)))
