@@ -33,6 +33,7 @@ TRAININGS: Mapping[str, Training] = MappingProxyType(
         "normal": normal,
     }
 )
+UNTRAINED = frozenset({"aug", "normal"})
 VERSION = 1
 """Raised when a training changes, so that what is kept of the former one is not taken for it."""
 

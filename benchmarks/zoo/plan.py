@@ -8,6 +8,7 @@ class Plan:
     """Sizes of all trainings. Where numbers of epochs are listed, an entry is made after each of them."""
 
     seeds: tuple[int, ...]
+    """Of trainings; what needs none is made from the first alone."""
     images: int
     """Of an entry; those that map seeds to training images learn so many of them."""
     photographs: int
@@ -30,17 +31,17 @@ class Plan:
 
 FULL = Plan(
     seeds=(0, 1),
-    images=400,
+    images=300,
     photographs=165,
     width=24,
     batch=16,
-    sup=(15, 30, 60),
+    sup=(20, 60),
     membership=60,
-    mgan=(15, 30, 60),
-    ae=(5, 10, 20),
-    vae=(5, 10, 20),
+    mgan=(20, 60),
+    ae=(6, 20),
+    vae=(6, 20),
     flow=2000,
-    gan=(10, 20, 40),
+    gan=(15, 40),
     spaces=("efficientnet_lite0", "efficientnet_lite2"),
 )
 """Some minutes of one core for each seed."""
