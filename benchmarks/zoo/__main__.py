@@ -48,7 +48,7 @@ def zoo_of(inputs: Inputs, plan: Plan, kept: Kept) -> Zoo:
     ]
     counts = {"train": inputs.train, "held_out": inputs.held_out, "private_extra": inputs.private_extra}
     return Zoo(
-        machine=machine(),
+        machine=machine() | {"threads": "1"},
         counts={name: len(images) for name, images in counts.items()}
         | {"entry": plan.images, "photographs": len(inputs.handed_in)},
         extractors=extractors,

@@ -17,10 +17,10 @@ _BETAS = 0.5, 0.999
 def adversarial(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
     """``gan``: generator and discriminator in turn, with the hinge loss, on training images mirrored at random."""
     with alone(seed):
-        images, width = tensor_of(train), max(2, plan.width // 2)
-        generator, judge = decoder(SEEDS, width), discriminator(width)
-        makes = torch.optim.Adam(generator.parameters(), lr=2e-4, betas=_BETAS)
-        judges = torch.optim.Adam(judge.parameters(), lr=4e-4, betas=_BETAS)
+        images = tensor_of(train)
+        generator, judge = decoder(SEEDS, plan.width), discriminator(plan.width)
+        makes = torch.optim.Adam(generator.parameters(), lr=5e-4, betas=_BETAS)
+        judges = torch.optim.Adam(judge.parameters(), lr=5e-4, betas=_BETAS)
 
         def epoch() -> None:
             for rows in batches(len(images), plan.batch):

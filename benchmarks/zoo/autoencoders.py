@@ -20,7 +20,7 @@ def autoencoder(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
     with alone(seed):
         images = tensor_of(train)
         network = nn.Sequential(encoder(AE_CODES, plan.width), decoder(AE_CODES, plan.width))
-        optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
+        optimiser = torch.optim.Adam(network.parameters(), lr=2e-3)
         fed = images[torch.randperm(len(images))[: plan.images]]
 
         def epoch() -> None:
@@ -58,7 +58,7 @@ def variational(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
     with alone(seed):
         images = tensor_of(train)
         network = Variational(plan.width)
-        optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
+        optimiser = torch.optim.Adam(network.parameters(), lr=2e-3)
         fed = images[torch.randperm(len(images))[: plan.images]]
 
         def epoch() -> None:

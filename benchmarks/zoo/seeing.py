@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.isolation import THREADS
 from benchmarks.zoo.making import Inputs, Kept
 from benchmarks.zoo.roster import Seen, Title
 from benchmarks.zoo.spaces import References, Space, space_of
@@ -35,7 +34,7 @@ class Eyes:
         if known is not None:
             return known["features"]
         if extractor not in self._loaded:
-            options = ExtractorOptions(device="cpu", threads=THREADS)
+            options = ExtractorOptions(device="cpu", threads=1)
             self._loaded[extractor] = load(extractor, options=options).features
         found = self._loaded[extractor](images)
         self._kept.keep(key, {"features": found})
