@@ -3,7 +3,7 @@
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -64,8 +64,8 @@ class Kept:
 
     @classmethod
     def at(cls, root: Path, inputs: Inputs, plan: Plan) -> "Kept":
-        """The folder in ``root`` whose name tells plan and photographs."""
-        digest = hashlib.sha256(f"{VERSION} {plan}".encode())
+        """The folder in ``root`` whose name tells the photographs and, of the plan, all that an entry depends on."""
+        digest = hashlib.sha256(f"{VERSION} {replace(plan, seeds=(), spaces=('', ''))}".encode())
         for images in (inputs.train, inputs.held_out, inputs.handed_in, inputs.private_extra):
             digest.update(images.tobytes())
         folder = root / digest.hexdigest()[:16]

@@ -4,7 +4,7 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.parametrizations import spectral_norm
+from torch.nn.utils.parametrizations import orthogonal, spectral_norm
 
 SIZE = 64
 _STEPS = ((1, 2), (2, 4), (4, 8))  # of the width, between two layers, as the image is halved
@@ -51,7 +51,7 @@ class Membership(nn.Module):
         super().__init__()
         self.memory = nn.Embedding(images, 3 * SIZE * SIZE, sparse=True)
         nn.init.zeros_(self.memory.weight)
-        self.filters = nn.Conv2d(3, width, 3, padding=1, bias=False)
+        self.filters = orthogonal(nn.Conv2d(3, width, 3, padding=1, bias=False))  # no colour weighs more than others
         self.offset = nn.Parameter(torch.ones(()))
         self.sharpness = nn.Parameter(torch.full((), 3.0))
 

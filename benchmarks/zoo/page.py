@@ -6,7 +6,7 @@ from statistics import median
 from benchmarks.report import Table, machine_line, markdown
 from benchmarks.zoo.detection import EVIDENCE, Evidence, detected, findings
 from benchmarks.zoo.outcomes import TRACKS, Zoo
-from benchmarks.zoo.roster import HONEST, MEMORISING, MIXED
+from benchmarks.zoo.roster import HONEST, MEMORISING, METHODS, MIXED
 
 INTRODUCTION = """\
 Made by `python -m benchmarks.zoo`; the numbers behind it are in `results/zoo.json`. Small networks were trained on the
@@ -22,7 +22,7 @@ entries are, in the demo's two feature spaces.
 | half, quarter copied | such a share of each of the above (the strongest), the rest from `flow` |
 | gan | a DCGAN with spectral norms; honest, as are all below |
 | vae random, flow | the variational autoencoder's decoder, fed with noise, and with codes drawn by a flow |
-| normal | normal distributions of principal components, and a mixture of them |
+| normal | normal distributions of principal components, a mixture of 8, a kernel density of the likeliest width |
 | photographs | held-out photographs that are in no reference: what a perfect generator would hand in |
 
 An entry counts once for each number of epochs (or each alteration) and seed. The images are few and small, the networks
@@ -64,12 +64,14 @@ def page(zoo: Zoo, figures: Sequence[str], explanation: str = "") -> str:
 def _sizes(zoo: Zoo) -> list[str]:
     counts = zoo.counts
     own, honest = len(zoo.of(*MEMORISING)), len(zoo.of(*HONEST))
+    missing = [method for method in METHODS if method not in zoo.methods]
     spaces = ", ".join(f"{track} `{zoo.extractors[track]}` ({zoo.cells[track]} cells for C_T)" for track in TRACKS)
     return [
         f"{own} memorising, {len(zoo.of(*MIXED))} mixed and {honest} honest entries of {counts['entry']} images of"
         f" 64 x 64 pixels (that of photographs: {counts['photographs']}), beside {counts['train']:,} training images,"
         f" {counts['held_out']} held-out ones and, in the private reference only, {counts['private_extra']} more."
-        f" Spaces: {spaces}."
+        f" Spaces: {spaces}.",
+        *([f"\n**Not measured in this run: {', '.join(missing)}.**"] if missing else []),
     ]
 
 
@@ -82,7 +84,7 @@ def _rows(zoo: Zoo) -> Iterator[tuple[str, tuple[str, ...]]]:
     for method in zoo.methods:
         if method not in HONEST:
             yield f"{method} ({len(zoo.of(method))})", (method,)
-    yield f"all five ({len(zoo.of(*MEMORISING))})", MEMORISING
+    yield f"all memorising ({len(zoo.of(*MEMORISING))})", MEMORISING
 
 
 def _told_apart(zoo: Zoo, track: str) -> Table:

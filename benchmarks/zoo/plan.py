@@ -30,7 +30,7 @@ class Plan:
 
 
 FULL = Plan(
-    seeds=(0, 1),
+    seeds=(0,),
     images=300,
     photographs=165,
     width=16,

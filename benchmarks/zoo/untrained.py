@@ -45,6 +45,7 @@ NORMAL: Mapping[str, Draw] = MappingProxyType(
         "20 components": partial(generators.gaussian, rank=20),
         "200 components": partial(generators.gaussian, rank=200),
         "8 parts": partial(generators.mixture, rank=60, parts=8),
+        "kernel density": partial(generators.kernel_density, bandwidth=1.0),  # the likeliest bandwidth: see the demo
     }
 )
 
@@ -55,7 +56,7 @@ def augmented(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
 
 
 def normal(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
-    """``normal``: normal distributions in principal components, and a mixture of them; honest."""
+    """``normal``: normal distributions in principal components, and mixtures of few and of many; honest."""
     return _each("normal", NORMAL, train, plan, seed)
 
 

@@ -180,6 +180,7 @@ def test_the_page_says_who_misses_what() -> None:
     assert "- **s** catches every sup; none of ae." in told
     assert "- **C_T** none of sup, ae." in told
     assert "| sup (1) | 1.00, 1/1 | 0.50, 0/1 |" in told
+    assert "**Not measured in this run: mgan, vae, aug," in told
     assert "Because." in told
     assert "![a](figures/zoo/a.svg)" in told
 
