@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.isolation import Run
 from benchmarks.synthetic import features
+from scorer.archive import copies
 from scorer.metrics import authenticity as authentic
 from scorer.metrics.binning import Bins, bins_of
 from scorer.metrics.binning import binning as binned
@@ -28,9 +29,15 @@ from scorer.metrics.partition import Partition, partition_from, partition_of
 from scorer.metrics.prd import prd as curve
 from scorer.metrics.relative_mmd import relative_mmd as relative
 from scorer.metrics.repeats import repeats as repeated
+from scorer.metrics.thumbnails import thumbnail_originals
 from scorer.metrics.two_sample import two_sample as told_apart
+from worker.case import Entry
+from worker.evidence import evidence_of
+from worker.grounds import Grounds, grounds_of
+from worker.keeping import Arrays
+from worker.small import Small
 
-CELLS, LEAST_BINS = 20, 100
+CELLS, LEAST_BINS, THUMBNAIL = 20, 100, 192
 
 
 def prepare(folder: str, dimension: int, count: int, reference: int, held_out: int) -> Run:
@@ -189,3 +196,54 @@ def repeats(folder: str) -> Run:
     distances, training = np.array(given.part("fresh")), len(given.part("training"))
     limit = closeness(distances, distances)
     return _timed(lambda: repeated(given.generated, limit, training).share)
+
+
+def grounds(folder: str) -> Run:
+    """What belongs to the references alone, made and kept; the network's part, which is not measured here, aside."""
+    return _timed(lambda: float(len(_grounds(folder).training)))
+
+
+def whole(folder: str) -> Run:
+    """All tests one after the other, in one process, as a worker composes them."""
+    kept, statistics = _grounds(folder), _Given(folder).statistics
+    own = np.array(_Given(folder).generated)
+    hashes = np.arange(4 * len(own), dtype=np.uint32).view(np.uint8).reshape(len(own), -1)
+    names = [f"{row:06}.png" for row in range(max(len(own), len(kept.training)))]
+    entry = Entry(
+        names=names,
+        features=own,
+        thumbnails=features(len(own), THUMBNAIL, 4),
+        hashes=hashes,
+        mirrored_hashes=hashes + 1,
+        copies=copies(hashes, hashes[:0], hashes[:0]),
+        logits=own[:, : min(1000, own.shape[1])],
+        fid=1.0,
+        distance=0.1,
+        distance_se=None,
+    )
+    return _timed(
+        lambda: float(len(evidence_of(entry, kept, statistics, names, seed=0, progress=lambda _: None).findings))
+    )
+
+
+def _small(given: _Given) -> Small:
+    """Synthetic thumbnails of the references; to make them costs what reading the images does."""
+    training, mirrored, fresh = (
+        features(len(given.part(name)), THUMBNAIL, stream)
+        for stream, name in enumerate(("training", "mirrored", "held_out"), 5)
+    )
+    return Small(training, mirrored, thumbnail_originals(fresh, training, mirrored))
+
+
+def _grounds(folder: str) -> Grounds:
+    where, given = Path(folder), _Given(folder)
+
+    def keep(name: str, make: Callable[[], Arrays]) -> Arrays:
+        path = where / f"grounds-{name}.npz"
+        if not path.exists():
+            np.savez(path, allow_pickle=False, **make())
+        with np.load(path, allow_pickle=False) as arrays:
+            return dict(arrays)
+
+    parts = (given.part(name) for name in ("training", "mirrored", "held_out"))
+    return grounds_of(*parts, small=_small(given), signed=False, keep=keep, progress=lambda _: None)

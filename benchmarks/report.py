@@ -90,7 +90,7 @@ def _summary(targets: Sequence[tuple[str, Target]]) -> list[str]:
     ]
     met = sum(target.met for _, target in targets)
     head = f"## Targets: {met} of {len(targets)} met"
-    return [head, "", *markdown(Table("", ("measurement", "claim", "target", "measured", ""), rows))]
+    return [head, "", *markdown_of(Table("", ("measurement", "claim", "target", "measured", ""), rows))]
 
 
 def _bound(target: Target) -> str:
@@ -105,7 +105,7 @@ def _shown(result: Result, section: Section) -> list[str]:
     lines = [f"## {section.title}", "", section.method, ""]
     for table in section.tables:
         lines += [f"### {table.title}", ""] if table.title else []
-        lines += [*markdown(table), ""]
+        lines += [*markdown_of(table), ""]
     lines += [f"- {note}" for note in section.notes] + ([""] if section.notes else [])
     return [*lines, machine_line(result.machine), ""]
 
@@ -117,7 +117,7 @@ def machine_line(facts: Mapping[str, str]) -> str:
     return f"Measured {facts['date']} with {threads} on {first}; {facts['versions']}."
 
 
-def markdown(table: Table) -> list[str]:
+def markdown_of(table: Table) -> list[str]:
     """The first column to the left, numbers to the right."""
     rule = ["---", *["---:"] * (len(table.header) - 1)]
     return [f"| {' | '.join(row)} |" for row in (table.header, rule, *table.rows)]

@@ -3,14 +3,14 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
 from deploy import admin, closing, exits, judging, kaggle_shim
 from deploy.client import Refused, opened
-from deploy.participant import boards, entering, entries, signing
+from deploy.participant import boards, entering, entries, generators, signing
 from deploy.participant.checking import check_zip
 from deploy.participant.connecting import connected, require_token, told
 from deploy.participant.logins import current_login
@@ -29,7 +29,7 @@ app = typer.Typer(
 for each in (judging, closing):
     admin.app.add_typer(each.app)
 app.add_typer(admin.app, name="admin")
-for each in (signing, entries, boards):
+for each in (signing, entries, generators, boards):
     app.add_typer(each.app)
 err = Console(stderr=True, highlight=False)
 
@@ -99,13 +99,16 @@ def score(
     tau: Annotated[float | None, typer.Option(min=0, help="Without it, there is no MiFID.")] = None,
     epsilon: Annotated[float, typer.Option(min=0)] = 1e-15,
     weights: Annotated[Path | None, typer.Option(help="Folder of weights for inception_v3 and nasnetalarge.")] = None,
+    held_out: Annotated[
+        Path | None, typer.Option(help="A zip of photographs that are not in the reference, for --evidence.")
+    ] = None,
     evidence: Annotated[
-        bool, typer.Option("--evidence", help="Also FID's standard error, KID, precision, recall, density, coverage.")
+        bool, typer.Option("--evidence", help="Also whether it copies, and how: every test, each in a sentence.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Score a zip against a reference without a server; the closest pairs of images are shown as evidence."""
-    from deploy.scoring import score_files  # noqa: PLC0415 - torch is for scoring only
+    from deploy.scoring import Beside, score_files  # noqa: PLC0415 - torch is for scoring only
 
     with shown(err) as progress:
         result = score_files(
@@ -115,7 +118,7 @@ def score(
             tau=tau,
             epsilon=epsilon,
             weights=weights,
-            evidence=evidence,
+            evidence=Beside(held_out) if evidence else None,
             progress=progress,
         )
     if as_json:
@@ -123,11 +126,51 @@ def score(
         return
     for name in ("fid", "memorization_distance", "tau", "mifid", "penalised", "copy"):
         print(f"{name:<22} {result[name]}")
-    for name, value in (result["evidence"] or {}).items():
-        print(f"{name:<22} {value['mean'] if name == 'kid' else value}")
+    for finding in (result["evidence"] or {"findings": ()})["findings"]:
+        print(f"{finding['name']:<22} {finding['sentence']}")
     print("closest pairs")
     for pair in result["closest_pairs"]:
         print(f"  {pair['distance']:<20.6g} {pair['image']} and {pair['reference']}")
+
+
+@app.command()
+def recover(
+    generator: Annotated[Path, typer.Argument(help="The generator, as an ONNX file.")],
+    train: Annotated[Path, typer.Option(help="The photographs it was trained on: a zip or a folder.")],
+    held_out: Annotated[Path, typer.Option(help="Photographs of the same kind that it has not seen.")],
+    latent: Annotated[int, typer.Option(min=1, help="The dimension of its latent points.")],
+    distribution: Annotated[
+        Literal["normal", "uniform"], typer.Option(help="How latent points are drawn; uniform is on [-1, 1].")
+    ] = "normal",
+    size: Annotated[int, typer.Option(min=1, help="Width and height at which images are compared.")] = 64,
+    targets: Annotated[int, typer.Option(min=8, help="How many photographs of either kind are looked for.")] = 200,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    encoder: Annotated[Path | None, typer.Option(help="ONNX, images to latent points: instead of a search.")] = None,
+    pairs: Annotated[Path | None, typer.Option(help="Write photographs beside what was recovered to this PNG.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Ask a generator whether it remembers its training photographs: latent recovery, in a sandbox of its own."""
+    # torch is for those that look at images only.
+    from deploy import recovering  # noqa: PLC0415
+    from scorer.generators.latents import Latent  # noqa: PLC0415
+    from scorer.generators.plans import Plan  # noqa: PLC0415
+
+    plan = Plan(train=targets, held_out=targets, seed=seed)
+    with told(as_json=as_json), shown(err) as progress:
+        audit = recovering.recover_files(
+            generator,
+            train,
+            held_out,
+            latent=Latent(latent, distribution),
+            size=size,
+            plan=plan,
+            progress=progress,
+            encoder=encoder,
+        )
+    if pairs is not None:
+        recovering.write_pairs(audit, pairs)
+    report = audit.report()
+    print(json.dumps(report) if as_json else "\n".join(recovering.lines(report)))
 
 
 @app.command()

@@ -4,9 +4,7 @@ Decoded images lie in a temporary folder and are mapped, so that memory holds a 
 with their number is the features alone.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from deploy.photographs import opened_zip, photographs_in
 from scorer import catalogue
 from scorer.archive import (
     ImageSpec,
@@ -24,7 +23,7 @@ from scorer.archive import (
     copies,
     list_images,
     list_references,
-    read_references,
+    mirrored,
 )
 from scorer.archive.faults import MemberError
 from scorer.archive.members import each_member
@@ -34,14 +33,19 @@ from scorer.extractors import Progress as Share
 from scorer.metrics.frechet import statistics_of
 from scorer.metrics.memorization import closest, normalise
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
+from scorer.metrics.thumbnails import Pixels
+from worker.case import Entry as Examined
 from worker.evidence import evidence_of
+from worker.grounds import grounds_of
+from worker.kept_features import kept_of
 from worker.measuring import Numbers, Progress, Reference, measure
-from worker.pixels import arrays_in, decode_file
+from worker.pixels import decode_file
 from worker.provenance import environment
+from worker.small import small_of
 
 SHOWN_PAIRS = 5
 SEED = 0
-"""Of KID's subsets: the same zips give the same evidence."""
+"""Of all that evidence draws: the same zips give the same evidence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,14 @@ class Entry:
     hashes: PixelHashes
 
 
+@dataclass(frozen=True)
+class Beside:
+    """Evidence is asked for, and what an entry shall be compared with beside the reference."""
+
+    held_out: Path | None
+    """A zip of photographs that are not in the reference."""
+
+
 def score_files(
     submission: Path,
     reference: Path,
@@ -61,11 +73,11 @@ def score_files(
     tau: float | None,
     epsilon: float,
     weights: Path | None,
-    evidence: bool,
+    evidence: Beside | None,
     progress: Progress,
 ) -> dict[str, Any]:
     """Both numbers of METRICS A1 and A2, the score of A3 where ``tau`` is given, the pairs of images closest to each
-    other, and what :func:`worker.evidence.evidence_of` adds if asked for, as ``kennel score`` prints them.
+    other, and what :func:`worker.evidence.evidence_of` finds if asked for, as ``kennel score`` prints them.
 
     The images' size is that of the submission's first image. Raises the same errors as the service.
     """
@@ -74,24 +86,70 @@ def score_files(
     fingerprint(spec.identity, options)  # missing weights are told before anything is decoded
     with TemporaryDirectory(prefix="kennel-score-") as folder:
         entry = _decoded(submission, Path(folder), partial(progress, "decoding"))
-        training = _training(reference, entry.images.shape[1], Path(folder), partial(progress, "reference-decoding"))
+        training = photographs_in(
+            reference, entry.images.shape[1], Path(folder), partial(progress, "reference-decoding")
+        )
         extractor = load(spec.identity, options=options)
         prepared = _prepared(training, extractor, progress)
         numbers = measure(entry.images, extractor, prepared, progress)
-    progress("evidence", 0.0)
-    seeded, share_done = np.random.default_rng(SEED), partial(progress, "evidence")
-    more = evidence_of(numbers.features, prepared, random=seeded, progress=share_done) if evidence else None
+        found = None
+        if evidence:
+            fresh = _held_out(evidence.held_out, entry.images.shape[1], Path(folder), progress)
+            found = _examined(entry, numbers, training, prepared, fresh, extractor, progress)
     share = copies(entry.hashes, training.hashes, training.mirrored_hashes).share
-    found = _judged(numbers, share, tau=tau, epsilon=epsilon) | {
+    return _judged(numbers, share, tau=tau, epsilon=epsilon) | {
         "images": len(entry.names),
         "reference_images": len(training.names),
         "closest_pairs": _closest_pairs(numbers, entry, training),
-        "evidence": more,
+        "evidence": found,
         "seconds": numbers.seconds,
         "provenance": extractor.provenance | environment(),
     }
-    progress("evidence", 1.0)
-    return found
+
+
+def _held_out(path: Path | None, size: int, folder: Path, progress: Progress) -> Pixels | None:
+    if path is None:
+        return None
+    return photographs_in(path, size, folder, partial(progress, "held-out-decoding")).images
+
+
+def _examined(
+    entry: Entry,
+    numbers: Numbers,
+    training: ReferenceImages,
+    prepared: Reference,
+    held_out: Pixels | None,
+    extractor: Extractor,
+    progress: Progress,
+) -> dict[str, Any]:
+    """What the worker's job finds, from the same composition."""
+    flipped = extractor.features(mirrored(training.images), progress=partial(progress, "mirrored"))
+    fresh = None if held_out is None else extractor.features(held_out, progress=partial(progress, "held-out"))
+    grounds = grounds_of(
+        prepared.normalised.features,
+        flipped,
+        fresh,
+        small=small_of(lambda: training.images, None if held_out is None else lambda: held_out),
+        signed=prepared.signed,
+        progress=partial(progress, "grounds"),
+    )
+    kept = kept_of(entry.images, numbers.features)
+    looked_at = Examined(
+        names=entry.names,
+        features=numbers.features,
+        hashes=kept.hashes,
+        mirrored_hashes=kept.mirrored_hashes,
+        thumbnails=kept.thumbnails,
+        copies=copies(kept.hashes, training.hashes, training.mirrored_hashes),
+        logits=extractor.logits(numbers.features),
+        fid=numbers.fid,
+        distance=numbers.nearest.mean,
+        distance_se=numbers.nearest.standard_error,
+    )
+    found = evidence_of(
+        looked_at, grounds, prepared.statistics, training.names, seed=SEED, progress=partial(progress, "evidence")
+    )
+    return asdict(found)
 
 
 def _judged(numbers: Numbers, share: float, *, tau: float | None, epsilon: float) -> dict[str, Any]:
@@ -126,14 +184,9 @@ def _prepared(training: ReferenceImages, extractor: Extractor, progress: Progres
     return Reference(statistics_of(features), normalise(features), not extractor.spec.non_negative)
 
 
-def _training(path: Path, size: int, folder: Path, progress: Share) -> ReferenceImages:
-    with _opened(path) as file:
-        return read_references(file, size, lambda done, of: progress(done / of), allocate=arrays_in(folder))
-
-
 def _decoded(path: Path, folder: Path, progress: Share) -> Entry:
     """As many images as the zip has, as large as its first one."""
-    with _opened(path) as file:
+    with opened_zip(path) as file:
         listing = list_references(file)
         spec = ImageSpec(count=len(listing.members), size=_side_of_first(file, listing))
         listing = list_images(file, spec)
@@ -150,15 +203,3 @@ def _side_of_first(file: BinaryIO, listing: Listing) -> int:
     if content[12:16] != b"IHDR":
         raise Invalid("bad-images", f"The first image, {listing.names[0]}, is not a PNG.")
     return max(1, int.from_bytes(content[16:20], "big"))
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    """The file, for a block whose complaints about it then say which of the two zips is meant."""
-    try:
-        with path.open("rb") as file:
-            yield file
-    except OSError as error:
-        raise Invalid("unreadable", f"{path} cannot be read: {error.strerror}.") from None
-    except Invalid as error:
-        raise Invalid(error.slug, f"{path}: {error.message}", faults=error.faults, **error.extra) from None

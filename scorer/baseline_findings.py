@@ -1,7 +1,6 @@
 """What the tests besides data-copying found: each number with its unit, its direction and a sentence for a person."""
 
-from dataclasses import dataclass
-
+from scorer.findings import CERTAIN, HIGHER, LOWER, SHARE, Finding
 from scorer.metrics.authenticity import Authenticity, p_fewer
 from scorer.metrics.binning import Binning
 from scorer.metrics.frechet_limit import FrechetLimit
@@ -16,27 +15,10 @@ from scorer.metrics.representation import LEVEL
 from scorer.metrics.two_sample import Accuracy, TwoSample
 from scorer.numerals import p_value, percent
 
-CERTAIN = 0.01
-"""A p-value below this is told as a finding."""
-
-SHARE = "share"
-HIGHER, LOWER, HALF = "higher is better", "lower is better", "0.5 is best; far below is copying"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One number of one test, in words; what a number does not have is None.
-
-    ``standard_error`` and ``p_value`` are those that the test's own module describes.
-    """
-
-    name: str
-    value: float | None
-    unit: str
-    direction: str
-    sentence: str
-    standard_error: float | None = None
-    p_value: float | None = None
+HALF = "0.5 is best; far below is copying"
+USUAL = f"{LEVEL} is best"
+NEITHER = "0 is best; above 0 is closer to the training images than photographs"
+SQUARED_MMD, FID, CLASSES, NATS, RATIO = "squared MMD", "FID", "classes", "nats", "ratio"
 
 
 def of_two_sample(found: TwoSample) -> tuple[Finding, ...]:
@@ -82,8 +64,8 @@ def of_binning(found: Binning) -> tuple[Finding, ...]:
         f" have about {found.expected_divergence:.4f}."
     )
     return (
-        Finding("ndb_share", found.share, SHARE, f"{LEVEL} is best", share, found.deviation, found.p_value),
-        Finding("jensen_shannon", found.divergence, "nats", LOWER, divergence, found.divergence_error, found.p_value),
+        Finding("ndb_share", found.share, SHARE, USUAL, share, found.deviation, found.p_value),
+        Finding("jensen_shannon", found.divergence, NATS, LOWER, divergence, found.divergence_error, found.p_value),
     )
 
 
@@ -121,8 +103,7 @@ def of_relative_mmd(found: RelativeDiscrepancy) -> Finding:
     if found.p_farther < CERTAIN:
         verdict = f"{told} ({p_value(found.p_farther)}): farther than photographs are, which shows no copying."
     difference = found.held_out - found.generated
-    direction = "0 is best; above 0 is closer to the training images than photographs"
-    return Finding("relative_mmd", difference, "squared MMD", direction, verdict, found.standard_error, found.p_closer)
+    return Finding("relative_mmd", difference, SQUARED_MMD, NEITHER, verdict, found.standard_error, found.p_closer)
 
 
 def of_kid(found: KernelDistance) -> Finding:
@@ -130,7 +111,7 @@ def of_kid(found: KernelDistance) -> Finding:
     error = found.resampling_error
     doubt = "" if error is None else f" ± {error:.2g} (by the draw of {found.subsets} subsets)"
     sentence = f"The kernel distance to the real images is {found.mean:.4g}{doubt}; equal sets have 0 on average."
-    return Finding("kid", found.mean, "squared MMD", LOWER, sentence, error)
+    return Finding("kid", found.mean, SQUARED_MMD, LOWER, sentence, error)
 
 
 def of_overlap(found: Overlap, error: OverlapError) -> tuple[Finding, ...]:
@@ -141,7 +122,7 @@ def of_overlap(found: Overlap, error: OverlapError) -> tuple[Finding, ...]:
         "density": f"A generated image lies in {found.density:.2f} times as many real neighbourhoods as a real one",
         "coverage": f"{percent(found.coverage)} of the real images have a generated one in their neighbourhood",
     }
-    units = {"density": "ratio"}
+    units = {"density": RATIO}
     return tuple(
         Finding(
             name,
@@ -173,12 +154,23 @@ def of_inception_score(found: InceptionScore) -> Finding:
     error = found.standard_error
     doubt = "" if error is None else f" ± {error:.2g} ({found.splits} splits)"
     sentence = f"The Inception score is {found.mean:.2f}{doubt}; it looks at no real image."
-    return Finding("inception_score", found.mean, "classes", HIGHER, sentence, error)
+    return Finding("inception_score", found.mean, CLASSES, HIGHER, sentence, error)
+
+
+def of_frechet(fid: float, error: float | None) -> Finding:
+    """The FID that the entry is ranked by, with its standard error."""
+    doubt = (
+        " (there are too few images for a standard error)"
+        if error is None
+        else f" ± {error:.2g} over the choice of images"
+    )
+    sentence = f"FID is {fid:.2f}{doubt}."
+    return Finding("fid", fid, FID, LOWER, sentence, error)
 
 
 def of_frechet_limit(found: FrechetLimit | None, fid: float) -> Finding:
     """FID-infinity beside the FID, >= 0, of all images."""
-    name, unit = "fid_infinity", "FID"
+    name, unit = "fid_infinity", FID
     if found is None:
         return Finding(name, None, unit, LOWER, "There are too few images to tell what FID would be for more of them.")
     sentence = (

@@ -1,16 +1,13 @@
 """What the tests for copying found, each in a sentence for a person, with the numbers in it."""
 
+from scorer.findings import CERTAIN
 from scorer.metrics.closeness import Closeness, is_partly_copied
 from scorer.metrics.copying import CellCopying, DataCopying, copied_cells
 from scorer.metrics.rank_sum import RankSum
 from scorer.metrics.representation import LEVEL
 from scorer.numerals import p_value as _p
 from scorer.numerals import percent as _percent
-
-CERTAIN = 0.01
-"""A p-value below this is told as a finding."""
-SLIGHT = 0.45
-"""Among thousands of images a difference that means little is certain, too: a share above this is told as slight."""
+from scorer.signs import LEAST, SLIGHT
 
 
 def of_all_images(found: RankSum) -> str:
@@ -90,7 +87,7 @@ def of_single_images(found: Closeness) -> str:
         f" {_percent(1.0 - found.rank / found.held_out)} of the photographs; chance alone makes"
         f" {_percent(found.expected)}"
     )
-    if is_partly_copied(found, level=CERTAIN):
+    if is_partly_copied(found, least=LEAST, level=CERTAIN):
         return f"{told} ({_p(found.p_value)}): these look like copies, whatever the average says."
     if found.p_value < CERTAIN:
         return f"{told} ({_p(found.p_value)}): more than chance, but few."

@@ -83,6 +83,31 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             _maybe("precision", "text", "Arithmetic of the network."),
             Column("measured_at", "time", "When."),
         ),
+        "evidence": (
+            SUBMISSION,
+            TRACK,
+            COUNTS,
+            Column("test", "text", "Method that found it."),
+            Column("name", "text", "What is found: one number of the method."),
+            _maybe("value", "float", "That number; null where there were too few images or photographs."),
+            Column("unit", "text", "Its unit."),
+            Column("direction", "text", "What a good entry has, and what copying looks like."),
+            _maybe("standard_error", "float", "As the method describes it; null where it has none."),
+            _maybe("p_value", "float", "As the method describes it; null where it has none."),
+            Column("found_at", "time", "When."),
+        ),
+        "cells": (
+            SUBMISSION,
+            TRACK,
+            COUNTS,
+            Column("cell", "int", "Which region of the training images' features, from 1."),
+            Column("generated", "int", "Images of the entry in it."),
+            Column("held_out", "int", "Held-out photographs in it."),
+            _maybe("z", "float", "Rank sum of their distances to the training images; far below 0 is copying."),
+            _maybe("p_value", "float", "One-sided, for copying."),
+            Column("copied", "bool", "Whether its images are closer to the training images than chance explains."),
+            Column("excess", "float", "Z of the number of the entry's images in it; above 0 is too many."),
+        ),
         "labels": (
             SUBMISSION,
             Column("source", "text", "decided (what counts), review (one reviewer's) or coarse (an early guess)."),
@@ -200,6 +225,22 @@ def _measurements(session: Session, state: State, names: Pseudonyms) -> Iterator
         )
 
 
+def _evidence(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+    for row in releases.evidence(session, state.competition.id):
+        about = names.of("submission", row.submission_ref), row.track, row.counts
+        for each in row.findings:
+            told = (each[name] for name in ("test", "name", "value", "unit", "direction", "standard_error", "p_value"))
+            yield *about, *told, row.created_at
+
+
+def _cells(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+    for row in releases.evidence(session, state.competition.id):
+        about = names.of("submission", row.submission_ref), row.track, row.counts
+        for cell in row.cells or ():
+            told = (cell[name] for name in ("generated", "held_out", "z", "p", "copied", "excess"))
+            yield *about, cell["cell"] + 1, *told
+
+
 def _labels(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
     for row in releases.labels(session, state.competition.id):
         who = names.maybe("person", row.reviewer_id)
@@ -243,6 +284,8 @@ _READERS: Mapping[str, Callable[[Session, State, Pseudonyms], Iterator[Row]]] = 
     {
         "submissions": _submissions,
         "measurements": _measurements,
+        "evidence": _evidence,
+        "cells": _cells,
         "labels": _labels,
         "thresholds": _thresholds,
         "rulings": _rulings,

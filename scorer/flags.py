@@ -9,11 +9,12 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from scorer.competitions import State
-from scorer.db import flags, lookups
+from scorer.db import flags, lookups, signs
 from scorer.db.questions import Bounds, Question, Winner
 from scorer.db.tables import Account, Submission, Track
 from scorer.leaderboard import why_copy
 from scorer.lines import lines_of
+from scorer.signs import SIGNS, Sign, sentence_of
 from scorer.verdicts import apart
 
 QueueState = Literal["open", "waiting", "own", "disputed", "decided"]
@@ -31,9 +32,20 @@ WEIGHTS: Mapping[str, int] = MappingProxyType(
         "copying": 3,
         "same-zip": 3,
         "same-images": 3,
+        "recovered": 3,
         # The threshold speaks already, or has yet to.
         "penalised": 2,
         "tau-interval": 2,
+        # Evidence of copying, by what it tells; several signs are often of one thing.
+        "near-copies": 2,
+        "mirrored-copies": 2,
+        "thumbnail-copies": 2,
+        "partly-copied": 2,
+        "copied-regions": 2,
+        "data-copying": 1,
+        "repeats": 1,
+        "identical-images": 1,
+        "not-authentic": 1,
         # Settled by rule, or by another entry's review.
         "copy": 1,
         "near-duplicate": 1,
@@ -98,7 +110,7 @@ def queue(
     question = _question(session, state, reviewer)
     ref = but.ref if but is not None else None
     rows = flags.queue(session, question, states=states, after=after, limit=limit + 1, but=ref)
-    found = [_flagged(row) for row in rows if row.ref is not None]
+    found = _told(session, state, [row for row in rows if row.ref is not None])
     first = rows[0]
     return Queue(
         entries=found[:limit],
@@ -114,7 +126,7 @@ def queue(
 def of_entry(session: Session, state: State, reviewer: Account, submission: Submission) -> Flagged | None:
     """Why one entry is flagged; None if nothing speaks for a look."""
     row = flags.of_entry(session, _question(session, state, reviewer), submission.ref)
-    return None if row is None else _flagged(row)
+    return None if row is None else _told(session, state, [row])[0]
 
 
 def last_winning_rank(state: State) -> int:
@@ -134,6 +146,7 @@ def _question(session: Session, state: State, reviewer: Account) -> Question:
         weights=WEIGHTS,
         reviewer_id=reviewer.id,
         own_team_id=team.id if team is not None else None,
+        images=competition.image_count,
     )
 
 
@@ -154,8 +167,17 @@ def _winners(session: Session, state: State, track: Track, last_rank: int) -> li
     return [Winner(line.ref, rank, line.score) for rank, line in enumerate(won, start=1)]
 
 
-def _flagged(row: Any) -> Flagged:
-    found = row._mapping  # noqa: SLF001 - SQLAlchemy's public name for a row as a mapping
+def _told(session: Session, state: State, rows: Sequence[Any]) -> list[Flagged]:
+    """Flagged entries with their reasons in words: those of the evidence are its own."""
+    shown = [row for row in rows if any(getattr(row, sign.name) for sign in SIGNS)]
+    track_ids = [state.tracks[kind].id for kind in flags.TRACKS]
+    findings = signs.newest_findings(session, [row.ref for row in shown], track_ids) if shown else {}
+    told = [{kind: findings.get((row.ref, state.tracks[kind].id), ()) for kind in flags.TRACKS} for row in rows]
+    return [_flagged(row, evidence) for row, evidence in zip(rows, told, strict=True)]
+
+
+def _flagged(row: Any, evidence: Mapping[str, signs.Findings]) -> Flagged:
+    found = {**row._mapping, "evidence": evidence}  # noqa: SLF001 - SQLAlchemy's public name for a row as a mapping
     named = sorted((name for name in WEIGHTS if found[name]), key=lambda name: -WEIGHTS[name])
     return Flagged(
         ref=row.ref,
@@ -222,6 +244,16 @@ def _copies(found: Mapping[str, Any]) -> str:
     return why_copy(found["exact_copies"] or 0, found["mirrored_copies"] or 0, found["copied_share"] or 0.0)
 
 
+def _sign(sign: Sign) -> Callable[[Mapping[str, Any]], str]:
+    def words(found: Mapping[str, Any]) -> str:
+        told = {kind: sentence_of(sign, found["evidence"][kind]) for kind in _tracks(found, sign.name)}
+        if len(told) > 1 and len(set(told.values())) == 1:
+            return f"Both tracks: {next(iter(told.values()))}"
+        return " ".join(f"{kind.capitalize()}: {sentence}" for kind, sentence in told.items())
+
+    return words
+
+
 _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProxyType(
     {
         "medal-at-stake": _stake,
@@ -230,9 +262,11 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProxyType(
         "copying": _copies,
         "same-zip": lambda _: "Another team has handed in the same zip.",
         "same-images": lambda _: "Another team has handed in the same images.",
+        "recovered": lambda _: "A generator that was handed in for it makes training images better than fresh ones.",
         "penalised": _penalised,
         "tau-interval": _interval,
         "copy": lambda found: f"It is a copy and has no score. {_copies(found)}",
         "near-duplicate": lambda _: "Another flagged entry has the same images.",
+        **{sign.name: _sign(sign) for sign in SIGNS},
     }
 )

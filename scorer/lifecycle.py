@@ -55,11 +55,19 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "neighbours": "nearest neighbours",
         "frechet": "Fréchet distance",
         "evidence": "evidence",
+        "mirrored": "features of the mirrored training images",
+        "grounds": "what evidence is compared with",
         "statistics": "statistics of the reference images",
+        "held-out-decoding": "decoding the held-out images",
         "held-out": "features of the held-out images",
         "tables": "writing the tables",
         "images": "packing the images",
         "packing": "cutting the images to be rated",
+        "recover-reading": "reading the generator",
+        "recover-generated": "looking for the generator's own images",
+        "recover-train": "looking for training images",
+        "recover-held_out": "looking for fresh images",
+        "recover-distorted": "looking for distorted images",
     }
 )
 """What a worker is at, as progress names it, in words."""

@@ -27,6 +27,7 @@ class Kind(StrEnum):
     INVITATION = "invitation"
     PUBLICATION = "publication"
     RULING = "ruling"
+    GENERATOR = "generator"
     DESK = "desk"
 
 
@@ -39,6 +40,7 @@ NAMES: Mapping[Kind, str] = MappingProxyType(
         Kind.INVITATION: "Invitations to teams",
         Kind.PUBLICATION: "A final board is published or withdrawn",
         Kind.RULING: "Rulings, and answers to rebuttals",
+        Kind.GENERATOR: "A generator that was handed in cannot be used",
         Kind.DESK: "For organizers: rebuttals to answer, reviewers who disagree",
     }
 )

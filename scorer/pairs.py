@@ -1,26 +1,21 @@
 """The closest pairs of an entry as pictures: a generated image and the reference image that it is nearest to, cut from
 the zips themselves. The network does not see a mirror image as equal, so pixels are compared both ways."""
 
-import io
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-from PIL import Image
 from sqlalchemy.orm import Session
 
-from scorer.archive import ImageSpec, Listing, list_images, list_references
-from scorer.archive.picking import pick_images, pick_references
 from scorer.archive.pixels import Images, mirrored
 from scorer.blobs import Blobs
-from scorer.competitions import KINDS, is_organizer
+from scorer.competitions import KINDS
 from scorer.db import lookups
 from scorer.db.rulings import newest_ruling
-from scorer.db.tables import Account, Measurement, ReferenceSet, Submission
+from scorer.db.tables import Account, Measurement, Submission
 from scorer.errors import NotFound
-from scorer.imports import stored_zip
+from scorer.pictures import entry_images, hidden_sets, png_of, reference_images, sets_of
 from scorer.reviewers import has_desk
 from scorer.submissions import is_own, unknown
 
@@ -111,50 +106,15 @@ def pairs_of(
     named = measurement.closest_pairs
     if not named:
         return []
-    spec = ImageSpec(submission.competition.image_count, submission.competition.image_size)
+    size = submission.competition.image_size
     try:
-        key = stored_zip(submission).key
-        with blobs.open(key) as file:
-            listing = _listing_of(blobs, key, spec)
-            images = pick_images(file, listing, {each["image"] for each in named}, spec.size)
-        sets = _sets_of(session, measurement)
-        hidden = set() if is_organizer(account) else _private_sets(session, submission)
-        references = _references(blobs, sets, {each["reference"] for each in named}, spec.size, hidden)
+        images = entry_images(blobs, submission, {each["image"] for each in named})
+        sets = sets_of(session, measurement.provenance)
+        hidden = hidden_sets(session, submission, account)
+        references = reference_images(blobs, sets, {each["reference"] for each in named}, size, hidden)
     except NotFound:
         return []
     return list(_paired(named, images, references))[:most]
-
-
-def _private_sets(session: Session, submission: Submission) -> set[int]:
-    attached = lookups.references_of(session, submission.competition_id)
-    return {each.reference_set_id for role, each in attached.items() if role != "train"}
-
-
-@lru_cache(maxsize=32)
-def _listing_of(blobs: Blobs, key: str, spec: ImageSpec | None) -> Listing:
-    """The directory of an entry's zip, or of a reference set's: both never change, and a large one takes a while."""
-    with blobs.open(key) as file:
-        return list_references(file) if spec is None else list_images(file, spec)
-
-
-def _sets_of(session: Session, measurement: Measurement) -> Sequence[ReferenceSet]:
-    preparation = lookups.preparation_by_key(session, measurement.provenance.get("reference", ""))
-    return [] if preparation is None else lookups.reference_sets(session, preparation.reference_set_ids)
-
-
-def _references(
-    blobs: Blobs, sets: Sequence[ReferenceSet], wanted: Collection[int], size: int, hidden: Collection[int]
-) -> dict[int, Images]:
-    """Reference images by their places in all sets of a track, one set after the other; without the ``hidden`` sets."""
-    found: dict[int, Images] = {}
-    first = 0
-    for each in sets:
-        with blobs.open(each.blob_key) as file:
-            listing = _listing_of(blobs, each.blob_key, None)
-            here = {place - first for place in wanted} if each.id not in hidden else set()
-            found |= {first + place: image for place, image in pick_references(file, listing, here, size).items()}
-        first += len(listing.members)
-    return found
 
 
 def _paired(
@@ -195,10 +155,3 @@ def sheet(pairs: Sequence[Pair]) -> bytes:
 
 def _as_matched(pair: Pair) -> Images:
     return mirrored(pair.reference[None])[0] if pair.is_mirrored else pair.reference
-
-
-def png_of(image: Images) -> bytes:
-    """An image as a PNG."""
-    buffer = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(image)).save(buffer, "PNG")
-    return buffer.getvalue()

@@ -16,7 +16,7 @@ from scorer.settings import Settings
 
 log = logging.getLogger(__name__)
 
-QUEUES = ("check", "score", "prepare", "compare", "release", "ratings")
+QUEUES = ("check", "score", "prepare", "compare", "release", "ratings", "evidence", "recover")
 SWEEP_QUEUE = "sweep"
 """Apart from work, so that a long queue does not keep the sweep waiting: workers take from their queues in turn."""
 WORK = "kennel.work"

@@ -57,10 +57,15 @@ class Settings(BaseSettings):
     """How networks run (see :mod:`scorer.extractors.options`). What ran is in each measurement's provenance."""
     batch_size: int | None = Field(default=None, ge=1)
     """Images at a time; None: 8 on a CPU, and on a GPU the largest that safely fits, found once."""
+    recovery: dict[str, int] = {}
+    """How thoroughly a generator is searched for images, where not as usual: numbers of
+    ``scorer.generators.plans.Plan`` by name, for example ``{"train": 400, "held_out": 400}``."""
     provisional: bool = False
     """Whether a team sees a provisional public score, computed in bfloat16, while the final one is computed."""
 
     max_upload_bytes: int = 2 * 1024**3
+    generator_max_bytes: int = Field(256 * 1024**2, ge=1)
+    """Of an ONNX file that is handed in as an entry's generator."""
     upload_life_seconds: int = Field(24 * 3600, ge=60, le=7 * 24 * 3600)
     """An upload that nobody goes on with for so long is removed."""
     kept_days: int = Field(30, ge=1)

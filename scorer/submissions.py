@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import limits, notices, rules, teams, work
+from scorer import examinations, limits, notices, rules, teams, work
 from scorer.archive import Copies
 from scorer.blobs import Received, require_bytes
 from scorer.competitions import State, is_organizer, shown_state
@@ -220,24 +220,18 @@ def reject(session: Session, claim: work.Claim, error: Invalid, *, now: datetime
 
 
 def record(session: Session, claim: work.Claim, measured: Measured, *, now: datetime) -> bool:
-    """Keep a measurement, once, and after the public one queue the private track, which a late entry has none of. False
-    when the job was no longer that worker's: its result is dropped."""
-    if claim.submission_ref is None or not work.finish(session, claim, now):
+    """Keep a measurement, once, and queue its evidence; after the public one also the private track, which a late entry
+    has none of. False when the job was no longer that worker's: its result is dropped."""
+    ref, track_id = claim.submission_ref, claim.track_id
+    if ref is None or track_id is None or not work.finish(session, claim, now):
         return False
-    session.add(
-        Measurement(
-            job_id=claim.job_id,
-            submission_ref=claim.submission_ref,
-            track_id=claim.track_id,
-            created_at=now,
-            **vars(measured),
-        )
-    )
+    measurement = {"job_id": claim.job_id, "submission_ref": ref, "track_id": track_id, "created_at": now}
+    session.add(Measurement(**measurement, **vars(measured)))
+    submission = session.get_one(Submission, ref)
+    examinations.ask(session, submission, track_id, now=now)
     if claim.public:
-        lookups.move_submission(
-            session, claim.submission_ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now
-        )
-        submission = session.get_one(Submission, claim.submission_ref)
+        lookups.move_submission(session, ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now)
+        session.refresh(submission)
         if not submission.late:
             # The private track must not be replaced in between: that queues whatever is scored by then.
             lookups.lock_competition(session, submission.competition.slug, share=True)

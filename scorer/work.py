@@ -37,6 +37,7 @@ class Claim:
     preparation_id: int | None
     release_id: str | None
     study_id: int | None
+    generator_id: int | None
     public: bool
     """Whether its progress is what everyone sees of the submission: not so for the private track."""
 
@@ -52,7 +53,8 @@ def add_job(
     **makes: int | str,
 ) -> Job:
     """Put a job on a queue and announce it after the commit. Public work goes before private work. A job without a
-    submission names what it ``makes``: ``preparation_id``, ``release_id`` or ``study_id``."""
+    submission names what it ``makes``: ``preparation_id``, ``release_id`` or ``study_id``; one that recovers images has
+    both its entry and ``generator_id``."""
     team_id = merges.current(session, submission.team_id).id if submission is not None else None
     job = Job(
         queue=queue,
@@ -117,6 +119,7 @@ def claim(session: Session, queue: str, *, holder: str, worker: str, now: dateti
         preparation_id=job.preparation_id,
         release_id=job.release_id,
         study_id=job.study_id,
+        generator_id=job.generator_id,
         public=job.priority == 0,
     )
 
@@ -156,8 +159,9 @@ def finish(session: Session, claim: Claim, now: datetime) -> bool:
 
 
 def is_finished(session: Session, claim: Claim) -> bool:
-    """Whether no work on the claimed submission is left."""
-    return not any(job.state in {"waiting", "running"} for job in jobs.jobs_of(session, claim.submission_ref or 0))
+    """Whether no work is left that needs the claimed submission's images. Evidence does not: it looks at features."""
+    left = (job for job in jobs.jobs_of(session, claim.submission_ref or 0) if job.queue != "evidence")
+    return not any(job.state in {"waiting", "running"} for job in left)
 
 
 def give_up(session: Session, claim: Claim, *, error: str, reason: str, now: datetime) -> None:

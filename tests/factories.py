@@ -12,8 +12,20 @@ from sqlalchemy.orm import Session
 from scorer import accounts, competitions, teams
 from scorer.archive import write_images
 from scorer.competitions import CompetitionSpec, State, TrackSpec
-from scorer.db import events
-from scorer.db.tables import Account, Job, Label, Measurement, Submission, Team, Threshold
+from scorer.db import events, lookups
+from scorer.db.tables import (
+    Account,
+    Evidence,
+    GeneratorFile,
+    Job,
+    Label,
+    Measurement,
+    Preparation,
+    Recovery,
+    Submission,
+    Team,
+    Threshold,
+)
 
 _count = itertools.count(1)
 
@@ -108,21 +120,7 @@ def add_measurement(
 ) -> Measurement:
     """One more measurement of a submission."""
     track = state.tracks[kind]
-    job = Job(
-        queue="score",
-        submission_ref=submission.ref,
-        track_id=track.id,
-        team_id=submission.team_id,
-        state="done",
-        priority=int(kind == "private"),
-        turn=0,
-        due_at=now,
-        attempts=1,
-        created_at=now,
-        finished_at=now,
-    )
-    session.add(job)
-    session.flush()
+    job = _done(session, submission, track.id, queue="score", now=now, priority=int(kind == "private"))
     measurement = Measurement(
         job_id=job.id,
         submission_ref=submission.ref,
@@ -140,6 +138,92 @@ def add_measurement(
     session.add(measurement)
     session.flush()
     return measurement
+
+
+def add_evidence(
+    session: Session, state: State, submission: Submission, *, now: datetime, kind: str = "public", **found: Any
+) -> Evidence:
+    """Evidence of a measured submission; ``found`` are columns. Nothing is copied where nothing else is said.
+
+    A track without preparation gets one that exists in name only.
+    """
+    track = state.tracks[kind]
+    measurement = lookups.newest_measurement(session, submission.ref, track.id)
+    assert measurement is not None
+    if track.preparation_id is None:
+        track.preparation = Preparation(
+            key=f"{next(_count):064x}",
+            extractor=track.extractor,
+            image_size=state.competition.image_size,
+            signed=track.signed,
+            reference_set_ids=[],
+            created_at=now,
+            finished_at=now,
+        )
+        session.flush()
+    job = _done(session, submission, track.id, queue="evidence", now=now, priority=1)
+    fields: dict[str, Any] = {"seed": 0, "findings": [], "details": {}, "provenance": {}}
+    row = Evidence(
+        job_id=job.id,
+        submission_ref=submission.ref,
+        track_id=track.id,
+        preparation_id=track.preparation_id,
+        measurement_id=measurement.id,
+        created_at=now,
+        **(fields | {"identical": 0, "mirrored_twins": 0} | found),
+    )
+    session.add(row)
+    session.flush()
+    return row
+
+
+def add_recovery(session: Session, submission: Submission, *, now: datetime, **found: Any) -> Recovery:
+    """A generator of a submission with what came of it: ``found`` are columns of the recovery. With a ``refusal`` it
+    has no report; else one that says nothing unless it is given."""
+    generator = GeneratorFile(
+        submission_ref=submission.ref,
+        bytes=1000,
+        sha256=f"{next(_count):064x}",
+        blob_key=f"generators/{next(_count)}.onnx",
+        dimension=8,
+        distribution="normal",
+        seed=0,
+        author_id=submission.account_id,
+        created_at=now,
+    )
+    session.add(generator)
+    session.flush()
+    job = _done(session, submission, None, queue="recover", now=now, priority=1)
+    job.generator_id = generator.id
+    outcome: dict[str, Any] = {"provenance": {}}
+    if "refusal" not in found:
+        outcome |= {"report": {}, "arrays_key": f"recoveries/{job.id}.npz"}
+    row = Recovery(job_id=job.id, generator_id=generator.id, created_at=now, **(outcome | found))
+    session.add(row)
+    session.flush()
+    return row
+
+
+def _done(
+    session: Session, submission: Submission, track_id: int | None, *, queue: str, now: datetime, priority: int
+) -> Job:
+    """A job on a submission, as if a worker had done it."""
+    job = Job(
+        queue=queue,
+        submission_ref=submission.ref,
+        track_id=track_id,
+        team_id=submission.team_id,
+        state="done",
+        priority=priority,
+        turn=0,
+        due_at=now,
+        attempts=1,
+        created_at=now,
+        finished_at=now,
+    )
+    session.add(job)
+    session.flush()
+    return job
 
 
 def set_tau(session: Session, state: State, kind: str, tau: float, now: datetime) -> None:

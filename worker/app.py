@@ -1,4 +1,4 @@
-"""The Celery application of the workers: ``celery -A worker.app worker -Q check``, and ``-Q score,prepare,compare``."""
+"""The Celery application of the workers: ``celery -A worker.app worker -Q check``, and ``-Q score,evidence``."""
 
 from scorer.queue import broker
 from scorer.settings import read_settings

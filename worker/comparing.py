@@ -1,27 +1,16 @@
 """Measuring a labelled entry in the space of an extractor that may become the private track's."""
 
-from datetime import datetime, timedelta
-
 from scorer import comparisons
-from scorer.db import jobs
 from scorer.db.tables import Preparation, Submission
-from scorer.imports import stored_zip
 from scorer.metrics.memorization import nearest
 from scorer.queue import transaction
 from scorer.work import Claim, is_finished
 from worker import pixels
 from worker.bench import Bench
+from worker.courtesy import courteous
 from worker.heartbeat import Heartbeat, LeaseLost
-from worker.measuring import Progress
 from worker.provenance import environment
 from worker.references import load_prepared, require_same_network
-
-PATIENCE = timedelta(seconds=2)
-"""A public score that nobody has begun for so long needs this worker."""
-
-
-class Displaced(Exception):
-    """A public score waits; comparing can wait longer."""
 
 
 def compare(bench: Bench, claim: Claim, heartbeat: Heartbeat) -> None:
@@ -31,15 +20,8 @@ def compare(bench: Bench, claim: Claim, heartbeat: Heartbeat) -> None:
         preparation = session.get_one(Preparation, claim.preparation_id)
     extractor = bench.extractor(preparation.extractor)
     require_same_network(extractor.provenance, preparation)
-    progress = _courteous(bench, heartbeat)
-    images = pixels.images_of(
-        bench.scratch,
-        submission.id,
-        bench.blobs,
-        stored_zip(submission).key,
-        pixels.spec_of(submission),
-        lambda fraction: progress("decoding", fraction),
-    )
+    progress = courteous(bench, heartbeat)
+    images = pixels.images_for(bench, submission, lambda fraction: progress("decoding", fraction))
     reference = load_prepared(bench, preparation.key, signed=preparation.signed)
     features = extractor.features(images, progress=lambda fraction: progress("features", fraction))
     found = nearest(
@@ -55,21 +37,3 @@ def compare(bench: Bench, claim: Claim, heartbeat: Heartbeat) -> None:
         last = is_finished(session, claim)
     if last:
         pixels.path_of(bench.scratch, submission.id).unlink(missing_ok=True)
-
-
-def _courteous(bench: Bench, heartbeat: Heartbeat) -> Progress:
-    """Progress that asks now and then whether a public score waits, and then raises ``Displaced``."""
-    asked: datetime = bench.now()
-
-    def progress(stage: str, fraction: float) -> None:
-        nonlocal asked
-        heartbeat(stage, fraction)
-        now = bench.now()
-        if now - asked < PATIENCE:
-            return
-        asked = now
-        with transaction(bench.sessions, bench.broker) as session:
-            if jobs.waits_since(session, "score", now - PATIENCE):
-                raise Displaced
-
-    return progress

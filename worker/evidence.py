@@ -1,40 +1,88 @@
-"""Evidence beside the score, from the features that it was made of: shown, never ranked by (METRICS A7)."""
+"""Evidence beside the score: every test of an entry, in one order, each number with its sentence (METRICS A7).
 
+Shown, never ranked by. The worker's job and ``kennel score --evidence`` compose it here. All that is drawn at random
+comes from one seed, a stream for each test, so that a test gives the same numbers whichever others are made.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
+from scorer.errors import Invalid
+from scorer.findings import Finding
+from scorer.metrics.frechet import Statistics
+from worker.case import Case, Entry, Lacking
+from worker.details import details_of, numbers_of
+from worker.examinations import EXAMINATIONS, Examination
+from worker.grounds import Grounds, Share
 
-from scorer.extractors import Features, Progress
-from scorer.metrics.frechet_error import frechet_standard_error
-from scorer.metrics.kernel import kernel_distance
-from scorer.metrics.manifold import overlap
-from worker.measuring import Reference
+VERSION = "1"
+"""Raised whenever the same entry would get other evidence from the same references."""
 
-SUBSET = 1000
-"""Images of a KID subset, as the field has it; fewer where there are fewer."""
+
+@dataclass(frozen=True)
+class Found:
+    """All that was found of an entry; JSON."""
+
+    findings: list[dict[str, Any]]
+    """In the order of :data:`worker.examinations.EXAMINATIONS`: test, name, value, unit, direction, sentence,
+    standard_error, p_value."""
+    details: dict[str, Any]
+    """See :func:`worker.details.details_of`."""
+    numbers: dict[str, Any]
+    """See :func:`worker.details.numbers_of`."""
+    seconds: dict[str, float]
+    """How long each test took."""
 
 
 def evidence_of(
-    features: Features, reference: Reference, *, random: np.random.Generator, progress: Progress
-) -> dict[str, Any]:
-    """What else features (n, d) float32 tell against a reference (m, d), as ``kennel score --evidence`` prints it.
+    entry: Entry,
+    grounds: Grounds,
+    statistics: Statistics,
+    reference_names: Sequence[str],
+    *,
+    seed: int,
+    progress: Share,
+) -> Found:
+    """Examine an entry. ``statistics`` are those of the reference that its FID was measured against,
+    ``reference_names`` those of the training images.
 
-    ``fid_se``: the standard error of the Fréchet distance over the choice of images, null where n <= d. ``kid``: the
-    unbiased squared MMD, mean and standard deviation over 100 subsets drawn by ``random``. ``precision``, ``recall``
-    (k = 3), ``density``, ``coverage`` (k = 5). Raises ``Invalid`` (``too-few-images``) for fewer than six images.
+    A test that can't be made, for want of photographs or images, finds numbers that are None, and says why. What goes
+    wrong otherwise raises ``Invalid``. ``progress`` hears the finished share, rising to 1.0.
     """
-    real = reference.normalised.features
-    error = frechet_standard_error(features, reference.statistics, progress=lambda share: progress(0.1 * share))
-    distance = kernel_distance(
-        features,
-        real,
-        random=random,
-        subset_size=min(SUBSET, len(features), len(real)),
-        progress=lambda share: progress(0.1 + 0.3 * share),
-    )
-    common = overlap(features, real, progress=lambda share: progress(0.4 + 0.6 * share))
-    return {
-        "fid_se": error,
-        "kid": {"mean": distance.mean, "subset_deviation": distance.subset_deviation, "subsets": distance.subsets},
-        **vars(common),
-    }
+    case = Case(entry, grounds, statistics, seed=seed)
+    whole, done = sum(each.weight for each in EXAMINATIONS), 0.0
+    findings, seconds = [], {}
+    for each in EXAMINATIONS:
+        case.progress = _rising(progress, done / whole, (done + each.weight) / whole)
+        start = time.perf_counter()
+        findings += [{"test": each.test, **asdict(finding)} for finding in _found(each, case)]
+        seconds[each.test] = round(time.perf_counter() - start, 3)
+        done += each.weight
+        progress(done / whole)
+    return Found(findings, details_of(case, reference_names), numbers_of(case), seconds)
+
+
+def _found(examination: Examination, case: Case) -> tuple[Finding, ...]:
+    try:
+        return examination.find(case)
+    except Lacking as error:
+        why = str(error)
+    except Invalid as error:
+        if error.slug != "too-few-images":
+            raise
+        why = error.message
+    return tuple(Finding(each.name, None, each.unit, each.direction, why) for each in examination.numbers)
+
+
+def _rising(progress: Share, start: float, stop: float) -> Share:
+    """Progress of one test between two shares. It may look through several sets, and never goes back."""
+    highest = start
+
+    def tell(share: float) -> None:
+        nonlocal highest
+        highest = max(highest, start + share * (stop - start))
+        progress(highest)
+
+    return tell

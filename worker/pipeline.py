@@ -20,14 +20,17 @@ from scorer.extractors import Extractor
 from scorer.imports import stored_zip
 from scorer.metrics.memorization import closest
 from scorer.queue import transaction
-from worker import pixels
+from worker import kept_features, pixels
 from worker.bench import Bench
-from worker.comparing import Displaced, compare
+from worker.comparing import compare
+from worker.courtesy import Displaced
+from worker.examining import examine
 from worker.heartbeat import Heartbeat, LeaseLost
 from worker.measuring import SCORER_VERSION, Numbers, measure
 from worker.packing import pack_study
 from worker.provenance import environment
 from worker.provisional import measure_provisionally
+from worker.recovering import recover
 from worker.references import SetAddress, load_prepared, names_of, pixel_hashes_of, prepare, require_same_network
 from worker.releasing import make_release
 from worker.sprites import sprite_of
@@ -129,14 +132,7 @@ def score(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
     extractor = bench.extractor(track.extractor)
     require_same_network(extractor.provenance, preparation)
     heartbeat("decoding", 0.0)
-    images = pixels.images_of(
-        bench.scratch,
-        submission.id,
-        bench.blobs,
-        stored_zip(submission).key,
-        pixels.spec_of(submission),
-        lambda fraction: heartbeat("decoding", fraction),
-    )
+    images = pixels.images_for(bench, submission, lambda fraction: heartbeat("decoding", fraction))
     reference = load_prepared(bench, preparation.key, signed=track.signed)
     measure_provisionally(bench, claim, images, track.extractor, reference, heartbeat)
     numbers = measure(images, extractor, reference, heartbeat)
@@ -149,6 +145,7 @@ def score(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
         artifact_key=_keep_distances(bench, submission, claim, numbers),
         provenance=_provenance(bench, extractor, submission, preparation, numbers),
     )
+    kept_features.keep(bench, submission, claim.track_id, images, numbers.features)
     heartbeat("evidence", 1.0)
     _record(bench, claim, submission, measured)
 
@@ -253,6 +250,12 @@ STEPS = {
     "compare": compare,
     "release": make_release,
     "ratings": pack_study,
+    "evidence": examine,
+    "recover": recover,
 }
-FIRST = {"compare": ("score",)}
+FIRST = {
+    "compare": ("score",),
+    "evidence": ("score", "prepare", "compare"),
+    "recover": ("score", "prepare", "compare"),
+}
 """Which queues' work goes before a queue's own, on the same worker."""

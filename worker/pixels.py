@@ -17,6 +17,8 @@ from scorer.blobs import Blobs
 from scorer.db.tables import Submission
 from scorer.errors import Unavailable
 from scorer.extractors import Progress
+from scorer.imports import stored_zip
+from worker.bench import Bench
 
 PIXELS = "pixels"
 KEPT_SECONDS = 24 * 3600
@@ -90,6 +92,12 @@ def images_of(
         decode(blobs, blob_key, spec, path, progress)
     images: NDArray[np.uint8] = np.load(path, mmap_mode="r")
     return images
+
+
+def images_for(bench: Bench, submission: Submission, progress: Progress) -> NDArray[np.uint8]:
+    """:func:`images_of` for a submission at a worker's bench."""
+    spec, key = spec_of(submission), stored_zip(submission).key
+    return images_of(bench.scratch, submission.id, bench.blobs, key, spec, progress)
 
 
 def remove_old(scratch: Path) -> None:

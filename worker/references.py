@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,18 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.archive import BOTTLENECK, PixelHashes, read_references
+from scorer.archive import BOTTLENECK, PixelHashes, mirrored, read_references
 from scorer.db.tables import Preparation
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
 from scorer.metrics.frechet import Statistics, statistics_of
 from scorer.metrics.memorization import NormalisedFeatures, memorization_distance, normalise
+from scorer.metrics.thumbnails import Pixels
 from worker.bench import Bench, options_of
 from worker.measuring import Progress, Reference
 from worker.pixels import arrays_in
 
 FORMAT = "1"
 """Of the files below; raised when they change."""
+PIECE = 1024
+"""Images whose features are lost at most when somebody who computes them is interrupted."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,12 @@ def names_of(bench: Bench, address: SetAddress) -> list[str]:
     return names
 
 
+def images_of(bench: Bench, address: SetAddress, progress: Progress) -> Pixels:
+    """The images of a set, (n, size, size, 3) uint8 or float32, in canonical order."""
+    decode_set(bench, address, progress)
+    return read_array(bench, f"{address.folder}/images.npy")
+
+
 def pixel_hashes_of(bench: Bench, address: SetAddress) -> tuple[PixelHashes, PixelHashes]:
     """The hashes of a set's images and of their mirror images."""
     return read_array(bench, f"{address.folder}/hashes.npy"), read_array(bench, f"{address.folder}/mirrored.npy")
@@ -110,6 +120,28 @@ def features_of(bench: Bench, address: SetAddress, identity: str, progress: Prog
         extractor = bench.extractor(identity)
         write_array(bench, key, extractor.features(images, progress=lambda fraction: progress("features", fraction)))
     return read_array(bench, key)
+
+
+def mirrored_features_of(bench: Bench, address: SetAddress, identity: str, progress: Progress) -> NDArray[np.float32]:
+    """The features of a set's mirror images, (n, d) float32, computed once, and piece by piece: whoever is interrupted
+    goes on behind the last whole piece."""
+    decode_set(bench, address, progress)
+    key = f"{address.folder}/mirrored-{fingerprint(identity, options_of(bench.settings))[:16]}"
+    if not bench.blobs.exists(f"{key}.npy"):
+        images = mirrored(read_array(bench, f"{address.folder}/images.npy"))
+        pieces = [f"{key}/{start:06}.npy" for start in range(0, len(images), PIECE)]
+        for number, piece in enumerate(pieces):
+            if not bench.blobs.exists(piece):
+                some = images[number * PIECE : (number + 1) * PIECE]
+                tell = partial(_piecewise, progress, number, len(pieces))
+                write_array(bench, piece, bench.extractor(identity).features(some, progress=tell))
+        write_array(bench, f"{key}.npy", np.concatenate([read_array(bench, piece) for piece in pieces]))
+        bench.blobs.delete_all(pieces)
+    return read_array(bench, f"{key}.npy")
+
+
+def _piecewise(progress: Progress, number: int, count: int, share: float) -> None:
+    progress("mirrored", (number + share) / count)
 
 
 def prepare(

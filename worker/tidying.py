@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from scorer import assembly, uploads
 from scorer.db import retention
 from scorer.queue import transaction
+from worker import kept_features
 from worker.bench import Bench
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,8 @@ def tidy_uploads(bench: Bench) -> None:
 
 
 def remove_lost(bench: Bench) -> None:
-    """Remove bytes that no upload counts: of requests that were killed, of a PUT that came too late."""
+    """Remove bytes that no upload counts, of requests that were killed, of a PUT that came too late; and features that
+    were kept for evidence that never came."""
     before = bench.now() - LOST
     with transaction(bench.sessions, bench.broker) as session:
         lost = uploads.lost_among(session, bench.blobs.older_than("uploads", before))
@@ -51,6 +53,9 @@ def remove_lost(bench: Bench) -> None:
     torn = bench.blobs.remove_torn(before)
     if lost or torn:
         log.info("removed %d lost parts of uploads and %d torn files", len(lost), torn)
+    old = kept_features.drop_old(bench)
+    if old:
+        log.info("removed the features of %d entries that nobody has examined", old)
 
 
 def remove_old(bench: Bench) -> dict[str, int]:

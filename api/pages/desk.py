@@ -14,6 +14,8 @@ from api.deps import BlobStore, Caller, KnownCaller, Now, Organizer, Reviewer, S
 from api.desk_schemas import DeskEntryView, PairView
 from api.desk_views import entry_view
 from api.forms import Fields, FormFields, text
+from api.pages.evidence import exhibits_of
+from api.pages.generating import section_of
 from api.pages.histogram import Drawing, drawing_of
 from api.pages.lanes import Lanes, lanes_of
 from api.pages.rendering import page, see
@@ -119,6 +121,8 @@ class Seat:
                 state=state,
                 view=view,
                 tracks=_pictures(session, state, view),
+                exhibits=exhibits_of(session, submission, account),
+                generator=section_of(session, submission, account, asked=is_organizer(account), now=self.now),
                 partial=is_own(session, submission, account),
                 organizes=is_organizer(account),
                 size=state.competition.image_size,

@@ -30,6 +30,8 @@ from api.etags import etag_of, is_known
 from api.forms import FormFields, text
 from api.multipart import drain, open_form
 from api.pages.case import case_of
+from api.pages.evidence import exhibits_of
+from api.pages.generating import section_of
 from api.pages.histogram import drawing_of
 from api.pages.rendering import BUILD, not_modified, page, see
 from api.problems import status_of
@@ -69,7 +71,7 @@ def show(
     columns = [getattr(competition, column.key) for column in type(competition).__table__.columns]
     shown = (
         values["view"].model_dump_json(),
-        *(values[name] for name in ("own", "may_attach", "pick", "published", "case")),
+        *(values[name] for name in ("own", "may_attach", "pick", "published", "exhibits", "case", "generator")),
     )
     looking = viewer.csrf, viewer.account.handle, viewer.unread
     etag = etag_of(BUILD, looking, columns, shown, now.replace(second=0, microsecond=0))
@@ -95,8 +97,10 @@ def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, n
         "own_pending": (own or submission.account_id == viewer.account.id) and view.status in PENDING,
         "may_cancel": view.status in CANCELLABLE,
         "may_attach": own and (state.phase is Phase.OPEN or submission.late),
+        "generator": section_of(session, submission, viewer.account, asked=own, now=now),
         "pick": _pick_of(finals, view.id),
         "sprite": layout_of(state.competition.image_count, state.competition.image_size),
+        "exhibits": exhibits_of(session, submission, viewer.account) if state.published else [],
         "case": case_of(session, store, state, submission, viewer.account, now),
         "drawings": [drawing_of(each.histogram, each.memorization_distance, each.tau) for each in view.measurements],
     }
@@ -127,10 +131,10 @@ async def attach(
 
 def _not_attached(submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError) -> Response:
     with begin() as session:
-        return _again(session, store, submission_id, viewer, error, place="code", now=moment())
+        return shown_again(session, store, submission_id, viewer, error, place="code", now=moment())
 
 
-def _again(
+def shown_again(
     session: Session,
     store: Blobs,
     submission_id: str,
@@ -152,7 +156,7 @@ def cancel(submission_id: str, session: DbSession, store: BlobStore, viewer: Sig
     try:
         submissions.cancel(session, submission_id, viewer.account, now=now)
     except Conflict as error:
-        return _again(session, store, submission_id, viewer, error, place="cancel", now=now)
+        return shown_again(session, store, submission_id, viewer, error, place="cancel", now=now)
     return see(f"/submissions/{submission_id}")
 
 
@@ -167,7 +171,7 @@ def rebut(
             rebuttals.rebut(session, submission_id, words, author=viewer.account, now=now)
     except KennelError as error:
         with begin() as session:
-            return _again(session, store, submission_id, viewer, error, place="rebuttal", now=now)
+            return shown_again(session, store, submission_id, viewer, error, place="rebuttal", now=now)
     return see(f"/submissions/{submission_id}#ruling")
 
 

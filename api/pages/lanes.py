@@ -44,7 +44,7 @@ def lanes_of(labelled: Iterable[tuple[str, float]], right: float) -> Lanes | Non
     if not present:
         return None
     lanes = [
-        Lane(label, len(distances), index * HEIGHT, _marks(distances, right))
+        Lane(label, len(distances), index * HEIGHT, marks_of(distances, right))
         for index, (label, distances) in enumerate(present.items())
     ]
     told = (
@@ -55,7 +55,8 @@ def lanes_of(labelled: Iterable[tuple[str, float]], right: float) -> Lanes | Non
     return Lanes(lanes, len(lanes) * HEIGHT, f"Labelled entries by their distance. {'; '.join(told)}.")
 
 
-def _marks(distances: Sequence[float], right: float) -> list[tuple[float, float]]:
+def marks_of(distances: Sequence[float], right: float) -> list[tuple[float, float]]:
+    """Positions in per cent of an axis from 0 to ``right``, each with its strength: the more at one, the stronger."""
     at = Counter(min(round(PLACES * distance / right), PLACES) for distance in distances)
     most = max(at.values())
     return [(100 * place / PLACES, FAINTEST + (1 - FAINTEST) * count / most) for place, count in sorted(at.items())]

@@ -1,11 +1,14 @@
 """Times and numbers in the words of a page. Pure: the moment is an argument."""
 
+import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from scorer import rulings
+from scorer import numerals, rulings
 from scorer.competitions import State
+from scorer.lifecycle import STAGES as STAGES  # noqa: PLC0414 - for the templates
 from scorer.lifecycle import Phase
+from scorer.signs import SIGNS
 
 MINUTE, HOUR, DAY, MONTH = 60, 3600, 86_400, 2_629_746
 SPANS = ((2 * MONTH, MONTH, "month"), (2 * DAY, DAY, "day"), (HOUR, HOUR, "hour"), (MINUTE, MINUTE, "minute"))
@@ -24,8 +27,33 @@ LABEL_KEYS = {"legitimate": "l", "mgan": "m", "sup": "s", "ae": "a", "aug": "u",
 INTENT_KEYS = {"intended": "i", "unintended": "n", "unclear": "c"}
 RULINGS = {"keep": "Keep it as it is judged", "disqualify": "Disqualify it", "waive": "Waive its penalty"}
 RULED = rulings.SAID
+p_value = numerals.p_value
+RECOVERED = {
+    "copies": "remembers training images",
+    "no-sign": "no sign of copying",
+    "inconclusive": "inconclusive",
+}
+"""The verdicts on a generator."""
+GROUPS = {"train": "training images", "held_out": "fresh images", "generated": "images of its own"}
+"""Whose images are looked for in a generator."""
+RECOVERY_NUMBERS = {
+    "recovery_gap": "MRE-gap",
+    "recovery_ks": "KS distance",
+    "recovery_train": "MRE, training images",
+    "recovery_held_out": "MRE, fresh images",
+    "recovery_generated": "MRE, its own",
+    "recovery_train_verbatim": "Found, training images",
+    "recovery_held_out_verbatim": "Found, fresh images",
+    "recovery_generated_verbatim": "Found, its own",
+}
+"""The findings of recovery that are shown as numbers, by name."""
 FID_DECIMALS = 3
 DISTANCE_DECIMALS = 4
+SMALLEST = 0.0001
+"""A p-value below this is said to be below it."""
+SIGNS_OF_COPYING = tuple(sign.name for sign in SIGNS)
+ALARMS = frozenset({"copying", "copy", "same-zip", "same-images", "recovered", *SIGNS_OF_COPYING})
+"""The reasons that say that somebody has copied."""
 
 
 def spoken(name: str) -> str:
@@ -92,6 +120,23 @@ def field(moment: datetime) -> str:
 def number(value: float, decimals: int) -> str:
     """A number with so many decimals and its thousands parted."""
     return f"{value:,.{decimals}f}"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, never in powers of ten: ``0.0412``, ``-12.3``, ``1,204``."""
+    if value == 0.0 or not math.isfinite(value):
+        return f"{value:.0f}"
+    return number(value, max(0, digits - 1 - math.floor(math.log10(abs(value)))) if abs(value) >= SMALLEST else digits)
+
+
+def chance(p_value: float) -> str:
+    """A p-value as it is read: ``= 0.032``, ``< 0.0001``."""
+    return "< 0.0001" if p_value < SMALLEST else f"= {p_value:.2g}"
+
+
+def error(value: float, digits: int = 2) -> str:
+    """An error of recovery: below a tenth of a thousandth nobody sees any."""
+    return f"{value:.{digits}g}" if value >= 1e-4 else "< 0.0001"
 
 
 def size(count: int) -> str:

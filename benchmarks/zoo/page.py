@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from benchmarks.report import Table, machine_line, markdown
+from benchmarks.report import Table, machine_line, markdown_of
 from benchmarks.zoo.detection import EVIDENCE, Evidence, detected, findings
 from benchmarks.zoo.outcomes import TRACKS, Zoo
 from benchmarks.zoo.roster import HONEST, MEMORISING, METHODS, MIXED
@@ -76,7 +76,7 @@ def _sizes(zoo: Zoo) -> list[str]:
 
 
 def _titled(table: Table) -> list[str]:
-    return [f"### {table.title}", "", *markdown(table), ""]
+    return [f"### {table.title}", "", *markdown_of(table), ""]
 
 
 def _rows(zoo: Zoo) -> Iterator[tuple[str, tuple[str, ...]]]:

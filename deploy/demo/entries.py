@@ -38,7 +38,8 @@ class Entry:
 
     ``label`` is what manual review decides about it, None if it is left undecided. ``expected`` is how it
     stands after the private threshold was chosen by `margin` on those labels: ``honest`` and ``escapes``
-    are not penalised, the latter though it memorises; ``copy`` is listed apart.
+    are not penalised, the latter though it memorises; ``copy`` is listed apart. ``shows`` are the signs of
+    copying that its evidence shows on some track; an entry labelled legitimate shows none.
     """
 
     key: str
@@ -49,6 +50,7 @@ class Entry:
     label: Label | None
     expected: Judgement
     expected_state: Literal["scored"] = "scored"
+    shows: tuple[str, ...] = ()
 
 
 ENTRIES = (
@@ -69,6 +71,7 @@ ENTRIES = (
         generate=partial(cropped, least=0.8, most=0.95),
         label="aug",
         expected="penalised",
+        shows=("near-copies",),
     ),
     Entry(
         key="raw-copies",
@@ -78,6 +81,7 @@ ENTRIES = (
         generate=copies,
         label="other",
         expected="copy",
+        shows=("near-copies",),
     ),
     Entry(
         key="autoencoder",
@@ -87,6 +91,7 @@ ENTRIES = (
         generate=partial(reconstructed, rank=200),
         label="ae",
         expected="escapes",
+        shows=("thumbnail-copies",),
     ),
     Entry(
         key="mixture",
@@ -105,6 +110,7 @@ ENTRIES = (
         generate=mirrored,
         label="aug",
         expected="copy",
+        shows=("mirrored-copies",),
     ),
     Entry(
         key="kernel-wide",
@@ -141,6 +147,7 @@ ENTRIES = (
         generate=partial(one_hot, ridge=0.1),
         label="sup",
         expected="penalised",
+        shows=("near-copies",),
     ),
     Entry(
         key="noisy-copies",
@@ -150,6 +157,7 @@ ENTRIES = (
         generate=partial(noisy, deviation=6.0),
         label="aug",
         expected="penalised",
+        shows=("thumbnail-copies",),
     ),
     Entry(
         key="blended-copies",
@@ -168,6 +176,7 @@ ENTRIES = (
         generate=partial(half_copied, rank=100),
         label="other",
         expected="penalised",
+        shows=("near-copies", "partly-copied"),
     ),
     Entry(
         key="gaussian-200",

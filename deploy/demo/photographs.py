@@ -79,10 +79,10 @@ SHIPPED = (
 )
 
 
-def photographs(seed: int = 0, *, size: int = SIZE) -> Photographs:
+def photographs(seed: int = 0, *, size: int = SIZE, most: Mapping[Part, int] = MOST_PER_PHOTOGRAPH) -> Photographs:
     """The photographs inside the installed wheels as the demo's three parts.
 
-    ``seed`` picks which tiles stay where a photograph has more than its share, and the order. Raises
+    ``seed`` picks which tiles stay where a photograph has more than its share, ``most``, and the order. Raises
     :class:`Unavailable` where a wheel, or a photograph in it, is missing.
     """
     collection = Collection()
@@ -96,7 +96,7 @@ def photographs(seed: int = 0, *, size: int = SIZE) -> Photographs:
             strip = (seam, 0, width, height)
             collection.add("held_out", tiles_at(SCALES, photograph, name, strip, size))
     rng = np.random.default_rng(seed)
-    balanced = {part: _balanced(collection.tiles[part], MOST_PER_PHOTOGRAPH[part], rng) for part in PARTS}
+    balanced = {part: _balanced(collection.tiles[part], most[part], rng) for part in PARTS}
     return _photographs_from(balanced, rng)
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from deploy.client import Client, Refused
-from deploy.demo import review
+from deploy.demo import evidence, review
 from deploy.demo.entries import Entry
 from deploy.demo.photographs import Photographs
 
@@ -41,6 +41,11 @@ def show(organizer: Client, url: str, slug: str, handed: Sequence[Handed], conso
     console.print()
     for track in ("public", "private"):
         console.print(board_table(_board(organizer, slug, track), entries, track))
+    found = evidence.gathered(organizer, list(entries), console)
+    wrong = evidence.surprises(found, entries) if judge else []
+    _tell_evidence(found, entries, console)
+    for surprise in wrong:
+        console.print(f"[bold red]Not as expected:[/] {surprise}")
     for submission_id, entry in entries.items():
         if entry.label is not None and not review.is_for_reviewers(entry):
             path = f"/competitions/{slug}/submissions/{submission_id}/label"
@@ -49,14 +54,21 @@ def show(organizer: Client, url: str, slug: str, handed: Sequence[Handed], conso
         retuned = {track: _retune(organizer, slug, track) for track in ("public", "private")}
     except Refused as refused:  # too few entries were asked for to have both kinds
         console.print(f"\nNothing is re-tuned: {refused}")
-        return _as_expected(organizer, slug, handed, None, console)
+        return _as_expected(organizer, slug, handed, None, console) and not wrong
     after = _board(organizer, slug, "private")
     _tell_retuning(retuned["private"], console)
     console.print(board_table(after, entries, "private", "after labelling and margin"))
     console.print()
     _tell_limits(after, entries, console)
     ruled = _judge_by_hand(organizer, url, slug, entries, after, console)
-    return _as_expected(organizer, slug, handed, after if judge else None, console) and ruled
+    return _as_expected(organizer, slug, handed, after if judge else None, console) and ruled and not wrong
+
+
+def _tell_evidence(found: Mapping[str, evidence.Found], entries: Mapping[str, Entry], console: Console) -> None:
+    console.print()
+    console.print(evidence.table(found, entries))
+    for line in evidence.told(found, entries):
+        console.print(f"  {line}")
 
 
 def _judge_by_hand(

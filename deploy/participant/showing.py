@@ -128,6 +128,20 @@ def _measurement(found: View) -> str:
     return f"{found['track']}: {' · '.join(parts)}"
 
 
+def generator(out: Console, view: View) -> None:
+    """How far the work on an entry's generator is, or what came of it."""
+    place = f" (position {view['queue_position']})" if view["queue_position"] else ""
+    text(out, f"generator {view['sha256'][:12]}: {view['state']}{place}")
+    if view["refusal"]:
+        prose(out, inert(view["refusal"]))
+    for fault in view["faults"]:
+        text(out, f"  - {inert(fault)}")
+    if view["result"]:
+        prose(out, f"{view['result']['verdict']}: {inert(view['result']['explanation'])}")
+    elif view["state"] == "done":
+        prose(out, "What was found is shown once the final board is published.")
+
+
 def board(out: Console, view: View) -> None:
     """A board: benchmarks, places, copies."""
     columns = {"rank": RIGHT, "MiFID": RIGHT, "FID": RIGHT, "distance": RIGHT, "": LEFT, "entries": RIGHT, "team": LEFT}

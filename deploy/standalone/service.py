@@ -120,7 +120,15 @@ def service_children(environment: Mapping[str, str], data: Path, port: int) -> l
         child("api", *web, "--http", "httptools", "--no-server-header", ready=lambda: _answers(url)),
         child("checker", *worker, "-Q", "check,sweep", "-n", "checker@%h"),
         # No waiting for a score that takes minutes: its lease runs out and it starts again.
-        child("scorer", *worker, "-Q", "score,prepare,compare,release,ratings", "-n", "scorer@%h", stop_timeout=5.0),
+        child(
+            "scorer",
+            *worker,
+            "-Q",
+            "score,prepare,compare,release,ratings,evidence,recover",
+            "-n",
+            "scorer@%h",
+            stop_timeout=5.0,
+        ),
         child("beat", *celery, "beat", "-l", "warning", *schedule),
     ]
 

@@ -10,6 +10,7 @@ from scorer.archive.listing import ImageSpec, Listing, list_images
 from scorer.archive.photograph import BOTTLENECK
 from scorer.archive.pixels import Copies, PixelHashes, copies, mirrored, pixel_hashes
 from scorer.archive.reference import ReferenceImages, list_references, read_references
+from scorer.archive.twins import Twins, twins
 from scorer.archive.writing import write_images, zip_folder
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Packed",
     "PixelHashes",
     "ReferenceImages",
+    "Twins",
     "bundle",
     "check_images",
     "copies",
@@ -29,6 +31,7 @@ __all__ = [
     "pixel_hashes",
     "read_references",
     "read_some",
+    "twins",
     "write_images",
     "zip_folder",
 ]

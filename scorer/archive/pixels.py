@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +45,8 @@ def pixel_hashes(images: Images) -> PixelHashes:
     return np.frombuffer(joined, np.uint8).reshape(len(images), HASH_BYTES)
 
 
-def mirrored(images: Images) -> Images:
-    """The images flipped left to right: a view of (n, h, w, 3)."""
+def mirrored(images: NDArray[Any]) -> NDArray[Any]:
+    """The images flipped left to right: a view of (n, h, w, 3), of any dtype."""
     return images[:, :, ::-1]
 
 

@@ -44,8 +44,8 @@ def open_rebuttals(session: Session, competition_id: int) -> Sequence[Row[Any]]:
 
 
 def unfinished_on(session: Session, track: Track) -> Sequence[Row[Any]]:
-    """Entries whose work on a track waits or runs."""
-    works = select(Job.id).where(Job.submission_ref == Submission.ref, Job.track_id == track.id)
+    """Entries whose scoring on a track waits or runs."""
+    works = select(Job.id).where(Job.submission_ref == Submission.ref, Job.track_id == track.id, Job.queue == "score")
     unfinished = works.where(Job.state.in_(("waiting", "running"))).exists()
     return _entries(session, track.competition_id, unfinished)
 

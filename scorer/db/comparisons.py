@@ -92,7 +92,8 @@ def distances(session: Session, preparation_id: int, refs: Collection[int]) -> d
 def is_measuring(session: Session, preparation_id: int, refs: Collection[int]) -> bool:
     """Whether work on some of the entries in a space is left, be it comparing or scoring."""
     comparing = (Job.queue == "compare") & (Job.preparation_id == preparation_id)
-    scoring = Job.track_id.in_(select(Track.id).where(Track.preparation_id == preparation_id))
+    tracks = select(Track.id).where(Track.preparation_id == preparation_id)
+    scoring = (Job.queue == "score") & Job.track_id.in_(tracks)
     left = select(Job.id).where(
         Job.state.in_(UNFINISHED), comparing | scoring, Job.submission_ref == any_(id_list(refs))
     )

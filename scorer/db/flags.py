@@ -37,10 +37,13 @@ from sqlalchemy.types import TypeEngine
 
 from scorer.db import merges
 from scorer.db.finals import INFINITY
+from scorer.db.generators import remembering
 from scorer.db.judging import judged
 from scorer.db.questions import Bounds, Question
 from scorer.db.reviews import tally
+from scorer.db.signs import with_signs
 from scorer.db.tables import Submission, Team
+from scorer.signs import SIGNS
 
 TRACKS = ("public", "private")
 ERRORS = 2.0
@@ -49,7 +52,8 @@ ERRORS = 2.0
 
 MARKS = tuple(
     [f"{kind}_{mark}" for kind in TRACKS for mark in ("seen", "copy", "penalised", "stake", "borderline", "interval")]
-    + ["late", "copied", "same_zip", "same_images", "mine"]
+    + [f"{kind}_{sign.name}" for kind in TRACKS for sign in SIGNS]
+    + ["late", "copied", "same_zip", "same_images", "remembers", "mine"]
 )
 """What is true of an entry or not. The stack holds all of them in one number, a bit each: PostgreSQL groups 300,000
 rows by one number much faster than by twenty truths."""
@@ -66,9 +70,9 @@ NUMBERS: Mapping[str, TypeEngine[Any]] = {
 
 def _layer(ref: Any, marks: Mapping[str, Any], **said: Any) -> Select[Any]:
     """One of the selections that are stacked; what it doesn't say is NULL."""
-    mask: ColumnElement[int] = literal(0, Integer())
+    mask: ColumnElement[int] = literal(0, BigInteger())
     for name, holds in marks.items():
-        mask = mask + case((holds, 1 << MARKS.index(name)), else_=0)
+        mask = mask + case((holds, literal(1 << MARKS.index(name), BigInteger())), else_=0)
     numbers = [(said[name] if name in said else null().cast(type_)).label(name) for name, type_ in NUMBERS.items()]
     return select(ref.label("ref"), mask.label("marks"), *numbers)
 
@@ -124,7 +128,7 @@ def _handed_in(question: Question) -> Select[Any]:
 
     marks = {
         "late": Submission.late,
-        "copied": _copying(),
+        "copied": func.coalesce(Submission.copied_share, 0.0) > 0.0,
         "same_zip": shared(Submission.sha256),
         "same_images": shared(Submission.pixels_sha256),
     }
@@ -136,10 +140,18 @@ def _handed_in(question: Question) -> Select[Any]:
     )
 
 
-def _copying() -> ColumnElement[bool]:
-    """Evidence that cries copying, as far as it is measured: images that are training images, pixel by pixel. A test
-    that is measured later adds a layer of its own to the stack, which sets the same mark."""
-    return func.coalesce(Submission.copied_share, 0.0) > 0.0
+def _signs(question: Question) -> Iterator[Select[Any]]:
+    """The entries alone that show a sign of copying, so that the others add nothing to the stack."""
+    for kind in TRACKS:
+        found = with_signs(question.tracks[kind].id, question.images).subquery(f"{kind}_signs").c
+        marks = {f"{kind}_{sign.name}": found[sign.name] for sign in SIGNS}
+        yield _layer(found.ref, marks).where(question.asks_for(found.ref))
+
+
+def _recovered(question: Question) -> Select[Any]:
+    """The entries whose generator remembers what it was trained on."""
+    found = remembering(question.competition_id).subquery("remembering").c
+    return _layer(found.ref, {"remembers": true()}).where(question.asks_for(found.ref))
 
 
 def _reviewed(question: Question) -> Select[Any]:
@@ -150,7 +162,9 @@ def _reviewed(question: Question) -> Select[Any]:
 
 def _entries(question: Question) -> CTE:
     """One row for each competing entry: every mark and number by its name, and each track's tau."""
-    stack = union_all(*_tracks(question), _handed_in(question), _reviewed(question)).subquery("stack")
+    own = (_handed_in(question), _recovered(question), _reviewed(question))
+    layers = (*_tracks(question), *_signs(question), *own)
+    stack = union_all(*layers).subquery("stack")
     grouped = (
         select(
             stack.c.ref,
@@ -162,7 +176,7 @@ def _entries(question: Question) -> CTE:
     )
 
     def has(name: str) -> ColumnElement[bool]:
-        return grouped.c.marks.op("&")(1 << MARKS.index(name)) != 0
+        return grouped.c.marks.op("&")(literal(1 << MARKS.index(name), BigInteger())) != 0
 
     taus: list[ColumnElement[Any]] = [
         (null().cast(Double()) if (tau := question.bounds[kind].tau) is None else literal(tau)).label(f"{kind}_tau")
@@ -193,6 +207,8 @@ def _reasons(entries: CTE) -> dict[str, ColumnElement[bool]]:
         "copy": entries.c.public_copy,
         "same-zip": entries.c.same_zip,
         "same-images": entries.c.same_images,
+        "recovered": entries.c.remembers,
+        **{sign.name: either(sign.name) for sign in SIGNS},
     }
 
 

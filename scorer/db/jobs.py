@@ -148,11 +148,11 @@ def waits_since(session: Session, queue: str, before: datetime) -> bool:
 
 
 def states_on_track(session: Session, track_id: int) -> dict[str, int]:
-    """How many entries' newest jobs on a track are in which state."""
+    """How many entries' newest scoring jobs on a track are in which state."""
     newest = (
         select(Job.state)
         .ext(distinct_on(Job.submission_ref))
-        .where(Job.track_id == track_id)
+        .where(Job.track_id == track_id, Job.queue == "score")
         .order_by(Job.submission_ref, Job.id.desc())
         .subquery()
     )

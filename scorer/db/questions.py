@@ -42,6 +42,8 @@ class Question:
     weights: Mapping[str, int]
     reviewer_id: int
     own_team_id: int | None
+    images: int
+    """How many an entry has."""
     only: Sequence[int] | None = None
 
     def asks_for(self, ref: Any) -> ColumnElement[bool]:

@@ -11,6 +11,7 @@ from scorer.db import board, merges
 from scorer.db.judging import judged
 from scorer.db.tables import (
     CoarseLabel,
+    Evidence,
     Job,
     Label,
     Measurement,
@@ -144,6 +145,23 @@ def measurements(session: Session, competition_id: int) -> Iterable[Any]:
         .where(Track.competition_id == competition_id)
     )
     return _read(session, query.order_by(Measurement.submission_ref, Track.kind.desc(), Measurement.id))
+
+
+def evidence(session: Session, competition_id: int) -> Iterable[Any]:
+    """All evidence, in the order of entries, public before private."""
+    query = (
+        select(
+            Evidence.submission_ref,
+            Track.kind.label("track"),
+            _counts(Evidence, Evidence.submission_ref, Evidence.track_id).label("counts"),
+            Evidence.findings,
+            Evidence.details["cells"].label("cells"),
+            Evidence.created_at,
+        )
+        .join(Track, Track.id == Evidence.track_id)
+        .where(Track.competition_id == competition_id)
+    )
+    return _read(session, query.order_by(Evidence.submission_ref, Track.kind.desc(), Evidence.id))
 
 
 def labels(session: Session, competition_id: int) -> Iterable[Any]:

@@ -46,6 +46,11 @@ class Extractor(Protocol):
         """
         ...
 
+    def logits(self, features: Features) -> Features | None:
+        """Of features (n, d), what the classifier that was trained on top of them says, (n, classes) float32; None
+        for a space without a network."""
+        ...
+
 
 def load(identity: str, *, options: ExtractorOptions) -> Extractor:
     """Load the extractor ``name`` or ``name@version``, ready to run (compiled, if that is the mode).

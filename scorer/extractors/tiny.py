@@ -47,6 +47,9 @@ class Tiny:
             progress=progress,
         )
 
+    def logits(self, features: Features) -> None:
+        """There is no classifier."""
+
     def _forward(self, batch: Images) -> Features:
         # In float64, so that the last bit of a float32 feature does not depend on the order of summation.
         pixels = (_resized(batch.astype(np.float64), self.spec.input_size) / 255 - self.spec.mean) / self.spec.std

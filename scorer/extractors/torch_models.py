@@ -59,6 +59,13 @@ class TorchExtractor:
             with self._one_graph():
                 return in_batches(images, slots, dimension=self.spec.dimension, progress=progress)
 
+    def logits(self, features: Features) -> Features:
+        """The classifier's, (n, classes) float32. Of the 2015 graph without biases: the Inception score was published
+        with those (torch-fidelity's ``logits_unbiased``)."""
+        matrix, biases = self.classifier
+        products: Features = features @ matrix.T
+        return products if self.spec.library == "torch-fidelity" else products + biases
+
     @cached_property
     def batch_size(self) -> int:
         """Images at a time: the operator's choice, else the CPU's, else what the GPU was found to hold."""

@@ -108,9 +108,11 @@ class DataCopying:
         return np.array([each.share_of_held_out for each in self.used])
 
 
-def copying_reference(training: Features, held_out: Features, *, seed: int) -> CopyingReference:
+def copying_reference(
+    training: Features, held_out: Features, *, seed: int, progress: Callable[[float], None] | None = None
+) -> CopyingReference:
     """Prepare training (m, d) and held-out features (n, d), float32 or float64, n >= 20; see :func:`fit_partition`."""
-    return placed_in(fit_partition(training, held_out, seed=seed), training, held_out)
+    return placed_in(fit_partition(training, held_out, seed=seed, progress=progress), training, held_out)
 
 
 def placed_in(partition: Partition, training: Features, held_out: Features) -> CopyingReference:

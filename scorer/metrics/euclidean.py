@@ -178,7 +178,8 @@ class Strip:
     def nearest(self, k: int) -> tuple[Vector, Indices]:
         """Squared distance and index, (rows, k), of the k nearest; see :class:`Neighbours`."""
         lower, upper = self._bounds
-        reach = np.partition(upper, k - 1, axis=1)[:, k - 1 : k]
+        # For one neighbour the minimum tells the same for less.
+        reach = np.partition(upper, k - 1, axis=1)[:, k - 1 : k] if k > 1 else upper.min(axis=1, keepdims=True)
         rows, columns = np.nonzero(lower <= reach)
         if self._is_crowded(len(rows) - k * len(lower)):
             return self._finer.nearest(k)

@@ -51,7 +51,7 @@ class NearCopies:
     most_copied: tuple[int, int] | None
     """The training image that most of them are near to, and how many they are; None where there is none."""
     examples: tuple[NearCopy, ...]
-    """The nearest ones, each of another training image."""
+    """Each of another training image."""
 
 
 def originals_of(upright: Nearest, mirrored: Nearest | None = None) -> Originals:
@@ -69,15 +69,21 @@ def originals_of(upright: Nearest, mirrored: Nearest | None = None) -> Originals
 
 
 def near_copies(
-    generated: Originals, held_out: Originals, *, rare: float = RARE, examples: int = EXAMPLES
+    generated: Originals,
+    held_out: Originals,
+    *,
+    rare: float = RARE,
+    examples: int = EXAMPLES,
+    telling: Vector | None = None,
 ) -> NearCopies:
     """Which generated images (n) are nearer to the training images than all but a share ``rare`` of held-out ones.
 
-    Raises :class:`Invalid` as :func:`closeness` does.
+    Examples are the nearest ones, or those with the least of ``telling`` (n,), each of another training image. Raises
+    :class:`Invalid` as :func:`closeness` does.
     """
     found = closeness(generated.distance, held_out.distance, rare=rare)
     rows = np.flatnonzero(generated.distance < found.limit)
-    rows = rows[np.argsort(generated.distance[rows], kind="stable")]
+    rows = rows[np.argsort((generated.distance if telling is None else telling)[rows], kind="stable")]
     index, first, times = np.unique(generated.index[rows], return_index=True, return_counts=True)
     most = (int(index[times.argmax()]), int(times.max())) if len(rows) else None
     shown = rows[np.sort(first)[:examples]]

@@ -6,7 +6,7 @@ sections 3.2 and 7.4.4). How many cells there are, training and held-out images 
 leave every cell enough held-out images to compare with.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,12 +99,14 @@ def fit_partition(
     components: int = COMPONENTS,
     least: int = LEAST,
     most: int = MOST,
+    progress: Callable[[float], None] | None = None,
 ) -> Partition:
     """Cut the space of training features (m, d) into as many cells as held-out features (n, d) can fill.
 
     Tried are ``most`` cells or as many as there could be, then about a tenth fewer each time, until every cell holds
-    ``least`` held-out images or more. Takes many runs of k-means: fit it once for a reference and keep it. Raises
-    :class:`Invalid`: ``too-few-images`` for fewer than ``least`` held-out images, and as :func:`partition_of`.
+    ``least`` held-out images or more; ``progress`` hears how far down that is, rising to 1.0. Takes many runs of
+    k-means: fit it once for a reference and keep it. Raises :class:`Invalid`: ``too-few-images`` for fewer than
+    ``least`` held-out images, and as :func:`partition_of`.
     """
     if least < 1 or most < 1:
         raise Invalid("bad-count", f"There must be at least 1 cell of 1 image, not {most} of {least}.")
@@ -113,8 +115,12 @@ def fit_partition(
     projected, fresh = whole.project(training, "reference"), whole.project(held_out, "held-out")
     highest = min(most, len(fresh) // least, len(np.unique(projected, axis=0)))
     for cells in _fewer_and_fewer(highest):
+        if progress:
+            progress(1.0 - cells / highest)
         found = _cut(whole, projected, cells, seed)
         if found.counts(found.cells_of(fresh)).min() >= least:
+            if progress:
+                progress(1.0)
             return found
     raise AssertionError("one cell holds all held-out images")
 

@@ -13,11 +13,12 @@ from fastapi.testclient import TestClient
 from api.main import create_app
 from scorer import accounts, tokens
 from scorer.db.session import engine_of, sessions_of
+from scorer.db.tables import Job
 from scorer.queue import QUEUES, broker
 from scorer.settings import Settings
 from tests.factories import noise, spec, zipped
 from worker.bench import Bench
-from worker.pipeline import run_next
+from worker.pipeline import FIRST, run_next
 
 API = "/api/v1"
 
@@ -42,23 +43,32 @@ class Service:
             headers["Authorization"] = f"Bearer {self.tokens[who]}"
         return self.http.request(method, f"{API}{path}", headers=headers, **options)
 
-    def work(self) -> None:
-        """Do all work that is due, in the order in which one worker would."""
-        while any(run_next(self.bench, queue) for queue in QUEUES):
+    def work(self, *, evidence: bool = False) -> None:
+        """Do all work that is due, in the order in which one worker would; evidence only where it is asked for, or if
+        something waits that comes after it."""
+        while any(run_next(self.bench, queue) for queue in QUEUES if evidence or not self._leads_to_evidence(queue)):
             pass
+
+    def _leads_to_evidence(self, queue: str) -> bool:
+        """Whether looking into this queue would do nothing but evidence."""
+        if "evidence" not in FIRST.get(queue, ()):
+            return queue == "evidence"
+        with self.bench.sessions() as session:
+            return session.query(Job).filter_by(queue=queue, state="waiting").first() is None
 
     def submit(self, who: str, slug: str, content: bytes, **params: str) -> Any:
         """Upload a zip."""
         return self.call(who, "POST", f"/competitions/{slug}/submissions", content=content, params=params)
 
-    def competition(self, **changes: Any) -> str:
-        """An open competition with prepared references of 40 training, 12 held-out and 10 private-only images."""
+    def competition(self, references: dict[str, Any] | None = None, **changes: Any) -> str:
+        """An open competition with prepared references of 40 training, 12 held-out and 10 private-only images, or of
+        the images given by role."""
         body = spec(datetime.now(UTC), **changes).model_dump(mode="json")
         slug: str = body["slug"]
         assert self.call("organizer", "POST", "/competitions", json=body).status_code == 201
         size = body["image_size"]
         parts = {"train": noise(1, 40, size), "held_out": noise(2, 12, size), "private_extra": noise(3, 10, size)}
-        for role, images in parts.items():
+        for role, images in (references or parts).items():
             answer = self.call("organizer", "PUT", f"/competitions/{slug}/references/{role}", content=zipped(images))
             assert answer.status_code == 200, answer.text
         for kind in ("public", "private"):

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from deploy.exits import Exit
 from tests.api.commanding import Terminal, terminal, working
 from tests.api.conftest import API, Service
 from tests.api.test_flow import _with_a_wrong_image as with_a_wrong_image
 from tests.factories import noise, zipped
+from tests.linear_generators import search, with_operator
+from worker import recovering
 
 __all__ = ["terminal"]
 PASSWORD = "correct horse battery"
@@ -230,6 +233,26 @@ def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
 
     assert terminal.run("logout", who=None).status == Exit.DONE
     assert httpx.get(f"{terminal.url}{API}/me", headers=headers).status_code == 401, "the token is revoked"
+
+
+def test_a_generator_is_handed_in_and_its_end_is_told(
+    terminal: Terminal, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = service.scored("ada", service.competition(), noise(9))["id"]
+    assert terminal.run("generator", entry).status == Exit.REFUSED, "none is there"
+    file = file_of(tmp_path, b"PK\3\4", "generator.onnx")
+    assert terminal.run("generator", entry, file).status == Exit.USAGE, "without its --latent"
+    refused = terminal.run("generator", entry, file, "--latent", "12")
+    assert (refused.status, "This file is a zip" in refused.err) == (Exit.FAULTY, True)
+    file.write_bytes(with_operator("Erf2"))
+    handed = terminal.run("generator", entry, file, "--latent", "12", "--json")
+    assert (handed.status, handed.document["state"], handed.document["latent"]) == (Exit.DONE, "waiting", 12)
+    monkeypatch.setattr(recovering, "audit_in_sandbox", search)
+    service.work()
+    told = terminal.run("generator", entry)
+    assert told.status == Exit.FAULTY
+    assert "refused" in told.out
+    assert "Erf2" in told.out
 
 
 def test_ctrl_c_leaves_the_entry_alone(terminal: Terminal, service: Service, tmp_path: Path) -> None:

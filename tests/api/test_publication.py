@@ -17,7 +17,9 @@ def fail_private(service: Service, entry: str) -> int:
     """Let the private job of an entry end as failed; its id."""
     with service.bench.sessions.begin() as session:
         (job,) = [
-            each for each in session.query(Job).filter_by(priority=1) if each.submission and each.submission.id == entry
+            each
+            for each in session.query(Job).filter_by(queue="score", priority=1)
+            if each.submission and each.submission.id == entry
         ]
         job.state, job.error, job.attempts = "failed", "the disk was full", 3
         job.finished_at = service.bench.now()

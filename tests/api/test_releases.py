@@ -82,7 +82,7 @@ def slug(service: Service) -> str:
     service.scored("eve", slug, noise(10), note="the same images as Ada's")
     service.scored("organizer", slug, noise(2), benchmark="Held-out")
     service.submit("bob", slug, zipped(noise(12, 8, 15)))
-    service.work()
+    service.work(evidence=True)
     body = {"label": "aug", "note": "my very own note"}
     service.call("organizer", "PUT", f"/competitions/{slug}/submissions/{first['id']}/label", json=body)
     with service.bench.sessions.begin() as session:
@@ -123,6 +123,13 @@ def has_all_columns_and_true_rows(service: Service, slug: str, made: Any) -> Non
     assert ada["images"] == eve["images"] != bob["images"], "the same pixels, whatever the file says"
     assert bob["team"] == rejected["team"] != ada["team"]
 
+    said = [each for each in found["evidence"] if each["submission"] == ada["submission"] and each["name"] == "kid"]
+    assert [(each["track"], each["counts"], each["unit"]) for each in said] == [
+        ("public", True, "squared MMD"),
+        ("private", True, "squared MMD"),
+    ]
+    shown = service.call("organizer", "GET", f"/submissions/{public_id(service)}/evidence/public").json()["findings"]
+    assert said[0]["value"] == next(each["value"] for each in shown if each["name"] == "kid")
     seen = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
     ranks = [each for each in found["ranks"] if each["track"] == "private"]
     assert [each["score"] for each in ranks] == [each["score"] for each in seen["entries"]]
@@ -202,6 +209,12 @@ def test_equal_states_give_equal_bytes_and_hashes_are_true(service: Service, slu
     service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=body)
     assert release(service, slug, images="ranked")["sha256"] != other["sha256"]
     an_entry_without_a_stored_zip_is_counted(service, slug)
+
+
+def public_id(service: Service) -> str:
+    """Of Ada's entry."""
+    with service.bench.sessions() as session:
+        return session.query(Submission).filter_by(file_name="zebra.zip").one().id
 
 
 def tells_its_own_figures(service: Service, slug: str, made: Any) -> None:

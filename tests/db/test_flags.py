@@ -6,11 +6,20 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import flags, reviews
+from scorer import flags, reviews, signs
 from scorer.competitions import State, state_of
-from scorer.db.tables import Account, CoarseLabel, Submission, TeamMerge, Threshold
+from scorer.db.tables import Account, CoarseLabel, Evidence, Submission, TeamMerge, Threshold
 from scorer.flags import Flagged
-from tests.factories import add_measurement, make_account, make_competition, make_scored, make_team, set_label, set_tau
+from tests.factories import (
+    add_evidence,
+    add_measurement,
+    make_account,
+    make_competition,
+    make_scored,
+    make_team,
+    set_label,
+    set_tau,
+)
 
 TAU = 0.25
 
@@ -166,3 +175,77 @@ def test_the_goal_counts_what_wins(session: Session, now: datetime, reviewer: Ac
     public, private = flags.queue(session, state, reviewer, limit=5).goals
     assert (public.reviewed, public.places) == (1, 3)  # the third place wins a prize
     assert (private.reviewed, private.places) == (0, 0)
+
+
+SIGNS: dict[str, dict[str, Any]] = {
+    "near-copies": {"near_copies_share": 0.5, "near_copies_p": 1e-9, "near_copies_mirrored": 0},
+    "mirrored-copies": {"near_copies_share": 0.5, "near_copies_p": 1e-9, "near_copies_mirrored": 4},
+    "thumbnail-copies": {"thumbnail_share": 0.05, "thumbnail_p": 0.009},
+    "partly-copied": {"partly_copied_share": 0.05, "partly_copied_p": 0.009},
+    "copied-regions": {"copied_cells": 1, "copied_cells_share": 0.05},
+    "data-copying": {"z_u_p": 0.009, "u_share": 0.45},
+    "repeats": {"repeats_pairs": 2, "repeats_p": 0.009},
+    "identical-images": {"identical": 1},
+    "not-authentic": {"authenticity_p": 0.009, "authenticity_share": 0.75, "authenticity_expected": 0.8},
+}
+"""The least that shows each sign, and it alone."""
+SLIGHT: list[dict[str, Any]] = [
+    {"near_copies_share": 0.04, "near_copies_p": 1e-9, "near_copies_mirrored": 0},
+    {"near_copies_share": 0.5, "near_copies_p": 0.02, "near_copies_mirrored": 0},
+    {"partly_copied_share": 0.04, "partly_copied_p": 1e-9},
+    {"c_t": -9, "c_t_error": 1.0, "copied_cells": 1, "copied_cells_share": 0.04},
+    {"z_u_p": 1e-9, "u_share": 0.46},
+    {"thumbnail_share": 0.04, "thumbnail_p": 1e-9},
+    {"repeats_pairs": 1, "repeats_p": 1e-9},
+    {"authenticity_p": 1e-9, "authenticity_share": 0.76, "authenticity_expected": 0.8},
+]
+"""Certain or large, never both."""
+
+
+def finding(name: str, value: float | None = None) -> dict[str, Any]:
+    """What evidence says of one number."""
+    about = {"test": name, "name": name, "value": value, "unit": "share", "direction": "lower is better"}
+    return about | {"sentence": f"The {name} of it.", "standard_error": None, "p_value": None}
+
+
+def test_each_sign_of_copying_flags(session: Session, state: State, reviewer: Account, now: datetime) -> None:
+    entry(session, state, now, fid=1)  # takes the medal
+    told = [finding(each.finding) for each in signs.SIGNS]
+    shown = {}
+    for name, numbers in SIGNS.items():
+        shown[name] = entry(session, state, now)
+        add_evidence(session, state, shown[name], now=now, findings=told, **numbers)
+    for numbers in [*SLIGHT, {}]:
+        add_evidence(session, state, entry(session, state, now), now=now, **numbers)
+    again = shown["data-copying"]
+    add_evidence(session, state, entry(session, state, now), now=now)
+    both = entry(session, state, now)
+    add_measurement(session, state, both, fid=5000, distance=0.5, now=now, kind="private")
+    add_measurement(session, state, entry(session, state, now), fid=1, distance=0.5, now=now, kind="private")
+    for kind in ("public", "private"):
+        add_evidence(session, state, both, now=now, kind=kind, findings=told, **SIGNS["repeats"])
+    found = {each: names(entry_) - {"medal-place"} for each, entry_ in flagged(session, state, reviewer).items()}
+    expected = {each.id: {name} for name, each in shown.items()} | {both.id: {"repeats"}}
+    assert {each: reasons for each, reasons in found.items() if reasons} == expected
+    (words,) = [each.words for each in flagged(session, state, reviewer)[both.id].reasons]
+    assert words == "Both tracks: The repeats of it."
+    add_evidence(session, state, again, now=now, findings=told)  # the newest counts
+    assert again.id not in flagged(session, state, reviewer)
+    for name, each in shown.items():
+        alone = flags.of_entry(session, state, reviewer, each)
+        assert (alone is None) == (each is again)
+        assert alone is None or names(alone) == {name}
+
+
+def test_a_sign_says_the_same_of_numbers_as_of_columns() -> None:
+    for name, numbers in SIGNS.items():
+        assert [each.name for each in signs.signs_of({**_nothing(), **numbers}, 8)] == [name]
+    for numbers in [*SLIGHT, {}]:
+        assert not signs.signs_of({**_nothing(), **numbers}, 8)
+
+
+def _nothing() -> dict[str, float | None]:
+    return dict.fromkeys((column.key for column in Evidence.__table__.columns), None) | {
+        "identical": 0,
+        "mirrored_twins": 0,
+    }

@@ -13,8 +13,9 @@ from tests.factories import make_account
 
 HISTORY = [table.name for table in Table.metadata.sorted_tables if table.info.get("append_only")]
 HISTORIES = (
-    "audit_entries", "data_files", "labels", "measurements", "memberships", "pick_sets", "publications", "rating_items",
-    "ratings", "rebuttal_answers", "rebuttals", "release_acts", "reviews", "rulings", "thresholds",
+    "audit_entries", "data_files", "generators", "labels", "measurements", "memberships", "pick_sets", "publications",
+    "rating_items", "ratings", "rebuttal_answers", "rebuttals", "recoveries", "release_acts", "reviews", "rulings",
+    "thresholds",
 )  # fmt: skip
 
 

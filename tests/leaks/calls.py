@@ -118,6 +118,11 @@ def proof_of(role: str) -> str:
     return csrf_token(f"session-of-{role}") if role in PEOPLE else ""
 
 
+def with_generator(role: str) -> Mapping[str, Any]:
+    """The form that hands in a generator."""
+    return {"data": {"csrf": proof_of(role), **LATENT}, "files": {"file": ("a.onnx", b"\x08\x08")}}
+
+
 def _code() -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
@@ -126,6 +131,7 @@ def _code() -> bytes:
 
 
 ENTRY = zipped(noise(5))
+LATENT = {"latent": "8", "distribution": "normal"}
 CODE = _code()
 TUS = {"Tus-Resumable": "1.0.0"}
 PIECE = {**TUS, "Content-Type": "application/offset+octet-stream", "Upload-Offset": "0"}
@@ -135,7 +141,7 @@ ACCEPTED = hashlib.sha256(RULES.encode()).hexdigest()
 PERSON = {"handle": "newcomer", "name": "New", "email": "newcomer@example.org", "password": "a long new pass phrase"}
 WEBHOOK = "https://hooks.example.org/new"
 COMPETITION = {"slug": "new", "title": "New", "public": {"extractor": "tiny"}, "private": {"extractor": "tiny"}}
-AT_THE_DESK: Mapping[str, frozenset[str]] = {"reviewer": frozenset({"score", "evidence", "team", "code"})}
+AT_THE_DESK: Mapping[str, frozenset[str]] = {"reviewer": frozenset({"score", "evidence", "recovery", "team", "code"})}
 """What reviewers see of an entry, private scores too; the references they never see."""
 READS_CODE = Call(shows={"reviewer": frozenset({"code"})})
 
@@ -150,9 +156,14 @@ DESK, PAIRS = "/submissions/{submission_id}/desk", "/api/v1/submissions/{submiss
 REVIEWED: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - a table's cell
     "submission_id": [planted.ids["scored own"]],
     "number": [1],
+    "group": ["near-copies", "cell-1"],
     "side": ["generated", "reference"],
     "rebuttal_id": [100_007],
     "handle": ["eve"],
+}
+RECOVERED: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - likewise
+    "submission_id": [planted.ids["scored own"]],
+    "group": ["train", "held_out", "generated"],
 }
 
 
@@ -161,6 +172,7 @@ def judged(call: Call, fails: int | None = None) -> Call:
     return replace(call, words=REVIEWED, shows=AT_THE_DESK, fails=fails)
 
 
+EVIDENCE = "/api/v1/submissions/{submission_id}/evidence/{kind}"
 DATA: Callable[[Planted], Mapping[str, Sequence[Any]]] = lambda _: {"name": [DATA_FILE]}  # noqa: E731 - likewise
 WIRE, SERVICE = "/api/v1/competitions.CompetitionApiService", "/api/v1/{service}Service/{method}"
 
@@ -266,6 +278,10 @@ CALLS: Mapping[str, Call] = {
     f"GET {API}/submissions/{{submission_id}}/events": Call(words=FINISHED),
     f"GET {API}/submissions/{{submission_id}}/code": READS_CODE,
     f"PUT {API}/submissions/{{submission_id}}/code": sent(content=CODE),
+    f"PUT {API}/submissions/{{submission_id}}/generator": sent(content=b"\x08\x08", params=LATENT),
+    f"GET {API}/submissions/{{submission_id}}/generator": Call(shows=AT_THE_DESK),
+    f"GET {API}/submissions/{{submission_id}}/generator/pairs/{{group}}": replace(judged(Call()), words=RECOVERED),
+    "POST /submissions/{submission_id}/generator": Call(with_generator),
     f"POST {TEAM}/uploads": sent(headers={**TUS, **OPEN}),
     f"HEAD {API}/uploads/{{upload_id}}": sent(headers=TUS),
     f"OPTIONS {API}/uploads/{{upload_id}}": sent(headers=TUS),
@@ -294,6 +310,8 @@ CALLS: Mapping[str, Call] = {
     f"PUT {API}/submissions/{{submission_id}}/coarse-label": judged(said(label="aug")),
     f"GET {PAIRS}": judged(Call(), fails=404),
     f"GET {PAIRS}/{{number}}/{{side}}": judged(Call(), fails=404),
+    f"GET {EVIDENCE}": Call(words=FINISHED, shows=AT_THE_DESK),
+    f"GET {EVIDENCE}/{{group}}": judged(Call(), fails=404),
     f"GET {API}/submissions/{{submission_id}}/sprite": Call(shows=AT_THE_DESK),
     f"GET {API}/submissions/{{submission_id}}/rulings": Call(shows=AT_THE_DESK),
     f"POST {API}/submissions/{{submission_id}}/rulings": judged(said(kind="keep", reason="It is fine.")),

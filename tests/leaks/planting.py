@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 from PIL import Image
 from sqlalchemy import text
 from sqlalchemy.orm import Session
@@ -21,6 +22,7 @@ from scorer.db.tables import (
     Competition,
     CompetitionReference,
     DataFile,
+    GeneratorFile,
     Guest,
     Job,
     Label,
@@ -30,6 +32,7 @@ from scorer.db.tables import (
     Publication,
     RatingItem,
     RatingStudy,
+    Recovery,
     ReferenceSet,
     Release,
     Submission,
@@ -43,7 +46,15 @@ from scorer.passwords import good_hash
 from scorer.releases import blob_key
 from scorer.sessions import Browser
 from scorer.settings import Settings
-from tests.factories import add_measurement, make_account, make_competition, make_scored, make_submission, set_tau
+from tests.factories import (
+    add_evidence,
+    add_measurement,
+    make_account,
+    make_competition,
+    make_scored,
+    make_submission,
+    set_tau,
+)
 from tests.leaks.values import Secret, number, word
 
 SLUG, DRAFT = "kennels", "draft-kennels"
@@ -96,8 +107,8 @@ class Planted:
 
 def plant(session: Session, settings: Settings, now: datetime) -> Planted:
     """Fill an empty service. The kinds of secrets: ``score`` (shown once published), ``evidence`` (never shown to those
-    who compete), ``reference``, ``team`` and ``code`` (of the insider's team), ``guest`` (of organizers),
-    ``mail``, ``storage``, ``draft``."""
+    who compete), ``recovery`` (what a generator holds: shown to its team once published), ``reference``, ``team`` and
+    ``code`` (of the insider's team), ``guest`` (of organizers), ``mail``, ``storage``, ``draft``."""
     planted = Planted()
     for start, table in enumerate(("tokens", "web_sessions", "notices", "webhooks", "team_invitations"), 71):
         # Ids that stand nowhere by chance.
@@ -124,6 +135,7 @@ def plant(session: Session, settings: Settings, now: datetime) -> Planted:
         add = make_scored(session, state, crowd, fid=50.0 + number_, distance=distance, now=now)
         add_measurement(session, state, add, fid=3000.0 + number_, distance=0.4, now=now, kind="private")
     _attachments(session, planted, store, people["insider"], now)
+    _recovered(session, planted, store, people["insider"], now)
     _private_work(session, planted, state, own, now)
     _correspondence(session, planted, state, own, people, now)
     _closing(session, planted, store, state, people["organizer"], now)
@@ -241,6 +253,8 @@ def _entries(
     planted.number(f"private-score-{whose}", "score", float(mifid(fid, distance, TAU, EPSILON)))
     measured = add_measurement(session, state, scored, fid=fid, distance=distance, now=now, kind="private")
     _dress(planted, measured, whose)
+    for track in ("public", "private"):
+        _find(session, planted, state, scored, track, whose, kind, now)
     waiting = make_submission(session, state, team, now=now, status="queued")
     session.add(
         Job(
@@ -276,6 +290,37 @@ def _dress(planted: Planted, measured: Measurement, whose: str) -> None:
         }
     ]
     measured.provenance = {"extractor": planted.word(f"provenance-{whose}", "evidence")}
+
+
+def _find(
+    session: Session,
+    planted: Planted,
+    state: State,
+    scored: Submission,
+    track: str,
+    whose: str,
+    kind: str | None,
+    now: datetime,
+) -> None:
+    """Evidence: nobody who competes sees any before publication, and images are its team's."""
+    where = f"{track}-{whose}"
+    place = ("public", "private").index(track) + 2 * (whose == "own")
+    value = planted.number(f"found-{where}", "score", -7.6180339 - place)
+    sentence = planted.word(f"sentence-{where}", "score")
+    extra = session.query(ReferenceSet).order_by(ReferenceSet.id.desc()).first()
+    assert extra is not None
+    name = planted.word(f"example-{where}", kind) if kind is not None else f"other-{track}.png"
+    example = {"generated": name, "distance": 0.25, "mirrored": False}
+    hidden = f"{extra.sha256[:8]}/{planted.word(f'hidden-example-{where}', 'reference')}"
+    finding = {
+        "test": "near-copies", "name": "near_copies", "value": value, "unit": "share", "direction": "lower is better",
+        "sentence": sentence, "standard_error": None, "p_value": None,
+    }  # fmt: skip
+    near = [{**example, "reference": "00000000/training.png"}, {**example, "reference": hidden}]
+    add_evidence(
+        session, state, scored, now=now, kind=track, findings=[finding], details={"near_copies": near},
+        near_copies_share=0.5, near_copies_p=0.001, near_copies_mirrored=0,
+    )  # fmt: skip
 
 
 def _attachments(session: Session, planted: Planted, store: Blobs, account: Account, now: datetime) -> None:
@@ -326,6 +371,51 @@ def _offer(
         DataFile(
             competition_id=scored.competition_id, name=DATA_FILE, offered=True, bytes=len(content), sha256="0" * 64,
             crc32=zlib.crc32(content), blob_key=key, author_id=account.id, created_at=now,
+        )
+    )  # fmt: skip
+
+
+def _recovered(session: Session, planted: Planted, store: Blobs, account: Account, now: datetime) -> None:
+    """The insider's generator, and what was found in it."""
+    scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
+    generator = GeneratorFile(
+        submission_ref=scored.ref, bytes=1000, sha256=planted.digest("generator", "team"),
+        blob_key=planted.word("generator-key", "storage"), dimension=8, distribution="normal",
+        seed=int(planted.number("generator-seed", "recovery", 917263)), author_id=account.id, created_at=now,
+    )  # fmt: skip
+    job = Job(
+        queue="recover", submission_ref=scored.ref, team_id=scored.team_id, state="done", priority=1, turn=0,
+        due_at=now, attempts=1, created_at=now, finished_at=now,
+    )  # fmt: skip
+    session.add_all([generator, job])
+    session.flush()
+    job.generator_id = generator.id
+    groups = ("train", "held_out", "generated")
+    arrays: dict[str, Any] = {
+        f"pairs.{group}.{side}": np.zeros((1, 16, 16, 3), np.uint8)
+        for group in groups
+        for side in ("target", "recovered")
+    }
+    key, buffer = planted.word("recovery-key", "storage"), io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    store.write(key, buffer.getvalue())
+    errors = {
+        group: [planted.number(f"recovery-{group}", "recovery", 0.4517263 + 0.01 * place)]
+        for place, group in enumerate(groups)
+    }
+    names = {"train": "n01.png", "held_out": planted.word("recovered-name", "reference"), "generated": None}
+    report = {
+        "sentence": planted.word("recovery-sentence", "recovery"), "findings": [], "errors": errors,
+        "pairs": {group: [{"error": errors[group][0], "name": names[group]}] for group in groups},
+        "plan": {"seed": generator.seed},
+    }  # fmt: skip
+    session.add(
+        Recovery(
+            job_id=job.id, generator_id=generator.id, report=report, arrays_key=key, created_at=now,
+            p_value=planted.number("recovery-p", "recovery", 0.0037183),
+            gap=planted.number("recovery-gap", "recovery", 0.3917264),
+            recovered_share=planted.number("recovery-share", "recovery", 0.9517265),
+            provenance={"worker": planted.word("recovery-worker", "storage")},
         )
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import select, update
@@ -11,6 +12,8 @@ from scorer.db.tables import (
     Account,
     CodeAttachment,
     Delivery,
+    Evidence,
+    GeneratorFile,
     Job,
     Label,
     Mail,
@@ -18,6 +21,7 @@ from scorer.db.tables import (
     Notice,
     PickSet,
     Preparation,
+    Recovery,
     ReferenceSet,
     Submission,
     TeamInvitation,
@@ -30,6 +34,7 @@ from tests.leaks.planting import publish
 from tests.leaks.walk import Answer, differences, told, told_apart, walk
 from tests.leaks.world import NOW, World
 
+RECOVERED: dict[str, Any] = {"findings": [], "errors": {}, "pairs": {}}
 COMPETING = ("visitor", "outsider", "insider")
 
 
@@ -59,20 +64,27 @@ def test_no_route_tells_what_is_hidden(world: World) -> None:
     # The eyes are open: what is to be seen is seen.
     assert named(world, "score") <= found.seen["organizer"]
     assert {"private-reference-count", "held-out-distance", "why-private-tau"} <= found.seen["organizer"]
-    assert named(world, "team") - found.seen["insider"] <= {"upload", "pixels-scored", "pixels-waiting"}
+    assert named(world, "team") - found.seen["insider"] <= {
+        "upload", "pixels-scored", "pixels-waiting", "example-public-own", "example-private-own",
+    }  # fmt: skip
     assert "code-bytes" in found.seen["reviewer"]
 
 
 def test_publication_shows_scores_and_nothing_else(world: World, put_back: None) -> None:
     with world.rewriting() as session:
         publish(session, NOW)
-    found = walk(world, roles=COMPETING, shown={"score"}, safe=True)
-    assert not found.broken
-    assert not [str(each) for each in found.leaks]
+    found = walk(world, roles=COMPETING[:2], shown={"score"}, safe=True)
+    own = walk(world, roles=COMPETING[2:], shown={"score", "recovery"}, safe=True)
+    assert not found.broken + own.broken
+    assert not [str(each) for each in found.leaks + own.leaks]
     on_the_board = {f"private-{what}-{whose}" for what in ("fid", "distance", "score") for whose in ("own", "other")}
     assert on_the_board | {"private-tau", "private-extractor", "private-epsilon"} <= found.seen["visitor"]
-    assert "private-se-own" in found.seen["insider"]
+    assert {"private-se-own", "recovery-sentence", "recovery-gap"} <= own.seen["insider"]
     assert "private-se-own" not in found.seen["outsider"]
+    assert {f"{what}-{track}-own" for what in ("found", "sentence") for track in ("public", "private")} <= (
+        found.seen["visitor"]
+    )
+    assert {"example-public-own", "example-private-own"} <= found.seen["insider"]
 
 
 def test_what_is_private_changes_nothing_that_competitors_see(
@@ -109,6 +121,8 @@ def change_what_is_private(session: Session) -> None:
         .where(Job.priority == 1, Job.state == "running")
         .values(state="done", holder=None, finished_at=NOW + timedelta(seconds=5))
     )
+    session.execute(update(Evidence).values(findings=[], details={}, near_copies_share=0.0))
+    session.execute(update(Recovery).values(p_value=0.5, gap=-0.1, report={**RECOVERED, "sentence": "Another."}))
     session.execute(update(Preparation).where(Preparation.id == track.preparation_id).values(count=5))
     session.execute(update(ReferenceSet).values(bytes=ReferenceSet.bytes + 1, blob_key="elsewhere"))
 
@@ -130,6 +144,7 @@ def change_what_is_the_insiders(session: Session, world: World) -> None:
         entry.sprite_key, entry.pixels_sha256, entry.idempotency_key = None, "0" * 64, name
     entry.status, entry.reason = "rejected", "A reason of another team."
     session.execute(update(CodeAttachment).values(sha256="0" * 64, bytes=7))
+    session.execute(update(GeneratorFile).values(sha256="0" * 64, bytes=7, dimension=9))
     session.execute(update(PickSet).values(submission_refs=[]))
     session.execute(update(Upload).values(note="another", state="ended"))
     session.execute(update(Account).where(Account.handle == "ada").values(email="elsewhere@example.org"))

@@ -14,7 +14,9 @@ from tests.leaks.values import Found, Secret
 from tests.leaks.world import World
 
 SAFE = ("GET", "HEAD", "OPTIONS")
-EVERYBODY = frozenset({"evidence", "reference", "storage", "mail", "score", "draft", "team", "code", "guest"})
+EVERYBODY = frozenset(
+    {"evidence", "reference", "storage", "mail", "score", "draft", "team", "code", "guest", "recovery"}
+)
 HIDDEN: Mapping[str, frozenset[str]] = {
     "visitor": EVERYBODY,
     "outsider": EVERYBODY,

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from scorer import baseline_findings as words
+from scorer.findings import Finding
 from scorer.metrics.authenticity import authenticity
 from scorer.metrics.binning import compared
 from scorer.metrics.closeness import closeness
@@ -30,7 +31,7 @@ def random() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def all_of(own: Any) -> dict[str, words.Finding]:
+def all_of(own: Any) -> dict[str, Finding]:
     training, fresh = photographs(1), photographs(2)
     near = near_copies(originals_of(nearest(own, training)), originals_of(nearest(fresh, training)))
     rows = compared(np.array([len(own) - 40, 40]), np.array([60, 60]))

@@ -40,7 +40,10 @@ def test_there_are_as_many_cells_as_the_held_out_images_fill() -> None:
     training = clusters(1, [80, 80, 80, 80])
     assert len(fit_partition(training, clusters(2, [25, 25, 25, 25]), seed=0)) == 4
     assert len(fit_partition(training, clusters(2, [97, 1, 1, 1]), seed=0)) < 4
-    assert len(fit_partition(training, clusters(2, [20, 0, 0, 0]), seed=0)) == 1
+    told: list[float] = []
+    assert len(fit_partition(training, clusters(2, [20, 0, 0, 0]), seed=0, progress=told.append)) == 1
+    assert told == sorted(told)
+    assert told[-1] == 1.0
 
 
 @given(seed=st.integers(0, 1000), fresh=st.integers(20, 160), least=st.integers(1, 20), most=st.integers(1, 9))
@@ -101,7 +104,7 @@ def test_it_is_the_same_again_and_after_a_file() -> None:
         (clusters(1, [1]), clusters(2, [30, 30]), {}, "too-few-images"),
     ],
 )
-def test_what_cannot_be_cut_is_refused(training: Rows, held_out: Rows, options: dict[str, int], slug: str) -> None:
+def test_what_cannot_be_cut_is_refused(training: Rows, held_out: Rows, options: dict[str, Any], slug: str) -> None:
     with pytest.raises(Invalid) as refused:
         fit_partition(training, held_out, seed=0, **options)
     assert refused.value.slug == slug

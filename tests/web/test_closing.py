@@ -44,7 +44,7 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
     assert page.one("nav", **{"aria-label": "Organizing"}).one("a", **{"aria-current": "page"}).text == "Publication"
     send(service, page, f"{here}/requeue")
     with service.bench.sessions.begin() as session:
-        session.query(Job).filter_by(priority=1).one().state = "done"
+        session.query(Job).filter_by(queue="score", priority=1).one().state = "done"
     page = read(service, here)
     assert "1 point of 10 is open" in page.text
     answer = send(service, page, here, 409, act="publish", reason="It is <b>done</b>.", override="")
@@ -153,7 +153,7 @@ def test_stuck_work_is_shown_and_set_going_again(service: Service, slug: str) ->
     assert "<i>zebra</i>.zip" in page.text
     send(service, page, "/admin/work/requeue", job=str(job))
     page = read(service, "/admin/work?done=one")
-    assert [row.one("th").text for row in page.one("tbody").all("tr")] == ["score"]
+    assert [row.one("th").text for row in page.one("tbody").all("tr")] == ["evidence", "score"]
     assert "No job has failed." in page.text
     fields = {"csrf": page.all("input", type="hidden")[0].attributes["value"]}
     for wrong in ("x", str(job)):

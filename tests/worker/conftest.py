@@ -1,5 +1,19 @@
 """The service of the API's tests, for what a worker does to it."""
 
+from collections.abc import Iterator
+
+import pytest
+import torch
+
 from tests.api.conftest import service
 
 __all__ = ["service"]
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Networks this small take longer on more."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -82,8 +82,7 @@ def test_photographs_are_recognised(name: str, label: int, lite0: Extractor) -> 
     extractor = lite0 if name == "efficientnet_lite0" else load(name, options=CPU)
     assert isinstance(extractor, TorchExtractor)
     image = PHOTOGRAPHS[label]()
-    matrix, biases = extractor.classifier
-    logits = (extractor.features(image[None]) @ matrix.T + biases)[0].astype(np.float64)
+    logits = extractor.logits(extractor.features(image[None]))[0].astype(np.float64)
     probabilities = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
     assert probabilities.argmax() == label
     assert probabilities[label] > 0.6

@@ -17,7 +17,7 @@ from scorer.lifecycle import Status
 from tests.api.conftest import Service
 from tests.factories import noise, zipped
 from tests.serving import serving
-from worker import comparing
+from worker import courtesy
 from worker.pipeline import run_next
 from worker.references import load_prepared
 
@@ -119,7 +119,7 @@ def assert_measured_apart(service: Service) -> None:
             if each.track_id in tracks
         ]
         assert sorted(measured) == [("former", "tiny@1")] * 3 + [("private", OTHER)] * 5
-        assert session.query(Job).filter_by(state="cancelled").count() == 1
+        assert session.query(Job).filter_by(queue="score", state="cancelled").count() == 1
         # What comparing measured is what scoring measured.
         private = next(track.id for track in tracks.values() if track.kind == "private")
         for each in session.query(ComparedDistance):
@@ -196,7 +196,7 @@ def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatc
 
     def interrupted(*args: Any, **options: Any) -> Any:
         monkeypatch.setattr("worker.comparing.load_prepared", load_prepared)
-        monkeypatch.setattr(comparing, "PATIENCE", comparing.PATIENCE * 0)
+        monkeypatch.setattr(courtesy, "PATIENCE", courtesy.PATIENCE * 0)
         service.submit("eve", slug, zipped(noise(12)))
         assert run_next(service.bench, "check")
         return load_prepared(*args, **options)
@@ -207,7 +207,8 @@ def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatc
         (job,) = session.query(Job).filter_by(queue="compare")
         assert (job.state, job.attempts, job.holder) == ("waiting", 0, None)
         assert session.query(ComparedDistance).count() == 0
-        assert jobs.count_due(session, datetime.now(UTC)) == {"compare": 1, "score": 1}
+        due = jobs.count_due(session, datetime.now(UTC))
+        assert (due["compare"], due["score"]) == (1, 1)
     service.work()
     assert network(service, slug)["comparison"]["spaces"][1]["measured"] == 1
 

@@ -18,19 +18,20 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from deploy import cli, scoring
-from deploy.scoring import score_files
+from deploy.scoring import Beside, score_files
 from scorer.archive import read_references, write_images
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.extractors import ExtractorOptions, load
+from scorer.lifecycle import STAGES as STAGES_IN_WORDS
 from scorer.metrics.frechet import frechet_distance, statistics_of
 from scorer.metrics.frechet_error import frechet_standard_error
-from scorer.metrics.kernel import squared_mmd
 from scorer.metrics.manifold import overlap
 from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.mifid import mifid
 from tests.factories import noise
 
-STAGES = ["decoding", "reference-decoding", "reference-features", "features", "neighbours", "frechet", "evidence"]
+STAGES = ["decoding", "reference-decoding", "reference-features", "features", "neighbours", "frechet"]
+WITH_EVIDENCE = [*STAGES, "held-out-decoding", "mirrored", "held-out", "grounds", "evidence"]
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +58,7 @@ def scored(submission: Path, reference: Path, **changes: Any) -> dict[str, Any]:
         "tau": 0.5,
         "epsilon": 1e-15,
         "weights": None,
-        "evidence": False,
+        "evidence": None,
         "progress": lambda _stage, _share: None,
     }
     return score_files(submission, reference, "tiny", **(wanted | changes))
@@ -117,29 +118,49 @@ def test_the_closest_pairs_are_named(tmp_path: Path) -> None:
 
 
 def test_evidence_is_of_the_same_features_and_the_same_every_time(tmp_path: Path) -> None:
-    generated, training = noise(1, 40), noise(2, 60)
+    generated, training, fresh = noise(1, 40), noise(2, 60), noise(3, 50)
+    generated[:20] = training[:20]
     zips = written(tmp_path / "g.zip", generated), written(tmp_path / "t.zip", training)
-    found = scored(*zips, evidence=True)["evidence"]
-    assert found == scored(*zips, evidence=True)["evidence"]
+    beside = Beside(written(tmp_path / "h.zip", fresh))
+    found = scored(*zips, evidence=beside)["evidence"]
+    again = scored(*zips, evidence=beside)["evidence"]
+    assert [found[part] for part in ("findings", "details", "numbers")] == [
+        again[part] for part in ("findings", "details", "numbers")
+    ]
+    told = {each["name"]: each for each in found["findings"]}
     extractor = load("tiny", options=ExtractorOptions())
     own, other = extractor.features(generated), extractor.features(training)
-    assert found["fid_se"] == frechet_standard_error(own, statistics_of(other))
+    assert told["fid"]["standard_error"] == frechet_standard_error(own, statistics_of(other))
     both = overlap(own, other)
-    assert (found["precision"], found["coverage"]) == (both.precision, both.coverage)
-    # Subsets as large as the smaller set: KID's mean is then near the whole sets' value.
-    assert found["kid"]["mean"] == pytest.approx(squared_mmd(own, other).value, abs=found["kid"]["subset_deviation"])
+    assert (told["precision"]["value"], told["coverage"]["value"]) == (both.precision, both.coverage)
+    assert told["partly_copied"]["value"] == found["numbers"]["partly_copied_share"] >= 0.5
+    assert found["details"]["partly_copied"][0]["reference"].endswith(".png")
     assert scored(*zips)["evidence"] is None
 
 
+def test_evidence_without_held_out_photographs_says_what_it_lacks(tmp_path: Path) -> None:
+    zips = written(tmp_path / "g.zip", noise(1, 40)), written(tmp_path / "t.zip", noise(2, 60))
+    found = scored(*zips, evidence=Beside(None))["evidence"]
+    told = {each["name"]: each for each in found["findings"]}
+    for name in ("z_u", "c_t", "ndb_over", "partly_copied", "near_copies", "repeats", "relative_mmd"):
+        assert told[name]["value"] is None
+        assert told[name]["sentence"] == "There are no held-out photographs to compare with."
+    assert told["ndb_share"]["sentence"] == "60 different training images can't make 100 cells."
+    assert all(told[name]["value"] is not None for name in ("identical", "authenticity", "kid", "precision", "fid"))
+    assert found["numbers"].keys() == {"identical", "mirrored_twins"}
+
+
 def test_every_stage_is_told_from_its_start_to_its_end(tmp_path: Path) -> None:
-    told: list[tuple[str, float]] = []
     generated, training = written(tmp_path / "g.zip", noise(1, 20)), written(tmp_path / "t.zip", noise(2, 20))
-    scored(generated, training, progress=lambda stage, share: told.append((stage, share)))
-    assert list(dict.fromkeys(stage for stage, _ in told)) == STAGES
-    for stage in STAGES:
-        shares = [share for each, share in told if each == stage]
-        assert shares == sorted(shares)
-        assert shares[-1] == 1.0
+    for evidence, stages in ((None, STAGES), (Beside(training), WITH_EVIDENCE)):
+        told: list[tuple[str, float]] = []
+        scored(generated, training, evidence=evidence, progress=lambda *step, told=told: told.append(step))
+        assert list(dict.fromkeys(stage for stage, _ in told)) == stages
+        assert set(stages) <= STAGES_IN_WORDS.keys()
+        for stage in stages:
+            shares = [share for each, share in told if each == stage]
+            assert shares == sorted(shares)
+            assert shares[-1] == 1.0
 
 
 # Bounded.
@@ -260,7 +281,7 @@ def test_weights_that_are_missing_are_told_first(tmp_path: Path) -> None:
             tau=None,
             epsilon=1e-15,
             weights=tmp_path,
-            evidence=False,
+            evidence=None,
             progress=lambda _stage, _share: None,
         )
     assert error.value.slug == "missing-weights"
@@ -275,7 +296,7 @@ def test_the_command_prints_json_or_a_table(
     generated, training = written(tmp_path / "g.zip", noise(1)), written(tmp_path / "t.zip", noise(2))
     command = ["kennel", "score", str(generated), "--reference", str(training), "--extractor", "tiny"]
     outputs = []
-    for options in (["--json"], []):
+    for options in (["--json"], [], ["--evidence"]):
         monkeypatch.setattr(sys, "argv", [*command, *options])
         with pytest.raises(SystemExit) as end:
             cli.main()
@@ -287,3 +308,5 @@ def test_the_command_prints_json_or_a_table(
     first = found["closest_pairs"][0]
     assert f"{first['image']} and {first['reference']}\n" in outputs[1]
     assert outputs[1].count(" and ") == scoring.SHOWN_PAIRS
+    assert "identical              No two of the 8 images are the same, pixel by pixel.\n" in outputs[2]
+    assert "two_sample_real        Of the real images " in outputs[2]

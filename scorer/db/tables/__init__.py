@@ -22,6 +22,8 @@ from scorer.db.tables.entries import (
     Submission,
 )
 from scorer.db.tables.events import SubmissionEvent
+from scorer.db.tables.evidence import Evidence
+from scorer.db.tables.generators import GeneratorFile, Recovery
 from scorer.db.tables.guests import Guest
 from scorer.db.tables.judging import CoarseLabel, Rebuttal, RebuttalAnswer, Review, Ruling
 from scorer.db.tables.notices import Delivery, MailChoice, Notice, Webhook
@@ -45,6 +47,8 @@ __all__ = [
     "CompetitionReference",
     "DataFile",
     "Delivery",
+    "Evidence",
+    "GeneratorFile",
     "Guest",
     "Identity",
     "Job",
@@ -65,6 +69,7 @@ __all__ = [
     "RatingStudy",
     "Rebuttal",
     "RebuttalAnswer",
+    "Recovery",
     "ReferenceSet",
     "Release",
     "ReleaseAct",

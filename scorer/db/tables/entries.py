@@ -76,7 +76,10 @@ class Job(Table):
 
     __tablename__ = "jobs"
     __table_args__ = (
-        CheckConstraint("queue IN ('check', 'score', 'prepare', 'compare', 'release', 'ratings')", name="queue"),
+        CheckConstraint(
+            "queue IN ('check', 'score', 'prepare', 'compare', 'release', 'ratings', 'evidence', 'recover')",
+            name="queue",
+        ),
         CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
         CheckConstraint("(state = 'running') = (holder IS NOT NULL)", name="held"),
         Index("ix_jobs_waiting", "queue", "priority", "turn", "id", postgresql_where=text("state = 'waiting'")),
@@ -99,6 +102,7 @@ class Job(Table):
     preparation_id: Mapped[int | None] = mapped_column(ForeignKey(Preparation.id), index=True)
     release_id: Mapped[str | None] = mapped_column(ForeignKey("releases.id"), index=True)
     study_id: Mapped[int | None] = mapped_column(ForeignKey("rating_studies.id"), index=True)
+    generator_id: Mapped[int | None] = mapped_column(ForeignKey("generators.id"), index=True)
     team_id: Mapped[int | None] = mapped_column(ForeignKey(Team.id))
     state: Mapped[str]
     priority: Mapped[int]

@@ -1,0 +1,64 @@
+"""Handing in an entry's generator by a form: on its own page for its team, at the desk for organizers."""
+
+from typing import cast, get_args
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+
+from api import cookies
+from api.deps import AppSettings, BlobStore, Caller, Transaction, Transactions, Uploader
+from api.deps import now as moment
+from api.multipart import drain, open_form
+from api.pages.desk import Seat
+from api.pages.entries import shown_again
+from api.pages.rendering import see
+from api.problems import status_of
+from api.routes.generators import take
+from scorer.blobs import Blobs
+from scorer.errors import Invalid, KennelError
+from scorer.handed_generators import MOST_DIMENSIONS, Declared, Distribution
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.post("/submissions/{submission_id}/generator")
+async def hand_in(
+    submission_id: str, request: Request, begin: Transactions, store: BlobStore, settings: AppSettings, viewer: Uploader
+) -> Response:
+    """Take the file of the page's form as the entry's generator."""
+    body, desk, most = request.stream(), "", settings.generator_max_bytes
+    try:
+        form = await open_form(request.headers.get("content-type", ""), body)
+        cookies.require_csrf(cookies.session_secret(request) or "", form.fields.get(cookies.FIELD))
+        desk = "/desk" if form.fields.get("at") == "desk" else ""
+        declared = declared_by(form.fields)
+        await take(submission_id, declared, form.chunks, begin, store, viewer.account, most=most)
+    except KennelError as error:
+        await drain(body, most)
+        shown = _refused_at_the_desk if desk else _refused
+        return await run_in_threadpool(shown, submission_id, begin, store, viewer, error)
+    return see(f"/submissions/{submission_id}{desk}#generator")
+
+
+def declared_by(fields: dict[str, str]) -> Declared:
+    """What a form says of its generator; ``Invalid`` where it says nothing."""
+    digits, distribution = fields.get("latent", "").strip(), fields.get("distribution")
+    dimension = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
+    if not 1 <= dimension <= MOST_DIMENSIONS:
+        raise Invalid("bad-latent", f"A latent vector has between 1 and {MOST_DIMENSIONS:,} numbers.")
+    if distribution not in get_args(Distribution):
+        raise Invalid("bad-latent", "Please say how the numbers of a latent vector are distributed.")
+    return Declared(dimension, cast(Distribution, distribution))
+
+
+def _refused(submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError) -> Response:
+    with begin() as session:
+        return shown_again(session, store, submission_id, viewer, error, place="generator", now=moment())
+
+
+def _refused_at_the_desk(
+    submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError
+) -> Response:
+    seat = Seat(submission_id, begin, store, viewer, moment())
+    return seat.show(status=status_of(error), error=error.message, place="generator")

@@ -1,0 +1,75 @@
+"""The errors of latent recovery as a drawing: a lane each for training images, fresh ones and the generator's own, on
+one logarithmic axis. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from api.pages.histogram import Mark
+from api.pages.lanes import HEIGHT, Lane, marks_of
+from api.pages.scales import Scale, around
+from api.pages.words import GROUPS
+from scorer.metrics.recovery import VERBATIM
+
+LEAST = 1e-4
+"""Smaller errors are drawn as this one: nobody sees a difference between such images."""
+TOP, BELOW = 22, 24
+"""Pixels: the threshold's words above the lanes, the axis below them."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """All that the picture has in it; ``medians`` are positions in per cent, by lane."""
+
+    lanes: Sequence[Lane]
+    medians: Mapping[str, float]
+    ticks: Sequence[Mark]
+    verbatim: Mark
+    floor: int
+    height: int
+    description: str
+
+
+def errors_of(report: Mapping[str, Mapping[str, Sequence[float]]]) -> Errors:
+    """The drawing of ``report["errors"]``: the errors by group, each at least 0."""
+    errors = {group: report["errors"][group] for group in GROUPS if group in report["errors"]}
+    scale = around(LEAST, max(VERBATIM, *(max(found) for found in errors.values())), log=True)
+    floor = TOP + len(errors) * HEIGHT
+    return Errors(
+        lanes=[
+            Lane(group, len(found), TOP + place * HEIGHT, marks_of([_share(scale, each) for each in found], 1.0))
+            for place, (group, found) in enumerate(errors.items())
+        ],
+        medians={group: 100 * _share(scale, median(found)) for group, found in errors.items()},
+        ticks=[Mark(100 * scale.share(each), _told(each), _anchor(scale.share(each))) for each in scale.ticks()],
+        verbatim=_limit(100 * scale.share(VERBATIM)),
+        floor=floor,
+        height=floor + BELOW,
+        description=_described(errors),
+    )
+
+
+def _share(scale: Scale, error: float) -> float:
+    return scale.share(max(error, LEAST))
+
+
+def _told(error: float) -> str:
+    return f"≤ {error:g}" if error <= LEAST else f"{error:g}"
+
+
+def _anchor(share: float) -> str:
+    """So that the words stay within the picture."""
+    return "start" if share < 0.1 else "end" if share > 0.95 else "middle"
+
+
+def _limit(x: float) -> Mark:
+    return Mark(x, f"verbatim below {VERBATIM:g}", "end" if x > 50 else "start")
+
+
+def _described(errors: Mapping[str, Sequence[float]]) -> str:
+    told = (
+        f"{GROUPS[group]}: {len(found):,}, from {min(found):.3g} to {max(found):.3g}, half of them below"
+        f" {median(found):.3g}"
+        for group, found in errors.items()
+    )
+    return f"How far images are from the nearest that the generator makes. {'; '.join(told)}."

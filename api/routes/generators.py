@@ -1,0 +1,103 @@
+"""The generator of an entry: hand it in, see what came of it."""
+
+import secrets
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from api.deps import AppSettings, BlobStore, CurrentUser, DbSession, Submitter, Transaction, Transactions
+from api.deps import now as moment
+from api.etags import etag_of, is_known
+from api.generator_schemas import GeneratorView
+from api.generator_views import generator_view
+from api.routes.results import INERT, OWN
+from api.uploads import declared_bytes, discarded_on_error
+from scorer import handed_generators, recoveries
+from scorer.blobs import Blobs, require_bytes
+from scorer.competitions import is_organizer
+from scorer.db.tables import Account
+from scorer.handed_generators import MOST_DIMENSIONS, SEEN, Declared, Distribution
+from scorer.recoveries import Group
+
+router = APIRouter(tags=["generators"])
+Dimension = Annotated[int, Query(ge=1, le=MOST_DIMENSIONS, description="Numbers of a latent vector.")]
+
+
+@router.put("/submissions/{submission_id}/generator", status_code=202)
+async def hand_in(
+    submission_id: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    account: Submitter,
+    latent: Dimension,
+    distribution: Annotated[Distribution, Query(description="Of each number: normal, or uniform on [-1, 1].")],
+) -> GeneratorView:
+    """Hand in the generator that made the entry, as ONNX: the body is the file itself. A worker looks for training and
+    held-out images among those it can make; a newer file takes the place of an older one. For the entry's team until
+    the final board is published, and for organizers."""
+    size, most = declared_bytes(request), settings.generator_max_bytes
+    require_bytes(size, most)
+    declared = Declared(latent, distribution)
+    return await take(submission_id, declared, request.stream(), begin, store, account, most=most)
+
+
+async def take(
+    submission_id: str,
+    declared: Declared,
+    chunks: AsyncIterator[bytes],
+    begin: Transaction,
+    store: Blobs,
+    account: Account,
+    *,
+    most: int,
+) -> GeneratorView:
+    """Store a stream as an entry's generator. Refused as early as possible, and then nothing is left."""
+
+    def admit(now: datetime) -> None:
+        with begin() as session:
+            handed_generators.require_change(session, submission_id, account, now)
+
+    await run_in_threadpool(admit, moment())
+    key = f"generators/{submission_id}/{secrets.token_hex(8)}.onnx"
+    received = await store.receive(key, chunks, limit=most)
+
+    def keep(now: datetime) -> GeneratorView:
+        with discarded_on_error(store, received):
+            handed_generators.require_onnx(
+                store.read_part(key, 0, min(SEEN, received.bytes)) if received.bytes else b""
+            )
+            with begin() as session:
+                kept = handed_generators.hand_in(
+                    session, submission_id, received, declared, seed=secrets.randbits(32), account=account, now=now
+                )
+                view = generator_view(submission_id, recoveries.find(session, submission_id, account), account)
+        if kept.blob_key != received.key:
+            store.delete(received.key)
+        return view
+
+    return await run_in_threadpool(keep, moment())
+
+
+@router.get("/submissions/{submission_id}/generator")
+def show(submission_id: str, session: DbSession, account: CurrentUser) -> GeneratorView:
+    """The newest generator of an entry and how far the work on it is; why it is refused; what was found, for those at
+    the review desk, and for its team once the final board is published or somebody has ruled on the entry."""
+    return generator_view(submission_id, recoveries.find(session, submission_id, account), account)
+
+
+@router.get("/submissions/{submission_id}/generator/pairs/{group}", response_class=Response)
+def pairs(
+    submission_id: str, group: Group, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
+) -> Response:
+    """Some images that were looked for, and below each the nearest that the generator makes, in one PNG: training
+    images, held-out ones (organizers only), or its own."""
+    key = recoveries.pairs_key(session, submission_id, group, account)
+    headers = OWN | INERT | {"ETag": etag_of(key, group, is_organizer(account))}
+    if is_known(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return Response(recoveries.sheet(store.read(key), group), media_type="image/png", headers=headers)

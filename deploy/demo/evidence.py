@@ -1,0 +1,78 @@
+"""What the tests for copying say of each of the demo's entries, and whether each is flagged for the right reason."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from deploy.client import Client
+from deploy.demo.entries import Entry
+
+TRACKS = ("public", "private")
+UNFINISHED = {"waiting", "running"}
+Found = Mapping[str, Mapping[str, Any]]
+"""An entry's evidence by track, as the API gives it."""
+
+
+def gathered(
+    organizer: Client, submission_ids: Sequence[str], console: Console, *, every: float = 1.0
+) -> dict[str, Found]:
+    """The evidence of every entry, once all of it is there; asked for ``every`` so many seconds."""
+    found: dict[str, Found] = {}
+    with console.status("looking for evidence of copying") as status:
+        while len(found) < len(submission_ids):
+            for each in [each for each in submission_ids if each not in found]:
+                here = {track: organizer.get(f"/submissions/{each}/evidence/{track}") for track in TRACKS}
+                if not any(evidence["state"] in UNFINISHED for evidence in here.values()):
+                    found[each] = here
+            status.update(f"evidence of copying: {len(found)} of {len(submission_ids)} entries")
+            time.sleep(every)
+    return found
+
+
+def table(found: Mapping[str, Found], entries: Mapping[str, Entry]) -> Table:
+    """Each entry with the signs of copying that its evidence shows, and on which track."""
+    shown = Table(title="Signs of copying", title_justify="left", title_style="bold")
+    for column in ("team", "kind", "public", "private"):
+        shown.add_column(column)
+    for submission_id, evidence in found.items():
+        signs = [", ".join(_said(each)) or "none" for each in evidence.values()]
+        entry = entries[submission_id]
+        shown.add_row(entry.team, entry.kind, *signs, style="dim" if signs == ["none", "none"] else None)
+    return shown
+
+
+def _said(evidence: Mapping[str, Any]) -> list[str]:
+    if evidence["state"] != "done":
+        return [evidence["state"]]
+    return [sign["name"].replace("-", " ") for sign in evidence["signs"]]
+
+
+def told(found: Mapping[str, Found], entries: Mapping[str, Entry]) -> list[str]:
+    """The reason that each entry is expected to be flagged for, in the words of its evidence."""
+    lines = []
+    for submission_id, evidence in found.items():
+        entry, words = entries[submission_id], _words(evidence)
+        lines += [f"{entry.team} ({name.replace('-', ' ')}): {words[name]}" for name in entry.shows if name in words]
+    return lines
+
+
+def _words(evidence: Found) -> dict[str, str]:
+    return {sign["name"]: sign["words"] for each in evidence.values() for sign in each["signs"]}
+
+
+def surprises(found: Mapping[str, Found], entries: Mapping[str, Entry]) -> list[str]:
+    """Entries whose evidence could not be found, that do not show what they should, or that are honest and show
+    anything."""
+    wrong = []
+    for submission_id, evidence in found.items():
+        entry, signs = entries[submission_id], _words(evidence)
+        failed = [track for track, each in evidence.items() if each["state"] != "done"]
+        missing = [name for name in entry.shows if name not in signs]
+        wrong += [f"{entry.team}: its {track} evidence is {evidence[track]['state']}" for track in failed]
+        wrong += [f"{entry.team}: its evidence does not show {name}" for name in missing]
+        if entry.label == "legitimate" and signs:
+            wrong.append(f"{entry.team}: it is honest, and its evidence shows {', '.join(signs)}")
+    return wrong

@@ -1,0 +1,45 @@
+"""``kennel generator``."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from deploy.client import opened, segment
+from deploy.exits import Exit
+from deploy.participant import showing
+from deploy.participant.connecting import connected
+from deploy.participant.options import IDS, PANEL, AsJson
+from scorer.handed_generators import MOST_DIMENSIONS
+
+app = typer.Typer()
+
+
+@app.command(rich_help_panel=PANEL, context_settings=IDS)
+def generator(
+    submission: Annotated[str, typer.Argument(metavar="ID", help="The entry that it made.")],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="ONNX; without it, see what came of it.")
+    ] = None,
+    latent: Annotated[
+        int | None, typer.Option(min=1, max=MOST_DIMENSIONS, help="How many numbers a latent vector has.")
+    ] = None,
+    distribution: Annotated[
+        Literal["normal", "uniform"], typer.Option(help="How each is drawn; uniform is on [-1, 1].")
+    ] = "normal",
+    as_json: AsJson = False,
+) -> None:
+    """Hand in the generator that made an entry, as ONNX, or see what came of it."""
+    if (file is None) != (latent is None):
+        raise typer.BadParameter("A file needs its --latent, and --latent a file.")
+    path = f"/submissions/{segment(submission)}/generator"
+    with connected(as_json=as_json, uploading=file is not None) as client:
+        if file is None:
+            view = client.get(path)
+        else:
+            with opened(file) as content:
+                said = {"latent": latent, "distribution": distribution}
+                view = client.upload("PUT", path, content, media="application/octet-stream", **said)
+    showing.answer(view, partial(showing.generator, view=view), as_json=as_json)
+    raise typer.Exit(Exit.FAULTY if view["state"] in {"refused", "failed"} else Exit.DONE)

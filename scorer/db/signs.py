@@ -1,0 +1,45 @@
+"""The signs of copying in SQL: which entries show which, by their newest evidence, and what tells of them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, exists, func, literal, or_, select
+from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.orm import Session, aliased
+
+from scorer.db.tables import Evidence
+from scorer.signs import SIGNS
+
+Findings = Sequence[Mapping[str, Any]]
+
+
+def conditions(images: int) -> dict[str, ColumnElement[bool]]:
+    """When a row of evidence of an entry of so many images shows each sign, by the sign's name."""
+    columns = {column.key: column for column in Evidence.__table__.columns}
+    of = SimpleNamespace(**columns, images=literal(images))
+    return {each.name: func.coalesce(each.holds(of), False) for each in SIGNS}
+
+
+def with_signs(track_id: int, images: int) -> Select[Any]:
+    """Every entry whose newest evidence on a track shows a sign: ``ref``, and each sign by its name."""
+    newer, shown = aliased(Evidence), conditions(images)
+    replaced = exists().where(
+        newer.track_id == Evidence.track_id, newer.submission_ref == Evidence.submission_ref, newer.id > Evidence.id
+    )
+    columns: list[Any] = [condition.label(name) for name, condition in shown.items()]
+    signs: Select[Any] = select(Evidence.submission_ref.label("ref"), *columns)
+    return signs.where(Evidence.track_id == track_id, or_(*shown.values()), ~replaced)
+
+
+def newest_findings(
+    session: Session, refs: Collection[int], track_ids: Collection[int]
+) -> dict[tuple[int, int], Findings]:
+    """The findings of some entries' newest evidence on some tracks, by entry and track."""
+    newest = (
+        select(Evidence.submission_ref, Evidence.track_id, Evidence.findings)
+        .ext(distinct_on(Evidence.track_id, Evidence.submission_ref))
+        .where(Evidence.submission_ref.in_(refs), Evidence.track_id.in_(track_ids))
+        .order_by(Evidence.track_id, Evidence.submission_ref, Evidence.id.desc())
+    )
+    return {(row.submission_ref, row.track_id): row.findings for row in session.execute(newest)}

@@ -1,0 +1,82 @@
+"""Evidence beside a score: what the tests for copying, and those that they are compared with, found of an entry."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from scorer.db.tables.base import APPEND_ONLY, Table, identity
+from scorer.db.tables.competition import Preparation, Track
+from scorer.db.tables.entries import Job, Measurement, Submission
+
+
+class Evidence(Table):
+    """What was found of a submission on a track, beside one measurement of it. Never changed; the newest row counts.
+
+    The columns of numbers are those of ``findings`` that queries ask for; null where a test could not be made, and
+    then its finding says why.
+    """
+
+    __tablename__ = "evidence"
+    __table_args__ = (
+        Index("ix_evidence_newest", "track_id", "submission_ref", text("id DESC")),
+        CheckConstraint("partly_copied_share BETWEEN 0 AND 1 AND near_copies_share BETWEEN 0 AND 1", name="shares"),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    job_id: Mapped[int] = mapped_column(ForeignKey(Job.id), unique=True)
+    """A job finds once, however often it is tried."""
+    submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref), index=True)
+    track_id: Mapped[int] = mapped_column(ForeignKey(Track.id))
+    preparation_id: Mapped[int] = mapped_column(ForeignKey(Preparation.id))
+    measurement_id: Mapped[int] = mapped_column(ForeignKey(Measurement.id), index=True)
+    """The measurement beside which it stands."""
+    seed: Mapped[int] = mapped_column(BigInteger)
+    """Of everything that is drawn: the same zip and references give the same evidence."""
+    findings: Mapped[list[dict[str, Any]]]
+    """In a fixed order: test, name, value, unit, direction, sentence, standard_error, p_value."""
+    details: Mapped[dict[str, Any]]
+    """Cells, near copies, single close images, repeats and identical images, by name."""
+    provenance: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+
+    z_u: Mapped[float | None]
+    """Over all images; far below 0 is copying."""
+    u_share: Mapped[float | None]
+    """In what share of all comparisons the generated image is the farther one: 1/2 if nothing is copied."""
+    z_u_p: Mapped[float | None]
+    """One-sided, for copying."""
+    c_t: Mapped[float | None]
+    c_t_error: Mapped[float | None]
+    """Approximate."""
+    copied_cells: Mapped[int | None]
+    copied_cells_share: Mapped[float | None]
+    """The share of the images that lie in those of the copied cells where the difference is more than slight."""
+    partly_copied_share: Mapped[float | None]
+    partly_copied_expected: Mapped[float | None]
+    partly_copied_p: Mapped[float | None]
+    near_copies_share: Mapped[float | None]
+    near_copies_expected: Mapped[float | None]
+    near_copies_p: Mapped[float | None]
+    near_copies_mirrored: Mapped[int | None]
+    """How many of the near copies are nearer to a mirror image."""
+    thumbnail_share: Mapped[float | None]
+    """Of the images that are near copies once both are made very small."""
+    thumbnail_expected: Mapped[float | None]
+    thumbnail_p: Mapped[float | None]
+    thumbnail_mirrored: Mapped[int | None]
+    repeats_share: Mapped[float | None]
+    repeats_pairs: Mapped[int | None]
+    repeats_expected_pairs: Mapped[float | None]
+    repeats_p: Mapped[float | None]
+    identical: Mapped[int]
+    """Images whose pixels another image of the zip has."""
+    mirrored_twins: Mapped[int]
+    """Images that are another image of the zip, mirrored, and not identical to one."""
+    authenticity_share: Mapped[float | None]
+    authenticity_expected: Mapped[float | None]
+    """The share of authentic images among held-out photographs."""
+    authenticity_p: Mapped[float | None]
+    """One-sided, for fewer authentic images than among held-out photographs."""

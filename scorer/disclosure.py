@@ -1,0 +1,90 @@
+"""Who sees which evidence of an entry: all at the desk; everybody once the final board is published; images of the
+entry its team and the desk alone, and those of reference sets that participants may not have, organizers alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from scorer.db import evidence as rows
+from scorer.db import lookups
+from scorer.db.tables import Account, Evidence, Job, Submission
+from scorer.errors import NotFound
+from scorer.match_sheets import PREFIX
+from scorer.matches import Match, groups_of
+from scorer.pictures import hidden_sets
+from scorer.reviewers import has_desk
+from scorer.signs import Sign, signs_of
+from scorer.submissions import is_own, unknown
+
+
+@dataclass(frozen=True)
+class Disclosed:
+    """The evidence of an entry on a track as one person may see it."""
+
+    submission: Submission
+    track: str
+    evidence: Evidence | None
+    job: Job | None
+    """The newest work on it."""
+    outdated: bool
+    """Whether it is of an earlier measurement than the newest."""
+    signs: Sequence[Sign]
+    groups: Mapping[str, Sequence[Match]]
+    inside: bool
+    """Whether this person sits at the desk."""
+
+    @property
+    def state(self) -> str:
+        """``waiting``, ``running``, ``failed``, ``done``, or ``none`` where nobody has asked for evidence."""
+        if self.job is not None and self.job.state in {"waiting", "running", "failed"}:
+            return self.job.state
+        return "none" if self.evidence is None else "done"
+
+
+def require_shown(session: Session, submission_id: str, account: Account | None) -> Submission:
+    """An entry whose evidence this person may see. ``NotFound`` otherwise: before the final board is published, to all
+    but the desk."""
+    submission = lookups.submission_by_id(session, submission_id)
+    if submission is None:
+        raise unknown(submission_id)
+    if lookups.is_published(session, submission.competition_id) or _sits(session, submission, account):
+        return submission
+    if account is not None and is_own(session, submission, account):
+        raise NotFound("no-evidence", "Evidence is shown once the final board is published.")
+    raise unknown(submission_id)
+
+
+def of_track(session: Session, submission: Submission, kind: str, account: Account | None) -> Disclosed:
+    """The evidence of an entry on its public or private track, for somebody who may see it at all."""
+    track = lookups.tracks_of(session, submission.competition_id)[kind]
+    found = rows.newest_evidence(session, submission.ref, track.id)
+    measured = lookups.newest_measurement(session, submission.ref, track.id)
+    inside = _sits(session, submission, account)
+    groups: Mapping[str, Sequence[Match]] = {}
+    if found is not None and account is not None and (inside or is_own(session, submission, account)):
+        groups = groups_of(found.details, _hidden(session, submission, account))
+    return Disclosed(
+        submission=submission,
+        track=kind,
+        evidence=found,
+        job=rows.newest_job(session, submission.ref, track.id),
+        outdated=found is not None and measured is not None and found.measurement_id != measured.id,
+        signs=_signs(submission, found) if found is not None else (),
+        groups=groups,
+        inside=inside,
+    )
+
+
+def _sits(session: Session, submission: Submission, account: Account | None) -> bool:
+    return account is not None and has_desk(session, submission.competition_id, account)
+
+
+def _signs(submission: Submission, found: Evidence) -> Sequence[Sign]:
+    numbers = {column.key: getattr(found, column.key) for column in Evidence.__table__.columns}
+    return signs_of(numbers, submission.competition.image_count)
+
+
+def _hidden(session: Session, submission: Submission, account: Account) -> set[str]:
+    sets = hidden_sets(session, submission, account)
+    return {each.sha256[:PREFIX] for each in lookups.reference_sets(session, sorted(sets))}

@@ -1,0 +1,48 @@
+"""Evidence of entries, from the job that finds it to the row: ``ask``, ``record``."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from scorer import work
+from scorer.db.evidence import QUEUE
+from scorer.db.tables import Evidence, Submission
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What a worker has found of a submission on a track, beside one measurement."""
+
+    preparation_id: int
+    measurement_id: int
+    seed: int
+    findings: list[dict[str, Any]]
+    details: dict[str, Any]
+    numbers: dict[str, Any]
+    """The table's columns of numbers, by name."""
+    provenance: dict[str, Any]
+
+
+def ask(session: Session, submission: Submission, track_id: int, *, now: datetime) -> None:
+    """Have a measured entry examined on a track, after everything that is scored."""
+    work.add_job(session, QUEUE, submission=submission, track_id=track_id, private=True, now=now)
+
+
+def record(session: Session, claim: work.Claim, examined: Examined, *, now: datetime) -> bool:
+    """Keep evidence, once; False when the job was no longer that worker's."""
+    if not work.finish(session, claim, now):
+        return False
+    row = vars(examined).copy()
+    session.add(
+        Evidence(
+            job_id=claim.job_id,
+            submission_ref=claim.submission_ref,
+            track_id=claim.track_id,
+            created_at=now,
+            **row.pop("numbers"),
+            **row,
+        )
+    )
+    return True

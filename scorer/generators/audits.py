@@ -1,0 +1,160 @@
+"""The audit of a generator: are its training images nearer to what it makes than fresh ones?
+
+Webster et al. 2019. Targets are drawn from both sets; the generator's own images are looked for first, because what
+the search does not find there it can't be trusted not to find elsewhere.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from scorer.errors import Invalid
+from scorer.generators.distortions import DISTORTIONS
+from scorer.generators.encoders import Encoder, reconstructed
+from scorer.generators.latents import Latent
+from scorer.generators.likeness import roughness
+from scorer.generators.plans import Plan, plan_from
+from scorer.generators.recovering import (
+    Found,
+    Generator,
+    Search,
+    images_at,
+    pixels_of,
+    require_images,
+    targets_of,
+)
+from scorer.generators.results import Audit, Pairs, Pixels, audit_from, shown
+from scorer.metrics.recovery import kolmogorov
+
+__all__ = ["Audit", "Pairs", "Plan", "audit", "audit_by_encoder", "audit_from", "plan_from"]
+
+Progress = Callable[[str, float], None]
+"""Hears the stage (``generated``, ``train``, ``held_out``, ``warp_train`` ...) and its finished share."""
+Index = NDArray[np.int64]
+LEAST = 8
+
+
+def audit(
+    generator: Generator,
+    latent: Latent,
+    train: Pixels,
+    held_out: Pixels,
+    *,
+    plan: Plan,
+    progress: Progress | None = None,
+) -> Audit:
+    """Search a generator for training images (n, s, s, 3) and held-out ones (m, s, s, 3), uint8.
+
+    ``generator`` takes latent points (k, d) float32 and gives images (k, 3, s, s), or larger ones, in [-1, 1], each
+    row by itself. Equal inputs on one machine give equal audits. Raises :class:`Invalid`: ``bad-images``,
+    ``too-few-images`` (fewer than 8 of a kind), ``bad-generator``, ``rows-depend``, ``bad-plan``.
+    """
+    drawn = _drawn(train, held_out, plan)
+    size = train.shape[1]
+    seeds = _Seeds(plan.seed)
+    require_images(generator, latent, size, seeds("check"))
+    search = Search(generator, latent, plan)
+    with torch.no_grad():
+        points = latent.draw(plan.generated, seeds("targets"))
+        made = torch.cat([images_at(generator, some, size) for some in torch.split(points, plan.batch)])
+    targets = {"generated": made} | {kind: targets_of(images) for kind, (images, _) in drawn.items()}
+    found = {kind: search.found(each, seeds(kind), _of(progress, kind)) for kind, each in targets.items()}
+    distorted = dict(_distorted(search, targets, seeds, progress))
+    return _told(plan, latent, drawn, targets, found, distorted)
+
+
+def audit_by_encoder(
+    generator: Generator,
+    encoder: Encoder,
+    latent: Latent,
+    train: Pixels,
+    held_out: Pixels,
+    *,
+    plan: Plan,
+    progress: Progress | None = None,
+) -> Audit:
+    """The same by a handed-in encoder instead of a search; :mod:`scorer.generators.encoders`.
+
+    ``latent`` is only recorded. The plan's numbers of training and held-out targets and its batch count. Raises as
+    :func:`audit`, and ``bad-encoder``.
+    """
+    drawn = _drawn(train, held_out, plan)
+    targets = {kind: targets_of(images) for kind, (images, _) in drawn.items()}
+    found = {
+        kind: reconstructed(generator, encoder, each, batch=plan.batch, progress=_of(progress, kind))
+        for kind, each in targets.items()
+    }
+    return _told(plan, latent, drawn, targets, found, {})
+
+
+def _told(
+    plan: Plan,
+    latent: Latent,
+    drawn: Mapping[str, tuple[Pixels, Index]],
+    targets: Mapping[str, Tensor],
+    found: Mapping[str, Found],
+    distorted: Mapping[str, Found],
+) -> Audit:
+    pairs = {}
+    for kind, each in found.items():
+        index = drawn[kind][1] if kind in drawn else np.arange(len(each.error), dtype=np.int64)
+        rows = shown(each.error)
+        chosen = torch.from_numpy(rows)
+        images = pixels_of(targets[kind][chosen]), pixels_of(each.image[chosen])
+        pairs[kind] = Pairs(*images, each.error[rows], index[rows])
+    return Audit(
+        plan=plan,
+        latent=latent,
+        errors={kind: each.error for kind, each in found.items()},
+        distorted={name: each.error for name, each in distorted.items()},
+        likeness=kolmogorov(roughness(drawn["train"][0]), roughness(drawn["held_out"][0])),
+        pairs=pairs,
+        evaluations=sum(each.evaluations for each in (*found.values(), *distorted.values())),
+    )
+
+
+def _drawn(train: Pixels, held_out: Pixels, plan: Plan) -> dict[str, tuple[Pixels, Index]]:
+    """As many images of either set as the plan says, without replacement, in their order."""
+    if train.shape[1:] != held_out.shape[1:]:
+        raise Invalid("bad-images", f"Training and held-out images differ: {train.shape[1:]}, {held_out.shape[1:]}.")
+    random = np.random.default_rng([plan.seed, 1])
+    drawn = {}
+    for kind, images, most in (("train", train, plan.train), ("held_out", held_out, plan.held_out)):
+        if len(images) < LEAST:
+            raise Invalid("too-few-images", f"At least {LEAST} {kind} images are needed, and there are {len(images)}.")
+        rows = np.sort(random.choice(len(images), min(most, len(images)), replace=False))
+        drawn[kind] = np.asarray(images[rows]), rows
+    return drawn
+
+
+def _distorted(
+    search: Search, targets: Mapping[str, Tensor], seeds: "_Seeds", progress: Progress | None
+) -> Iterator[tuple[str, Found]]:
+    """The first training and generated targets, distorted in each way; the start's seed is that of the clean ones."""
+    if not search.plan.distorted:
+        return
+    for how, distortion in DISTORTIONS.items():
+        for kind in ("train", "generated"):
+            images = targets[kind][: search.plan.distorted].permute(0, 2, 3, 1).numpy()
+            changed = distortion(images, np.random.default_rng(seeds(how)))
+            rows = torch.from_numpy(changed).permute(0, 3, 1, 2).contiguous()
+            yield f"{how}_{kind}", search.found(rows, seeds(kind), _of(progress, f"{how}_{kind}"))
+
+
+class _Seeds:
+    """A seed of its own for every use, from the plan's."""
+
+    NAMES = ("check", "targets", "generated", "train", "held_out", *DISTORTIONS)
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def __call__(self, name: str) -> int:
+        return int(np.random.SeedSequence([self._seed, self.NAMES.index(name)]).generate_state(1)[0])
+
+
+def _of(progress: Progress | None, stage: str) -> Callable[[float], None] | None:
+    return None if progress is None else lambda share: progress(stage, share)

@@ -1,0 +1,69 @@
+"""The process in which a stranger's generator is read and run: ``python -m scorer.generators.child FOLDER``.
+
+Confined before anything is imported, rationed before the file is opened. Progress goes to standard output, a line of
+JSON each; what came of it into files (:mod:`scorer.generators.errands`).
+"""
+
+import json
+import sys
+import time
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from scorer.errors import Invalid, KennelError
+from scorer.generators import errands
+from scorer.generators.confinement import confine, ration
+from scorer.generators.limits import Limits
+
+_TOLD_SECONDS = 0.2
+
+
+def main(folder: Path) -> None:
+    """Run the errand in ``folder``."""
+    try:
+        limits = Limits(**json.loads((folder / errands.REQUEST).read_text())["limits"])
+        walls = confine(folder, limits)
+        # What is imported from here on takes addresses that are not the generator's.
+        from scorer.generators import auditing  # noqa: PLC0415
+
+        errand, encoder = errands.read_errand(folder), errands.read_encoder_of(folder)
+        ration(limits)
+        audit = auditing.audited(errand, limits, _Teller(), encoder)
+        audit = replace(audit, provenance={**audit.provenance, "sandbox": walls, "versions": _versions()})
+        errands.write_result(folder, audit.report(), audit.arrays())
+    except KennelError as error:
+        errands.write_refusal(folder, error)
+    except MemoryError:
+        errands.write_refusal(folder, out_of_memory(limits))
+
+
+def out_of_memory(limits: Limits) -> Invalid:
+    """What a generator is told that takes more memory than it is granted."""
+    return Invalid(
+        "out-of-memory", f"The generator takes more than the {limits.memory_bytes >> 20:,} MB of memory it is granted."
+    )
+
+
+class _Teller:
+    """Tells the parent the stage and its share, not more often than anybody can read."""
+
+    def __init__(self) -> None:
+        self._stage, self._told = "", 0.0
+
+    def __call__(self, stage: str, share: float) -> None:
+        now = time.monotonic()
+        if stage == self._stage and share < 1.0 and now - self._told < _TOLD_SECONDS:
+            return
+        self._stage, self._told = stage, now
+        sys.stdout.write(json.dumps({"stage": stage, "share": share}) + "\n")
+        sys.stdout.flush()
+
+
+def _versions() -> dict[str, Any]:
+    return {name: version(name) for name in ("torch", "onnx", "numpy")} | {"python": sys.version.split()[0]}
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,55 @@
+"""Images pushed off the manifold of what a generator makes (Webster et al. 2019, section 2.2, figure 2).
+
+A generator that knows its images recovers distorted ones badly; one that recovers them as well can make anything, and
+its small errors say little. Images are float32 (n, s, s, 3) in [-1, 1]; distorted ones may leave it, as in the paper.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter, map_coordinates
+
+Floats = NDArray[np.float32]
+Distortion = Callable[[Floats, np.random.Generator], Floats]
+
+WARP, SMOOTHNESS = 0.03, 0.125  # shares of the side: the shift's standard deviation, the width of the smoothing
+PATCH, PATCH_DEVIATION = 0.25, 0.5  # side of a patch as a share of the image's; deviation of its noise
+NOISE = 0.2  # deviation of additive noise
+
+
+def warped(images: Floats, random: np.random.Generator, *, shift: float = WARP) -> Floats:
+    """Bent by a smooth random vector field, by bilinear interpolation: a field of its own for every image.
+
+    The field is Gaussian noise smoothed by a Gaussian of an eighth of the side, scaled so that its shifts have the
+    standard deviation ``shift``, a share of the side.
+    """
+    count, side = images.shape[:2]
+    field = gaussian_filter(random.standard_normal((count, 2, side, side)), SMOOTHNESS * side, mode="wrap", axes=(2, 3))
+    field *= shift * side / field.std()
+    place = np.indices((side, side)) + field
+    bent = np.empty_like(images)
+    for row, channel in np.ndindex(count, 3):
+        bent[row, :, :, channel] = map_coordinates(images[row, :, :, channel], place[row], order=1, mode="nearest")
+    return bent
+
+
+def patched(images: Floats, random: np.random.Generator, *, side: float = PATCH) -> Floats:
+    """A square of each image, of this share of its side and at a random place, replaced by one fixed noise."""
+    size = images.shape[1]
+    width = max(1, round(side * size))
+    noise = PATCH_DEVIATION * random.standard_normal((width, width, 3))
+    places = random.integers(size - width + 1, size=(len(images), 2))
+    covered = images.copy()
+    for image, (top, left) in zip(covered, places, strict=True):
+        image[top : top + width, left : left + width] = noise
+    return covered
+
+
+def noisy(images: Floats, random: np.random.Generator, *, deviation: float = NOISE) -> Floats:
+    """White noise added to every value."""
+    return images + np.float32(deviation) * random.standard_normal(images.shape, dtype=np.float32)
+
+
+DISTORTIONS: Mapping[str, Distortion] = {"warp": warped, "patches": patched, "noise": noisy}
+"""The paper's three, each small."""

@@ -1,0 +1,44 @@
+"""Recovery without a search: a handed-in encoder says where an image is (Webster et al. 2019, section 3.1).
+
+    AEGAN      error of G(E(y)):     the encoder gives a latent point
+    CycleGAN   error of G2(G1(y)):   the encoder gives an image of another domain, and the generator brings it back
+
+Both are one composition. There are no generated targets then: nothing is searched, so nothing can fail to be found.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from scorer.errors import Invalid
+from scorer.generators.recovering import Found, Generator, Progress, errors_between, images_at
+
+Encoder = Callable[[Tensor], Tensor]
+"""Images (n, 3, s, s) in [-1, 1] to whatever the generator takes, each row by itself."""
+
+
+def reconstructed(
+    generator: Generator, encoder: Encoder, targets: Tensor, *, batch: int = 64, progress: Progress | None = None
+) -> Found:
+    """What encoder and generator make of targets (n, 3, s, s) in [-1, 1]; ``point`` is what the encoder said, flat.
+
+    Raises :class:`Invalid`: ``bad-encoder`` for another number of rows or values that are not finite,
+    ``bad-generator`` for what is no image.
+    """
+    codes, images = [], []
+    with torch.no_grad():
+        for some in torch.split(targets, batch):
+            code = encoder(some)
+            if len(code) != len(some) or not torch.isfinite(code).all():
+                raise Invalid("bad-encoder", "The encoder must give one finite code for every image.")
+            codes.append(code.flatten(1))
+            images.append(images_at(generator, code, targets.shape[2]))
+            if progress:
+                progress(sum(map(len, images)) / len(targets))
+    image = torch.cat(images)
+    error = errors_between(image, targets, torch.ones(()))
+    if not np.isfinite(error).all():
+        raise Invalid("bad-generator", "The generator makes numbers that are not finite.")
+    return Found(error, image, torch.cat(codes), 0)

@@ -1,0 +1,52 @@
+"""The latent points that a generator turns into images. Torch is imported when points are drawn, not before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from scorer.errors import Invalid
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Distribution = Literal["normal", "uniform"]
+MOST = 4096
+"""No generator known has a larger latent space; the search keeps about fifty such points for every target."""
+
+
+@dataclass(frozen=True)
+class Latent:
+    """A latent space: standard normal in every coordinate, or uniform on [-1, 1].
+
+    Raises :class:`Invalid` (``bad-latent``) for a dimension outside 1..4096 or another distribution.
+    """
+
+    dimension: int
+    distribution: Distribution = "normal"
+
+    def __post_init__(self) -> None:
+        """Refuse what no generator has."""
+        if not 1 <= self.dimension <= MOST:
+            raise Invalid("bad-latent", f"The latent dimension must be in 1..{MOST}, not {self.dimension}.")
+        if self.distribution not in {"normal", "uniform"}:
+            raise Invalid("bad-latent", f"The latent distribution is normal or uniform, not {self.distribution}.")
+
+    def draw(self, n: int, seed: int) -> Tensor:
+        """``n`` points (n, d) float32, the same for the same seed."""
+        import torch  # noqa: PLC0415 - a process that only names a latent space needs no torch
+
+        random = np.random.default_rng(seed)
+        shape = (n, self.dimension)
+        drawn = random.standard_normal(shape) if self.distribution == "normal" else random.uniform(-1.0, 1.0, shape)
+        return torch.from_numpy(drawn.astype(np.float32))
+
+    def freed(self, points: Tensor) -> Tensor:
+        """Coordinates in which a search may go anywhere: themselves, or arcsin of uniform ones."""
+        return points if self.distribution == "normal" else points.clamp(-1.0, 1.0).asin()
+
+    def bound(self, free: Tensor) -> Tensor:
+        """The latent points of free coordinates; uniform ones never leave [-1, 1], outside which nothing is drawn."""
+        return free if self.distribution == "normal" else free.sin()

@@ -1,0 +1,135 @@
+"""Operators that learn: products and convolutions. With each, how many multiplications and additions it takes."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from scorer.generators.graph import Node
+from scorer.generators.operators.signature import Operator
+
+_CONVOLUTIONS = (functional.conv1d, functional.conv2d, functional.conv3d)
+_TRANSPOSED = (functional.conv_transpose1d, functional.conv_transpose2d, functional.conv_transpose3d)
+Pads = tuple[tuple[int, int], ...]
+"""Before and after, for every axis of space."""
+
+
+def _gemm(node: Node, a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
+    a = a.T if node.integer("transA", 0) else a
+    b = b.T if node.integer("transB", 0) else b
+    product = node.number("alpha", 1.0) * (a @ b)
+    return product if c is None else product + node.number("beta", 1.0) * c
+
+
+def _matmul(_: Node, a: Tensor, b: Tensor) -> Tensor:
+    return torch.matmul(a, b)
+
+
+def _conv(node: Node, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    space = _space(node, x, weight)
+    strides, dilations = each_axis(node, "strides", space, 1), each_axis(node, "dilations", space, 1)
+    pads = _pads(node, x, weight, strides, dilations)
+    if any(before != after for before, after in pads):
+        x, pads = functional.pad(x, _as_torch(pads)), ((0, 0),) * space
+    even = tuple(before for before, _ in pads)
+    convolve = _CONVOLUTIONS[space - 1]
+    return convolve(x, weight, bias, strides, even, dilations, node.integer("group", 1))
+
+
+def _conv_transpose(node: Node, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """With equal pads on both sides as torch does it; else everything is made and the pads cut off."""
+    space = _space(node, x, weight)
+    strides, dilations = each_axis(node, "strides", space, 1), each_axis(node, "dilations", space, 1)
+    beyond = each_axis(node, "output_padding", space, 0)
+    full = [strides[i] * (x.shape[2 + i] - 1) + (weight.shape[2 + i] - 1) * dilations[i] + 1 for i in range(space)]
+    pads = _transposed_pads(node, full, strides, beyond, x.shape[2:])
+    convolve, group = _TRANSPOSED[space - 1], node.integer("group", 1)
+    even = all(before == after >= 0 for before, after in pads)
+    if even and all(beyond[i] < max(strides[i], dilations[i]) for i in range(space)):
+        return convolve(x, weight, bias, strides, [before for before, _ in pads], beyond, group, dilations)
+    whole = convolve(x, weight, None, strides, 0, 0, group, dilations)
+    cut = [(-before, beyond[i] - after) for i, (before, after) in enumerate(pads)]
+    whole = functional.pad(whole, _as_torch(cut))
+    return whole if bias is None else whole + bias.reshape(-1, *[1] * space)
+
+
+def _transposed_pads(
+    node: Node, full: Sequence[int], strides: Sequence[int], beyond: Sequence[int], sides: Sequence[int]
+) -> Pads:
+    """The pads given, or those that make the shape that is given or, with ``SAME``, the stride times the input's."""
+    wanted, way = node.integers("output_shape"), node.text("auto_pad", "NOTSET")
+    if wanted is None and way in {"NOTSET", "VALID"}:
+        return _given_pads(node, len(full))
+    if wanted is None:
+        wanted = tuple(stride * side for stride, side in zip(strides, sides, strict=True))
+    total = [one + more - to for one, more, to in zip(full, beyond, wanted, strict=True)]
+    if way == "SAME_UPPER":
+        return tuple((each // 2, each - each // 2) for each in total)
+    return tuple((each - each // 2, each // 2) for each in total)
+
+
+def _pads(node: Node, x: Tensor, weight: Tensor, strides: Sequence[int], dilations: Sequence[int]) -> Pads:
+    way, space = node.text("auto_pad", "NOTSET"), len(strides)
+    if way in {"NOTSET", "VALID"}:
+        return _given_pads(node, space)
+    total = []
+    for i in range(space):
+        side = x.shape[2 + i]
+        reach = (weight.shape[2 + i] - 1) * dilations[i] + 1
+        total.append(max((-(-side // strides[i]) - 1) * strides[i] + reach - side, 0))
+    if way == "SAME_UPPER":
+        return tuple((each // 2, each - each // 2) for each in total)
+    return tuple((each - each // 2, each // 2) for each in total)
+
+
+def _given_pads(node: Node, space: int) -> Pads:
+    pads = node.integers("pads") or (0,) * 2 * space
+    if len(pads) != 2 * space:
+        raise node.refusal("bad-node", f"has {len(pads)} pads for {space} axes.")
+    return tuple((pads[i], pads[i + space]) for i in range(space))
+
+
+def each_axis(node: Node, name: str, space: int, default: int) -> tuple[int, ...]:
+    """A list attribute with one integer for each axis of space."""
+    found = node.integers(name) or (default,) * space
+    if len(found) != space:
+        raise node.refusal("bad-node", f"has {len(found)} '{name}' for {space} axes.")
+    return found
+
+
+def _space(node: Node, x: Tensor, weight: Tensor) -> int:
+    space = x.ndim - 2
+    if space not in {1, 2, 3} or weight.ndim != x.ndim:
+        raise node.refusal("bad-node", "convolves over one, two or three axes of space only.")
+    return space
+
+
+def _as_torch(pads: Sequence[tuple[int, int]]) -> list[int]:
+    """The last axis first."""
+    return [side for both in reversed(pads) for side in both]
+
+
+def operations_of(node: Node, inputs: Sequence[Tensor | None], made: Tensor) -> int:
+    """How many multiplications and additions a node takes, from shapes alone; 0 where it is not what takes the time."""
+    if node.kind == "Resize":
+        return 2 * made.numel() * sum(made.shape[2:])
+    if len(inputs) < 2 or inputs[0] is None or inputs[1] is None:
+        return 0
+    first, second = inputs[0], inputs[1]
+    match node.kind:
+        case "Conv":
+            return 2 * made.numel() * second[0].numel()
+        case "ConvTranspose":
+            return 2 * first.numel() * second[0].numel()
+        case "MatMul" | "Gemm":
+            return 2 * made.numel() * first.shape[0 if node.attributes.get("transA") else -1]
+    return 0
+
+
+LINEAR: dict[str, Operator] = {
+    "Conv": Operator(_conv),
+    "ConvTranspose": Operator(_conv_transpose),
+    "Gemm": Operator(_gemm),
+    "MatMul": Operator(_matmul),
+}

@@ -1,0 +1,104 @@
+"""Operators over many numbers at once: normalisations, pools, sums over axes, softmax."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from scorer.generators.graph import Node
+from scorer.generators.operators.linear import each_axis
+from scorer.generators.operators.signature import Operator, axis_of, deciding, integers
+
+
+def _batch(node: Node, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
+    if node.integer("training_mode", 0) or len(node.outputs) > 1:
+        raise node.refusal("training-mode", "normalises by the batch; export the generator for inference (.eval()).")
+    return functional.batch_norm(x, mean, variance, scale, bias, eps=node.number("epsilon", 1e-5))
+
+
+def _instance(node: Node, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
+    axes, each = tuple(range(2, x.ndim)), (-1, *[1] * (x.ndim - 2))
+    return _standard(x, axes, node.number("epsilon", 1e-5)) * scale.reshape(each) + bias.reshape(each)
+
+
+def _layer(node: Node, x: Tensor, scale: Tensor, bias: Tensor | None = None) -> Tensor:
+    axes = tuple(range(axis_of(node, node.integer("axis", -1), x.ndim), x.ndim))
+    found = _standard(x, axes, node.number("epsilon", 1e-5)) * scale
+    return found if bias is None else found + bias
+
+
+def _group(node: Node, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
+    """Until opset 20 scale and bias belong to groups, from 21 on to channels."""
+    groups, each = node.integer("num_groups", 0), (1, -1, *[1] * (x.ndim - 2))
+    parts = x.reshape(x.shape[0], groups, -1)
+    found = _standard(parts, (2,), node.number("epsilon", 1e-5))
+    if node.opset < 21:
+        return (found * scale.reshape(1, -1, 1) + bias.reshape(1, -1, 1)).reshape(x.shape)
+    return found.reshape(x.shape) * scale.reshape(each) + bias.reshape(each)
+
+
+def _standard(x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor:
+    variance, mean = torch.var_mean(x, axes, correction=0, keepdim=True)
+    return (x - mean) * torch.rsqrt(variance + epsilon)
+
+
+def _average_pool(node: Node, x: Tensor) -> Tensor:
+    space = x.ndim - 2
+    kernel, pads = each_axis(node, "kernel_shape", space, 0), node.integers("pads") or (0,) * 2 * space
+    odd = node.text("auto_pad", "NOTSET") != "NOTSET" or any(each != 1 for each in node.integers("dilations") or ())
+    if space != 2 or odd or pads[:space] != pads[space:]:
+        raise node.refusal("unsupported-form", "pools in a way that is not read: two axes, equal pads, no dilation.")
+    strides = each_axis(node, "strides", space, 1)
+    ceil, padded = bool(node.integer("ceil_mode", 0)), bool(node.integer("count_include_pad", 0))
+    return functional.avg_pool2d(x, kernel, strides, pads[:space], ceil, padded)
+
+
+def _global_average(_: Node, x: Tensor) -> Tensor:
+    return x.mean(tuple(range(2, x.ndim)), keepdim=True)
+
+
+def _softmax(node: Node, x: Tensor) -> Tensor:
+    return torch.softmax(x, axis_of(node, node.integer("axis", -1), x.ndim))
+
+
+def _log_softmax(node: Node, x: Tensor) -> Tensor:
+    return torch.log_softmax(x, axis_of(node, node.integer("axis", -1), x.ndim))
+
+
+def _reduced(reduce: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> Operator:
+    """Axes are an attribute or, in newer files, an input; without any it is all of them, or none if it says so."""
+
+    def run(node: Node, x: Tensor, axes: Tensor | None = None) -> Tensor:
+        given = node.integers("axes") if axes is None else integers(node, axes)
+        if not given and node.integer("noop_with_empty_axes", 0):
+            raise node.refusal("unsupported-form", "may reduce nothing, which is not read.")
+        over = tuple(axis_of(node, axis, x.ndim) for axis in given or range(x.ndim))
+        return reduce(x, over, bool(node.integer("keepdims", 1)))
+
+    return deciding(run, 1)
+
+
+def _product(x: Tensor, over: tuple[int, ...], keep: bool) -> Tensor:
+    for axis in sorted(over, reverse=True):
+        x = torch.prod(x, axis, keepdim=keep)
+    return x
+
+
+NORMALISING: dict[str, Operator] = {
+    "AveragePool": Operator(_average_pool),
+    "BatchNormalization": Operator(_batch),
+    "GlobalAveragePool": Operator(_global_average),
+    "GroupNormalization": Operator(_group),
+    "InstanceNormalization": Operator(_instance),
+    "LayerNormalization": Operator(_layer),
+    "LogSoftmax": Operator(_log_softmax),
+    "ReduceL2": _reduced(lambda x, over, keep: torch.linalg.vector_norm(x, dim=over, keepdim=keep)),
+    "ReduceMax": _reduced(lambda x, over, keep: torch.amax(x, over, keepdim=keep)),
+    "ReduceMean": _reduced(lambda x, over, keep: torch.mean(x, over, keepdim=keep)),
+    "ReduceMin": _reduced(lambda x, over, keep: torch.amin(x, over, keepdim=keep)),
+    "ReduceProd": _reduced(_product),
+    "ReduceSum": _reduced(lambda x, over, keep: torch.sum(x, over, keepdim=keep)),
+    "ReduceSumSquare": _reduced(lambda x, over, keep: torch.sum(x * x, over, keepdim=keep)),
+    "Softmax": Operator(_softmax),
+}

@@ -1,0 +1,211 @@
+"""An ONNX file, from its bytes to a graph that holds nothing but allowed operators and finite arrays.
+
+Nothing is run, inferred or converted here, and no library is asked whether the file is well: the protobuf is unpacked
+(with the library's own limit on nesting), and everything that is not expected is refused by name. No path is ever
+followed, because none is read.
+"""
+
+from collections.abc import Callable, Iterable
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from scorer.errors import Invalid
+from scorer.generators.exporting import NEWEST_OPSET, OLDEST_OPSET, how
+from scorer.generators.graph import Array, Attribute, Graph, Node, shown, text_of
+from scorer.generators.limits import Limits
+from scorer.generators.operators import OPERATORS
+from scorer.generators.tensors import array_of, count_of
+
+_LOOKS_LIKE = {
+    b"PK\x03\x04": "a zip, such as torch.save and torch.export.save write (.pt, .pt2)",
+    b"\x80\x02": "a Python pickle",
+    b"\x80\x03": "a Python pickle",
+    b"\x80\x04": "a Python pickle",
+    b"\x80\x05": "a Python pickle",
+    b"\x89HDF": "an HDF5 file",
+}
+PARTS = 10
+"""Inputs, outputs and attributes of a node, on an average."""
+STANDARD = ("", "ai.onnx")
+CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+
+
+def graph_of(content: bytes, dimension: int, limits: Limits) -> Graph:
+    """The graph of an ONNX file. ``dimension`` of the latent is for advice only.
+
+    ``Invalid``: ``too-many-bytes``, ``too-many-nodes``, ``too-many-weights``, ``not-onnx``, ``wrong-opset``,
+    ``custom-operators``, ``has-functions``, ``control-flow``, ``unknown-operator``, ``external-data``,
+    ``sparse-tensors``, ``bad-weights``, ``not-finite``, ``bad-node``, ``training-mode``, ``wrong-inputs``,
+    ``wrong-outputs``.
+    """
+    model = _unpacked(content, dimension, limits)
+    _refuse_more_than_a_graph(model)
+    opset = _opset(model, dimension)
+    _refuse_nodes(model.graph, limits)
+    tensors = [*model.graph.initializer, *_constants(model.graph.node)]
+    stored = sum(count_of(tensor) for tensor in tensors)
+    if stored > limits.weights:
+        raise Invalid("too-many-weights", f"The generator stores {stored:,} numbers; {limits.weights:,} are allowed.")
+    weights = _named(model.graph.initializer)
+    latent, shape = _latent(model.graph, weights)
+    nodes = tuple(read_node(index, node, opset) for index, node in enumerate(model.graph.node))
+    _refuse_disorder(nodes, {latent, *weights})
+    return Graph(nodes, weights, latent, shape, _images(model.graph, nodes), opset)
+
+
+def _unpacked(content: bytes, dimension: int, limits: Limits) -> onnx.ModelProto:
+    if len(content) > limits.file_bytes:
+        raise Invalid(
+            "too-many-bytes", f"The file has {len(content):,} bytes; a generator may have {limits.file_bytes:,}."
+        )
+    for start, kind in _LOOKS_LIKE.items():
+        if content.startswith(start):
+            raise Invalid("not-onnx", f"This is {kind}, not ONNX; such files are never opened. {how(dimension)}")
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(content)
+    except DecodeError:
+        raise Invalid(
+            "not-onnx", f"This is not ONNX: it is damaged, cut short or something else. {how(dimension)}"
+        ) from None
+    if not model.HasField("graph") or not model.graph.node:
+        raise Invalid("not-onnx", f"This is not ONNX: there is no network in it. {how(dimension)}")
+    return model
+
+
+def _refuse_more_than_a_graph(model: onnx.ModelProto) -> None:
+    if model.functions:
+        raise Invalid(
+            "has-functions",
+            f"The file defines functions of its own ('{shown(model.functions[0].name)}'); export it with its functions "
+            "inlined (onnx.inliner.inline_local_functions, or torch.onnx.export with dynamo=False).",
+        )
+    if model.training_info:
+        raise Invalid("training-mode", "The file describes training; export the generator for inference (.eval()).")
+    if model.graph.sparse_initializer:
+        raise Invalid("sparse-tensors", "The file has sparse weights; store them dense.")
+
+
+def _opset(model: onnx.ModelProto, dimension: int) -> int:
+    foreign = [each.domain for each in model.opset_import if each.domain not in STANDARD]
+    used = {node.domain for node in model.graph.node}
+    versions = [each.version for each in model.opset_import if each.domain in STANDARD]
+    custom = [domain for domain in foreign if domain in used] + sorted(used - {*STANDARD, *foreign})
+    if custom:
+        raise Invalid(
+            "custom-operators",
+            f"The generator needs operators of '{shown(custom[0])}'; only those of ONNX itself are read. "
+            f"{how(dimension)}",
+        )
+    if len(versions) != 1 or not OLDEST_OPSET <= versions[0] <= NEWEST_OPSET:
+        found = " and ".join(str(version) for version in versions[:3]) or "none"
+        raise Invalid(
+            "wrong-opset",
+            f"The file is of opset {found}; {OLDEST_OPSET} to {NEWEST_OPSET} are read. {how(dimension)}",
+        )
+    return int(versions[0])
+
+
+def _refuse_nodes(graph: onnx.GraphProto, limits: Limits) -> None:
+    if len(graph.node) > limits.nodes:
+        raise Invalid("too-many-nodes", f"The generator has {len(graph.node):,} nodes; {limits.nodes:,} are allowed.")
+    parts = sum(len(node.input) + len(node.output) + len(node.attribute) for node in graph.node)
+    if parts > PARTS * limits.nodes:
+        raise Invalid("too-many-nodes", f"The nodes have {parts:,} inputs, outputs and attributes; too many.")
+    for index, node in enumerate(graph.node):
+        kinds = {attribute.type for attribute in node.attribute}
+        proto = onnx.AttributeProto
+        if node.op_type in CONTROL or kinds & {proto.GRAPH, proto.GRAPHS}:
+            raise Invalid(
+                "control-flow",
+                f"Node {index + 1} ({shown(node.op_type)}) has branches or loops of its own; a generator has to be one "
+                "straight run of operators. Export it by tracing, with Python's ifs and loops unrolled.",
+            )
+        if node.op_type not in OPERATORS:
+            raise Invalid(
+                "unknown-operator",
+                f"Node {index + 1} is '{shown(node.op_type)}', which is not read. Read are: {', '.join(OPERATORS)}.",
+            )
+        if kinds & {proto.SPARSE_TENSOR, proto.SPARSE_TENSORS}:
+            raise Invalid("sparse-tensors", f"Node {index + 1} ({node.op_type}) has a sparse tensor; store it dense.")
+
+
+def _constants(nodes: Iterable[onnx.NodeProto]) -> Iterable[onnx.TensorProto]:
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+
+
+def _named(tensors: Iterable[onnx.TensorProto]) -> dict[str, Array]:
+    weights: dict[str, Array] = {}
+    for tensor in tensors:
+        name = text_of(tensor.name)
+        if not name or name in weights:
+            raise Invalid("bad-weights", f"Two weights have the same name, '{shown(tensor.name)}', or one has none.")
+        weights[name] = array_of(tensor)
+    return weights
+
+
+def _latent(graph: onnx.GraphProto, weights: dict[str, Array]) -> tuple[str, tuple[int | None, ...]]:
+    """The one input that is not a weight. Files of before 2019 list weights as inputs, too."""
+    inputs = [each for each in graph.input if text_of(each.name) not in weights]
+    if len(inputs) != 1 or not inputs[0].name:
+        names = ", ".join(f"'{shown(each.name)}'" for each in inputs[:5]) or "none"
+        raise Invalid("wrong-inputs", f"A generator takes one input, the latent (n, d); this one takes {names}.")
+    kind = inputs[0].type.tensor_type
+    if kind.elem_type not in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE) or len(kind.shape.dim) not in (2, 4):
+        raise Invalid("wrong-inputs", "The latent has to be declared as floats of shape (n, d) or (n, d, 1, 1).")
+    shape = tuple(axis.dim_value if axis.HasField("dim_value") else None for axis in kind.shape.dim)
+    return text_of(inputs[0].name), shape
+
+
+def _images(graph: onnx.GraphProto, nodes: tuple[Node, ...]) -> str:
+    made = {name for node in nodes for name in node.outputs}
+    if len(graph.output) != 1:
+        names = ", ".join(f"'{shown(each.name)}'" for each in graph.output[:5]) or "none"
+        raise Invalid("wrong-outputs", f"A generator has one output, the images; this one has {names}.")
+    name = text_of(graph.output[0].name)
+    if name not in made:
+        raise Invalid("wrong-outputs", f"No node makes the output '{shown(name)}'.")
+    return name
+
+
+def read_node(index: int, node: onnx.NodeProto, opset: int) -> Node:
+    """A node with its attributes; ``Invalid`` (``bad-node`` and those of arrays) if they cannot be read."""
+    attributes = {text_of(each.name): _attribute(index, each) for each in node.attribute}
+    inputs, outputs = (tuple(text_of(name) for name in names) for names in (node.input, node.output))
+    return Node(index, node.op_type, inputs, outputs, attributes, opset)
+
+
+_READ: dict[int, Callable[[onnx.AttributeProto], Attribute]] = {
+    onnx.AttributeProto.INT: lambda given: given.i,
+    onnx.AttributeProto.FLOAT: lambda given: given.f,
+    onnx.AttributeProto.STRING: lambda given: given.s.decode("utf-8", "replace"),
+    onnx.AttributeProto.INTS: lambda given: tuple(given.ints),
+    onnx.AttributeProto.FLOATS: lambda given: tuple(given.floats),
+    onnx.AttributeProto.STRINGS: lambda given: tuple(each.decode("utf-8", "replace") for each in given.strings),
+    onnx.AttributeProto.TENSOR: lambda given: array_of(given.t),
+}
+
+
+def _attribute(index: int, attribute: onnx.AttributeProto) -> Attribute:
+    if attribute.type not in _READ or attribute.ref_attr_name:
+        raise Invalid(
+            "bad-node", f"Node {index + 1} has '{shown(attribute.name)}', which is of a type that is not read."
+        )
+    return _READ[attribute.type](attribute)
+
+
+def _refuse_disorder(nodes: tuple[Node, ...], known: set[str]) -> None:
+    """Every name is made once, and before it is used."""
+    for node in nodes:
+        for name in filter(None, node.inputs):
+            if name not in known:
+                raise node.refusal("bad-node", f"takes '{shown(name)}', which nothing before it makes.")
+        for name in node.outputs:
+            if not name or name in known:
+                raise node.refusal("bad-node", "makes what has been made before, or what has no name.")
+            known.add(name)

@@ -1,0 +1,129 @@
+"""From a file that a stranger hands in to a generator: a function of latents, and nothing else.
+
+Only ONNX is read, and of ONNX only what :mod:`scorer.generators.parsing` lets pass: a straight run of about ninety
+operators over numbers that lie in the file. Each is a function written here, so nothing in a file is ever executed,
+imported or looked up. Even so this runs in :mod:`scorer.generators.sandbox` only.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from scorer.errors import Invalid
+from scorer.generators.exporting import how
+from scorer.generators.graph import Graph
+from scorer.generators.latents import Latent
+from scorer.generators.limits import Limits
+from scorer.generators.network import Network
+from scorer.generators.parsing import graph_of
+from scorer.generators.tracing import traced_shape
+
+Range = Literal["tanh", "sigmoid"]
+"""Which range the images' values have: [-1, 1] or [0, 1]."""
+DEFAULT = Limits()
+PROBED = 16
+SLACK = 1e-3
+
+
+class Generator(nn.Module):
+    """A network as the audit wants it: latents (n, d) float32 to images (n, 3 or 1, s, s) float32 in [-1, 1]."""
+
+    def __init__(self, network: Network, axes: int, values: Range = "tanh") -> None:
+        super().__init__()
+        self.network, self.axes, self.values = network, axes, values
+
+    def forward(self, latents: Tensor) -> Tensor:
+        """The images of latents (n, d)."""
+        images: Tensor = self.network(latents if self.axes == 2 else latents[:, :, None, None]).float()
+        return 2.0 * images - 1.0 if self.values == "sigmoid" else images
+
+
+def read_generator(
+    content: bytes, latent: Latent, *, size: int = 1, values: Range | None = None, limits: Limits = DEFAULT
+) -> Generator:
+    """The generator in an ONNX file, ready to run: it makes square images of at least ``size``, in colour or grey.
+
+    Everything is refused before anything is computed, except for a few images at the end that say whether they can be
+    searched at all, and, where ``values`` does not, in which range they are. Raises ``Invalid`` as
+    :func:`~scorer.generators.parsing.graph_of` and :func:`~scorer.generators.tracing.traced_shape` do, and
+    ``wrong-latent`` (another dimension), ``fixed-batch``, ``wrong-images`` (another shape), ``no-gradient``,
+    ``not-finite``, ``wrong-range``.
+    """
+    graph = graph_of(content, latent.dimension, limits)
+    _refuse_latent(graph.latent_shape, latent.dimension)
+    network = Network(graph).eval()
+    for rows in (2, 3):
+        _refuse_images(_shape(network, graph, latent, rows, limits), rows, size, limits, latent.dimension)
+    generator = Generator(network, len(graph.latent_shape))
+    generator.values = _range_of(_answering(generator, latent), values)
+    return generator
+
+
+def _shape(network: Network, graph: Graph, latent: Latent, rows: int, limits: Limits) -> tuple[int, ...]:
+    return traced_shape(network, (rows, latent.dimension, 1, 1)[: len(graph.latent_shape)], limits)
+
+
+def _refuse_latent(declared: Sequence[int | None], dimension: int) -> None:
+    if declared[0] is not None:
+        raise _fixed(dimension, f"is declared for {declared[0]} latents at a time")
+    if declared[1] not in {None, dimension} or any(side not in {None, 1} for side in declared[2:]):
+        found = " x ".join("n" if side is None else str(side) for side in declared)
+        raise Invalid(
+            "wrong-latent", f"The generator takes latents of {found}; a dimension of {dimension} was declared."
+        )
+
+
+def _refuse_images(shape: Sequence[int], rows: int, size: int, limits: Limits, dimension: int) -> None:
+    found = " x ".join(str(side) for side in shape)
+    if len(shape) != 4 or shape[1] not in {1, 3} or shape[2] != shape[3]:
+        raise Invalid(
+            "wrong-images",
+            f"{rows} latents become {found}; wanted are {rows} x 3 x s x s (or {rows} x 1 x s x s): square images, "
+            "their colours before their rows.",
+        )
+    if shape[0] != rows:
+        raise _fixed(dimension, f"makes {shape[0]} images of {rows} latents")
+    if shape[2] < size:
+        raise Invalid("wrong-images", f"The images are {shape[2]} pixels wide; the competition's are {size}.")
+    if shape[2] > limits.side:
+        raise Invalid("too-much-memory", f"The images are {shape[2]} pixels wide; {limits.side} are allowed.")
+
+
+def _fixed(dimension: int, found: str) -> Invalid:
+    return Invalid("fixed-batch", f"The generator {found}; leave the number of latents open. {how(dimension)}")
+
+
+def _answering(generator: Generator, latent: Latent) -> Tensor:
+    """A few images as the file makes them; ``Invalid`` unless they are finite and answer to the latent."""
+    points = latent.draw(PROBED, seed=0).requires_grad_()
+    with torch.enable_grad():
+        images: Tensor = generator(points)
+        weights = torch.linspace(0.5, 1.5, images[0].numel()).reshape(images.shape[1:])
+        summed = (images * weights).sum()
+        gradient = torch.autograd.grad(summed, points)[0] if summed.requires_grad else torch.zeros(1)
+    if not torch.isfinite(images).all():
+        raise Invalid("not-finite", "The generator makes images with values that are not finite.")
+    if not gradient.any() or not torch.isfinite(gradient).all():
+        raise Invalid(
+            "no-gradient",
+            "The images do not change with the latent, or in steps only (rounding, casting to integers): their "
+            "gradient is zero or not finite, so nothing can be looked for.",
+        )
+    return images.detach()
+
+
+def _range_of(images: Tensor, declared: Range | None) -> Range:
+    """The range that is declared, if the images keep to it; else the one that they keep to. What never falls below the
+    middle of [-1, 1] in any pixel of many images is not meant to be there."""
+    low, high = float(images.min()), float(images.max())
+    found = declared or ("sigmoid" if low >= -SLACK else "tanh")
+    least = 0.0 if found == "sigmoid" else -1.0
+    if low < least - SLACK or high > 1.0 + SLACK:
+        raise Invalid(
+            "wrong-range",
+            f"The images' values lie in {low:.3g} to {high:.3g}, and should in {least:g} to 1 ({found}). A generator "
+            "has to end with tanh ([-1, 1]) or with sigmoid ([0, 1]).",
+        )
+    return found

@@ -1,0 +1,188 @@
+"""The nearest images that a generator makes to given ones: latent recovery (Webster et al. 2019, section 2.1).
+
+    z* = argmin over z of mean((G(z) - y)^2)            pixels in [-1, 1], over a region only if one is given
+
+Images are float32 (n, 3, s, s) in [-1, 1] here. What a generator makes larger is average-pooled to the targets' size.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import adaptive_avg_pool2d
+
+from scorer.errors import Invalid
+from scorer.generators.descent import Descent, minimise
+from scorer.generators.latents import Latent
+from scorer.generators.plans import Plan
+from scorer.metrics.features import Vector
+from scorer.metrics.recovery import VERBATIM
+
+Generator = Callable[[Tensor], Tensor]
+"""Latent points (n, d) to images (n, 3, s, s) or (n, 1, s, s) in [-1, 1], each row by itself."""
+Pixels = NDArray[np.uint8]
+Progress = Callable[[float], None]
+
+AUTHORS = Descent(iterations=50, wolfe=False, history=100)
+ALIKE = 1e-3  # an image made alone may differ by so much from the same one made among others
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best recovery of every target: ``error`` (n,) float64, ``image`` (n, 3, s, s), ``point`` (n, d)."""
+
+    error: Vector
+    image: Tensor
+    point: Tensor
+    evaluations: int
+    """How many images the generator made and followed back, for all targets."""
+
+
+def targets_of(images: Pixels) -> Tensor:
+    """Images (n, s, s, 3) uint8 as targets; :class:`Invalid` (``bad-images``) for another shape or type."""
+    if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3 or images.shape[1] != images.shape[2]:
+        raise Invalid("bad-images", f"Targets must be square colour images, not {images.dtype} of {images.shape}.")
+    return torch.from_numpy(images.astype(np.float32)).permute(0, 3, 1, 2).contiguous() / 127.5 - 1.0
+
+
+def pixels_of(images: Tensor) -> Pixels:
+    """Images in [-1, 1] as (n, s, s, 3) uint8, rounded; what is beyond the ends is cut off."""
+    levels = ((images + 1.0) * 127.5).round().clamp(0.0, 255.0).to(torch.uint8)
+    return np.ascontiguousarray(levels.permute(0, 2, 3, 1).numpy())
+
+
+def images_at(generator: Generator, points: Tensor, size: int) -> Tensor:
+    """The images (n, 3, size, size) of latent points; :class:`Invalid` (``bad-generator``) for what is no image."""
+    made = generator(points)
+    if made.ndim != 4 or len(made) != len(points) or made.shape[1] not in {1, 3} or min(made.shape[2:]) < size:
+        raise Invalid(
+            "bad-generator",
+            f"Of {len(points)} latent points the generator makes an array of shape {tuple(made.shape)} where"
+            f" ({len(points)}, 3, {size}, {size}), or larger images, are needed.",
+        )
+    return adaptive_avg_pool2d(made, size).expand(-1, 3, -1, -1)
+
+
+def require_images(generator: Generator, latent: Latent, size: int, seed: int) -> None:
+    """Refuse a generator whose images can't be searched (:class:`Invalid`).
+
+    ``bad-generator``: another shape, or values that are not finite or outside [-1, 1]. ``rows-depend``: an image
+    changes with the others made beside it (batch normalisation in training mode).
+    """
+    points = latent.draw(16, seed)
+    with torch.no_grad():
+        together = images_at(generator, points, size)
+        alone = images_at(generator, points[:1], size)
+    if not torch.isfinite(together).all():
+        raise Invalid("bad-generator", "The generator makes numbers that are not finite.")
+    if float(together.abs().max()) > 1.0 + ALIKE:
+        raise Invalid(
+            "bad-generator",
+            f"The generator's values must lie in -1..1 and reach {float(together.abs().max()):.3g}: end it with tanh.",
+        )
+    if float((together[:1] - alone).abs().max()) > ALIKE:
+        raise Invalid(
+            "rows-depend",
+            "An image changes with the other images made beside it: export the generator in evaluation mode"
+            " (`model.eval()`), so that batch normalisation uses its running statistics.",
+        )
+
+
+def mask_of(plan: Plan, size: int) -> Tensor:
+    """Weights (1, 1, size, size) of mean 1: equal within the plan's region, 0 outside."""
+    if plan.region is None:
+        return torch.ones((1, 1, size, size))
+    top, left, bottom, right = (round(share * size) for share in plan.region)
+    mask = torch.zeros((1, 1, size, size))
+    mask[:, :, top:bottom, left:right] = 1.0
+    if not mask.any():
+        raise Invalid("bad-plan", f"The region {plan.region} holds no pixel of images of {size} x {size}.")
+    return mask / mask.mean()
+
+
+def errors_between(images: Tensor, targets: Tensor, mask: Tensor) -> Vector:
+    """Mean squared errors (n,) float64 between images (n, 3, s, s)."""
+    squares = (images.double() - targets.double()).square() * mask
+    return np.asarray(squares.mean(dim=(1, 2, 3)).numpy(), np.float64)
+
+
+@dataclass(frozen=True)
+class Search:
+    """A generator and how it is searched."""
+
+    generator: Generator
+    latent: Latent
+    plan: Plan
+
+    def found(self, targets: Tensor, seed: int, progress: Progress | None = None) -> Found:
+        """Recover targets (n, 3, s, s): the best of the plan's starts, further starts only for what is not found."""
+        parts, done = [], 0
+        for some in torch.split(targets, self.plan.batch):
+            parts.append(self._found(some, seed + done, _part_of(progress, done, len(some), len(targets))))
+            done += len(some)
+        return Found(
+            np.concatenate([each.error for each in parts]),
+            torch.cat([each.image for each in parts]),
+            torch.cat([each.point for each in parts]),
+            sum(each.evaluations for each in parts),
+        )
+
+    def _found(self, targets: Tensor, seed: int, progress: Progress | None) -> Found:
+        """One batch. What is found verbatim needs no further start; the rule is the same for every kind of target."""
+        mask, count = mask_of(self.plan, targets.shape[2]), len(targets)
+        error, image = np.full(count, np.inf), torch.zeros_like(targets)
+        point, evaluations = targets.new_zeros((count, self.latent.dimension)), 0
+        starts = 1 if self.plan.method == "authors" else self.plan.starts
+        for number, random in enumerate(_seeds(seed, starts)):
+            left = np.flatnonzero(error >= VERBATIM)
+            if not len(left):
+                break
+            rows = torch.from_numpy(left)
+            once = self._descended(targets[rows], mask, random, _part_of(progress, number, 1, starts))
+            better = once.error < error[left]
+            error[left[better]] = once.error[better]
+            image[rows[better]], point[rows[better]] = once.image[better], once.point[better]
+            evaluations += once.evaluations
+        if progress:
+            progress(1.0)
+        return Found(error, image, point, evaluations)
+
+    def _descended(self, targets: Tensor, mask: Tensor, seed: int, progress: Progress | None) -> Found:
+        def objective(free: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+            with torch.enable_grad():
+                free = free.detach().requires_grad_()
+                made = images_at(self.generator, self.latent.bound(free), targets.shape[2])
+                values = ((made - targets[rows]).square() * mask).mean(dim=(1, 2, 3))
+                (gradient,) = torch.autograd.grad(values.sum(), free)
+            return values.detach(), gradient
+
+        how = AUTHORS if self.plan.method == "authors" else Descent(self.plan.iterations)
+        end = minimise(objective, self.latent.freed(self._start(targets, mask, seed)), how, progress)
+        with torch.no_grad():
+            point = self.latent.bound(end.point)
+            image = images_at(self.generator, point, targets.shape[2])
+        error = errors_between(image, targets, mask)
+        error[~np.isfinite(error)] = np.inf
+        return Found(error, image, point, int(end.evaluations.sum()))
+
+    def _start(self, targets: Tensor, mask: Tensor, seed: int) -> Tensor:
+        """For each target the nearest of the plan's candidates; with one candidate, a draw of its own."""
+        if self.plan.candidates == 1 or self.plan.method == "authors":
+            return self.latent.draw(len(targets), seed)
+        points = self.latent.draw(self.plan.candidates, seed)
+        weighted = mask.sqrt()
+        with torch.no_grad():
+            made = [images_at(self.generator, some, targets.shape[2]) for some in torch.split(points, self.plan.batch)]
+        flat = (torch.cat(made) * weighted).flatten(1)
+        return points[torch.cdist((targets * weighted).flatten(1), flat).argmin(1)]
+
+
+def _seeds(seed: int, count: int) -> Iterator[int]:
+    yield from (int(each) for each in np.random.SeedSequence(seed).generate_state(count))
+
+
+def _part_of(progress: Progress | None, done: int, part: int, whole: int) -> Progress | None:
+    return None if progress is None else lambda share: progress((done + share * part) / whole)

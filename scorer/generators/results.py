@@ -1,0 +1,141 @@
+"""What an audit found, without torch: errors, pairs of images, and the report."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.generators.latents import Latent
+from scorer.generators.plans import Plan, plan_from
+from scorer.generators.words import findings_of, sentence_of
+from scorer.metrics.features import Vector
+from scorer.metrics.recovery import Kolmogorov, Recovery, recovery
+
+Pixels = NDArray[np.uint8]
+Kind = Literal["train", "held_out", "generated"]
+KINDS: tuple[Kind, ...] = ("train", "held_out", "generated")
+SHOWN = 4
+"""Pairs of each of best, median and worst."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Targets beside what was recovered, (k, s, s, 3) uint8 each: the best four, the middle four, the worst four."""
+
+    target: Pixels
+    recovered: Pixels
+    error: Vector
+    """(k,) ascending."""
+    index: NDArray[np.int64]
+    """(k,) where the target stands in the set given; of generated targets, the number of the draw."""
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """The errors (n,) of every kind of targets, and what follows from them."""
+
+    plan: Plan
+    latent: Latent
+    errors: Mapping[str, Vector]
+    """``train``, ``held_out``, ``generated`` (unless an encoder took the place of the search)."""
+    distorted: Mapping[str, Vector]
+    """``warp_train``, ``warp_generated`` and so on: errors of the first targets of that kind, distorted."""
+    likeness: Kolmogorov
+    """Of the roughness of training and held-out targets: whether they are of one kind."""
+    pairs: Mapping[str, Pairs] = field(default_factory=dict)
+    evaluations: int = 0
+    """How many images the generator made and followed back."""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """Of what the generator was, and how it was run; JSON."""
+
+    @property
+    def recovery(self) -> Recovery:
+        """The test."""
+        return recovery(self.errors["train"], self.errors["held_out"], self.errors.get("generated"))
+
+    def report(self) -> dict[str, Any]:
+        """Everything in JSON but the images: verdict, sentence, findings, numbers, all errors, plan."""
+        found = self.recovery
+        return {
+            "verdict": found.verdict,
+            "sentence": sentence_of(found, self.likeness),
+            "findings": [asdict(each) for each in findings_of(found, self.errors, self.distorted, self.likeness)],
+            "measured": {
+                "p_value": found.test.p_value,
+                "p_smaller": found.test.p_smaller,
+                "statistic": found.test.statistic,
+                "gap": found.gap,
+                "gap_low": found.gap_low,
+                "gap_high": found.gap_high,
+                "generated_verbatim": None if found.generated is None else found.generated.verbatim,
+            },
+            "targets": {kind: len(self.errors[kind]) for kind in KINDS if kind in self.errors},
+            "errors": {kind: np.sort(self.errors[kind]).tolist() for kind in KINDS if kind in self.errors},
+            "latent": asdict(self.latent),
+            "plan": self.plan.as_json(),
+            "evaluations": self.evaluations,
+            "provenance": dict(self.provenance),
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What the report does not hold in full, for ``numpy.savez``; none of it needs pickling."""
+        kept: dict[str, NDArray[Any]] = {f"errors.{kind}": values for kind, values in self.errors.items()}
+        kept |= {f"distorted.{kind}": values for kind, values in self.distorted.items()}
+        kept |= {
+            f"pairs.{kind}.{name}": getattr(pairs, name)
+            for kind, pairs in self.pairs.items()
+            for name in ("target", "recovered", "error", "index")
+        }
+        like = self.likeness
+        kept["likeness"] = np.array([like.statistic, like.p_value, like.excess, like.p_smaller])
+        return kept
+
+    def sheet(self) -> Pixels:
+        """All pairs as one picture (h, w, 3) uint8: for each kind a row of targets over a row of what was recovered.
+
+        From left to right the best four, the middle four, the worst four; kinds in the order train, held-out,
+        generated. White lines between.
+        """
+        rows = []
+        for kind in KINDS:
+            if kind in self.pairs:
+                rows += [_row(self.pairs[kind].target), _row(self.pairs[kind].recovered)]
+        width = max(row.shape[1] for row in rows)
+        padded = [np.pad(row, ((0, 2), (0, width - row.shape[1]), (0, 0)), constant_values=255) for row in rows]
+        return np.concatenate(padded)
+
+
+def audit_from(report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Audit:
+    """The audit that told this report and these arrays."""
+    statistic, p_value, excess, p_smaller = (float(each) for each in arrays["likeness"])
+    errors = {name.split(".")[1]: arrays[name] for name in arrays if name.startswith("errors.")}
+    kinds = {name.split(".")[1] for name in arrays if name.startswith("pairs.")}
+    return Audit(
+        plan=plan_from(report["plan"]),
+        latent=Latent(**report["latent"]),
+        errors=errors,
+        distorted={name.split(".")[1]: arrays[name] for name in arrays if name.startswith("distorted.")},
+        likeness=Kolmogorov(statistic, p_value, excess, p_smaller, None),
+        pairs={
+            kind: Pairs(**{name: arrays[f"pairs.{kind}.{name}"] for name in ("target", "recovered", "error", "index")})
+            for kind in KINDS
+            if kind in kinds
+        },
+        evaluations=int(report["evaluations"]),
+        provenance=dict(report["provenance"]),
+    )
+
+
+def shown(errors: Vector) -> NDArray[np.int64]:
+    """Which targets (n,) are shown: the best, the middle and the worst four, by ascending error, none twice."""
+    order = np.argsort(errors, kind="stable")
+    middle = max(0, (len(order) - SHOWN) // 2)
+    places = {*range(SHOWN), *range(middle, middle + SHOWN), *range(len(order) - SHOWN, len(order))}
+    return order[[place for place in sorted(places) if 0 <= place < len(order)]]
+
+
+def _row(images: Pixels) -> Pixels:
+    spaced = np.pad(images, ((0, 0), (0, 0), (0, 2), (0, 0)), constant_values=255)
+    return np.concatenate(list(spaced), axis=1)

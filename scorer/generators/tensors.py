@@ -1,0 +1,64 @@
+"""Arrays stored in an ONNX file. Only what lies in the file itself, in types and amounts that are expected."""
+
+import math
+
+import numpy as np
+import onnx
+
+from scorer.errors import Invalid
+from scorer.generators.graph import Array, shown
+
+MOST_AXES = 8
+_TYPES: dict[int, tuple[str, str]] = {
+    onnx.TensorProto.FLOAT: ("<f4", "float_data"),
+    onnx.TensorProto.DOUBLE: ("<f8", "double_data"),
+    onnx.TensorProto.INT64: ("<i8", "int64_data"),
+    onnx.TensorProto.INT32: ("<i4", "int32_data"),
+    onnx.TensorProto.BOOL: ("|b1", "int32_data"),
+}
+"""The stored form of each type that is read, and the field that has it where ``raw_data`` is empty."""
+
+
+def count_of(tensor: onnx.TensorProto) -> int:
+    """How many numbers a tensor says that it has. ``Invalid``: ``external-data`` if they lie outside of the file, in
+    whatever field it says so; ``bad-weights`` for axes that no tensor has."""
+    if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
+        raise Invalid(
+            "external-data",
+            f"The weight '{shown(tensor.name)}' lies in another file. All weights have to be in the ONNX file itself: "
+            "export without external data (save_as_external_data=False; with torch.onnx.export, dynamo=False).",
+        )
+    if tensor.HasField("segment") or len(tensor.dims) > MOST_AXES or any(axis < 0 for axis in tensor.dims):
+        raise Invalid("bad-weights", f"The weight '{shown(tensor.name)}' has a shape that cannot be read.")
+    return math.prod(tensor.dims)
+
+
+def array_of(tensor: onnx.TensorProto) -> Array:
+    """The array of a tensor that :func:`count_of` has let pass, in its own type and shape.
+
+    ``Invalid``: ``bad-weights`` for another type, or a number of bytes that does not fit the shape; ``not-finite``.
+    """
+    name, count = shown(tensor.name), count_of(tensor)
+    if tensor.data_type not in _TYPES:
+        raise Invalid(
+            "bad-weights",
+            f"The weight '{name}' is of type {_type_name(tensor.data_type)}; export the generator in float32 "
+            "(generator.float()).",
+        )
+    form, listed = _TYPES[tensor.data_type]
+    if tensor.raw_data:
+        fits = len(tensor.raw_data) == count * np.dtype(form).itemsize
+        found = np.frombuffer(tensor.raw_data, form) if fits else None
+    else:
+        given = getattr(tensor, listed)
+        found = np.array(given, form) if len(given) == count else None
+    if found is None:
+        raise Invalid("bad-weights", f"The weight '{name}' has not as many numbers as its shape says.")
+    if not np.isfinite(found).all():
+        raise Invalid("not-finite", f"The weight '{name}' has values that are not finite (NaN or infinity).")
+    return found.reshape(tuple(tensor.dims)).astype(np.dtype(form).newbyteorder("="))
+
+
+def _type_name(number: int) -> str:
+    names = onnx.TensorProto.DataType
+    return names.Name(names.ValueType(number)) if number in names.values() else f"number {number}"

@@ -1,0 +1,126 @@
+"""Handing in the generator behind an entry: its team does, or an organizer. Nothing here looks into the file: that is
+for a fenced process of a worker (:mod:`worker.recovering`)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy.orm import Session
+
+from scorer import audit, work
+from scorer.blobs import Received
+from scorer.competitions import is_organizer
+from scorer.db import generators as rows
+from scorer.db import lookups, results
+from scorer.db.tables import Account, GeneratorFile, Submission
+from scorer.errors import Conflict, Invalid, TooMany
+from scorer.lifecycle import Status, utc_day
+from scorer.submissions import find as find_submission
+from scorer.submissions import is_own
+
+Distribution = Literal["normal", "uniform"]
+MOST_DIMENSIONS = 4096
+"""No generator known has a larger latent space."""
+MOST_A_DAY = 5
+"""Files that a team may hand in for one entry on a UTC day: each costs a worker minutes."""
+SEEN = 8
+"""Bytes from the start of a file that tell what it is not."""
+EXPORT = "torch.onnx.export(generator.eval(), latents, 'generator.onnx', opset_version=17, dynamo=False)"
+OTHERS = {
+    b"PK": "a zip, as PyTorch saves models",
+    b"\x80\x02": "a pickle",
+    b"\x80\x03": "a pickle",
+    b"\x80\x04": "a pickle",
+    b"\x80\x05": "a pickle",
+    b"\x89HDF": "an HDF5 file",
+    b"\x1f\x8b": "packed with gzip",
+    b"\x93NUMPY": "a NumPy array",
+}
+"""What people have instead of ONNX, by how it begins. Most of it runs code when it is read."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What is said of a generator: it takes vectors of so many numbers, each standard normal or uniform on [-1, 1]."""
+
+    dimension: int
+    distribution: Distribution
+
+
+def require_onnx(start: bytes) -> None:
+    """``Invalid`` (``not-onnx``) if the first bytes of a file are those of something else."""
+    if not start:
+        raise Invalid("not-onnx", "The file is empty.")
+    for sign, what in OTHERS.items():
+        if start.startswith(sign):
+            raise Invalid("not-onnx", f"This file is {what}. We take generators as ONNX alone: {EXPORT}")
+
+
+def require_change(session: Session, submission_id: str, account: Account, now: datetime) -> Submission:
+    """The entry whose generator this person may hand in now: their own team's until the final board is published,
+    organizers any. ``NotFound``, ``Conflict`` or ``TooMany`` otherwise."""
+    submission = find_submission(session, submission_id, account)
+    if submission.imported:
+        raise Conflict("imported", "This entry was imported from a table of results: there are no images to recover.")
+    if submission.status != Status.SCORED:
+        raise Conflict("not-scored", f"A generator belongs to an entry with a score; this one is {submission.status}.")
+    if "held_out" not in lookups.references_of(session, submission.competition_id):
+        raise Conflict("no-held-out", "Recovery compares training with held-out images; there are no held-out ones.")
+    if is_organizer(account):
+        return submission
+    if lookups.is_published(session, submission.competition_id):
+        raise Conflict("published", "The final board is published; generators are no longer taken.")
+    if rows.count_since(session, submission.ref, utc_day(now)[0]) >= MOST_A_DAY:
+        raise TooMany("generator-limit", f"An entry takes {MOST_A_DAY} generators a UTC day; please go on tomorrow.")
+    return submission
+
+
+def hand_in(
+    session: Session,
+    submission_id: str,
+    received: Received,
+    declared: Declared,
+    *,
+    seed: int,
+    account: Account,
+    now: datetime,
+) -> GeneratorFile:
+    """Take a received file as an entry's generator, in place of earlier ones, and have images recovered with it; what
+    is drawn for that follows from the random ``seed``. The same file again is the one that is there already, unless
+    work on that has failed."""
+    submission = find_submission(session, submission_id, account)
+    results.lock_submission(session, submission.ref)
+    earlier = rows.newest_generator(session, submission.ref)
+    if earlier is not None and _is_same(earlier, received, declared) and not _has_failed(session, earlier):
+        return earlier
+    require_change(session, submission_id, account, now)
+    rows.cancel_work(session, submission.ref, now)
+    kept = GeneratorFile(
+        submission_ref=submission.ref,
+        bytes=received.bytes,
+        sha256=received.sha256,
+        blob_key=received.key,
+        seed=seed,
+        author_id=account.id,
+        created_at=now,
+        **vars(declared),
+    )
+    session.add(kept)
+    session.flush()
+    work.add_job(session, "recover", submission=submission, private=True, generator_id=kept.id, now=now)
+    if not is_own(session, submission, account):
+        handed = {"sha256": kept.sha256, "bytes": kept.bytes, **vars(declared)}
+        audit.record(
+            session, "generator.handed-in", f"submission:{submission.id}", actor=account, now=now, after=handed
+        )
+    return kept
+
+
+def _is_same(earlier: GeneratorFile, received: Received, declared: Declared) -> bool:
+    said = all(getattr(earlier, name) == value for name, value in vars(declared).items())
+    return said and earlier.sha256 == received.sha256
+
+
+def _has_failed(session: Session, generator: GeneratorFile) -> bool:
+    job = rows.newest_job(session, generator.id)
+    return job is not None and job.state == "failed"

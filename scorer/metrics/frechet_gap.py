@@ -1,0 +1,41 @@
+"""Whether the Fréchet distance sees memory: FID to the training images against FID to fresh ones.
+
+Webster et al. 2019, section 3.4 (figure 5): generators that remember have no smaller FID to their training images than
+to others, so FID is no test of memory. Both distances are taken to equally many images, because each is too large by
+about c / n.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scorer.metrics.drawing import equally_many
+from scorer.metrics.features import Features
+from scorer.metrics.frechet import frechet_distance, statistics_of
+
+
+@dataclass(frozen=True)
+class FrechetGap:
+    """Both distances, >= 0, to ``count`` images each."""
+
+    train: float
+    held_out: float
+    count: int
+
+    @property
+    def gap(self) -> float | None:
+        """(held_out - train) / held_out, signed as the recovery's gap; None where ``held_out`` is 0."""
+        return (self.held_out - self.train) / self.held_out if self.held_out > 0.0 else None
+
+
+def frechet_gap(generated: Features, train: Features, held_out: Features, *, random: np.random.Generator) -> FrechetGap:
+    """Compare generated features (n, d) with training (m, d) and held-out ones (k, d), float32 or float64.
+
+    Of the larger real set ``random`` draws as many as the smaller one has. Raises :class:`Invalid`:
+    ``bad-features``, ``too-few-images`` (2 are needed of each), ``degenerate-features``, ``dimension-mismatch``.
+    """
+    own = statistics_of(generated)
+    known, fresh = equally_many({"training": train, "held-out": held_out}, random, least=2)
+    return FrechetGap(
+        frechet_distance(own, statistics_of(known)), frechet_distance(own, statistics_of(fresh)), len(known)
+    )

@@ -1,0 +1,187 @@
+"""Whether a generator makes its training images better than fresh ones: errors of latent recovery.
+
+For every target y the recovery error is min over z of mean((G(z) - y)^2), over pixels in [-1, 1] (four times the
+number for pixels in [0, 1]). Over the errors of a set Y (Webster et al. 2019, equations 5 and 6):
+
+    MRE(Y)   = median of the errors                           of an even number the mean of the middle two
+    MRE-gap  = (MRE(held-out) - MRE(train)) / MRE(held-out)   signed: the authors' code takes the absolute value
+    KS       = max over e of |F_train(e) - F_held-out(e)|     two-sided, the p-value exact where scipy can count
+
+A generator counts as overfitted if KS has p < 1 % *and* the gap is above +10 %. Nothing is said about one that does
+not find the images that it made itself: then the search failed, and errors tell of the search.
+
+Torch's median, which the authors use, is the lower of the middle two. With 200 targets it hardly differs.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import kolmogi
+from scipy.stats import binom, ks_2samp
+
+from scorer.errors import Invalid
+from scorer.metrics.features import Vector
+from scorer.metrics.separation import distances_of
+
+VERBATIM = 0.025
+"""An image of this error or less is the same to the eye (the paper's appendix A.2)."""
+PLAUSIBLE = 0.1
+LEVEL = 0.01
+LEAST_GAP = 0.1
+LEAST_FOUND = 0.9
+"""Fewer generated targets found than this share, and nothing is said."""
+
+Verdict = Literal["copies", "no-sign", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class ErrorSummary:
+    """The errors of one kind of targets."""
+
+    count: int
+    median: float
+    """The MRE."""
+    verbatim: float
+    """The share in [0, 1] that is found verbatim: error below 0.025."""
+    plausible: float
+    """The share that is found plausibly: error below 0.1."""
+
+    @property
+    def verbatim_error(self) -> float:
+        """The standard error of ``verbatim`` over the choice of targets."""
+        return float(np.sqrt(self.verbatim * (1.0 - self.verbatim) / self.count))
+
+
+@dataclass(frozen=True)
+class Kolmogorov:
+    """The two-sample test of Kolmogorov and Smirnov, training against held-out errors."""
+
+    statistic: float
+    """D in [0, 1]."""
+    p_value: float
+    """Two-sided."""
+    excess: float
+    """How far the training errors' distribution is above: max of F_train - F_held-out, >= 0."""
+    p_smaller: float
+    """One-sided, for training errors being the smaller ones."""
+    needed: float | None
+    """The D from which p < 1 % with so many targets, by the limit law; None where not even D = 1 would do."""
+
+    @property
+    def training_is_smaller(self) -> bool:
+        """Whether D is attained where more training errors than held-out ones are below."""
+        return self.excess >= self.statistic
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What the errors say."""
+
+    train: ErrorSummary
+    held_out: ErrorSummary
+    generated: ErrorSummary | None
+    """None where a handed-in encoder takes the place of the search: there is nothing to find, then."""
+    gap: float | None
+    """Signed; None where the held-out median is 0."""
+    gap_low: float | None
+    """A 95 % interval of the gap, by order statistics; None where there are too few targets for one."""
+    gap_high: float | None
+    test: Kolmogorov
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether the search finds what it must find."""
+        return self.generated is None or self.generated.verbatim >= LEAST_FOUND
+
+    @property
+    def verdict(self) -> Verdict:
+        """``copies``, ``no-sign`` or ``inconclusive``."""
+        if not self.conclusive:
+            return "inconclusive"
+        return "copies" if is_overfitted(self.test.p_value, self.gap) else "no-sign"
+
+
+def is_overfitted(p_value: float, gap: float | None) -> bool:
+    """Webster's rule with a sign: p < 1 % and gap > +10 %."""
+    return gap is not None and p_value < LEVEL and gap > LEAST_GAP
+
+
+def recovery(train: Vector, held_out: Vector, generated: Vector | None) -> Recovery:
+    """Judge the errors (n,), (m,), (k,), >= 0, of training, held-out and generated targets.
+
+    Raises :class:`Invalid`: ``too-few-images`` for an empty set, ``bad-distances``.
+    """
+    own, fresh = _errors_of(train), _errors_of(held_out)
+    low, high = gap_interval(own, fresh)
+    return Recovery(
+        train=summary_of(own),
+        held_out=summary_of(fresh),
+        generated=None if generated is None else summary_of(generated),
+        gap=signed_gap(float(np.median(own)), float(np.median(fresh))),
+        gap_low=low,
+        gap_high=high,
+        test=kolmogorov(own, fresh),
+    )
+
+
+def summary_of(errors: Vector) -> ErrorSummary:
+    """Median and shares found of the errors (n,) of one kind of targets; raises as :func:`recovery` does."""
+    values = _errors_of(errors)
+    verbatim, plausible = (float((values < limit).mean()) for limit in (VERBATIM, PLAUSIBLE))
+    return ErrorSummary(len(values), float(np.median(values)), verbatim, plausible)
+
+
+def signed_gap(train: float, held_out: float) -> float | None:
+    """(held_out - train) / held_out; None where ``held_out`` is 0."""
+    return (held_out - train) / held_out if held_out > 0.0 else None
+
+
+def gap_interval(train: Vector, held_out: Vector, level: float = 0.05) -> tuple[float | None, float | None]:
+    """An interval that holds the gap of the medians with probability 1 - ``level`` at least, whatever the laws.
+
+    Between two order statistics a median lies with a binomial probability; both medians get half of ``level``.
+    """
+    own, fresh = _median_interval(train, level / 2), _median_interval(held_out, level / 2)
+    if own is None or fresh is None:
+        return None, None
+    return signed_gap(own[1], fresh[0]), signed_gap(own[0], fresh[1])
+
+
+def _median_interval(values: Vector, level: float) -> tuple[float, float] | None:
+    """The order statistics r and n + 1 - r with the largest r for which 2 Pr(B(n, 1/2) < r) <= ``level``."""
+    count = len(values)
+    rank = int(binom.ppf(level / 2, count, 0.5))  # the first number that is reached with that probability
+    if rank < 1:
+        return None
+    ordered = np.sort(values)
+    return float(ordered[rank - 1]), float(ordered[count - rank])
+
+
+def kolmogorov(train: Vector, held_out: Vector) -> Kolmogorov:
+    """Compare the errors of training (n,) and held-out targets (m,); raises as :func:`recovery` does."""
+    own, fresh = _errors_of(train), _errors_of(held_out)
+    with warnings.catch_warnings():  # scipy warns where counting all paths is too much and it takes the limit law
+        warnings.simplefilter("ignore", RuntimeWarning)
+        both, smaller = ks_2samp(own, fresh), ks_2samp(own, fresh, alternative="greater")
+    return Kolmogorov(
+        statistic=float(both.statistic),
+        p_value=float(both.pvalue),
+        excess=float(smaller.statistic),
+        p_smaller=float(smaller.pvalue),
+        needed=needed_statistic(len(own), len(fresh)),
+    )
+
+
+def needed_statistic(n: int, m: int, level: float = LEVEL) -> float | None:
+    """The D of samples of n and m from which p < ``level``, by the limit law; None above 1."""
+    needed = float(kolmogi(level)) * float(np.sqrt((n + m) / (n * m)))
+    return needed if needed <= 1.0 else None
+
+
+def _errors_of(values: Vector) -> Vector:
+    errors = distances_of(values)
+    if not len(errors):
+        raise Invalid("too-few-images", "Without targets there are no recovery errors.")
+    return errors

@@ -1,0 +1,44 @@
+"""Whether errors rise when targets are distorted: the sign test on pairs.
+
+Of n targets r have a larger error once distorted, ties left out. If distortion did nothing, r would be binomial with
+n and 1/2.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import binom
+
+from scorer.errors import Invalid
+from scorer.metrics.features import Vector
+from scorer.metrics.separation import distances_of
+
+
+@dataclass(frozen=True)
+class Rise:
+    """The errors of the same targets before and after: medians, and for how many they rose."""
+
+    before: float
+    after: float
+    rose: int
+    fell: int
+    count: int
+
+    @property
+    def p_value(self) -> float:
+        """The probability that so many or more rise if distortion does nothing."""
+        return float(binom.sf(self.rose - 1, self.rose + self.fell, 0.5))
+
+
+def rise_of(before: Vector, after: Vector) -> Rise:
+    """Compare the errors (n,) of targets with those of the same targets distorted.
+
+    Raises :class:`Invalid`: ``bad-count`` for different numbers, ``too-few-images``, ``bad-distances``.
+    """
+    one, other = distances_of(before), distances_of(after)
+    if len(one) != len(other):
+        raise Invalid("bad-count", f"{len(one)} and {len(other)} targets can't be the same.")
+    if not len(one):
+        raise Invalid("too-few-images", "Without targets there is nothing to compare.")
+    rose, fell = int((other > one).sum()), int((other < one).sum())
+    return Rise(float(np.median(one)), float(np.median(other)), rose, fell, len(one))

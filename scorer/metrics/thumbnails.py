@@ -1,0 +1,84 @@
+"""Near copies that blur, noise or a weak network hide: found by how images look when they are made very small.
+
+A network's features see sharpness: blurring carries every image far away from the photographs, so an autoencoder's
+reconstructions are no nearer to their originals than anything else is. A thumbnail of 8 x 8 pixels keeps what is where
+and forgets the rest. The distance of two images is the root mean square difference of their thumbnails, in grey levels
+of 256; what counts as near, held-out photographs decide (:mod:`scorer.metrics.near_copies`). No network is needed.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.errors import Invalid
+from scorer.metrics.euclidean import neighbours
+from scorer.metrics.features import Features, Vector
+from scorer.metrics.memorization import Nearest
+from scorer.metrics.near_copies import Originals, originals_of
+
+SIDE = 8
+CHANNELS = 3
+_BATCH = 256
+
+Pixels = NDArray[np.uint8] | NDArray[np.float32]
+Progress = Callable[[float], None]
+
+
+def thumbnails_of(images: Pixels, *, mirrored: bool = False, progress: Progress | None = None) -> Features:
+    """Images (n, size, size, 3) uint8, or float32 in 0..255, as thumbnails (n, 192) float32, whose Euclidean distances
+    are root mean squares in grey levels; ``mirrored``, with left and right exchanged. ``progress`` hears the finished
+    share.
+
+    A thumbnail's pixel is the mean over its square of the image, whatever the size. Sums of 8-bit images are of whole
+    numbers, so equal ones have equal thumbnails in any company. Raises :class:`Invalid`: ``bad-images``.
+    """
+    if images.dtype not in {np.dtype(np.uint8), np.dtype(np.float32)} or not _is_square(images.shape):
+        raise Invalid("bad-images", f"Images must be square and RGB, uint8 or float32, not {images.dtype}.")
+    size = images.shape[1]
+    weights = _overlaps(size)
+    columns = weights[:, ::-1] if mirrored else weights
+    made = np.empty((len(images), SIDE * SIDE * CHANNELS), np.float32)
+    for start in range(0, len(images), _BATCH):
+        batch = images[start : start + _BATCH].astype(np.float64).transpose(0, 3, 1, 2)
+        sums = weights @ batch @ columns.T
+        made[start : start + _BATCH] = (sums / (size * size * np.sqrt(made.shape[1]))).reshape(len(batch), -1)
+        if progress:
+            progress(min(1.0, (start + _BATCH) / len(images)))
+    return made
+
+
+def _is_square(shape: tuple[int, ...]) -> bool:
+    return len(shape) == 4 and shape[1] == shape[2] and shape[3] == CHANNELS
+
+
+def _overlaps(size: int) -> NDArray[np.float64]:
+    """How much of each thumbnail pixel's side, (8, size), a pixel's side covers, in units of which it has ``size``."""
+    first, own = np.arange(SIDE)[:, None] * size, np.arange(size)[None, :] * SIDE
+    covered: NDArray[np.float64] = np.minimum(first + size, own + SIDE) - np.maximum(first, own).astype(np.float64)
+    return np.maximum(covered, 0.0)
+
+
+def thumbnail_originals(
+    thumbnails: Features, training: Features, mirrored: Features, *, progress: Progress | None = None
+) -> Originals:
+    """The nearest training image of thumbnails (n, 192), among ``training`` (m, 192) and their mirror images.
+
+    Raises :class:`Invalid` as :func:`neighbours` does.
+    """
+    upright = _nearest(thumbnails, training, (lambda share: progress(share / 2.0)) if progress else None)
+    turned = _nearest(thumbnails, mirrored, (lambda share: progress((1.0 + share) / 2.0)) if progress else None)
+    return originals_of(upright, turned)
+
+
+def contrast_of(thumbnails: Features) -> Vector:
+    """How much there is to see in thumbnails (n, 192): the root mean square difference of a thumbnail's pixels from its
+    mean colour, in grey levels, (n,). That two images are alike says little where both are nearly of one colour."""
+    pixels = thumbnails.astype(np.float64).reshape(len(thumbnails), CHANNELS, SIDE * SIDE)
+    contrast: Vector = np.sqrt(np.square(pixels - pixels.mean(axis=2, keepdims=True)).sum(axis=(1, 2)))
+    return contrast
+
+
+def _nearest(thumbnails: Features, training: Features, progress: Progress | None) -> Nearest:
+    found = neighbours(thumbnails, training, progress=progress)
+    return Nearest(np.sqrt(found.squares[:, 0]), found.index[:, 0])

@@ -1,0 +1,101 @@
+"""Signs of copying: which of the numbers that an entry's evidence has speak of it, judged whenever somebody looks.
+
+The thresholds stand here and nowhere else. A sign is a condition on anything that has the columns of the table
+``evidence`` and ``images``, the number of the entry's: numbers (:func:`signs_of`), or the columns themselves, in SQL.
+What is not known (null, NaN) is no sign.
+
+A sign asks twice: whether chance explains the number (p < :data:`CERTAIN`), and whether it is large enough to matter,
+since among 10,000 images chance explains nothing, and honest generators are never quite like photographs.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from scorer.findings import CERTAIN
+
+SLIGHT = 0.45
+"""Among thousands of images a difference that means little is certain, too: a share above this is told as slight."""
+LEAST = 0.05
+"""The smallest share of an entry's images that counts: fewer copies may be chance's, or a mishap."""
+DISTINCT = 20
+"""Fewer different images than this in an entry is a collapse: of two of its images, one in so many pairs is alike. The
+share of alike pairs stays the same however many images there are; the share of images that are alike to another one
+does not, and among thousands of blurred ones comes near to 1. Honest but blurry models of photographs were as if of
+90 different images in one network and of 700 in another."""
+
+
+@dataclass(frozen=True)
+class Sign:
+    """One reason to think of copying: ``holds`` says when, ``finding`` names the finding whose sentence tells it."""
+
+    name: str
+    finding: str
+    holds: Callable[[Any], Any]
+
+
+def _thumbnails(of: Any) -> Any:
+    return (of.thumbnail_p < CERTAIN) & (of.thumbnail_share >= LEAST)
+
+
+def _partly(of: Any) -> Any:
+    return (of.partly_copied_p < CERTAIN) & (of.partly_copied_share >= LEAST)
+
+
+def _mirrored(of: Any) -> Any:
+    return (of.near_copies_p < CERTAIN) & (of.near_copies_mirrored >= LEAST * of.images)
+
+
+def _near(of: Any) -> Any:
+    upright = of.near_copies_share * of.images - of.near_copies_mirrored
+    return (of.near_copies_p < CERTAIN) & (upright >= LEAST * of.images)
+
+
+def _regions(of: Any) -> Any:
+    """Not C_T, which is the mean over the regions: one that is copied may hide among others that are not."""
+    return (of.copied_cells >= 1) & (of.copied_cells_share >= LEAST)
+
+
+def _data(of: Any) -> Any:
+    return (of.z_u_p < CERTAIN) & (of.u_share <= SLIGHT)
+
+
+def _repeats(of: Any) -> Any:
+    pairs = of.images * (of.images - 1) / 2.0
+    return (of.repeats_p < CERTAIN) & (of.repeats_pairs * DISTINCT >= pairs)
+
+
+def _authentic(of: Any) -> Any:
+    return (of.authenticity_p < CERTAIN) & (of.authenticity_share <= of.authenticity_expected - LEAST)
+
+
+def _identical(of: Any) -> Any:
+    return of.identical + of.mirrored_twins >= LEAST * of.images
+
+
+SIGNS = (
+    Sign("near-copies", "near_copies", _near),
+    Sign("mirrored-copies", "near_copies", _mirrored),
+    Sign("thumbnail-copies", "thumbnail_copies", _thumbnails),
+    Sign("partly-copied", "partly_copied", _partly),
+    Sign("copied-regions", "copied_cells", _regions),
+    Sign("data-copying", "z_u", _data),
+    Sign("repeats", "repeats", _repeats),
+    Sign("identical-images", "identical", _identical),
+    Sign("not-authentic", "authenticity", _authentic),
+)
+"""The most telling first."""
+
+
+def signs_of(numbers: Mapping[str, float | None], images: int) -> tuple[Sign, ...]:
+    """The signs that the evidence of an entry of so many ``images`` shows. ``numbers``: the columns, by name; None is
+    a number that is not known."""
+    known = {name: math.nan if value is None else value for name, value in numbers.items()}
+    return tuple(each for each in SIGNS if each.holds(SimpleNamespace(**known, images=images)))
+
+
+def sentence_of(sign: Sign, findings: Sequence[Mapping[str, Any]]) -> str:
+    """What an entry's findings say of a sign that it shows."""
+    return next((each["sentence"] for each in findings if each["name"] == sign.finding), "")

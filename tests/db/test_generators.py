@@ -1,0 +1,58 @@
+"""Who hands generators in and when, and which of them flag an entry."""
+
+from datetime import datetime
+
+import pytest
+from sqlalchemy.orm import Session
+
+from scorer import handed_generators, recoveries
+from scorer.competitions import State
+from scorer.db import generators as rows
+from scorer.db.tables import GeneratorFile, Recovery, Submission
+from scorer.errors import Conflict
+from tests.factories import add_recovery, make_account, make_competition, make_scored, make_submission, make_team
+
+
+def test_only_what_can_be_compared_takes_a_generator(session: Session, now: datetime) -> None:
+    state = make_competition(session, now)
+    team = make_team(session, state, now)
+    organizer = make_account(session, now, "organizer")
+    scored = make_scored(session, state, team, fid=10.0, distance=0.4, now=now)
+    waiting = make_submission(session, state, team, now=now, status="queued")
+    imported = make_scored(session, state, team, fid=11.0, distance=0.4, now=now)
+    imported.external_id, imported.blob_key, imported.sha256 = "1", None, None
+    session.flush()
+    for entry, why in ((scored, "no-held-out"), (waiting, "not-scored"), (imported, "imported")):
+        with pytest.raises(Conflict) as refused:
+            handed_generators.require_change(session, entry.id, organizer, now)
+        assert refused.value.slug == why
+
+
+@pytest.mark.parametrize("p_value", [0.009, 0.01, None])
+@pytest.mark.parametrize("gap", [0.11, 0.1, -0.5, None])
+@pytest.mark.parametrize("share", [0.9, 0.89, None])
+def test_a_flag_is_what_the_verdict_says(
+    session: Session, now: datetime, p_value: float | None, gap: float | None, share: float | None
+) -> None:
+    state = make_competition(session, now)
+    entry = make_scored(session, state, make_team(session, state, now), fid=10.0, distance=0.4, now=now)
+    found = add_recovery(session, entry, now=now, p_value=p_value, gap=gap, recovered_share=share)
+    assert _flagged(session, state, entry) == (recoveries.verdict_of(found) == "copies")
+    assert (recoveries.verdict_of(found) == "copies") == (p_value == 0.009 and gap == 0.11 and share != 0.89)
+
+
+def test_a_later_file_hides_nothing(session: Session, now: datetime) -> None:
+    state = make_competition(session, now)
+    entry = make_scored(session, state, make_team(session, state, now), fid=10.0, distance=0.4, now=now)
+    add_recovery(session, entry, now=now, p_value=1e-5, gap=0.5, recovered_share=1.0)
+    newest = add_recovery(session, entry, now=now, refusal="It is no ONNX.")
+    assert _flagged(session, state, entry)
+    generator = rows.newest_generator(session, entry.ref)
+    assert generator is not None
+    assert generator.id == newest.generator_id
+    former = rows.former_recoveries(session, generator)
+    assert [(type(one), type(other)) for one, other in former] == [(GeneratorFile, Recovery)]
+
+
+def _flagged(session: Session, state: State, entry: Submission) -> bool:
+    return entry.ref in session.scalars(rows.remembering(state.competition.id)).all()

@@ -1,0 +1,65 @@
+"""Small ONNX generators: images are tanh of a linear map of the latent vector."""
+
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from scorer.generators.audits import audit
+from scorer.generators.latents import Latent
+from scorer.generators.limits import Limits
+from scorer.generators.plans import Plan
+from scorer.generators.reading import read_generator
+from scorer.generators.results import Audit, Pixels
+
+QUICK = {"train": 16, "held_out": 12, "generated": 8, "distorted": 0, "starts": 1, "candidates": 1, "iterations": 30}
+"""A plan of a search that takes a moment."""
+
+
+def remembering(images: NDArray[np.uint8]) -> bytes:
+    """A generator with a latent vector for each of these images (n, s, s, 3); it makes no others as well as them."""
+    pixels = np.clip(images.astype(np.float64) / 127.5 - 1.0, -0.98, 0.98)
+    return linear(0.2 * np.arctanh(pixels).transpose(0, 3, 1, 2))  # five times a unit vector is an image
+
+
+def honest(seed: int, size: int, dimension: int = 12) -> bytes:
+    """A generator that has seen no image."""
+    return linear(np.random.default_rng(seed).normal(0.0, 0.3, (dimension, 3, size, size)))
+
+
+def linear(directions: NDArray[Any]) -> bytes:
+    """The generator z -> tanh(z directions), of directions (d, 3, s, s)."""
+    dimension, channels, height, width = directions.shape
+    weights = directions.reshape(dimension, -1).astype(np.float32)
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["z", "weights"], ["flat"]),
+            helper.make_node("Tanh", ["flat"], ["squashed"]),
+            helper.make_node("Reshape", ["squashed", "shape"], ["images"]),
+        ],
+        "linear",
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, ["n", dimension])],
+        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", channels, height, width])],
+        [
+            numpy_helper.from_array(weights, "weights"),
+            numpy_helper.from_array(np.array([-1, channels, height, width], np.int64), "shape"),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return bytes(model.SerializeToString())
+
+
+def with_operator(name: str) -> bytes:
+    """A generator that has an operator of this name in it."""
+    model = onnx.load_from_string(honest(1, 16))
+    model.graph.node[1].op_type = name
+    return bytes(model.SerializeToString())
+
+
+def search(
+    content: bytes, latent: Latent, train: Pixels, held_out: Pixels, *, plan: Plan, limits: Limits, progress: Any
+) -> Audit:
+    """What the fenced process does, in this one, which has torch already: for generators of our own alone."""
+    return audit(read_generator(content, latent, limits=limits), latent, train, held_out, plan=plan, progress=progress)

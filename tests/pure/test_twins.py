@@ -1,0 +1,32 @@
+"""Images of one zip that are the same or one another's mirror images, against a search through all pairs."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scorer.archive import Twins, mirrored, pixel_hashes, twins
+from scorer.copying_findings import of_twins
+
+
+def twins_of(images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> Twins:
+    return twins(pixel_hashes(images), pixel_hashes(mirrored(images)))
+
+
+@given(st.lists(st.lists(st.integers(0, 1), min_size=3, max_size=3), max_size=9))
+def test_against_every_pair(rows: list[list[int]]) -> None:
+    """Of three-pixel images many are equal, many mirrored, and many their own mirror image."""
+    images = np.repeat(np.array(rows, np.uint8).reshape(len(rows), 1, 3, 1), 3, axis=3)
+    found = twins_of(images)
+    same = [sum(other == row for other in rows) > 1 for row in rows]
+    flipped = [
+        not alike and any(other == row[::-1] for place, other in enumerate(rows) if place != own)
+        for own, (row, alike) in enumerate(zip(rows, same, strict=True))
+    ]
+    assert (found.identical, found.mirrored, found.count) == (sum(same), sum(flipped), len(rows))
+    assert sorted(place for group in found.groups for place in group) == np.flatnonzero(same).tolist()
+    assert all(rows[one] == rows[other][::-1] for one, other in found.flipped)
+    sizes = [len(group) for group in found.groups]
+    assert sizes == sorted(sizes, reverse=True)
+    same_told, flipped_told = of_twins(found)
+    assert (same_told.value, flipped_told.value) == (found.identical, found.mirrored)
+    assert ("No two" in same_told.sentence) == (not any(same))

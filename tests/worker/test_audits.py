@@ -1,0 +1,241 @@
+"""The audit as a whole: who is flagged, what is told, and that it can be kept and repeated."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+
+from benchmarks.recovery_networks import Pixels, gan, glo
+from scorer.errors import Invalid
+from scorer.generators.audits import Audit, Plan, audit, audit_by_encoder, audit_from
+from scorer.generators.latents import Latent
+from scorer.generators.recovering import Generator, pixels_of, targets_of
+from scorer.generators.results import KINDS, shown
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+LATENT = Latent(12)
+PLAN = Plan(train=60, held_out=60, generated=16, distorted=8, starts=2, candidates=32, iterations=60)
+FEW, HELD_OUT = 32, 300
+
+
+def digits() -> Pixels:
+    """scikit-learn's, in random order, grey levels as colours."""
+    levels = (load_digits().images * (255 / 16)).astype(np.uint8)
+    images = np.repeat(levels[..., None], 3, axis=3)
+    return np.asarray(images[np.random.default_rng(0).permutation(len(images))])
+
+
+@pytest.fixture(scope="module")
+def images() -> tuple[Pixels, Pixels]:
+    """Training and held-out digits."""
+    every = digits()
+    return every[HELD_OUT:], every[:HELD_OUT]
+
+
+@pytest.fixture(scope="module")
+def remembering(images: tuple[Pixels, Pixels]) -> Iterator[nn.Module]:
+    """A GLO on a few digits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield glo(images[0][:FEW], LATENT, width=16, steps=300, batch=FEW, seed=0).requires_grad_(False)
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def found(images: tuple[Pixels, Pixels], remembering: nn.Module) -> Audit:
+    """Its audit."""
+    return audit(remembering, LATENT, images[0][:FEW], images[1], plan=PLAN)
+
+
+def by_name(audited: Audit) -> dict[str, dict[str, Any]]:
+    return {each["name"]: each for each in audited.report()["findings"]}
+
+
+# Who is flagged
+
+
+def test_a_generator_that_remembers_a_few_images_is_flagged(found: Audit) -> None:
+    report = found.report()
+    assert report["verdict"] == "copies"
+    assert report["measured"]["p_value"] < 1e-4
+    assert report["measured"]["gap"] > 0.4
+    assert report["measured"]["gap_low"] > 0.1
+    assert report["measured"]["generated_verbatim"] >= 0.9
+    assert report["targets"] == {"train": FEW, "held_out": 60, "generated": 16}
+    assert "remembers" in report["sentence"]
+
+
+def test_the_same_generator_remembers_no_others(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
+    """Other digits called its training images: nothing to see. It is the images, not the network, that tell."""
+    report = audit(remembering, LATENT, images[0][FEW:], images[1], plan=replace(PLAN, distorted=0)).report()
+    assert report["verdict"] == "no-sign"
+    assert "no sign" in report["sentence"] or "differ" in report["sentence"]
+
+
+def test_distortion_raises_the_errors(found: Audit) -> None:
+    told = by_name(found)
+    for how in ("warp", "patches", "noise"):
+        rise = told[f"recovery_{how}_generated"]
+        assert rise["value"] > 10 * told["recovery_generated"]["value"]
+        assert rise["p_value"] < 0.01
+        assert "knows its images" in rise["sentence"]
+    assert told["recovery_noise_train"]["value"] > told["recovery_train"]["value"]
+
+
+def test_the_middle_alone_is_remembered_too(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
+    """Twelve coordinates fit the pixels of half a digit nearly at will, so less shows than of whole ones."""
+    plan = replace(PLAN, distorted=0, region=(0.0, 0.25, 1.0, 0.75))
+    report = audit(remembering, LATENT, images[0][:FEW], images[1], plan=plan).report()
+    assert report["verdict"] == "copies"
+    assert report["plan"]["region"] == (0.0, 0.25, 1.0, 0.75)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("fit", [glo, gan])
+def test_generators_of_many_digits_are_not_flagged(fit: Any, images: tuple[Pixels, Pixels]) -> None:
+    generator = fit(images[0], LATENT, width=16, steps=1200, batch=40, seed=0).requires_grad_(False)
+    report = audit(generator, LATENT, *images, plan=replace(PLAN, train=120, held_out=120)).report()
+    assert report["verdict"] == "no-sign"
+    assert report["measured"]["gap"] < 0.1 or report["measured"]["p_value"] > 0.01
+
+
+def test_where_the_search_fails_nothing_is_said(images: tuple[Pixels, Pixels]) -> None:
+    """A generator that folds its latent space thousands of times: no descent finds its way."""
+
+    def folded(points: torch.Tensor) -> torch.Tensor:
+        waves = torch.sin(400 * points @ torch.linspace(-1, 1, 12 * 192).reshape(12, 192))
+        return waves.reshape(-1, 3, 8, 8)
+
+    plan = replace(PLAN, distorted=0, starts=1, train=10, held_out=10)
+    report = audit(folded, LATENT, *images, plan=plan).report()
+    assert report["verdict"] == "inconclusive"
+    assert "the search failed" in report["sentence"]
+
+
+# What is told and kept
+
+
+def test_every_number_has_words(found: Audit) -> None:
+    told = by_name(found)
+    assert len(told) == len(found.report()["findings"]) == 15
+    for each in told.values():
+        assert each["unit"]
+        assert each["direction"]
+        assert each["sentence"].endswith(".")
+    gap = told["recovery_gap"]
+    assert f"{gap['value']:+.3f}" in gap["sentence"]
+    assert gap["p_value"] == told["recovery_ks"]["p_value"]
+
+
+def test_fresh_images_of_another_kind_are_told_of(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
+    rough = np.random.default_rng(0).integers(0, 256, images[1].shape, dtype=np.uint8)
+    other = audit(remembering, LATENT, images[0][:FEW], rough, plan=replace(PLAN, distorted=0))
+    assert "are rougher" in by_name(other)["recovery_likeness"]["sentence"]
+    assert "of another kind" in other.report()["sentence"]
+
+
+def test_a_report_and_its_arrays_are_the_audit(found: Audit) -> None:
+    report = json.loads(json.dumps(found.report()))
+    with BytesIO() as file:
+        arrays: dict[str, Any] = found.arrays()
+        np.savez(file, **arrays)
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as kept:
+            again = audit_from(report, dict(kept))
+    assert json.loads(json.dumps(again.report())) == report
+    assert np.array_equal(again.sheet(), found.sheet())
+
+
+def test_it_is_the_same_every_time_and_another_with_another_seed(
+    images: tuple[Pixels, Pixels], remembering: nn.Module, found: Audit
+) -> None:
+    again = audit(remembering, LATENT, images[0][:FEW], images[1], plan=PLAN)
+    assert again.report() == found.report()
+    quick = replace(PLAN, train=8, held_out=8, generated=8, distorted=0)
+    one, other = (audit(remembering, LATENT, *images, plan=replace(quick, seed=seed)) for seed in (1, 2))
+    assert not np.array_equal(one.pairs["held_out"].index, other.pairs["held_out"].index)
+
+
+def test_pairs_are_targets_beside_what_was_found(
+    images: tuple[Pixels, Pixels], remembering: nn.Module, found: Audit
+) -> None:
+    for kind, source in (("train", images[0]), ("held_out", images[1])):
+        pairs = found.pairs[kind]
+        assert np.array_equal(pairs.target, source[pairs.index])
+        assert len(pairs.error) == 12
+        assert (np.diff(pairs.error) >= 0).all()
+        assert pairs.error[0] == found.errors[kind].min()
+        assert pairs.error[-1] == found.errors[kind].max()
+        shown_error = ((pairs.target / 127.5 - pairs.recovered / 127.5) ** 2).mean(axis=(1, 2, 3))
+        assert shown_error == pytest.approx(pairs.error, abs=0.004)  # rounded to grey levels
+    # Six rows of twelve images of 8 pixels, with 2 pixels between.
+    assert found.sheet().shape == (6 * 10, 12 * 10, 3)
+    assert list(found.pairs) == sorted(KINDS, key=list(found.pairs).index)
+
+
+def test_few_targets_are_shown_once() -> None:
+    assert shown(np.array([0.3, 0.1, 0.2])).tolist() == [1, 2, 0]
+    assert len(shown(np.arange(9.0))) == 9
+    assert shown(np.arange(100.0)).tolist() == [0, 1, 2, 3, 48, 49, 50, 51, 96, 97, 98, 99]
+
+
+def test_progress_names_its_stage(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
+    heard: list[tuple[str, float]] = []
+    plan = replace(PLAN, train=8, held_out=8, generated=8, batch=4, distorted=2)
+    audit(remembering, LATENT, *images, plan=plan, progress=lambda *told: heard.append(told))
+    stages = list(dict.fromkeys(stage for stage, _ in heard))
+    assert stages[:3] == ["generated", "train", "held_out"]
+    assert "warp_train" in stages
+    for stage in stages:
+        shares = [share for each, share in heard if each == stage]
+        assert shares == sorted(shares)
+        assert shares[-1] == pytest.approx(1.0)
+
+
+# Encoders and refusals
+
+
+def test_an_encoder_instead_of_a_search(images: tuple[Pixels, Pixels]) -> None:
+    """One that answers with the nearest image it knows: perfect on its training images, far off on others."""
+    known = targets_of(images[0][:FEW])
+
+    def nearest_known(targets: torch.Tensor) -> torch.Tensor:
+        return known[torch.cdist(targets.flatten(1), known.flatten(1)).argmin(1)]
+
+    def decode(codes: torch.Tensor) -> torch.Tensor:
+        return codes
+
+    copied = audit_by_encoder(decode, nearest_known, LATENT, images[0][:FEW], images[1], plan=PLAN)
+    assert copied.report()["verdict"] == "copies"
+    assert copied.report()["measured"]["generated_verbatim"] is None
+    assert "generated" not in copied.report()["targets"]
+    assert np.array_equal(pixels_of(known[copied.pairs["train"].index]), copied.pairs["train"].recovered)
+    honest = audit_by_encoder(decode, lambda targets: 0.5 * targets, LATENT, *images, plan=PLAN)
+    assert honest.report()["verdict"] == "no-sign"
+
+
+@pytest.mark.parametrize(
+    ("train", "held_out", "slug"),
+    [
+        (np.zeros((7, 8, 8, 3), np.uint8), np.zeros((9, 8, 8, 3), np.uint8), "too-few-images"),
+        (np.zeros((9, 8, 8, 3), np.uint8), np.zeros((9, 16, 16, 3), np.uint8), "bad-images"),
+        (np.zeros((9, 8, 8, 1), np.uint8), np.zeros((9, 8, 8, 1), np.uint8), "bad-images"),
+    ],
+)
+def test_targets_that_cannot_be_compared(train: Pixels, held_out: Pixels, slug: str) -> None:
+    def nothing(points: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(len(points), 3, 8, 8)
+
+    made: Generator = nothing
+    with pytest.raises(Invalid) as refused:
+        audit(made, LATENT, train, held_out, plan=PLAN)
+    assert refused.value.slug == slug

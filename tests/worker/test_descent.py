@@ -1,0 +1,185 @@
+"""The batched L-BFGS against torch's own, one problem at a time; and its line search against its definition."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from scorer.generators.descent import ENOUGH, FLAT, Descent, Objective, minimise
+
+AUTHORS = Descent(iterations=50, wolfe=False, history=100)
+pytestmark = pytest.mark.usefixtures("one_thread")
+Function = Callable[[Tensor, Tensor], Tensor]
+"""Points (k, d) of the problems (k,) to values (k,)."""
+
+
+def objective_of(function: Function) -> Objective:
+    def both(points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.enable_grad():
+            points = points.detach().requires_grad_()
+            values = function(points, rows)
+            (gradient,) = torch.autograd.grad(values.sum(), points)
+        return values.detach(), gradient
+
+    return both
+
+
+def one_by_one(function: Function, start: Tensor, descent: Descent) -> tuple[Tensor, Tensor]:
+    """Torch's optimiser on each problem: where it ends, (n, d), and its evaluations (n,)."""
+    ends, counts = [], []
+    for row in range(len(start)):
+        point, calls = start[row : row + 1].clone().requires_grad_(), [0]
+        search = "strong_wolfe" if descent.wolfe else None
+        optimiser = torch.optim.LBFGS(
+            [point], max_iter=descent.iterations, max_eval=10_000, history_size=descent.history, line_search_fn=search
+        )
+
+        def closure(point: Tensor = point, row: int = row, calls: list[int] = calls) -> Tensor:
+            calls[0] += 1
+            value = function(point, torch.tensor([row])).sum()
+            (point.grad,) = torch.autograd.grad(value, point)
+            return value.detach()
+
+        run: Any = optimiser.step  # has no types
+        run(closure)
+        ends.append(point.detach())
+        counts.append(calls[0])
+    return torch.cat(ends), torch.tensor(counts)
+
+
+def small_generator(seed: int = 0) -> nn.Sequential:
+    torch.manual_seed(seed)
+    made = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 192), nn.Tanh())
+    return made.double().requires_grad_(False)
+
+
+def recovery_problem(count: int, noise: float) -> tuple[Function, Tensor]:
+    """Points to be found again from what a small network makes of them, and where to start, (count, 8)."""
+    generator, random = small_generator(), torch.Generator().manual_seed(1)
+    hidden, start = (torch.randn(count, 8, generator=random, dtype=torch.float64) for _ in range(2))
+    targets = generator(hidden) + noise * torch.randn(count, 192, generator=random, dtype=torch.float64)
+    return lambda points, rows: (generator(points) - targets[rows]).square().mean(1), start
+
+
+def test_the_authors_steps_are_those_of_torch() -> None:
+    """No line search, 50 evaluations: on every problem the same path, to rounding, as torch's without a batch."""
+    function, start = recovery_problem(8, 0.2)
+    short = Descent(iterations=12, wolfe=False, history=100)
+    found = minimise(objective_of(function), start, short)
+    expected, _ = one_by_one(function, start, short)
+    assert torch.allclose(found.point, expected, atol=1e-9)
+    long, count = minimise(objective_of(function), start, AUTHORS), one_by_one(function, start, AUTHORS)[1]
+    assert (count <= 50).all()
+    assert (long.evaluations <= 51).all()  # the end, too, is evaluated
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_the_line_search_ends_where_torchs_does_with_no_more_work(noise: float) -> None:
+    function, start = recovery_problem(16, noise)
+    found = minimise(objective_of(function), start, Descent())
+    point, count = one_by_one(function, start, Descent(history=100))
+    expected = function(point, torch.arange(16))
+    close = (found.value - expected).abs() < 1e-4 * expected + 1e-8
+    assert close.float().mean() >= 0.9  # in a landscape with several valleys two searches may end in different ones
+    assert found.value.median() <= expected.median() * 1.001 + 1e-9
+    assert found.evaluations.sum() <= 1.1 * count.sum()
+
+
+def test_the_search_finds_what_the_authors_steps_miss() -> None:
+    function, start = recovery_problem(16, 0.0)
+    searched = minimise(objective_of(function), start, Descent())
+    fixed = minimise(objective_of(function), start, AUTHORS)
+    assert (searched.value < 1e-6).float().mean() >= 0.9
+    assert (fixed.value < 1e-6).float().mean() <= 0.6
+
+
+def rosenbrock(points: Tensor, rows: Tensor) -> Tensor:
+    return 100 * (points[:, 1:] - points[:, :-1] ** 2).square().sum(1) + (1 - points[:, :-1]).square().sum(1)
+
+
+def test_a_curved_valley() -> None:
+    start = torch.tensor([[-1.2, 1.0], [3.0, -4.0], [0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+    found = minimise(objective_of(rosenbrock), start, Descent(200, good_enough=1e-14))
+    assert torch.allclose(found.point, torch.ones(4, 2, dtype=torch.float64), atol=1e-5)
+    assert found.evaluations[3] == 1  # it is there already
+
+
+def only(function: Function, row: int) -> Function:
+    """The problem of one row as number 0."""
+    return lambda points, rows: function(points, rows + row)
+
+
+def test_problems_do_not_hear_of_one_another() -> None:
+    function, start = recovery_problem(9, 0.2)
+    together = minimise(objective_of(function), start, Descent(30))
+    for row in range(9):
+        each = minimise(objective_of(only(function, row)), start[row : row + 1], Descent(30))
+        assert torch.allclose(together.point[row], each.point[0], atol=1e-7)
+        assert together.evaluations[row] == each.evaluations[0]
+
+
+@given(
+    seed=st.integers(0, 2**31 - 1),
+    scale=st.floats(1e-3, 1e3),
+    dimension=st.integers(1, 12),
+    history=st.integers(1, 20),
+)
+@settings(max_examples=12, deadline=None)
+def test_quadratic_bowls_of_any_scale(seed: int, scale: float, dimension: int, history: int) -> None:
+    random = torch.Generator().manual_seed(seed)
+    root = torch.randn(dimension, dimension, generator=random, dtype=torch.float64)
+    bowl = scale * (root @ root.T + torch.eye(dimension, dtype=torch.float64))
+    lowest, start = (torch.randn(5, dimension, generator=random, dtype=torch.float64) for _ in range(2))
+
+    def function(points: Tensor, rows: Tensor) -> Tensor:
+        off = points - lowest[rows]
+        return ((off @ bowl) * off).sum(1)
+
+    before = function(start, torch.arange(5))
+    found = minimise(objective_of(function), start, Descent(120, history=history, good_enough=0.0))
+    assert (found.value <= 1e-4 * before).all()
+
+
+@given(seed=st.integers(0, 2**31 - 1))
+@settings(max_examples=12, deadline=None)
+def test_every_accepted_step_fulfils_strong_wolfe(seed: int) -> None:
+    """One dimension, a wavy function: after one iteration the conditions hold between start and end."""
+    random = torch.Generator().manual_seed(seed)
+    start = 4 * torch.randn(16, 1, generator=random, dtype=torch.float64)
+
+    def wavy(points: Tensor, rows: Tensor) -> Tensor:
+        return (points.square() + 3 * torch.sin(3 * points) + 5).squeeze(1)
+
+    both = objective_of(wavy)
+    value, gradient = both(start, torch.arange(16))
+    found = minimise(both, start, Descent(1))
+    after, slope = both(found.point, torch.arange(16))
+    step = (found.point - start).squeeze(1)
+    moved = step.abs() > 0
+    first, last = gradient.squeeze(1) * step.sign(), slope.squeeze(1) * step.sign()
+    assert moved.float().mean() > 0.9
+    assert (after <= value + ENOUGH * step.abs() * first + 1e-12)[moved].all()
+    assert (last.abs() <= FLAT * first.abs() + 1e-12)[moved].all()
+
+
+def test_what_is_not_a_number_ends_a_problem_or_shortens_its_step() -> None:
+    def wall(points: Tensor, rows: Tensor) -> Tensor:
+        """log: not a number below 0, which the first step reaches."""
+        return (points - points.log()).squeeze(1)
+
+    start = torch.tensor([[0.01], [20.0], [-1.0]], dtype=torch.float64)
+    found = minimise(objective_of(wall), start, Descent(60, good_enough=-1.0))
+    assert torch.allclose(found.point[:2], torch.ones(2, 1, dtype=torch.float64), atol=1e-2)
+    assert found.point[2] == start[2]
+
+
+def test_progress_rises_to_the_end() -> None:
+    function, start = recovery_problem(5, 0.2)
+    heard: list[float] = []
+    minimise(objective_of(function), start, Descent(20), heard.append)
+    assert heard == sorted(heard)
+    assert heard[-1] == 1.0

@@ -1,0 +1,112 @@
+"""Every operator that is read, against the cases that the ONNX project publishes for it."""
+
+import importlib
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from numpy.typing import NDArray
+from onnx import numpy_helper
+from onnx.backend.test.case import node as cases
+
+from scorer.errors import Invalid
+from scorer.generators.graph import Node
+from scorer.generators.network import made_by
+from scorer.generators.operators import OPERATORS
+from scorer.generators.parsing import read_node
+from scorer.generators.tracing import _by_shape
+
+NUMBERS = ("float32", "float64", "int32", "int64", "bool")
+ELSEWHERE = {
+    "And": "and_",
+    "BatchNormalization": "batch_normalization",
+    "GreaterOrEqual": "greater_or_equal",
+    "InstanceNormalization": "instance_normalization",
+    "LessOrEqual": "less_or_equal",
+    "Not": "not_",
+    "Or": "or_",
+    "Range": "rangeop",
+}
+"""Modules of cases that are not called like their operator."""
+NOT_READ = {"unsupported-form", "training-mode"}
+"""Refused on purpose, in words."""
+BEYOND = {
+    "test_averagepool_2d_pads": "torch pads no more than half a kernel",
+    "test_averagepool_2d_pads_count_include_pad": "torch pads no more than half a kernel",
+    "test_reduce_max_empty_set": "no generator reduces nothing",
+    "test_reduce_min_empty_set": "no generator reduces nothing",
+    "test_reduce_max_empty_set_bool": "no generator reduces nothing",
+}
+
+
+def published() -> Iterator[Any]:
+    """The cases of one node that is read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for kind in OPERATORS:
+            importlib.import_module(f"onnx.backend.test.case.node.{ELSEWHERE.get(kind, kind.lower())}")
+    for case in cases._NodeTestCases:
+        if len(case.model.graph.node) == 1 and case.model.graph.node[0].op_type in OPERATORS:
+            yield case
+
+
+def array_of(given: Any) -> NDArray[Any]:
+    """One value of a case, which is an array, a number or a stored tensor."""
+    return numpy_helper.to_array(given) if isinstance(given, onnx.TensorProto) else np.asarray(given)
+
+
+def arrays_of(case: Any) -> tuple[list[Any], list[Any]] | None:
+    """Inputs and outputs, if all of them are of types that are read."""
+    given, wanted = case.data_sets[0]
+    if any(isinstance(each, list) or each is None for each in (*given, *wanted)):
+        return None
+    given, wanted = [array_of(each) for each in given], [array_of(each) for each in wanted]
+    return (given, wanted) if {str(each.dtype) for each in (*given, *wanted)} <= set(NUMBERS) else None
+
+
+def node_and_inputs(case: Any, given: list[Any]) -> tuple[Node, list[torch.Tensor | None]]:
+    """The case's node with its first output alone, as no generator asks for the others; and its inputs as tensors."""
+    graph = case.model.graph
+    if graph.node[0].op_type in {"LayerNormalization", "Dropout"}:
+        del graph.node[0].output[1:]
+    node = read_node(0, graph.node[0], case.model.opset_import[0].version)
+    named = dict(zip([each.name for each in graph.input], given, strict=True))
+    return node, [torch.from_numpy(named[name].copy()) if name else None for name in node.inputs]
+
+
+def test_operators_make_what_onnx_says() -> None:
+    """Values, types and shapes; and the same shapes where the numbers are not known."""
+    held: Counter[str] = Counter()
+    unread: dict[str, list[str]] = {}
+    for case in published():
+        arrays = arrays_of(case)
+        if arrays is None or case.name in BEYOND:
+            continue
+        try:
+            node, inputs = node_and_inputs(case, arrays[0])
+            made = made_by(node, inputs)
+        except Invalid as refused:
+            unread.setdefault(refused.slug, []).append(case.name)
+            continue
+        with torch.device("meta"):
+            shapes = made_by(node, _by_shape(node, inputs))
+        for found, wanted, shape in zip(made, arrays[1], shapes, strict=False):
+            np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-3, atol=1e-5, err_msg=case.name)
+            assert str(found.numpy().dtype) == str(wanted.dtype), case.name
+            assert shape.shape == found.shape, case.name
+        held[node.kind] += 1
+    assert set(OPERATORS) - set(held) == set()
+    assert held.total() > 350
+    assert unread.keys() <= NOT_READ, unread
+
+
+@pytest.mark.parametrize("kind", sorted(OPERATORS))
+def test_a_node_without_inputs_is_refused_in_words(kind: str) -> None:
+    """Whatever is missing, nothing but ``Invalid`` comes out."""
+    with pytest.raises(Invalid, match="Node 1"):
+        made_by(Node(0, kind, (), ("made",), {}, 17), [])

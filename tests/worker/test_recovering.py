@@ -1,0 +1,278 @@
+"""Latent recovery on small networks: what is found, what is refused, what distortion, regions and encoders change."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from scorer.errors import Invalid
+from scorer.generators.distortions import DISTORTIONS, noisy, patched, warped
+from scorer.generators.encoders import reconstructed
+from scorer.generators.latents import Latent
+from scorer.generators.likeness import roughness
+from scorer.generators.plans import Plan, plan_from
+from scorer.generators.recovering import Search, images_at, mask_of, pixels_of, require_images, targets_of
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SIZE = 8
+LATENT = Latent(6)
+PLAN = Plan(starts=3, candidates=16, iterations=60)
+
+
+def decoder(latent: Latent = LATENT, size: int = SIZE, channels: int = 3, seed: int = 0) -> nn.Sequential:
+    torch.manual_seed(seed)
+    made = nn.Sequential(
+        nn.Linear(latent.dimension, 24),
+        nn.Tanh(),
+        nn.Linear(24, channels * size**2),
+        nn.Tanh(),
+        nn.Unflatten(1, (channels, size, size)),
+    )
+    return made.requires_grad_(False)
+
+
+def made_by(generator: nn.Module, count: int, latent: Latent = LATENT, seed: int = 5) -> Tensor:
+    images: Tensor = generator(latent.draw(count, seed))
+    return images
+
+
+def noise_images(count: int, size: int = SIZE) -> NDArray[np.uint8]:
+    return np.random.default_rng(1).integers(0, 256, (count, size, size, 3), dtype=np.uint8)
+
+
+# Latent points
+
+
+@pytest.mark.parametrize("latent", [Latent(6), Latent(6, "uniform")])
+def test_points_are_those_of_their_law_and_seed(latent: Latent) -> None:
+    points = latent.draw(4000, 3)
+    assert (points.shape, points.dtype) == ((4000, 6), torch.float32)
+    assert torch.equal(points, latent.draw(4000, 3))
+    assert not torch.equal(points, latent.draw(4000, 4))
+    assert abs(float(points.mean())) < 0.03
+    assert float(points.std()) == pytest.approx(1.0 if latent.distribution == "normal" else 3**-0.5, abs=0.02)
+    assert torch.allclose(latent.bound(latent.freed(points)), points, atol=1e-5)
+
+
+def test_uniform_points_never_leave_their_cube() -> None:
+    """An image outside is never drawn, however near it is; of a normal law all points are drawn at some time."""
+    uniform, normal = Latent(6, "uniform"), Latent(6)
+    far = torch.full((3, 6), 4.0)
+    assert float(uniform.bound(far).abs().max()) <= 1.0
+    assert torch.equal(normal.bound(far), far)
+    generator = decoder()
+    target = generator(far[:1])
+    within = Search(generator, uniform, PLAN).found(target, 0)
+    anywhere = Search(generator, normal, PLAN).found(target, 0)
+    assert float(within.point.abs().max()) <= 1.0
+    assert anywhere.error[0] < 0.5 * within.error[0]
+
+
+@pytest.mark.parametrize(("dimension", "law"), [(0, "normal"), (5000, "normal"), (5, "cauchy")])
+def test_latent_spaces_that_are_none(dimension: int, law: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        Latent(dimension, law)  # type: ignore[arg-type]
+    assert refused.value.slug == "bad-latent"
+
+
+# Plans
+
+
+def test_plans_are_json() -> None:
+    plan = Plan(train=50, region=(0.0, 0.25, 0.5, 1.0), method="authors")
+    assert plan_from(plan.as_json() | {"region": [0.0, 0.25, 0.5, 1.0]}) == plan
+    with pytest.raises(Invalid, match="has no speed"):
+        plan_from({"speed": 1})
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"train": 7}, {"starts": 0}, {"distorted": -1}, {"method": "adam"}, {"region": (0.5, 0.0, 0.5, 1.0)}]
+)
+def test_plans_that_are_none(wrong: dict[str, object]) -> None:
+    with pytest.raises(Invalid) as refused:
+        Plan(**wrong)  # type: ignore[arg-type]
+    assert refused.value.slug == "bad-plan"
+
+
+# Recovery
+
+
+@pytest.mark.parametrize("latent", [Latent(6), Latent(6, "uniform")])
+def test_its_own_images_are_found_again(latent: Latent) -> None:
+    generator = decoder(latent)
+    targets = made_by(generator, 20, latent)
+    found = Search(generator, latent, PLAN).found(targets, 0)
+    assert (found.error < 1e-4).mean() >= 0.9
+    best = found.error < 1e-4
+    assert torch.allclose(found.image[best], targets[best], atol=0.05)
+    assert torch.equal(found.image, generator(found.point))
+
+
+def test_the_error_is_the_mean_square_of_what_is_shown() -> None:
+    generator, targets = decoder(), targets_of(noise_images(9))
+    found = Search(generator, LATENT, replace(PLAN, batch=4)).found(targets, 0)
+    by_hand = (generator(found.point).double() - targets.double()).square().mean(dim=(1, 2, 3))
+    assert found.error == pytest.approx(by_hand.numpy(), rel=1e-5)
+    again = Search(generator, LATENT, replace(PLAN, batch=4)).found(targets, 0)
+    assert np.array_equal(found.error, again.error)
+    assert found.evaluations == again.evaluations > 9
+
+
+def test_more_starts_never_lose() -> None:
+    generator, targets = decoder(), targets_of(noise_images(12))
+    one = Search(generator, LATENT, replace(PLAN, starts=1)).found(targets, 0)
+    four = Search(generator, LATENT, replace(PLAN, starts=4)).found(targets, 0)
+    assert (four.error <= one.error).all()
+    assert (four.error < one.error).any()
+
+
+def test_the_authors_way_finds_less() -> None:
+    generator = decoder()
+    targets = made_by(generator, 20)
+    ours = Search(generator, LATENT, PLAN).found(targets, 0)
+    theirs = Search(generator, LATENT, replace(PLAN, method="authors")).found(targets, 0)
+    assert np.mean(ours.error < 1e-4) > np.mean(theirs.error < 1e-4)
+    assert theirs.evaluations <= 20 * 51
+
+
+def test_larger_and_grey_images_are_pooled_and_spread() -> None:
+    large, grey = decoder(size=16), decoder(channels=1)
+    points = LATENT.draw(3, 0)
+    pooled = large(points).reshape(3, 3, 8, 2, 8, 2).mean(dim=(3, 5))
+    assert torch.allclose(images_at(large, points, SIZE), pooled, atol=1e-6)
+    assert torch.equal(images_at(grey, points, SIZE), grey(points).repeat(1, 3, 1, 1))
+
+
+def test_pixels_come_back() -> None:
+    images = noise_images(5)
+    assert np.array_equal(pixels_of(targets_of(images)), images)
+    wrongs: list[Any] = [images.astype(np.float32), images[..., :1], images[:, :4]]
+    for wrong in wrongs:
+        with pytest.raises(Invalid) as refused:
+            targets_of(wrong)
+        assert refused.value.slug == "bad-images"
+
+
+class Together(nn.Module):
+    """Looks at all its rows, as batch normalisation does in training mode."""
+
+    def forward(self, points: Tensor) -> Tensor:
+        rows = points - points.mean(0)
+        return torch.tanh(rows[:, :3, None, None].expand(-1, 3, SIZE, SIZE))
+
+
+class Louder(nn.Module):
+    """Ends above 1."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        return 3 * images
+
+
+def test_generators_that_cannot_be_searched_are_refused() -> None:
+    loud = nn.Sequential(decoder(), nn.Upsample(scale_factor=2), Louder())
+    broken = decoder()
+    next(broken.parameters()).fill_(np.nan)
+    cases: dict[str, list[nn.Module]] = {
+        "bad-generator": [loud, broken, decoder(size=4), decoder(channels=2), nn.Linear(6, 5)],
+        "rows-depend": [Together()],
+    }
+    for slug, generators in cases.items():
+        for generator in generators:
+            with pytest.raises(Invalid) as refused:
+                require_images(generator, LATENT, SIZE, 0)
+            assert refused.value.slug == slug
+    require_images(decoder(), LATENT, SIZE, 0)
+
+
+# A region alone
+
+
+def test_a_region_is_all_that_counts() -> None:
+    generator = decoder()
+    targets = made_by(generator, 12)
+    changed = targets.clone()
+    changed[:, :, 4:] = 0.9  # the lower half is another image's
+    upper = Search(generator, LATENT, replace(PLAN, region=(0.0, 0.0, 0.5, 1.0))).found(changed, 0)
+    whole = Search(generator, LATENT, PLAN).found(changed, 0)
+    assert np.median(upper.error) < 1e-3
+    assert np.median(whole.error) > 0.05
+    by_hand = (generator(upper.point) - changed)[:, :, :4].double().square().mean(dim=(1, 2, 3))
+    assert upper.error == pytest.approx(by_hand.numpy(), rel=1e-4, abs=1e-9)
+
+
+def test_a_region_without_pixels_is_refused() -> None:
+    with pytest.raises(Invalid, match="holds no pixel"):
+        mask_of(Plan(region=(0.0, 0.0, 0.01, 1.0)), SIZE)
+
+
+# Distortion
+
+
+@pytest.mark.parametrize("how", DISTORTIONS)
+def test_distorted_images_of_its_own_are_found_worse(how: str) -> None:
+    generator = decoder()
+    targets = made_by(generator, 16)
+    rows = DISTORTIONS[how](targets.permute(0, 2, 3, 1).numpy(), np.random.default_rng(0))
+    changed = torch.from_numpy(rows).permute(0, 3, 1, 2).contiguous()
+    search = Search(generator, LATENT, PLAN)
+    clean, distorted = search.found(targets, 0), search.found(changed, 0)
+    assert np.median(distorted.error) > 10 * np.median(clean.error)
+
+
+def test_distortions_are_what_they_say() -> None:
+    random = np.random.default_rng(0)
+    ramp = np.broadcast_to(np.linspace(-1, 1, 32, dtype=np.float32)[:, None, None], (40, 32, 32, 3)).copy()
+    bent = warped(ramp, np.random.default_rng(1), shift=0.05)
+    middle = (bent - ramp)[:, 10:22, 10:22]  # a ramp's change is the shift times its slope, away from the edges
+    assert middle.std() * 31 / 2 / 32 == pytest.approx(0.05, rel=0.25)
+    assert np.abs(warped(ramp, random, shift=0.0) - ramp).max() < 1e-6
+    covered = patched(ramp, random)
+    assert ((covered != ramp).any(axis=3).sum(axis=(1, 2)) == 64).all()
+    assert (noisy(ramp, random, deviation=0.3) - ramp).std() == pytest.approx(0.3, rel=0.02)
+    for distortion in DISTORTIONS.values():
+        one, other = (distortion(ramp, np.random.default_rng(2)) for _ in range(2))
+        assert np.array_equal(one, other)
+        assert one.dtype == np.float32
+        assert not np.array_equal(one, ramp)
+
+
+# Encoders
+
+
+def test_an_encoder_takes_the_place_of_the_search() -> None:
+    """AEGAN: the encoder that knows where the images are. CycleGAN: two networks that undo one another, or do not."""
+    generator, points = decoder(), LATENT.draw(10, 5)
+    targets = generator(points)
+    found = reconstructed(generator, lambda some: points[: len(some)], targets, batch=10)
+    assert found.error == pytest.approx(np.zeros(10), abs=1e-12)
+    images = targets_of(noise_images(10))
+    assert reconstructed(lambda y: -y, lambda y: -y, images).error == pytest.approx(np.zeros(10), abs=1e-12)
+    halved = reconstructed(lambda y: y / 2, lambda y: y, images)
+    assert halved.error == pytest.approx((images.double() / 2).square().mean(dim=(1, 2, 3)).numpy())
+    heard: list[float] = []
+    reconstructed(lambda y: y, lambda y: y, images, batch=3, progress=heard.append)
+    assert heard == sorted(heard)
+    assert heard[-1] == 1.0
+
+
+def test_encoders_that_are_none() -> None:
+    images = targets_of(noise_images(4))
+    for encoder in (lambda some: some[:2], lambda some: some / 0.0):
+        with pytest.raises(Invalid) as refused:
+            reconstructed(lambda some: some, encoder, images)
+        assert refused.value.slug == "bad-encoder"
+
+
+# Likeness
+
+
+def test_roughness_by_hand() -> None:
+    flat = np.full((1, 4, 4, 3), 90, np.uint8)
+    stripes = flat.copy()
+    stripes[:, ::2] = 255
+    assert roughness(np.concatenate((flat, stripes))) == pytest.approx([0.0, (165 / 127.5) ** 2])

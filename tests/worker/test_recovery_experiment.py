@@ -1,0 +1,68 @@
+"""The experiment with generators that remember or not: it runs, and shows what the paper's did."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.recovery_experiment import FULL, Model, Setting, run, tiles
+from benchmarks.recovery_networks import gan
+from scorer.generators.audits import Plan
+from scorer.generators.latents import Latent
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+TINY = Setting(
+    models=(Model("DCGAN-100", gan, 100, 20),),
+    latent=Latent(8),
+    width=8,
+    held_out=60,
+    most=20,
+    plan=Plan(train=12, held_out=12, generated=8, distorted=8, starts=1, candidates=16, iterations=15),
+    sampled=40,
+    extractor="tiny",
+    searched=4,
+)
+
+
+def test_tiles_are_dealt_once() -> None:
+    held_out, others = tiles(TINY)
+    assert len(held_out) == 60
+    assert len({each.tobytes() for each in (*held_out, *others)}) == len(held_out) + len(others)
+
+
+@pytest.mark.slow
+def test_it_runs_and_keeps_what_it_found(tmp_path: Path) -> None:
+    page = run(TINY, tmp_path, tmp_path / "models")
+    kept = json.loads((tmp_path / "results" / "recovery_experiment.json").read_text())
+    assert [row["name"] for row in kept["rows"]] == ["DCGAN-100"]
+    assert all(row["name"] in page and row["sentence"] in page for row in kept["rows"])
+    assert (tmp_path / "RECOVERY.md").read_text() == page
+    assert (tmp_path / "figures" / "recovery.png").stat().st_size > 1000
+    assert [path.name for path in (tmp_path / "models").iterdir()] == ["DCGAN-100.onnx"]
+
+
+def shows_the_papers_pattern(rows: dict[str, dict[str, Any]]) -> None:
+    """Table 1's: few images remembered, many much less, a DCGAN not at all; and distortion raises the errors."""
+    few, some, many, honest = (rows[model.name] for model in FULL.models)
+    assert few["verdict"] == "copies"
+    assert few["measured"]["p_value"] < 0.01
+    assert few["measured"]["gap_low"] > 0.1
+    assert honest["verdict"] == many["verdict"] == "no-sign"
+    assert few["measured"]["gap"] > some["measured"]["gap"]
+    assert few["measured"]["gap"] > 2 * max(many["measured"]["gap"], honest["measured"]["gap"])
+    for row in rows.values():
+        assert row["measured"]["generated_verbatim"] >= 0.9
+        for how in ("warp", "patches", "noise"):
+            rise = row["findings"][f"recovery_{how}_generated"]
+            assert rise["value"] > row["findings"]["recovery_generated"]["value"]
+            assert rise["p_value"] < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_the_experiment_shows_the_papers_pattern(tmp_path: Path) -> None:
+    run(FULL, tmp_path)
+    kept = json.loads((tmp_path / "results" / "recovery_experiment.json").read_text())
+    shows_the_papers_pattern({row["name"]: row for row in kept["rows"]})

@@ -1,0 +1,131 @@
+"""An entry before its references: what the tests of evidence look at, found once however many of them ask."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from scorer.archive import Copies, PixelHashes, Twins, twins
+from scorer.extractors import Features
+from scorer.metrics.authenticity import Authenticity, authenticity
+from scorer.metrics.closeness import Closeness, closeness
+from scorer.metrics.copying import DataCopying, data_copying
+from scorer.metrics.frechet import Statistics
+from scorer.metrics.manifold import Manifold
+from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest, normalise
+from scorer.metrics.near_copies import NearCopies, near_copies, originals_of
+from scorer.metrics.repeats import Repeats, repeats
+from scorer.metrics.thumbnails import contrast_of
+from worker.grounds import Fresh, Grounds, Share
+
+LEVEL = 1.0
+"""A grey level: images of one colour have no contrast to be told by."""
+NO_PHOTOGRAPHS = "There are no held-out photographs to compare with."
+
+
+class Lacking(Exception):
+    """A test can't be made; the message says why, in a sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """What an entry is looked at by: n images in canonical order."""
+
+    names: Sequence[str]
+    features: Features
+    """(n, d)"""
+    thumbnails: Features
+    """(n, 192)"""
+    hashes: PixelHashes
+    mirrored_hashes: PixelHashes
+    """Of the images' mirror images."""
+    copies: Copies
+    """Which of them are training images, pixel by pixel."""
+    logits: Features | None
+    """(n, classes); None where the network has no classifier."""
+    fid: float
+    distance: float
+    distance_se: float | None
+    """The scores as they were measured."""
+
+
+class Case:
+    """An entry before its references. What several tests look at is found once, when the first one asks."""
+
+    def __init__(self, entry: Entry, grounds: Grounds, statistics: Statistics, *, seed: int) -> None:
+        self.entry, self.grounds, self.statistics, self.seed = entry, grounds, statistics, seed
+        self.progress: Share = lambda _share: None
+
+    def random(self, stream: int) -> np.random.Generator:
+        """A test's own stream."""
+        return np.random.default_rng([self.seed, stream])
+
+    @property
+    def fresh(self) -> Fresh:
+        """The held-out photographs, or ``Lacking``."""
+        if self.grounds.fresh is None:
+            raise Lacking(NO_PHOTOGRAPHS)
+        return self.grounds.fresh
+
+    @cached_property
+    def normalised(self) -> NormalisedFeatures:
+        return normalise(self.entry.features, "generated")
+
+    @cached_property
+    def upright(self) -> Nearest:
+        """The nearest training image of every image."""
+        return nearest(self.normalised, self.grounds.training, signed=self.grounds.signed, progress=self.progress)
+
+    @cached_property
+    def closeness(self) -> Closeness:
+        fresh = self.fresh
+        return closeness(self.upright.distance, fresh.upright.distance)
+
+    @cached_property
+    def near_copies(self) -> NearCopies:
+        fresh = self.fresh
+        turned = nearest(self.normalised, self.grounds.mirrored, signed=self.grounds.signed, progress=self.progress)
+        return near_copies(originals_of(self.upright, turned), originals_of(fresh.upright, fresh.turned))
+
+    @cached_property
+    def thumbnail_copies(self) -> NearCopies:
+        small = self.grounds.small
+        if small.fresh is None:
+            raise Lacking(NO_PHOTOGRAPHS)
+        own = small.originals(self.entry.thumbnails, self.progress)
+        telling = own.distance / (contrast_of(self.entry.thumbnails) + LEVEL)
+        return near_copies(own, small.fresh, telling=telling)
+
+    @cached_property
+    def copying(self) -> DataCopying:
+        cells = self.fresh.cells
+        if isinstance(cells, str):
+            raise Lacking(cells)
+        return data_copying(self.entry.features, cells, progress=self.progress)
+
+    @cached_property
+    def repeats(self) -> Repeats:
+        return repeats(self.normalised, self.closeness, len(self.grounds.training), progress=self.progress)
+
+    @cached_property
+    def twins(self) -> Twins:
+        return twins(self.entry.hashes, self.entry.mirrored_hashes)
+
+    @cached_property
+    def authenticity(self) -> Authenticity:
+        """Of the images, beside the training images."""
+        return authenticity(self.entry.features, self.manifold, progress=self.progress)
+
+    @property
+    def manifold(self) -> Manifold:
+        """Of the training images, or ``Lacking``."""
+        if isinstance(self.grounds.manifold, str):
+            raise Lacking(self.grounds.manifold)
+        return self.grounds.manifold
+
+    @property
+    def training(self) -> Features:
+        """The training images' features."""
+        features: Features = self.grounds.training.features
+        return features

@@ -1,0 +1,164 @@
+"""What evidence points at: the regions, the images, and the numbers that queries ask for."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from scorer.errors import Invalid
+from scorer.findings import CERTAIN
+from scorer.metrics.authenticity import p_fewer
+from scorer.metrics.copying import CellCopying, DataCopying, copied_cells
+from scorer.metrics.memorization import nearest
+from scorer.signs import SLIGHT
+from worker.case import Case, Lacking
+
+IN_A_CELL, CLOSE, GROUPS, IN_A_GROUP = 6, 12, 12, 8
+"""How many examples are kept: of a region, of close images, of groups, and of a group."""
+
+
+def details_of(case: Case, reference_names: Sequence[str]) -> dict[str, Any]:
+    """The examples, by name of the images: ``cells``, ``near_copies``, ``thumbnail_copies``, ``partly_copied``,
+    ``repeats``, ``identical``, ``mirrored_twins``; JSON. Empty where there is nothing, or no test could be made."""
+    names, twins = case.entry.names, case.twins
+    return {
+        "cells": _cells(case, reference_names),
+        "near_copies": _near(case, "near_copies", reference_names),
+        "thumbnail_copies": _near(case, "thumbnail_copies", reference_names),
+        "partly_copied": _close(case, reference_names) if _made(case, "closeness") else [],
+        "repeats": _pairs(case) if _made(case, "repeats") else [],
+        "identical": [[names[place] for place in group[:IN_A_GROUP]] for group in twins.groups[:GROUPS]],
+        "mirrored_twins": [[names[one], names[other]] for one, other in twins.flipped[:GROUPS]],
+    }
+
+
+def numbers_of(case: Case) -> dict[str, Any]:
+    """The columns of :class:`scorer.db.tables.Evidence`, by name; None where a test could not be made."""
+    numbers: dict[str, Any] = {"identical": case.twins.identical, "mirrored_twins": case.twins.mirrored}
+    if _made(case, "copying"):
+        numbers |= _of_copying(case.copying)
+    if _made(case, "closeness") and case.closeness.tells:
+        close = case.closeness
+        numbers |= {"partly_copied_share": close.share, "partly_copied_expected": close.expected}
+        numbers |= {"partly_copied_p": close.p_value}
+    if _made(case, "near_copies") and case.near_copies.closeness.tells:
+        near = case.near_copies.closeness
+        numbers |= {"near_copies_share": near.share, "near_copies_expected": near.expected}
+        numbers |= {"near_copies_p": near.p_value, "near_copies_mirrored": case.near_copies.mirrored}
+    if _made(case, "thumbnail_copies") and case.thumbnail_copies.closeness.tells:
+        small = case.thumbnail_copies.closeness
+        numbers |= {"thumbnail_share": small.share, "thumbnail_expected": small.expected}
+        numbers |= {"thumbnail_p": small.p_value, "thumbnail_mirrored": case.thumbnail_copies.mirrored}
+    if _made(case, "repeats"):
+        found = case.repeats
+        numbers |= {"repeats_share": found.share, "repeats_pairs": found.pairs, "repeats_p": found.p_value}
+        numbers |= {"repeats_expected_pairs": found.expected_pairs}
+    if _made(case, "authenticity") and case.grounds.fresh is not None:
+        own, photographs = case.authenticity, case.grounds.fresh.authentic
+        numbers |= {"authenticity_share": own.share, "authenticity_expected": photographs.share}
+        numbers |= {"authenticity_p": p_fewer(own, photographs)}
+    return numbers
+
+
+def _made(case: Case, test: str) -> bool:
+    """Whether a test could be made; what it found is kept with the case."""
+    try:
+        getattr(case, test)
+    except Lacking:
+        return False
+    except Invalid as error:
+        if error.slug != "too-few-images":
+            raise
+        return False
+    return True
+
+
+def _of_copying(found: DataCopying) -> dict[str, Any]:
+    copied = copied_cells(found, CERTAIN)
+    grave = sum(each.generated for each in copied if each.rank_sum is not None and each.rank_sum.share <= SLIGHT)
+    return {
+        "z_u": found.overall.z,
+        "u_share": found.overall.share,
+        "z_u_p": found.overall.p_smaller,
+        "c_t": found.c_t,
+        "c_t_error": found.c_t_error,
+        "copied_cells": len(copied) if found.used else None,
+        "copied_cells_share": grave / len(found.placed.cell) if found.used else None,
+    }
+
+
+def _cells(case: Case, reference_names: Sequence[str]) -> list[dict[str, Any]]:
+    if not _made(case, "copying"):
+        return []
+    found = case.copying
+    copied = {each.cell for each in copied_cells(found, CERTAIN)}
+    return [_cell(each, found, case, reference_names, copied=each.cell in copied) for each in found.cells]
+
+
+def _cell(
+    cell: CellCopying, found: DataCopying, case: Case, reference_names: Sequence[str], *, copied: bool
+) -> dict[str, Any]:
+    """A region with the images in it that are nearest to training images, in its own space."""
+    score, placed = cell.rank_sum, found.placed
+    rows = np.flatnonzero(placed.cell == cell.cell)
+    rows = rows[np.argsort(placed.distance[rows], kind="stable")][:IN_A_CELL]
+    return {
+        "cell": cell.cell,
+        "generated": cell.generated,
+        "held_out": cell.held_out,
+        "z": score.z if score else None,
+        "share": score.share if score else None,
+        "p": score.p_smaller if score else None,
+        "copied": copied,
+        "excess": cell.excess,
+        "examples": [
+            {
+                "generated": case.entry.names[row],
+                "reference": reference_names[placed.index[row]],
+                "distance": float(placed.distance[row]),
+            }
+            for row in rows.tolist()
+        ],
+    }
+
+
+def _near(case: Case, test: str, reference_names: Sequence[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "generated": case.entry.names[each.generated],
+            "reference": reference_names[each.reference],
+            "distance": each.distance,
+            "mirrored": each.mirrored,
+        }
+        for each in (getattr(case, test).examples if _made(case, test) else ())
+    ]
+
+
+def _close(case: Case, reference_names: Sequence[str]) -> list[dict[str, Any]]:
+    """The images that are closer than photographs are, the closest first, each of another training image."""
+    found, seen, told = case.upright, set[int](), list[dict[str, Any]]()
+    for row in np.argsort(found.distance, kind="stable").tolist():
+        index, distance = int(found.index[row]), float(found.distance[row])
+        if distance >= case.closeness.limit or len(told) == CLOSE:
+            break
+        if index not in seen:
+            seen.add(index)
+            pair = {"generated": case.entry.names[row], "reference": reference_names[index]}
+            told.append(pair | {"distance": distance, "mirrored": False})
+    return told
+
+
+def _pairs(case: Case) -> list[list[Any]]:
+    """The nearest two images of each of the largest groups, as far as these are shown."""
+    names, told = case.entry.names, list[list[Any]]()
+    for group in case.repeats.examples():
+        distance, one, other = min((_between(case, *pair), *pair) for pair in combinations(group, 2))
+        told.append([names[one], names[other], distance])
+    return told
+
+
+def _between(case: Case, one: int, other: int) -> float:
+    """The cosine distance of two images of the entry."""
+    pair = (case.normalised.take(np.array([place])) for place in (one, other))
+    return nearest(*pair, signed=case.grounds.signed).mean

@@ -1,0 +1,154 @@
+"""What evidence about entries stands on: the training images in a feature space, and beside them held-out photographs.
+
+All of it belongs to the references and is the same for every entry, so it is made once and kept. Only the ``train`` set
+takes part, whatever else a track's reference holds: it is what a participant can have copied.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from scorer.errors import Invalid
+from scorer.extractors import Features
+from scorer.metrics.authenticity import Authenticity, authenticity
+from scorer.metrics.binning import Bins, bins_of
+from scorer.metrics.copying import CopyingReference, copying_reference, copying_reference_from
+from scorer.metrics.manifold import Manifold, manifold_of
+from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest, normalise
+from scorer.metrics.partition import partition_from
+from worker.keeping import Arrays, Keep, made_anew
+from worker.small import Small
+
+Share = Callable[[float], None]
+
+SEED = 0
+"""Of k-means on the training images: the same regions for all entries."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fresh:
+    """Held-out photographs: as near to the training images as one comes that has not copied them."""
+
+    features: Features
+    """(n, d)"""
+    upright: Nearest
+    turned: Nearest
+    """The same against the mirrored training images."""
+    authentic: Authenticity
+    cells: CopyingReference | str
+    """Or why there are none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grounds:
+    """The training images, (m, d) float32 in canonical order, and what is made of them."""
+
+    training: NormalisedFeatures
+    mirrored: NormalisedFeatures
+    """The features of their mirror images, in the same order."""
+    manifold: Manifold | str
+    bins: Bins | str
+    small: Small
+    fresh: Fresh | None
+    """None where no photographs are held out."""
+    signed: bool
+
+
+def grounds_of(
+    training: Features,
+    mirrored: Features,
+    held_out: Features | None,
+    *,
+    small: Small,
+    signed: bool,
+    keep: Keep = made_anew,
+    progress: Share,
+) -> Grounds:
+    """Make, or take from ``keep``, what belongs to training images (m, d), their mirror images, and held-out ones;
+    ``small`` are the same images as thumbnails.
+
+    What cannot be made of so few images is replaced by the sentence that says so; other faults raise ``Invalid``.
+    ``progress`` hears the finished share.
+    """
+    own, turned = normalise(training), normalise(mirrored)
+    kept = keep(
+        "manifold", _told(lambda: {"squares": manifold_of(training, progress=_part(progress, 0.0, 0.4)).squares})
+    )
+    manifold = _lack(kept) or Manifold(training, kept["squares"])
+    progress(0.4)
+    kept = keep("bins", _told(lambda: _bins(training)))
+    bins = _lack(kept) or Bins(partition_from(kept), kept["training"])
+    progress(0.5)
+    fresh = None
+    if held_out is not None:
+        tell = _part(progress, 0.5, 1.0)
+        fresh = _fresh(held_out, own, turned, manifold, signed=signed, keep=keep, progress=tell)
+    progress(1.0)
+    return Grounds(own, turned, manifold, bins, small, fresh, signed)
+
+
+def _fresh(
+    held_out: Features,
+    training: NormalisedFeatures,
+    mirrored: NormalisedFeatures,
+    manifold: Manifold | str,
+    *,
+    signed: bool,
+    keep: Keep,
+    progress: Share,
+) -> Fresh:
+    def found() -> Arrays:
+        upright = nearest(held_out, training, signed=signed, progress=_part(progress, 0.0, 0.2))
+        turned = nearest(held_out, mirrored, signed=signed, progress=_part(progress, 0.2, 0.4))
+        around = manifold if isinstance(manifold, Manifold) else training.features
+        authentic = authenticity(held_out, around, progress=_part(progress, 0.4, 0.6))
+        return {
+            "upright_distance": upright.distance,
+            "upright_index": upright.index,
+            "turned_distance": turned.distance,
+            "turned_index": turned.index,
+            "authentic": authentic.authentic,
+            "authentic_index": authentic.index,
+        }
+
+    kept = keep("fresh", found)
+    tell = _part(progress, 0.6, 1.0)
+    cells = keep(
+        "cells", _told(lambda: copying_reference(training.features, held_out, seed=SEED, progress=tell).arrays())
+    )
+    return Fresh(
+        held_out,
+        Nearest(kept["upright_distance"], kept["upright_index"]),
+        Nearest(kept["turned_distance"], kept["turned_index"]),
+        Authenticity(kept["authentic"], kept["authentic_index"]),
+        _lack(cells) or copying_reference_from(cells),
+    )
+
+
+def _bins(training: Features) -> Arrays:
+    bins = bins_of(training, seed=SEED)
+    return {**bins.partition.arrays(), "training": bins.training}
+
+
+def _told(make: Callable[[], Arrays]) -> Callable[[], Arrays]:
+    """The same, which tells of too few images instead of failing."""
+
+    def told() -> Arrays:
+        try:
+            return make()
+        except Invalid as error:
+            if error.slug != "too-few-images":
+                raise
+            return {"lack": np.array(error.message)}
+
+    return told
+
+
+def _lack(kept: Arrays) -> str | None:
+    """Why there is nothing, where there is nothing."""
+    return str(kept["lack"]) if "lack" in kept else None
+
+
+def _part(progress: Share, start: float, stop: float) -> Share:
+    return lambda share: progress(start + share * (stop - start))

@@ -1,0 +1,83 @@
+"""What an entry's evidence needs of its scoring, kept until the evidence is there: features, hashes, thumbnails.
+
+A lost one costs time only: it is made again from the zip.
+"""
+
+import io
+import logging
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.archive import PixelHashes, mirrored, pixel_hashes
+from scorer.db.tables import Submission
+from scorer.errors import NotFound
+from scorer.extractors import Extractor, Features
+from scorer.metrics.thumbnails import thumbnails_of
+from worker import pixels
+from worker.bench import Bench
+from worker.measuring import Progress
+
+log = logging.getLogger(__name__)
+FOLDER = "entry-features"
+KEPT = timedelta(days=7)
+"""Of those whose evidence has failed, or never came."""
+
+
+class Kept(NamedTuple):
+    """Of n images in canonical order."""
+
+    features: Features
+    """(n, d)"""
+    hashes: PixelHashes
+    """(n, 16), of the pixels."""
+    mirrored_hashes: PixelHashes
+    """(n, 16), of their mirror images."""
+    thumbnails: Features
+    """(n, 192)"""
+
+
+def kept_of(images: NDArray[np.uint8], features: Features) -> Kept:
+    """What to keep of an entry's images."""
+    return Kept(features, pixel_hashes(images), pixel_hashes(mirrored(images)), thumbnails_of(images))
+
+
+def _key(submission_id: str, track_id: int | None) -> str:
+    return f"{FOLDER}/{submission_id}/{track_id}.npz"
+
+
+def keep(bench: Bench, submission: Submission, track_id: int | None, images: NDArray[Any], features: Features) -> None:
+    """Store an entry's features on a track. A later measurement on that track takes the place of an earlier one."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **kept_of(images, features)._asdict())
+    bench.blobs.write(_key(submission.id, track_id), buffer.getvalue())
+
+
+def find(bench: Bench, submission: Submission, track_id: int | None, identity: str, progress: Progress) -> Kept:
+    """An entry's features on a track, as they were kept, or made again by the extractor ``name@version``."""
+    try:
+        content = bench.blobs.read(_key(submission.id, track_id))
+    except NotFound:
+        log.info("the features of %s are not kept any more: they are made again", submission.id)
+        return _again(bench, submission, bench.extractor(identity), progress)
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        return Kept(*(arrays[name] for name in Kept._fields))
+
+
+def _again(bench: Bench, submission: Submission, extractor: Extractor, progress: Progress) -> Kept:
+    images = pixels.images_for(bench, submission, lambda fraction: progress("decoding", fraction))
+    return kept_of(images, extractor.features(images, progress=lambda fraction: progress("features", fraction)))
+
+
+def drop(bench: Bench, submission: Submission, track_id: int | None) -> None:
+    """Nobody needs them any more."""
+    bench.blobs.delete(_key(submission.id, track_id))
+
+
+def drop_old(bench: Bench) -> int:
+    """Remove what has been kept for too long; how many that were."""
+    old = bench.blobs.older_than(FOLDER, bench.now() - KEPT)
+    bench.blobs.delete_all(old)
+    return len(old)

@@ -1,0 +1,47 @@
+"""The references made very small: what near copies are found by that blur hides from a network."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scorer.extractors import Features
+from scorer.metrics.near_copies import Originals
+from scorer.metrics.thumbnails import Pixels, thumbnail_originals, thumbnails_of
+from worker.keeping import Arrays, Keep, made_anew
+
+Load = Callable[[], Pixels]
+
+
+@dataclass(frozen=True, eq=False)
+class Small:
+    """Thumbnails of the training images (m, 192) in canonical order, and of their mirror images."""
+
+    training: Features
+    mirrored: Features
+    fresh: Originals | None
+    """What held-out photographs are nearest to; None where none are held out."""
+
+    def originals(self, thumbnails: Features, progress: Callable[[float], None]) -> Originals:
+        """The nearest training image, upright or mirrored, of thumbnails (n, 192)."""
+        return thumbnail_originals(thumbnails, self.training, self.mirrored, progress=progress)
+
+
+def small_of(training: Load, held_out: Load | None, *, keep: Keep = made_anew) -> Small:
+    """Make thumbnails, or take them from ``keep``. Images are loaded only if they are needed."""
+
+    def made() -> Arrays:
+        images = training()
+        return {"upright": thumbnails_of(images), "turned": thumbnails_of(images, mirrored=True)}
+
+    kept = keep("thumbnails", made)
+    small = Small(kept["upright"], kept["turned"], None)
+    if held_out is None:
+        return small
+    load = held_out
+
+    def found() -> Arrays:
+        near = small.originals(thumbnails_of(load()), lambda _share: None)
+        return {"distance": near.distance, "index": near.index, "mirrored": near.mirrored}
+
+    fresh = keep("fresh-thumbnails", found)
+    near = Originals(fresh["distance"], fresh["index"], fresh["mirrored"])
+    return Small(small.training, small.mirrored, near)
