@@ -31,7 +31,7 @@ up: setup ## Run the service on this machine until Ctrl-C (PORT=8000)
 	$(BIN)/kennel up --port $(PORT)
 
 test: setup ## Run the tests, one process more than there are cores because many wait, five at most (TESTS=what)
-	$(BIN)/python -m pytest --numprocesses $$(( $$(nproc) + 1 )) --maxprocesses 5 --dist loadfile $(TESTS)
+	OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest --numprocesses $$(( $$(nproc) + 1 )) --maxprocesses 5 --dist loadfile $(TESTS)
 
 check: setup ## Format, lint, strict types, import contracts, migration drift, compose and Dockerfile
 	$(BIN)/ruff format --check .

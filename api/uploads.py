@@ -1,6 +1,5 @@
 """Receiving zips: what the headers say, and nothing left behind when they are refused."""
 
-import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from scorer.blobs import Blobs, Received
 from scorer.competitions import State
 from scorer.db.tables import Account, Submission
 from scorer.errors import Invalid
+from scorer.public_ids import new_public_id
 from scorer.submissions import Entry
 
 Seen = TypeVar("Seen")
@@ -65,7 +65,7 @@ class Counter:
     ) -> Seen:
         """Stream a zip into the store and make a submission of it; ``look`` tells what the answer needs of it.
         Refused as early as possible, and then nothing is left."""
-        begun, new_id = now(), secrets.token_urlsafe(9)
+        begun, new_id = now(), new_public_id()
 
         def admit() -> State:
             most = self.max_bytes

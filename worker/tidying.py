@@ -2,7 +2,6 @@
 go."""
 
 import logging
-import secrets
 from contextlib import AbstractContextManager
 from datetime import timedelta
 
@@ -10,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer import assembly, uploads
 from scorer.db import retention
+from scorer.public_ids import new_public_id
 from scorer.queue import transaction
 from worker import kept_features
 from worker.bench import Bench
@@ -34,7 +34,7 @@ def tidy_uploads(bench: Bench) -> None:
         log.info("%d uploads were abandoned", ended)
     if left is not None:
         log.warning("upload %s was left whole: its submission is made now", left.id)
-        public_id = secrets.token_urlsafe(9)
+        public_id = new_public_id()
         try:
             assembly.finalise(begin, bench.blobs, left.id, public_id=public_id, now=bench.now)
         except Exception:

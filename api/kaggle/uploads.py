@@ -18,6 +18,7 @@ from scorer.blobs import Blobs
 from scorer.db.tables import Upload
 from scorer.digests import digest_of
 from scorer.errors import Conflict, Unavailable
+from scorer.public_ids import new_public_id
 from scorer.rates import network_of
 from scorer.submissions import Entry
 from scorer.uploads import Wanted
@@ -95,7 +96,7 @@ async def create(
         slug, note = body.competition_name, body.submission_description
         with begin() as session:
             asked = wire_uploads.hand_in(session, slug, body.blob_file_tokens, note, account, now=moment())
-        made = assembly.finalise(begin, store, asked.id, public_id=secrets.token_urlsafe(9), now=moment)
+        made = assembly.finalise(begin, store, asked.id, public_id=new_public_id(), now=moment)
         uploads.require_fine(made)
         return made
 

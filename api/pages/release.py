@@ -17,6 +17,7 @@ from scorer.competitions import is_organizer
 from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import STAGES
+from scorer.public_ids import new_public_id
 from scorer.releases import Images
 
 router = APIRouter(prefix="/competitions/{slug}/release", include_in_schema=False)
@@ -73,7 +74,7 @@ def start(slug: str, fields: FormFields, session: DbSession, author: Organizer, 
             state,
             images,
             new_names=text(fields, "new_names") == "yes",
-            public_id=secrets.token_urlsafe(9),
+            public_id=new_public_id(),
             key=secrets.token_bytes(releases.KEY_BYTES),
             author=author,
             now=now,

@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import secrets
 from collections.abc import AsyncIterator
 from tempfile import SpooledTemporaryFile
 from typing import IO, Annotated
@@ -17,6 +16,7 @@ from scorer import imports, sheets
 from scorer.blobs import require_bytes
 from scorer.errors import Invalid
 from scorer.imports import Imported, ImportRequest
+from scorer.public_ids import new_public_id
 
 router = APIRouter(tags=["insights"])
 MOST_BYTES = 1 << 27
@@ -53,7 +53,7 @@ async def load(
                     table_sha256=sha256,
                     author=author,
                     now=now,
-                    new_id=lambda: secrets.token_urlsafe(9),
+                    new_id=new_public_id,
                 )
 
         done = await run_in_threadpool(take)

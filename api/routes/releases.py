@@ -12,6 +12,7 @@ from scorer import competitions, releases
 from scorer.blobs import Blobs
 from scorer.competitions import is_organizer
 from scorer.db.tables import Account
+from scorer.public_ids import new_public_id
 from scorer.releases import IMAGES_IN, Made
 
 router = APIRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
@@ -26,7 +27,7 @@ def start(slug: str, body: NewRelease, session: DbSession, author: Organizer, no
         state,
         body.images,
         new_names=body.new_names,
-        public_id=secrets.token_urlsafe(9),
+        public_id=new_public_id(),
         key=secrets.token_bytes(releases.KEY_BYTES),
         author=author,
         now=now,

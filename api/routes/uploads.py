@@ -20,6 +20,7 @@ from scorer.assembly import Appender
 from scorer.blobs import Blobs
 from scorer.db.tables import Account, Upload
 from scorer.errors import Invalid
+from scorer.public_ids import new_public_id
 from scorer.submissions import Entry
 from scorer.uploads import Wanted
 
@@ -158,7 +159,7 @@ def _taken(begin: Transaction, upload_id: str, account: Account, offset: int, ad
 
 
 def _finalised(begin: Transaction, store: Blobs, upload_id: str) -> Upload:
-    upload = assembly.finalise(begin, store, upload_id, public_id=secrets.token_urlsafe(9), now=moment)
+    upload = assembly.finalise(begin, store, upload_id, public_id=new_public_id(), now=moment)
     uploads.require_fine(upload)
     return upload
 

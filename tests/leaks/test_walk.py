@@ -84,7 +84,7 @@ def test_publication_shows_scores_and_nothing_else(world: World, put_back: None)
     assert {f"{what}-{track}-own" for what in ("found", "sentence") for track in ("public", "private")} <= (
         found.seen["visitor"]
     )
-    assert {"example-public-own", "example-private-own"} <= found.seen["insider"]
+    assert {"example-public-own", "example-private-own"} <= own.seen["insider"]
 
 
 def test_what_is_private_changes_nothing_that_competitors_see(

@@ -34,10 +34,11 @@ def word(name: str, kind: str, text: str, owner: str | None = None) -> Secret:
 
 
 def number(name: str, kind: str, value: float) -> Secret:
-    """A number with all its digits, rounded as pages and sentences round, with its thousands parted or not."""
+    """A number with all its digits, rounded as pages and sentences round, with its thousands parted or not. Digits
+    within a word, as random tokens have them, say nothing."""
     rounded, cut = _forms(value), repr(value)[:6]
-    whole = [*(re.escape(form) + r"(?!\d)" for form in rounded), re.escape(cut) + r"\d"]
-    return Secret(name, kind, (*rounded, cut), pattern=re.compile(r"(?<![\d.])(?:" + "|".join(whole) + ")"))
+    whole = [*(re.escape(form) + r"(?!\w)" for form in rounded), re.escape(cut) + r"\d"]
+    return Secret(name, kind, (*rounded, cut), pattern=re.compile(r"(?<![\w.])(?:" + "|".join(whole) + ")"))
 
 
 def _forms(value: float) -> list[str]:
