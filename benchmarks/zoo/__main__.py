@@ -27,7 +27,7 @@ def look_at(names: Iterable[str], inputs: Inputs, plan: Plan, kept: Kept) -> lis
     """Make the entries of these trainings, where they are not kept, and look at them in every space."""
     eyes = Eyes(plan.spaces, kept)
     entries = [entry for name in names for entry in images_of(name, inputs, plan, kept)]
-    return [eyes.see(title, images, inputs.train) for title, images in entries]
+    return [eyes.see(title, images) for title, images in entries]
 
 
 def zoo_of(inputs: Inputs, plan: Plan, kept: Kept) -> Zoo:
@@ -41,8 +41,7 @@ def zoo_of(inputs: Inputs, plan: Plan, kept: Kept) -> Zoo:
     outcomes = [
         Outcome(
             each.title,
-            float(each.copied.mean()),
-            {track: read(each.features[extractors[track]], space) for track, space in spaces.items()},
+            {track: read(each.images, each.features[extractors[track]], space) for track, space in spaces.items()},
         )
         for each in seen
     ]
@@ -52,8 +51,8 @@ def zoo_of(inputs: Inputs, plan: Plan, kept: Kept) -> Zoo:
         counts={name: len(images) for name, images in counts.items()}
         | {"entry": plan.images, "photographs": len(inputs.handed_in)},
         extractors=extractors,
-        fresh={track: space.fresh.mean for track, space in spaces.items()},
-        cells={track: len(space.copying.partition) for track, space in spaces.items()},
+        fresh={track: space.fresh_distance for track, space in spaces.items()},
+        cells={track: space.cells for track, space in spaces.items()},
         outcomes=tuple(outcomes),
     )
 

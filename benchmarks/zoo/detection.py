@@ -3,6 +3,8 @@
 Every kind of evidence is one number of an entry. Over the entries of a method and all honest ones: AUC is the
 probability that the memorising one looks more like copying, ties half; the detection rate at zero false positives is
 the share of the memorising entries that look more like copying than every honest one.
+
+The service knows no honest entries: it has rules, and each of them finds something in an entry or doesn't.
 """
 
 from collections.abc import Callable
@@ -14,25 +16,30 @@ import numpy as np
 from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.roster import HONEST
 from benchmarks.zoo.spaces import Reading
+from scorer.db.tables import Evidence as Columns
 from scorer.metrics.features import Vector
-from scorer.metrics.mifid import COPIED_SHARE
+from scorer.metrics.margin import choose_tau
+from scorer.metrics.mifid import is_copy, is_penalised
 from scorer.metrics.separation import area_under_curve
+from scorer.signs import SIGNS, signs_of
 
-LEVEL, LEAST = 0.01, 0.05
-"""The service's own: p-values below the first, for shares of images at least the second, are findings."""
+_UNKNOWN: dict[str, float | None] = dict.fromkeys(column.key for column in Columns.__table__.columns)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """One kind of evidence.
-
-    ``value`` of an entry and its reading: the smaller, the more like copying. ``finds`` says whether the service would
-    call it a finding, from entry, reading and the held-out photographs' memorization distance in this space.
-    """
+    """One kind of evidence. ``value`` of a reading: the smaller, the more like copying; None where nothing is known."""
 
     name: str
-    value: Callable[[Outcome, Reading], float]
-    finds: Callable[[Outcome, Reading, float], bool]
+    value: Callable[[Reading], float | None]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One of the service's rules. ``finds`` says whether it holds, from a reading and the tau a track begins with."""
+
+    name: str
+    finds: Callable[[Reading, float], bool]
 
 
 @dataclass(frozen=True)
@@ -49,31 +56,45 @@ class Detected:
         return self.caught / self.entries
 
 
-def _many(share: float, p_value: float) -> bool:
-    return share >= LEAST and p_value < LEVEL
+def _least(column: str) -> Callable[[Reading], float | None]:
+    return lambda read: read.numbers.get(column)
+
+
+def _most(column: str) -> Callable[[Reading], float | None]:
+    def value(read: Reading) -> float | None:
+        number = read.numbers.get(column)
+        return None if number is None else -number
+
+    return value
 
 
 EVIDENCE = (
-    Evidence("s", lambda _, read: read.distance, lambda _, read, fresh: read.distance < fresh / 2),
-    Evidence("Z_U", lambda _, read: read.z_u, lambda _, read, __: read.z_u_p < LEVEL),
-    Evidence(
-        "C_T",
-        lambda _, read: inf if read.c_t is None else read.c_t,
-        lambda _, read, __: read.c_t_p is not None and read.c_t_p < LEVEL,
-    ),
-    Evidence("authenticity", lambda _, read: read.authenticity, lambda _, read, __: read.authenticity_p < LEVEL),
-    Evidence(
-        "near copies",
-        lambda _, read: -read.near_copies,
-        lambda _, read, __: _many(read.near_copies, read.near_copies_p),
-    ),
-    Evidence(
-        "upright alone",
-        lambda _, read: -read.partly_copied,
-        lambda _, read, __: _many(read.partly_copied, read.partly_copied_p),
-    ),
-    Evidence("repeats", lambda _, read: -read.repeats, lambda _, read, __: _many(read.repeats, read.repeats_p)),
-    Evidence("equal pixels", lambda each, _: -each.copied, lambda each, _, __: each.copied > COPIED_SHARE),
+    Evidence("s", lambda read: read.distance),
+    Evidence("Z_U", _least("z_u")),
+    Evidence("C_T", _least("c_t")),
+    Evidence("authenticity", _least("authenticity_share")),
+    Evidence("near copies", _most("near_copies_share")),
+    Evidence("upright alone", _most("partly_copied_share")),
+    Evidence("repeats", _most("repeats_share")),
+    Evidence("thumbnails", _most("thumbnail_share")),
+    Evidence("equal pixels", lambda read: -read.copied),
+)
+
+
+def signs_in(read: Reading) -> set[str]:
+    """The names of the signs of copying that reviewers would be shown."""
+    return {sign.name for sign in signs_of(_UNKNOWN | dict(read.numbers), read.images)}
+
+
+def _shows(sign: str) -> Callable[[Reading, float], bool]:
+    return lambda read, _: sign in signs_in(read)
+
+
+RULES = (
+    Rule("s below tau", lambda read, tau: bool(is_penalised(read.distance, tau))),
+    Rule("equal pixels", lambda read, _: bool(is_copy(read.distance, read.copied))),
+    *(Rule(sign.name, _shows(sign.name)) for sign in SIGNS),
+    Rule("any sign", lambda read, _: bool(signs_in(read))),
 )
 
 
@@ -86,11 +107,13 @@ def detected(zoo: Zoo, track: str, evidence: Evidence, *methods: str) -> Detecte
     return Detected(auc, int((own < honest.min()).sum()), len(own))
 
 
-def findings(zoo: Zoo, track: str, evidence: Evidence, *methods: str) -> tuple[int, int]:
-    """How many entries of these methods the service would find something in, and how many there are."""
-    entries, fresh = zoo.of(*methods), zoo.fresh[track]
-    return sum(evidence.finds(each, each.readings[track], fresh) for each in entries), len(entries)
+def found(zoo: Zoo, track: str, rule: Rule, *methods: str) -> tuple[Outcome, ...]:
+    """The entries of these methods in which a rule of the service finds something."""
+    tau = choose_tau([], method="heldout", heldout_distance=zoo.fresh[track]).tau
+    return tuple(each for each in zoo.of(*methods) if rule.finds(each.readings[track], tau))
 
 
 def _values(zoo: Zoo, track: str, evidence: Evidence, methods: tuple[str, ...]) -> Vector:
-    return np.array([evidence.value(each, each.readings[track]) for each in zoo.of(*methods)], np.float64)
+    """Where nothing is known, nothing looks like copying."""
+    values = [evidence.value(each.readings[track]) for each in zoo.of(*methods)]
+    return np.array([inf if value is None else value for value in values], np.float64)

@@ -14,11 +14,9 @@ TRACKS = ("public", "private")
 
 @dataclass(frozen=True)
 class Outcome:
-    """An entry: the share of its images that are training images pixel by pixel (or mirrored), and what each track's
-    space tells of it."""
+    """An entry, and what each track's space tells of it."""
 
     title: Title
-    copied: float
     readings: Mapping[str, Reading]
 
 
@@ -62,7 +60,6 @@ def read_zoo(path: Path) -> Zoo:
     outcomes = tuple(
         Outcome(
             Title(*each["title"]),
-            each["copied"],
             {track: Reading(**reading) for track, reading in each["readings"].items()},
         )
         for each in kept.pop("outcomes")

@@ -1,12 +1,14 @@
 """ZOO.md: which evidence sees which way to memorise; every number and every sentence with one is computed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
+from types import MappingProxyType
 
 from benchmarks.report import Table, machine_line, markdown_of
-from benchmarks.zoo.detection import EVIDENCE, Evidence, detected, findings
-from benchmarks.zoo.outcomes import TRACKS, Zoo
+from benchmarks.zoo.detection import EVIDENCE, RULES, Evidence, detected, found
+from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo
 from benchmarks.zoo.roster import HONEST, MEMORISING, METHODS, MIXED
+from benchmarks.zoo.spaces import Reading
 
 INTRODUCTION = """\
 Made by `python -m benchmarks.zoo`; the numbers behind it are in `results/zoo.json`. Small networks were trained on the
@@ -34,14 +36,16 @@ TELLS = """\
 of its entries look more like copying than *every* honest one (detection at zero false positives). *s* is the
 memorization distance; *Z_U* and *C_T* the tests of data-copying; *near copies* the share of images nearer to a training
 image or its mirror image than all but 1 % of photographs, *upright alone* the same without mirror images; *repeats* the
-share of images with a near double within the entry; *equal pixels* the share that are training images, mirrored or
-not."""
+share of images with a near double within the entry. The last two need no network and are the same in both spaces:
+*thumbnails* is the share of near copies of 8 x 8 pixels, mirrored or not; *equal pixels* the share that are training
+images, mirrored or not."""
 
 FINDS = """\
-The same by the service's own rules, which know no honest entries: *s* below half that of the held-out photographs (the
-tau that a track begins with), a p-value below 1 % for the tests, and for shares of images at least 5 % as well, more
-than half for equal pixels. What is found in honest entries (in italics) is a false alarm; *repeats* are no copying of
-training images."""
+What the service itself would say, which knows no honest entries: whether *s* lies below half that of the held-out
+photographs (the tau that a track begins with), whether the entry is refused a score because more than half of its
+images are training images pixel by pixel, and every sign of copying that a reviewer is shown, by its name, all made by
+the worker's own code. What is found in honest entries (in italics) is a false alarm; *repeats* and *identical-images*
+are about the entry alone, not about training images."""
 
 
 def page(zoo: Zoo, figures: Sequence[str], explanation: str = "") -> str:
@@ -90,17 +94,19 @@ def _rows(zoo: Zoo) -> Iterator[tuple[str, tuple[str, ...]]]:
 def _told_apart(zoo: Zoo, track: str) -> Table:
     rows = []
     for name, methods in _rows(zoo):
-        found = [detected(zoo, track, evidence, *methods) for evidence in EVIDENCE]
-        rows.append((name, *(f"{each.auc:.2f}, {each.caught}/{each.entries}" for each in found)))
+        told = [detected(zoo, track, evidence, *methods) for evidence in EVIDENCE]
+        rows.append((name, *(f"{each.auc:.2f}, {each.caught}/{each.entries}" for each in told)))
     return Table(_of(zoo, track), ("AUC, caught", *(each.name for each in EVIDENCE)), rows)
 
 
 def _found(zoo: Zoo, track: str) -> Table:
     rows = []
-    for name, methods in [*_rows(zoo), *((f"*{method}*", (method,)) for method in zoo.methods if method in HONEST)]:
-        counts = [findings(zoo, track, evidence, *methods) for evidence in EVIDENCE]
-        rows.append((name, *(f"{found}/{whole}" for found, whole in counts)))
-    return Table(_of(zoo, track), ("found", *(each.name for each in EVIDENCE)), rows)
+    honest = [(f"*{method}*", (method,)) for method in zoo.methods if method in HONEST]
+    honest += [("*all honest*", HONEST)]
+    for name, methods in [*_rows(zoo), *honest]:
+        counts = [len(found(zoo, track, rule, *methods)) for rule in RULES]
+        rows.append((name, *(f"{count}/{len(zoo.of(*methods))}" for count in counts)))
+    return Table(_of(zoo, track), ("found", *(each.name for each in RULES)), rows)
 
 
 def _of(zoo: Zoo, track: str) -> str:
@@ -125,23 +131,32 @@ def _misses(zoo: Zoo) -> Iterator[str]:
 
 def _caught(zoo: Zoo, evidence: Evidence, method: str) -> tuple[int, int, int]:
     """The fewer and the more caught of the two spaces, and how many entries there are."""
-    found = [detected(zoo, track, evidence, method) for track in TRACKS]
-    return min(each.caught for each in found), max(each.caught for each in found), found[0].entries
+    told = [detected(zoo, track, evidence, method) for track in TRACKS]
+    return min(each.caught for each in told), max(each.caught for each in told), told[0].entries
+
+
+_MEDIANS: Mapping[str, tuple[str, Callable[[Reading], float | None]]] = MappingProxyType(
+    {
+        "FID": ("{:.0f}", lambda read: read.fid),
+        "s": ("{:.3f}", lambda read: read.distance),
+        "C_T": ("{:+.1f}", lambda read: read.numbers.get("c_t")),
+        "authentic": ("{:.0%}", lambda read: read.numbers.get("authenticity_share")),
+        "near copies": ("{:.0%}", lambda read: read.numbers.get("near_copies_share")),
+        "thumbnails": ("{:.0%}", lambda read: read.numbers.get("thumbnail_share")),
+    }
+)
 
 
 def _medians(zoo: Zoo) -> Table:
-    columns = ("fid", "distance", "c_t", "authenticity", "near_copies")
-    formats = ("{:.0f}", "{:.3f}", "{:+.1f}", "{:.0%}", "{:.0%}")
+    """One number where both spaces have the same."""
     rows = []
     for method in zoo.methods:
-        cells = []
-        for column, shown in zip(columns, formats, strict=True):
-            both = []
-            for track in TRACKS:
-                values = [getattr(each.readings[track], column) for each in zoo.of(method)]
-                known = [value for value in values if value is not None]
-                both.append(shown.format(median(known)) if known else "none")
-            cells.append(" / ".join(both))
-        rows.append((f"{method} ({len(zoo.of(method))})", *cells))
-    header = ("public / private", "FID", "s", "C_T", "authentic", "near copies")
-    return Table("Medians of each method's entries", header, rows)
+        entries = zoo.of(method)
+        cells = [[_median(entries, track, *column) for track in TRACKS] for column in _MEDIANS.values()]
+        rows.append((f"{method} ({len(entries)})", *(" / ".join(dict.fromkeys(both)) for both in cells)))
+    return Table("Medians of each method's entries", ("public / private", *_MEDIANS), rows)
+
+
+def _median(entries: Sequence[Outcome], track: str, shown: str, value: Callable[[Reading], float | None]) -> str:
+    known = [number for each in entries if (number := value(each.readings[track])) is not None]
+    return shown.format(median(known)) if known else "none"

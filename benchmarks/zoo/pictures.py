@@ -55,7 +55,7 @@ def _label(outcome: Outcome) -> str:
 def _field(zoo: Zoo, track: str, tau: float) -> Field:
     readings = [each.readings[track] for each in zoo.outcomes]
     fid, distance = (np.array([getattr(each, name) for each in readings]) for name in ("fid", "distance"))
-    copied = np.array([each.copied for each in zoo.outcomes])
+    copied = np.array([each.copied for each in readings])
     return Field(
         refs=np.arange(len(readings), dtype=np.int64),
         ids=np.array([each.title.strength for each in zoo.outcomes], dtype=object),

@@ -40,12 +40,11 @@ class Title(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """An entry by its features in every space, (n, d) by extractor, and which of its images (n,) are training images,
-    pixel by pixel or mirrored."""
+    """An entry: its images (n, s, s, 3), and their features in every space, (n, d) by extractor."""
 
     title: Title
+    images: Pixels
     features: Mapping[str, Features]
-    copied: NDArray[np.bool_]
 
 
 def images_of(name: str, inputs: Inputs, plan: Plan, kept: Kept) -> Iterator[tuple[Title, Pixels]]:
@@ -68,7 +67,7 @@ def mixed(entries: Sequence[Seen]) -> Iterator[Seen]:
 
 
 def _mix(memorising: Seen, honest: Seen, kind: str) -> Seen:
-    count = len(memorising.copied)
+    count = len(memorising.images)
     own = round(MIXED[kind] * count)
 
     def both(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
@@ -76,4 +75,4 @@ def _mix(memorising: Seen, honest: Seen, kind: str) -> Seen:
 
     features = {name: both(rows, honest.features[name]) for name, rows in memorising.features.items()}
     title = Title(kind, memorising.title.method, memorising.title.seed)
-    return Seen(title, features, both(memorising.copied, honest.copied))
+    return Seen(title, both(memorising.images, honest.images), features)

@@ -5,13 +5,12 @@ import logging
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.zoo.making import Inputs, Kept
 from benchmarks.zoo.roster import Seen, Title
 from benchmarks.zoo.spaces import References, Space, space_of
 from deploy.demo.tiles import Pixels
-from scorer.archive import copies, mirrored, pixel_hashes
+from scorer.archive import mirrored
 from scorer.extractors import ExtractorOptions, Features, load
 
 log = logging.getLogger(__name__)
@@ -40,10 +39,10 @@ class Eyes:
         self._kept.keep(key, {"features": found})
         return found
 
-    def see(self, title: Title, images: Pixels, train: Pixels) -> Seen:
+    def see(self, title: Title, images: Pixels) -> Seen:
         """An entry in every space."""
         log.info("looking at %s, %s, seed %d", *title)
-        return Seen(title, {name: self.features(name, images) for name in self.extractors}, copied_from(train, images))
+        return Seen(title, images, {name: self.features(name, images) for name in self.extractors})
 
     def space(self, extractor: str, inputs: Inputs, *, private: bool) -> Space:
         """A track's reference; the private one has photographs of its own."""
@@ -51,15 +50,11 @@ class Eyes:
         extra = [self.features(extractor, inputs.private_extra)] if private else []
         return space_of(
             References(
+                train=inputs.train,
+                held_out=inputs.held_out,
                 training=training,
                 mirrored=self.features(extractor, mirrored(inputs.train)),
-                held_out=self.features(extractor, inputs.held_out),
+                fresh=self.features(extractor, inputs.held_out),
                 whole=np.concatenate([training, *extra]),
             )
         )
-
-
-def copied_from(train: Pixels, images: Pixels) -> NDArray[np.bool_]:
-    """Which images (n,) are training images, pixel by pixel or mirrored."""
-    found = copies(pixel_hashes(images), pixel_hashes(train), pixel_hashes(mirrored(train)))
-    return (found.exact_index >= 0) | (found.mirrored_index >= 0)

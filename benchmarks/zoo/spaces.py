@@ -1,29 +1,38 @@
-"""What entries are compared with in one feature space, prepared once, and what all tests read there of one entry."""
+"""What entries are compared with in one feature space, prepared once, and what the service's tests read there of one.
 
+The tests are put together by the worker's own code (:class:`worker.case.Case`), and their numbers are the columns that
+it keeps: what is found in the zoo is what reviewers would be shown.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scorer.metrics.authenticity import Authenticity, authenticity, p_fewer
-from scorer.metrics.closeness import closeness
-from scorer.metrics.copying import CopyingReference, copying_reference, data_copying
-from scorer.metrics.features import Features
+from deploy.demo.tiles import Pixels
+from scorer.archive import PixelHashes, copies, mirrored, pixel_hashes
+from scorer.extractors import Features
 from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of
-from scorer.metrics.manifold import Manifold, manifold_of
-from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest, normalise
-from scorer.metrics.near_copies import Originals, near_copies, originals_of
-from scorer.metrics.repeats import repeats
+from scorer.metrics.memorization import NormalisedFeatures, nearest, normalise
+from worker.case import Case, Entry
+from worker.details import numbers_of
+from worker.grounds import Grounds, Share, grounds_of
+from worker.kept_features import kept_of
+from worker.small import small_of
 
 SEED = 0
-"""Of the cells."""
+"""Of what a test draws; none of those that are read here draws anything."""
+_UNHEARD: Share = lambda _share: None  # noqa: E731
 
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """Features, each (n, d) float32: of the training images and their mirror images, of held-out photographs, and of
-    all that this track's Fréchet and memorization distances are measured to."""
+    """The training images and held-out photographs, each (n, s, s, 3), and features, each (n, d) float32: theirs, those
+    of the mirrored training images, and of all that this track's Fréchet and memorization distances are measured to."""
 
+    train: Pixels
+    held_out: Pixels
     training: Features
     mirrored: Features
-    held_out: Features
+    fresh: Features
     whole: Features
 
 
@@ -33,80 +42,68 @@ class Space:
 
     statistics: Statistics
     whole: NormalisedFeatures
-    training: NormalisedFeatures
-    mirrored: NormalisedFeatures
-    copying: CopyingReference
-    manifold: Manifold
-    authentic: Authenticity
-    """Of the held-out photographs."""
-    fresh: Nearest
-    """The held-out photographs' nearest training images, upright."""
-    fresh_either_way: Originals
-    """The same, mirrored or upright."""
+    fresh_distance: float
+    """The memorization distance of the held-out photographs."""
+    grounds: Grounds
+    hashes: PixelHashes
+    """Of the training images' pixels, and of their mirror images'."""
+    mirrored_hashes: PixelHashes
+
+    @property
+    def cells(self) -> int:
+        """Into how many regions the training images are cut; 0 where they are too few."""
+        fresh = self.grounds.fresh
+        return 0 if fresh is None or isinstance(fresh.cells, str) else len(fresh.cells.partition)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What one space tells of one entry. Each ``p`` is that of the test before it, for copying (one-sided)."""
+    """What one space tells of one entry."""
 
+    images: int
+    copied: float
+    """The share of the images that are training images, pixel by pixel or mirrored."""
     fid: float
     distance: float
     """The memorization distance s."""
-    c_t: float | None
-    c_t_p: float | None
-    z_u: float
-    z_u_p: float
-    authenticity: float
-    authenticity_p: float
-    near_copies: float
-    """The share of images near to a training image or its mirror image."""
-    near_copies_p: float
-    partly_copied: float
-    """The share of images near to a training image, upright alone."""
-    partly_copied_p: float
-    repeats: float
-    repeats_p: float
+    numbers: Mapping[str, float | None]
+    """The columns of evidence, by name; those that could not be found are left out."""
 
 
 def space_of(references: References) -> Space:
     """Prepare a space: the cells, the balls around training images, the held-out photographs' own distances."""
-    training, mirrored = normalise(references.training), normalise(references.mirrored)
-    fresh = nearest(references.held_out, training)
-    manifold = manifold_of(references.training, 1)
+    whole = normalise(references.whole)
     return Space(
         statistics=statistics_of(references.whole),
-        whole=normalise(references.whole),
-        training=training,
-        mirrored=mirrored,
-        copying=copying_reference(references.training, references.held_out, seed=SEED),
-        manifold=manifold,
-        authentic=authenticity(references.held_out, manifold),
-        fresh=fresh,
-        fresh_either_way=originals_of(fresh, nearest(references.held_out, mirrored)),
+        whole=whole,
+        fresh_distance=nearest(references.fresh, whole).mean,
+        grounds=grounds_of(
+            references.training,
+            references.mirrored,
+            references.fresh,
+            small=small_of(lambda: references.train, lambda: references.held_out),
+            signed=False,
+            progress=_UNHEARD,
+        ),
+        hashes=pixel_hashes(references.train),
+        mirrored_hashes=pixel_hashes(mirrored(references.train)),
     )
 
 
-def read(features: Features, space: Space) -> Reading:
-    """All tests of an entry's features (n, d)."""
-    upright = nearest(features, space.training)
-    copied = data_copying(features, space.copying)
-    own = authenticity(features, space.manifold)
-    partly = closeness(upright.distance, space.fresh.distance)
-    near = near_copies(originals_of(upright, nearest(features, space.mirrored)), space.fresh_either_way).closeness
-    again = repeats(features, partly, len(space.training))
-    return Reading(
+def read(images: Pixels, features: Features, space: Space) -> Reading:
+    """Scores and evidence of an entry by its images (n, s, s, 3) and their features (n, d)."""
+    kept = kept_of(images, features)
+    entry = Entry(
+        names=[str(number) for number in range(len(images))],
+        features=features,
+        thumbnails=kept.thumbnails,
+        hashes=kept.hashes,
+        mirrored_hashes=kept.mirrored_hashes,
+        copies=copies(kept.hashes, space.hashes, space.mirrored_hashes),
+        logits=None,
         fid=frechet_distance(statistics_of(features), space.statistics),
         distance=nearest(features, space.whole).mean,
-        c_t=copied.c_t,
-        c_t_p=copied.c_t_p_copying,
-        z_u=copied.overall.z,
-        z_u_p=copied.overall.p_smaller,
-        authenticity=own.share,
-        authenticity_p=p_fewer(own, space.authentic),
-        near_copies=near.share,
-        near_copies_p=near.p_value,
-        partly_copied=partly.share,
-        partly_copied_p=partly.p_value,
-        repeats=again.share,
-        repeats_p=again.p_value,
+        distance_se=None,
     )
+    numbers = numbers_of(Case(entry, space.grounds, space.statistics, seed=SEED))
+    return Reading(len(images), entry.copies.share, entry.fid, entry.distance, numbers)
