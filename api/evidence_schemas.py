@@ -23,7 +23,8 @@ class FindingView(BaseModel):
 
 
 class MatchView(BaseModel):
-    """An image of the entry, and a training image (of `repeats` and `identical`: another image of the entry)."""
+    """An image of the entry, and a training image; of `repeats`, `identical` and `mirrored-twins`, another image of the
+    entry."""
 
     generated: str = Field(description="Its name in the zip.")
     other: str

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from scorer.handed_generators import Distribution
+from scorer.exporting import Distribution
 from scorer.metrics.recovery import Verdict
 from scorer.recoveries import Group, Progress
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 from torch.nn.utils.parametrizations import spectral_norm
 
-from scorer.generators.exporting import RECOMMENDED_OPSET
+from scorer.exporting import RECOMMENDED_OPSET
 from scorer.generators.latents import Latent
 from scorer.generators.recovering import targets_of
 

@@ -126,8 +126,10 @@ def score(
         return
     for name in ("fid", "memorization_distance", "tau", "mifid", "penalised", "copy"):
         print(f"{name:<22} {result[name]}")
-    for finding in (result["evidence"] or {"findings": ()})["findings"]:
-        print(f"{finding['name']:<22} {finding['sentence']}")
+    if result["evidence"]:
+        print(f"{'signs of copying':<22} {', '.join(result['evidence']['signs']) or 'none'}")
+        for finding in result["evidence"]["findings"]:
+            print(f"{finding['name']:<22} {finding['sentence']}")
     print("closest pairs")
     for pair in result["closest_pairs"]:
         print(f"  {pair['distance']:<20.6g} {pair['image']} and {pair['reference']}")
@@ -146,6 +148,10 @@ def recover(
     targets: Annotated[int, typer.Option(min=8, help="How many photographs of either kind are looked for.")] = 200,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     encoder: Annotated[Path | None, typer.Option(help="ONNX, images to latent points: instead of a search.")] = None,
+    region: Annotated[
+        tuple[float, float, float, float] | None,
+        typer.Option(help="Top, left, bottom, right as shares of the image: compare there alone."),
+    ] = None,
     pairs: Annotated[Path | None, typer.Option(help="Write photographs beside what was recovered to this PNG.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -155,8 +161,8 @@ def recover(
     from scorer.generators.latents import Latent  # noqa: PLC0415
     from scorer.generators.plans import Plan  # noqa: PLC0415
 
-    plan = Plan(train=targets, held_out=targets, seed=seed)
     with told(as_json=as_json), shown(err) as progress:
+        plan = Plan(train=targets, held_out=targets, region=region, seed=seed)
         audit = recovering.recover_files(
             generator,
             train,

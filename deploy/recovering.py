@@ -14,6 +14,7 @@ from deploy.client import opened
 from deploy.photographs import photographs_in
 from deploy.progress import Progress
 from scorer.archive.photograph import rounded
+from scorer.exporting import SEEN, require_onnx
 from scorer.generators.latents import Latent
 from scorer.generators.plans import Plan
 from scorer.generators.results import Audit
@@ -39,6 +40,7 @@ def recover_files(
     the service, and ``Unreadable``.
     """
     content, code = _bytes(generator), None if encoder is None else _bytes(encoder)
+    require_onnx(content[:SEEN], latent.dimension)  # before the photographs, which take longer
     with TemporaryDirectory(prefix="kennel-recover-") as name:
         read = partial(_pixels, size=size, folder=Path(name))
         sets = [read(path, progress=partial(progress, "reference-decoding")) for path in (train, held_out)]

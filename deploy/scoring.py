@@ -34,6 +34,7 @@ from scorer.metrics.frechet import statistics_of
 from scorer.metrics.memorization import closest, normalise
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
 from scorer.metrics.thumbnails import Pixels
+from scorer.signs import signs_of
 from worker.case import Entry as Examined
 from worker.evidence import evidence_of
 from worker.grounds import grounds_of
@@ -149,7 +150,8 @@ def _examined(
     found = evidence_of(
         looked_at, grounds, prepared.statistics, training.names, seed=SEED, progress=partial(progress, "evidence")
     )
-    return asdict(found)
+    signs = [each.name for each in signs_of(found.numbers, len(entry.names))]
+    return {"signs": signs} | asdict(found)
 
 
 def _judged(numbers: Numbers, share: float, *, tau: float | None, epsilon: float) -> dict[str, Any]:

@@ -33,12 +33,21 @@ def of_representation(found: DataCopying) -> tuple[Finding, ...]:
     )
 
 
-def of_closeness(found: Closeness) -> Finding:
-    """The share of the images that are closer to a training image than photographs are."""
+def of_closeness(found: Closeness) -> tuple[Finding, ...]:
+    """The share of the images that are closer to a training image than photographs are, and how close they are."""
     told = words.of_single_images(found)
+    share = Finding("partly_copied", found.share, SHARE, LOWER, told, found.standard_error, found.p_value)
     if not found.tells:
-        return Finding("partly_copied", None, SHARE, LOWER, told)
-    return Finding("partly_copied", found.share, SHARE, LOWER, told, found.standard_error, found.p_value)
+        share = Finding("partly_copied", None, SHARE, LOWER, told)
+    return share, *(
+        Finding(quantile_name(level), own, COSINE, HIGHER, words.of_quantile(level, own, fresh))
+        for level, own, fresh in found.quantiles
+    )
+
+
+def quantile_name(level: float) -> str:
+    """What a quantile of the images' distances is called: ``distance_05`` for that of 5 %."""
+    return f"distance_{round(100 * level):02}"
 
 
 def of_pixel_copies(found: Copies) -> Finding:

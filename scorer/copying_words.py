@@ -94,5 +94,13 @@ def of_single_images(found: Closeness) -> str:
     return f"{told}: nothing out of the ordinary."
 
 
+def of_quantile(level: float, own: float, fresh: float) -> str:
+    """How close a share of the images comes to the training images, and the same share of photographs."""
+    return (
+        f"The closest {_percent(level)} of its images are {own:.4f} or less from a training image, as 1 less the"
+        f" cosine; of the photographs, {fresh:.4f} or less."
+    )
+
+
 def _of(some: int, whole: int, what: str) -> str:
     return f"the {whole} {what}s" if some == whole != 1 else f"{some} of {whole} {what}{'s' if whole != 1 else ''}"

@@ -3,7 +3,6 @@ for a fenced process of a worker (:mod:`worker.recovering`)."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from sqlalchemy.orm import Session
 
@@ -13,30 +12,14 @@ from scorer.competitions import is_organizer
 from scorer.db import generators as rows
 from scorer.db import lookups, results
 from scorer.db.tables import Account, GeneratorFile, Submission
-from scorer.errors import Conflict, Invalid, TooMany
+from scorer.errors import Conflict, TooMany
+from scorer.exporting import Distribution
 from scorer.lifecycle import Status, utc_day
 from scorer.submissions import find as find_submission
 from scorer.submissions import is_own
 
-Distribution = Literal["normal", "uniform"]
-MOST_DIMENSIONS = 4096
-"""No generator known has a larger latent space."""
 MOST_A_DAY = 5
 """Files that a team may hand in for one entry on a UTC day: each costs a worker minutes."""
-SEEN = 8
-"""Bytes from the start of a file that tell what it is not."""
-EXPORT = "torch.onnx.export(generator.eval(), latents, 'generator.onnx', opset_version=17, dynamo=False)"
-OTHERS = {
-    b"PK": "a zip, as PyTorch saves models",
-    b"\x80\x02": "a pickle",
-    b"\x80\x03": "a pickle",
-    b"\x80\x04": "a pickle",
-    b"\x80\x05": "a pickle",
-    b"\x89HDF": "an HDF5 file",
-    b"\x1f\x8b": "packed with gzip",
-    b"\x93NUMPY": "a NumPy array",
-}
-"""What people have instead of ONNX, by how it begins. Most of it runs code when it is read."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +28,6 @@ class Declared:
 
     dimension: int
     distribution: Distribution
-
-
-def require_onnx(start: bytes) -> None:
-    """``Invalid`` (``not-onnx``) if the first bytes of a file are those of something else."""
-    if not start:
-        raise Invalid("not-onnx", "The file is empty.")
-    for sign, what in OTHERS.items():
-        if start.startswith(sign):
-            raise Invalid("not-onnx", f"This file is {what}. We take generators as ONNX alone: {EXPORT}")
 
 
 def require_change(session: Session, submission_id: str, account: Account, now: datetime) -> Submission:

@@ -19,18 +19,20 @@ class Match:
     distance: float
     set_: str | None = None
     mirrored: bool = False
-    """Whether it is near to the mirrored reference image."""
+    """Whether it is near to the other one's mirror image."""
 
 
 def groups_of(details: Mapping[str, Any], hidden: Collection[str] = ()) -> dict[str, Sequence[Match]]:
     """The groups that there are images of, by the names that addresses give them: those of :data:`NEAR`, ``cell-1``
-    (the first cell), ``repeats``, ``identical`` (two images of each of its groups). Without the reference images of
-    sets whose SHA-256 begins as one of ``hidden``."""
+    (the first cell), ``repeats``, ``identical`` (two images of each of its groups), ``mirrored-twins``. Without the
+    reference images of sets whose SHA-256 begins as one of ``hidden``."""
     found = {name: _near(details.get(name.replace("-", "_"), ())) for name in NEAR}
     for cell in details.get("cells", ()):
         found[f"cell-{cell['cell'] + 1}"] = _near(cell["examples"])
     found["repeats"] = [Match(one, other, distance) for one, other, distance in details.get("repeats", ())]
     found["identical"] = [Match(names[0], names[1], 0.0) for names in details.get("identical", ())]
+    turned = {frozenset(pair): pair for pair in details.get("mirrored_twins", ())}  # each is the other's
+    found["mirrored-twins"] = [Match(one, other, 0.0, mirrored=True) for one, other in turned.values()]
     seen = {name: [each for each in group if each.set_ not in hidden][:SHOWN] for name, group in found.items()}
     return {name: group for name, group in seen.items() if group}
 

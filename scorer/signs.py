@@ -11,7 +11,6 @@ since among 10,000 images chance explains nothing, and honest generators are nev
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 from scorer.findings import CERTAIN
@@ -90,10 +89,20 @@ SIGNS = (
 
 
 def signs_of(numbers: Mapping[str, float | None], images: int) -> tuple[Sign, ...]:
-    """The signs that the evidence of an entry of so many ``images`` shows. ``numbers``: the columns, by name; None is
-    a number that is not known."""
-    known = {name: math.nan if value is None else value for name, value in numbers.items()}
-    return tuple(each for each in SIGNS if each.holds(SimpleNamespace(**known, images=images)))
+    """The signs that the evidence of an entry of so many ``images`` shows. ``numbers``: the columns, by name; one that
+    is None or missing is not known."""
+    known = _Known({name: value for name, value in numbers.items() if value is not None} | {"images": images})
+    return tuple(each for each in SIGNS if each.holds(known))
+
+
+class _Known:
+    """Numbers by name, NaN for those that are not known."""
+
+    def __init__(self, numbers: Mapping[str, float]) -> None:
+        self._numbers = numbers
+
+    def __getattr__(self, name: str) -> float:
+        return self._numbers.get(name, math.nan)
 
 
 def sentence_of(sign: Sign, findings: Sequence[Mapping[str, Any]]) -> str:

@@ -18,6 +18,7 @@ from scorer.baseline_findings import (
 )
 from scorer.findings import HIGHER, LOWER, SHARE, Finding
 from scorer.metrics.binning import Bins, binning
+from scorer.metrics.closeness import QUANTILES
 from scorer.metrics.frechet_error import frechet_standard_error
 from scorer.metrics.frechet_limit import frechet_limit
 from scorer.metrics.inception_score import inception_score
@@ -62,7 +63,7 @@ def _representation(case: Case) -> tuple[Finding, ...]:
 
 
 def _closeness(case: Case) -> tuple[Finding, ...]:
-    return (copying.of_closeness(case.closeness),)
+    return copying.of_closeness(case.closeness)
 
 
 def _near_copies(case: Case) -> tuple[Finding, ...]:
@@ -159,7 +160,15 @@ EXAMINATIONS = (
         tuple(Number(name, copying.REGIONS, copying.FIVE_PERCENT) for name in ("ndb_over", "ndb_under")),
         0,
     ),
-    Examination("closeness", _closeness, (Number("partly_copied", SHARE, LOWER),), 5),
+    Examination(
+        "closeness",
+        _closeness,
+        (
+            Number("partly_copied", SHARE, LOWER),
+            *(Number(copying.quantile_name(level), copying.COSINE, HIGHER) for level in QUANTILES),
+        ),
+        5,
+    ),
     Examination("near-copies", _near_copies, (Number("near_copies", SHARE, LOWER),), 5),
     Examination("thumbnails", _thumbnails, (Number("thumbnail_copies", SHARE, LOWER),), 2),
     Examination(

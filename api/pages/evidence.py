@@ -14,7 +14,11 @@ CELLS = 3
 """Copied cells that are shown at once, the most telling ones."""
 SAME = ("near-copies", "thumbnail-copies", "partly-copied")
 """Groups that mostly name the same images: the first one whose sign is shown is enough."""
-TOLD_BY = {"near-copies": ("near-copies", "mirrored-copies"), "identical": ("identical-images",)}
+TOLD_BY = {
+    "near-copies": ("near-copies", "mirrored-copies"),
+    "identical": ("identical-images",),
+    "mirrored-twins": ("identical-images",),
+}
 """The signs that a group's images are of, where they are not called like the group."""
 
 

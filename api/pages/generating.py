@@ -11,7 +11,7 @@ from api.pages.recovered import Errors, errors_of
 from scorer import handed_generators
 from scorer.db.tables import Account, Submission
 from scorer.errors import KennelError, TooMany
-from scorer.handed_generators import MOST_DIMENSIONS
+from scorer.exporting import MOST_DIMENSIONS
 
 
 @dataclass(frozen=True)

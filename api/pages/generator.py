@@ -17,7 +17,8 @@ from api.problems import status_of
 from api.routes.generators import take
 from scorer.blobs import Blobs
 from scorer.errors import Invalid, KennelError
-from scorer.handed_generators import MOST_DIMENSIONS, Declared, Distribution
+from scorer.exporting import MOST_DIMENSIONS, Distribution
+from scorer.handed_generators import Declared
 
 router = APIRouter(include_in_schema=False)
 

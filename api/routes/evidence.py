@@ -15,7 +15,10 @@ from scorer.errors import NotFound
 from scorer.match_sheets import sheet_of
 
 router = APIRouter(prefix="/submissions/{submission_id}/evidence/{kind}", tags=["evidence"])
-Group = Annotated[str, Path(pattern=r"^(near-copies|thumbnail-copies|partly-copied|repeats|identical|cell-\d{1,4})$")]
+Group = Annotated[
+    str,
+    Path(pattern=r"^(near-copies|thumbnail-copies|partly-copied|repeats|identical|mirrored-twins|cell-\d{1,4})$"),
+]
 
 
 @router.get("")

@@ -19,7 +19,8 @@ from scorer import handed_generators, recoveries
 from scorer.blobs import Blobs, require_bytes
 from scorer.competitions import is_organizer
 from scorer.db.tables import Account
-from scorer.handed_generators import MOST_DIMENSIONS, SEEN, Declared, Distribution
+from scorer.exporting import MOST_DIMENSIONS, SEEN, Distribution, require_onnx
+from scorer.handed_generators import Declared
 from scorer.recoveries import Group
 
 router = APIRouter(tags=["generators"])
@@ -68,9 +69,8 @@ async def take(
 
     def keep(now: datetime) -> GeneratorView:
         with discarded_on_error(store, received):
-            handed_generators.require_onnx(
-                store.read_part(key, 0, min(SEEN, received.bytes)) if received.bytes else b""
-            )
+            start = store.read_part(key, 0, min(SEEN, received.bytes)) if received.bytes else b""
+            require_onnx(start, declared.dimension)
             with begin() as session:
                 kept = handed_generators.hand_in(
                     session, submission_id, received, declared, seed=secrets.randbits(32), account=account, now=now

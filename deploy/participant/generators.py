@@ -11,7 +11,7 @@ from deploy.exits import Exit
 from deploy.participant import showing
 from deploy.participant.connecting import connected
 from deploy.participant.options import IDS, PANEL, AsJson
-from scorer.handed_generators import MOST_DIMENSIONS
+from scorer.exporting import MOST_DIMENSIONS
 
 app = typer.Typer()
 

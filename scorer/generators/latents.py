@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scorer.errors import Invalid
+from scorer.exporting import MOST_DIMENSIONS, Distribution
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-Distribution = Literal["normal", "uniform"]
-MOST = 4096
-"""No generator known has a larger latent space; the search keeps about fifty such points for every target."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +26,8 @@ class Latent:
 
     def __post_init__(self) -> None:
         """Refuse what no generator has."""
-        if not 1 <= self.dimension <= MOST:
-            raise Invalid("bad-latent", f"The latent dimension must be in 1..{MOST}, not {self.dimension}.")
+        if not 1 <= self.dimension <= MOST_DIMENSIONS:
+            raise Invalid("bad-latent", f"The latent dimension must be in 1..{MOST_DIMENSIONS}, not {self.dimension}.")
         if self.distribution not in {"normal", "uniform"}:
             raise Invalid("bad-latent", f"The latent distribution is normal or uniform, not {self.distribution}.")
 

@@ -11,20 +11,12 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from scorer.errors import Invalid
-from scorer.generators.exporting import NEWEST_OPSET, OLDEST_OPSET, how
+from scorer.exporting import NEWEST_OPSET, OLDEST_OPSET, how, require_onnx
 from scorer.generators.graph import Array, Attribute, Graph, Node, shown, text_of
 from scorer.generators.limits import Limits
 from scorer.generators.operators import OPERATORS
 from scorer.generators.tensors import array_of, count_of
 
-_LOOKS_LIKE = {
-    b"PK\x03\x04": "a zip, such as torch.save and torch.export.save write (.pt, .pt2)",
-    b"\x80\x02": "a Python pickle",
-    b"\x80\x03": "a Python pickle",
-    b"\x80\x04": "a Python pickle",
-    b"\x80\x05": "a Python pickle",
-    b"\x89HDF": "an HDF5 file",
-}
 PARTS = 10
 """Inputs, outputs and attributes of a node, on an average."""
 STANDARD = ("", "ai.onnx")
@@ -59,9 +51,7 @@ def _unpacked(content: bytes, dimension: int, limits: Limits) -> onnx.ModelProto
         raise Invalid(
             "too-many-bytes", f"The file has {len(content):,} bytes; a generator may have {limits.file_bytes:,}."
         )
-    for start, kind in _LOOKS_LIKE.items():
-        if content.startswith(start):
-            raise Invalid("not-onnx", f"This is {kind}, not ONNX; such files are never opened. {how(dimension)}")
+    require_onnx(content, dimension)
     model = onnx.ModelProto()
     try:
         model.ParseFromString(content)

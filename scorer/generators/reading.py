@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from scorer.errors import Invalid
-from scorer.generators.exporting import how
+from scorer.exporting import how
 from scorer.generators.graph import Graph
 from scorer.generators.latents import Latent
 from scorer.generators.limits import Limits

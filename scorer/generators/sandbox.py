@@ -1,8 +1,8 @@
 """A stranger's generator is audited in a process of its own, which has nothing to lose and nothing to take.
 
 The process has an empty environment and folder, no network, no other programs, limited memory, processor time, files
-and wall time (:mod:`~scorer.generators.confinement`), and is killed with everything that it started. This side never
-imports torch or ONNX before the process has ended, and never unpickles.
+and wall time (:mod:`~scorer.generators.confinement`), and is killed with everything that it started. This side needs
+neither torch nor ONNX, and never unpickles.
 
 What it does not guarantee: where the system has no Landlock, a process that has been taken over could read its user's
 files and tell of them in its report, which is all that it can write. The report's provenance says which walls held.
@@ -20,16 +20,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scorer.errors import Invalid
 from scorer.generators.errands import Pixels, Request, read_result, write_errand
+from scorer.generators.latents import Latent
 from scorer.generators.limits import Limits
-
-if TYPE_CHECKING:
-    from scorer.generators.latents import Latent
-    from scorer.generators.plans import Plan
-    from scorer.generators.results import Audit
+from scorer.generators.plans import Plan
+from scorer.generators.results import Audit, audit_from
 
 Progress = Callable[[str, float], None]
 """Hears the stage and its finished share, both as the process tells them; may raise, which ends the process."""
@@ -41,23 +39,23 @@ _SILENT_SECONDS = 1.0
 
 def audit_in_sandbox(  # noqa: PLR0913 - whatever an audit is of
     content: bytes,
-    latent: "Latent",
+    latent: Latent,
     train: Pixels,
     held_out: Pixels,
     *,
-    plan: "Plan",
+    plan: Plan,
     encoder: bytes | None = None,
     values: str | None = None,
     limits: Limits = DEFAULT,
     progress: Progress | None = None,
-) -> "Audit":
+) -> Audit:
     """Audit the generator in an ONNX file against training and held-out images (n, s, s, 3) uint8.
 
     ``encoder``, an ONNX file of images to latents, takes the place of the search. ``values`` is ``tanh`` or
     ``sigmoid``; None leaves it to the images to show. Raises ``Invalid`` as
     :func:`~scorer.generators.reading.read_generator`, :func:`~scorer.generators.reading_encoders.read_encoder` and
-    :func:`~scorer.generators.audits.audit` do, and
-    ``out-of-memory``, ``out-of-time``, ``generator-crashed``; ``Unavailable`` (``no-sandbox``).
+    :func:`~scorer.generators.audits.audit` do, and ``out-of-memory``, ``out-of-time``, ``generator-crashed``;
+    ``Unavailable`` (``no-sandbox``).
     """
     with TemporaryDirectory(prefix="kennel-generator-") as name:
         folder = Path(name)
@@ -67,8 +65,6 @@ def audit_in_sandbox(  # noqa: PLR0913 - whatever an audit is of
         found = read_result(folder, limits)
         if ended != 0 or found is None:
             raise _failure(ended, said, limits)
-    from scorer.generators.results import audit_from  # noqa: PLC0415 - not before the process has ended: it needs torch
-
     return audit_from(*found)
 
 

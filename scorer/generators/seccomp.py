@@ -1,4 +1,5 @@
-"""A filter of system calls for this process and all its threads, for good: no sockets, no other programs, no signals.
+"""A filter of system calls for this process and all its threads, for good: no sockets, no other programs, no
+signals to others.
 
     for each call:  load its number;  if it is forbidden: fail with EPERM;  else: allow
 
@@ -8,6 +9,7 @@ The numbers are those of x86-64, the one architecture on which this was tried; o
 
 import ctypes
 import errno
+import os
 import platform
 import struct
 
@@ -18,6 +20,7 @@ _LOAD, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0
 _ALLOW, _FAIL, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _X32 = 0x40000000
 _CLONE, _CLONE3, _CLONE_THREAD = 56, 435, 0x00010000
+_TGKILL = 234
 
 FORBIDDEN = {
     "socket": 41,
@@ -91,6 +94,11 @@ def _instructions() -> bytes:
     for number in FORBIDDEN.values():
         steps += [(_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, fail)]
     steps += [
+        (_IF_EQUAL, 0, 4, _TGKILL),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT_AT),
+        (_IF_EQUAL, 0, 1, os.getpid()),  # abort() signals its own process
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, fail),
         (_IF_EQUAL, 0, 3, _CLONE),
         (_LOAD, 0, 0, _FIRST_ARGUMENT_AT),
         (_IF_ANY_BIT, 1, 0, _CLONE_THREAD),  # a thread, not a process

@@ -10,7 +10,7 @@ from scorer.numerals import p_value, percent
 
 SQUARED = "mean squared error, pixels in -1..1"
 KINDS = {"train": "training images", "held_out": "fresh images", "generated": "images of its own"}
-DISTORTED = {"warp": "warped", "patches": "covered in part", "noise": "noisy"}
+DISTORTED = {"warp": "warped", "patches": "partly covered", "noise": "noisy"}
 
 
 def sentence_of(found: Recovery, likeness: Kolmogorov) -> str:

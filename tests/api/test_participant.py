@@ -243,7 +243,7 @@ def test_a_generator_is_handed_in_and_its_end_is_told(
     file = file_of(tmp_path, b"PK\3\4", "generator.onnx")
     assert terminal.run("generator", entry, file).status == Exit.USAGE, "without its --latent"
     refused = terminal.run("generator", entry, file, "--latent", "12")
-    assert (refused.status, "This file is a zip" in refused.err) == (Exit.FAULTY, True)
+    assert (refused.status, "This is a zip" in refused.err) == (Exit.FAULTY, True)
     file.write_bytes(with_operator("Erf2"))
     handed = terminal.run("generator", entry, file, "--latent", "12", "--json")
     assert (handed.status, handed.document["state"], handed.document["latent"]) == (Exit.DONE, "waiting", 12)

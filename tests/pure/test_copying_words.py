@@ -116,6 +116,12 @@ def test_photographs_that_are_training_images() -> None:
     assert "can't be told from copies" in words.of_single_images(single(0, limit=0.0))
 
 
+def test_a_quantile_tells_of_both_kinds() -> None:
+    told = words.of_quantile(0.25, 0.01234, 0.2)
+    assert told.startswith("The closest 25 % of its images are 0.0123 or less from a training image")
+    assert told.endswith("of the photographs, 0.2000 or less.")
+
+
 @given(share=st.floats(0.0, 1.0))
 def test_a_percentage_is_neither_none_nor_all_unless_it_is(share: float) -> None:
     shown = percent(share)

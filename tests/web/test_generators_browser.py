@@ -57,7 +57,7 @@ def test_a_team_hands_its_generator_in_and_the_desk_sees_what_it_holds(
         _fits(page)
         _look(page, tmp_path, "form")
         fill(page, tmp_path, b"PK\3\4", 40)
-        expect(page.get_by_role("alert")).to_contain_text("This file is a zip")
+        expect(page.get_by_role("alert")).to_contain_text("This is a zip")
         fill(page, tmp_path, with_operator("Erf2"), 12)
         section = page.locator("#generator")
         expect(section).to_contain_text("It waits to be searched, on place 1.")
@@ -98,7 +98,7 @@ def _see_at_the_desk(browser: Browser, service: Service, address: str, entry: st
     with signed_in(browser, service, f"{address}{entry}/desk", who="organizer") as tab:
         tab.page.get_by_text("Hand in another").click()
         fill(tab.page, folder, b"\x80\x04", 12)
-        expect(tab.page.get_by_role("alert")).to_contain_text("This file is a pickle")
+        expect(tab.page.get_by_role("alert")).to_contain_text("This is a Python pickle, not ONNX")
         fill(tab.page, folder, honest(3, 16), 12)
         assert tab.page.url == f"{address}{entry}/desk#generator"
         service.work()

@@ -128,6 +128,7 @@ def test_half_a_zip_of_copies_is_told(examined: dict[str, dict[str, Evidence]]) 
         assert evidence.partly_copied_p < 1e-4
         assert "copies, whatever the average says" in finding(evidence, "partly_copied")["sentence"]
         assert finding(evidence, "pixel_copies")["value"] == 0.5
+        assert finding(evidence, "distance_25")["value"] == 0.0 < finding(evidence, "distance_75")["value"]
         pairs = evidence.details["partly_copied"]
         assert len(pairs) == 12
         assert {pair["distance"] for pair in pairs} == {0.0}

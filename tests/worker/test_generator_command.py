@@ -74,6 +74,13 @@ def test_a_report_is_printed_and_a_picture_written(files: Path, asked: list[dict
     assert {each.tobytes() for each in call["held_out"]} == {each.tobytes() for each in noise(1, 10, 2)}
 
 
+def test_a_part_of_the_images_alone_is_compared(files: Path, asked: list[dict[str, Any]]) -> None:
+    assert recover(files, "--region", "0", "0", "0.5", "1").exit_code == Exit.DONE
+    assert asked[0]["plan"].region == (0.0, 0.0, 0.5, 1.0)
+    refused = recover(files, "--json", "--region", "0.5", "0", "0", "1")
+    assert (refused.exit_code, "bad-plan" in refused.output, len(asked)) == (Exit.FAULTY, True, 1)
+
+
 def test_people_read_the_verdict_first(files: Path) -> None:
     done = recover(files, "--distribution", "uniform")
     assert done.exit_code == Exit.DONE, done.output

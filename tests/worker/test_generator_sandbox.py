@@ -44,13 +44,14 @@ def audited(content: bytes, plan: Plan = SHORT, limits: Limits = Limits(), **mor
 
 
 def left_behind() -> list[str]:
-    """Processes and folders of the sandbox that are still there."""
+    """Processes and folders of this test's sandboxes that are still there; those of others are not ours."""
+    folder = tempfile.gettempdir()
     processes = [
         each.info["cmdline"]
         for each in psutil.process_iter(["cmdline"])
-        if "scorer.generators.child" in (each.info["cmdline"] or [])
+        if any(word.startswith(f"{folder}/kennel-generator-") for word in each.info["cmdline"] or [])
     ]
-    folders = list(Path(tempfile.gettempdir()).glob("kennel-generator-*"))
+    folders = list(Path(folder).glob("kennel-generator-*"))
     return [str(each) for each in (*processes, *folders)]
 
 
@@ -129,7 +130,7 @@ def test_the_process_ends_when_nobody_wants_its_result() -> None:
 
 
 ATTEMPTS = """
-import os, socket, subprocess, sys
+import ctypes, os, socket, subprocess, sys
 from pathlib import Path
 from scorer.generators import confinement, landlock, seccomp
 from scorer.generators.limits import Limits
@@ -147,15 +148,22 @@ def attempt(name, do):
     else:
         print(name, "done")
 
+def tgkill(process):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(234, process, process, 0) != 0:
+        raise OSError(ctypes.get_errno(), "tgkill")
+
 attempt("connect", lambda: socket.create_connection(("127.0.0.1", int(sys.argv[2])), timeout=5).close())
 attempt("socket", lambda: socket.socket().close())
 attempt("unix", lambda: socket.socketpair())
 attempt("program", lambda: subprocess.run(["/bin/true"]))
 attempt("fork", lambda: os.fork() or os._exit(0))
 attempt("signal", lambda: os.kill(os.getppid(), 0))
+attempt("signal_thread", lambda: tgkill(os.getppid()))
+attempt("own_signal", lambda: tgkill(os.getpid()))
 attempt("read", lambda: Path("/etc/passwd").read_bytes())
 attempt("environment", lambda: Path(f"/proc/{os.getppid()}/environ").read_bytes())
-attempt("write", lambda: Path("/tmp/kennel-sandbox-test").write_text("x"))
+attempt("write", lambda: (Path(sys.argv[1]).parent / "beside").write_text("x"))
 attempt("own", lambda: (Path(sys.argv[1]) / "x").write_text("x"))
 """
 
@@ -197,8 +205,10 @@ def attempts(folder: Path, port: int, *without: str) -> dict[str, str]:
 
 
 def test_both_walls_keep_a_process_in(server: int, tmp_path: Path) -> None:
-    found = attempts(tmp_path, server)
-    assert found.pop("own") == "done"
+    folder = tmp_path / "own"
+    folder.mkdir()
+    found = attempts(folder, server)
+    assert (found.pop("own"), found.pop("own_signal")) == ("done", "done")
     assert set(found.values()) == {"failed"}, found
 
 
@@ -210,10 +220,11 @@ def test_each_wall_alone_keeps_it_from_the_network(server: int, tmp_path: Path) 
 
 
 def test_the_attempts_would_have_worked(server: int, tmp_path: Path) -> None:
-    """Unconfined, the same server answers and the same file can be read."""
-    open_ = ATTEMPTS.replace("walls = confinement.confine(Path(sys.argv[1]), Limits())", "")
-    script = open_
-    command = [sys.executable, "-P", "-c", script.split('attempt("fork"')[0], str(tmp_path), str(server)]
+    """Unconfined, the same server answers, the same process hears signals, and the same files can be read."""
+    script = ATTEMPTS.replace("walls = confinement.confine(Path(sys.argv[1]), Limits())", "")
+    folder = tmp_path / "own"
+    folder.mkdir()
+    command = [sys.executable, "-P", "-c", script, str(folder), str(server)]
     done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
     assert {line.split()[1] for line in done.stdout.splitlines()} == {"done"}
 

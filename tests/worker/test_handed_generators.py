@@ -12,9 +12,8 @@ from PIL import Image
 from deploy.standalone.ephemeral import Servers
 from scorer.db import jobs
 from scorer.db.tables import AuditEntry, GeneratorFile, Job, Recovery
-from scorer.generators.latents import MOST
+from scorer.exporting import MOST_DIMENSIONS, export_command
 from scorer.generators.plans import plan_from
-from scorer.handed_generators import MOST_DIMENSIONS
 from tests.api.conftest import Service, running
 from tests.api.test_desk import hire, slug_of
 from tests.api.test_results import close
@@ -175,7 +174,9 @@ def test_what_is_no_onnx_or_comes_at_the_wrong_time_is_not_taken(service: Servic
     entry = service.scored("eve", slug, noise(14))
     kept = _blobs(service)
     for content in (b"", b"PK\3\4model", b"\x80\x04pickle", b"\x89HDF"):
-        assert slug_of(put(service, "eve", entry, content)) == (422, "not-onnx")
+        refused = put(service, "eve", entry, content, latent=12)
+        assert slug_of(refused) == (422, "not-onnx")
+        assert export_command(12) in refused.text.replace('\\"', '"'), "whoever follows it hands in what is read"
     assert put(service, "eve", entry, HONEST, latent=0).status_code == 422
     assert put(service, "eve", entry, HONEST, latent=MOST_DIMENSIONS + 1).status_code == 422
     assert put(service, "eve", entry, HONEST, distribution="cauchy").status_code == 422
@@ -185,7 +186,6 @@ def test_what_is_no_onnx_or_comes_at_the_wrong_time_is_not_taken(service: Servic
     assert slug_of(put(service, "eve", waiting, HONEST)) == (409, "not-scored")
     assert slug_of(service.call("eve", "GET", f"/submissions/{entry['id']}/generator")) == (404, "no-generator")
     assert {each for each in _blobs(service) if each.startswith("generators")} <= kept
-    assert MOST_DIMENSIONS == MOST, "the web edge knows the same limit without torch"
     service.work()
 
 

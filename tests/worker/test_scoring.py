@@ -135,6 +135,7 @@ def test_evidence_is_of_the_same_features_and_the_same_every_time(tmp_path: Path
     assert (told["precision"]["value"], told["coverage"]["value"]) == (both.precision, both.coverage)
     assert told["partly_copied"]["value"] == found["numbers"]["partly_copied_share"] >= 0.5
     assert found["details"]["partly_copied"][0]["reference"].endswith(".png")
+    assert {"near-copies", "partly-copied"} <= set(found["signs"])
     assert scored(*zips)["evidence"] is None
 
 
@@ -148,6 +149,7 @@ def test_evidence_without_held_out_photographs_says_what_it_lacks(tmp_path: Path
     assert told["ndb_share"]["sentence"] == "60 different training images can't make 100 cells."
     assert all(told[name]["value"] is not None for name in ("identical", "authenticity", "kid", "precision", "fid"))
     assert found["numbers"].keys() == {"identical", "mirrored_twins"}
+    assert found["signs"] == []
 
 
 def test_every_stage_is_told_from_its_start_to_its_end(tmp_path: Path) -> None:
@@ -308,5 +310,6 @@ def test_the_command_prints_json_or_a_table(
     first = found["closest_pairs"][0]
     assert f"{first['image']} and {first['reference']}\n" in outputs[1]
     assert outputs[1].count(" and ") == scoring.SHOWN_PAIRS
+    assert "signs of copying       none\n" in outputs[2]
     assert "identical              No two of the 8 images are the same, pixel by pixel.\n" in outputs[2]
     assert "two_sample_real        Of the real images " in outputs[2]

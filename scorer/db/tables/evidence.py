@@ -38,7 +38,7 @@ class Evidence(Table):
     findings: Mapped[list[dict[str, Any]]]
     """In a fixed order: test, name, value, unit, direction, sentence, standard_error, p_value."""
     details: Mapped[dict[str, Any]]
-    """Cells, near copies, single close images, repeats and identical images, by name."""
+    """Cells, near copies (of thumbnails, too), single close images, repeats, identical and mirrored images, by name."""
     provenance: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
 

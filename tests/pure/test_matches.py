@@ -1,0 +1,35 @@
+"""Which images evidence names."""
+
+from scorer.matches import SHOWN, Match, groups_of
+
+
+def pair(number: int, set_: str) -> dict[str, object]:
+    """An example as evidence has it."""
+    return {"generated": f"{number}.png", "reference": f"{set_}/a/{number}.png", "distance": 0.5, "mirrored": True}
+
+
+def test_what_details_name_is_in_groups() -> None:
+    details = {
+        "near_copies": [pair(1, "0123abcd")],
+        "cells": [{"cell": 0, "examples": []}, {"cell": 1, "examples": [pair(2, "0123abcd")]}],
+        "repeats": [["a.png", "b.png", 0.25]],
+        "identical": [["a.png", "b.png", "c.png"]],
+        "mirrored_twins": [["d.png", "e.png"], ["e.png", "d.png"], ["f.png", "d.png"]],
+    }
+    assert groups_of(details) == {
+        "near-copies": [Match("1.png", "a/1.png", 0.5, "0123abcd", mirrored=True)],
+        "cell-2": [Match("2.png", "a/2.png", 0.5, "0123abcd", mirrored=True)],
+        "repeats": [Match("a.png", "b.png", 0.25)],
+        "identical": [Match("a.png", "b.png", 0.0)],
+        "mirrored-twins": [
+            Match("e.png", "d.png", 0.0, mirrored=True),
+            Match("f.png", "d.png", 0.0, mirrored=True),
+        ],
+    }
+
+
+def test_hidden_sets_and_what_is_too_much_are_left_out() -> None:
+    details = {"near_copies": [pair(1, "0123abcd"), *(pair(number, "fedc9876") for number in range(2, 20))]}
+    shown = groups_of(details, {"0123abcd"})["near-copies"]
+    assert [each.image for each in shown] == [f"{number}.png" for number in range(2, 2 + SHOWN)]
+    assert groups_of(details, {"0123abcd", "fedc9876"}) == {}
