@@ -101,7 +101,9 @@ def _told_apart(zoo: Zoo, track: str) -> Table:
 
 def _found(zoo: Zoo, track: str) -> Table:
     rows = []
-    honest = [(f"*{method}*", (method,)) for method in zoo.methods if method in HONEST]
+    honest: list[tuple[str, tuple[str, ...]]] = [
+        (f"*{method}*", (method,)) for method in zoo.methods if method in HONEST
+    ]
     honest += [("*all honest*", HONEST)]
     for name, methods in [*_rows(zoo), *honest]:
         counts = [len(found(zoo, track, rule, *methods)) for rule in RULES]
