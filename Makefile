@@ -48,6 +48,7 @@ format: setup ## Format and mend what the linter can
 
 bench: setup ## Measure speed against the peers, write benchmarks/RESULTS.md, run the slow tests (BENCH=names)
 	$(BIN)/python -m benchmarks $(BENCH)
+	$(if $(BENCH),,$(BIN)/python -m benchmarks.zoo)
 	$(BIN)/python -m pytest -m slow
 
 migrate: setup ## Bring the database at DATABASE_URL to the newest version

@@ -111,8 +111,10 @@ def _shown(result: Result, section: Section) -> list[str]:
 
 
 def machine_line(facts: Mapping[str, str]) -> str:
+    """Where and when something was measured, and with what."""
     first = f"{facts['processor']}, {facts['cores']} cores, {facts['memory']}, {facts['system']}"
-    return f"Measured {facts['date']} with {facts['threads']} threads on {first}; {facts['versions']}."
+    threads = f"{facts['threads']} thread{'s' if facts['threads'] != '1' else ''}"
+    return f"Measured {facts['date']} with {threads} on {first}; {facts['versions']}."
 
 
 def markdown_of(table: Table) -> list[str]:

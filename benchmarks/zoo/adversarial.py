@@ -1,0 +1,34 @@
+"""The honest GAN: a DCGAN with spectral norms, as reached the first ten places of the 2019 competition."""
+
+from collections.abc import Iterator
+
+import torch
+from torch.nn import functional
+
+from benchmarks.zoo.models import decoder, discriminator
+from benchmarks.zoo.plan import Plan
+from benchmarks.zoo.training import Made, alone, batches, descend, drawn, epochs, tensor_of
+from deploy.demo.tiles import Pixels
+
+SEEDS = 64
+_BETAS = 0.5, 0.999
+
+
+def adversarial(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
+    """``gan``: generator and discriminator in turn, with the hinge loss, on training images mirrored at random."""
+    with alone(seed):
+        images = tensor_of(train)
+        generator, judge = decoder(SEEDS, plan.width), discriminator(plan.width)
+        makes = torch.optim.Adam(generator.parameters(), lr=5e-4, betas=_BETAS)
+        judges = torch.optim.Adam(judge.parameters(), lr=5e-4, betas=_BETAS)
+
+        def epoch() -> None:
+            for rows in batches(len(images), plan.batch):
+                real = images[rows] if torch.rand(()) < 0.5 else images[rows].flip(3)
+                made = generator(torch.randn(len(rows), SEEDS))
+                wrong = functional.relu(1.0 - judge(real)).mean() + functional.relu(1.0 + judge(made.detach())).mean()
+                descend(judges, wrong)
+                descend(makes, -judge(made).mean())
+
+        for number in epochs(generator, plan.gan, epoch):
+            yield Made("gan", f"{number} epochs", drawn(generator, torch.randn(plan.images, SEEDS)))

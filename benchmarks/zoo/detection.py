@@ -1,0 +1,119 @@
+"""Which evidence tells memorising entries from honest ones, and how well.
+
+Every kind of evidence is one number of an entry. Over the entries of a method and all honest ones: AUC is the
+probability that the memorising one looks more like copying, ties half; the detection rate at zero false positives is
+the share of the memorising entries that look more like copying than every honest one.
+
+The service knows no honest entries: it has rules, and each of them finds something in an entry or doesn't.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from benchmarks.zoo.outcomes import Outcome, Zoo
+from benchmarks.zoo.roster import HONEST
+from benchmarks.zoo.spaces import Reading
+from scorer.db.tables import Evidence as Columns
+from scorer.metrics.features import Vector
+from scorer.metrics.margin import choose_tau
+from scorer.metrics.mifid import is_copy, is_penalised
+from scorer.metrics.separation import area_under_curve
+from scorer.signs import SIGNS, signs_of
+
+_UNKNOWN: dict[str, float | None] = dict.fromkeys(column.key for column in Columns.__table__.columns)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One kind of evidence. ``value`` of a reading: the smaller, the more like copying; None where nothing is known."""
+
+    name: str
+    value: Callable[[Reading], float | None]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One of the service's rules. ``finds`` says whether it holds, from a reading and the tau a track begins with."""
+
+    name: str
+    finds: Callable[[Reading, float], bool]
+
+
+@dataclass(frozen=True)
+class Detected:
+    """How a method's entries stand out from the honest ones."""
+
+    auc: float
+    caught: int
+    entries: int
+
+    @property
+    def rate(self) -> float:
+        """The detection rate at zero false positives."""
+        return self.caught / self.entries
+
+
+def _least(column: str) -> Callable[[Reading], float | None]:
+    return lambda read: read.numbers.get(column)
+
+
+def _most(column: str) -> Callable[[Reading], float | None]:
+    def value(read: Reading) -> float | None:
+        number = read.numbers.get(column)
+        return None if number is None else -number
+
+    return value
+
+
+EVIDENCE = (
+    Evidence("s", lambda read: read.distance),
+    Evidence("Z_U", _least("z_u")),
+    Evidence("C_T", _least("c_t")),
+    Evidence("authenticity", _least("authenticity_share")),
+    Evidence("near copies", _most("near_copies_share")),
+    Evidence("upright alone", _most("partly_copied_share")),
+    Evidence("repeats", _most("repeats_share")),
+    Evidence("thumbnails", _most("thumbnail_share")),
+    Evidence("equal pixels", lambda read: -read.copied),
+)
+
+
+def signs_in(read: Reading) -> set[str]:
+    """The names of the signs of copying that reviewers would be shown."""
+    return {sign.name for sign in signs_of(_UNKNOWN | dict(read.numbers), read.images)}
+
+
+def _shows(sign: str) -> Callable[[Reading, float], bool]:
+    return lambda read, _: sign in signs_in(read)
+
+
+RULES = (
+    Rule("s below tau", lambda read, tau: bool(is_penalised(read.distance, tau))),
+    Rule("equal pixels", lambda read, _: bool(is_copy(read.distance, read.copied))),
+    *(Rule(sign.name, _shows(sign.name)) for sign in SIGNS),
+    Rule("any sign", lambda read, _: bool(signs_in(read))),
+)
+
+
+def detected(zoo: Zoo, track: str, evidence: Evidence, *methods: str) -> Detected:
+    """How well a track's evidence tells the entries of these methods from all honest ones; there must be both."""
+    own, honest = _values(zoo, track, evidence, methods), _values(zoo, track, evidence, HONEST)
+    auc = area_under_curve(own, honest)
+    if auc is None:
+        raise ValueError(f"there are {len(own)} entries of {', '.join(methods)}, and {len(honest)} honest ones")
+    return Detected(auc, int((own < honest.min()).sum()), len(own))
+
+
+def found(zoo: Zoo, track: str, rule: Rule, *methods: str) -> tuple[Outcome, ...]:
+    """The entries of these methods in which a rule of the service finds something."""
+    tau = choose_tau([], method="heldout", heldout_distance=zoo.fresh[track]).tau
+    return tuple(each for each in zoo.of(*methods) if rule.finds(each.readings[track], tau))
+
+
+def _values(zoo: Zoo, track: str, evidence: Evidence, methods: tuple[str, ...]) -> Vector:
+    """Where nothing is known, nothing looks like copying."""
+    values = [evidence.value(each.readings[track]) for each in zoo.of(*methods)]
+    return np.array([inf if value is None else value for value in values], np.float64)

@@ -1,0 +1,101 @@
+"""All entries of the zoo, made once and kept: training takes minutes, and scoring can be repeated."""
+
+import hashlib
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.zoo.adversarial import adversarial
+from benchmarks.zoo.autoencoders import autoencoder, variational
+from benchmarks.zoo.one_hot import memorising_gan, supervised
+from benchmarks.zoo.plan import Plan
+from benchmarks.zoo.training import Made, Training
+from benchmarks.zoo.untrained import augmented, normal
+from deploy.demo.photographs import Photographs
+from deploy.demo.tiles import Pixels
+
+log = logging.getLogger(__name__)
+
+TRAININGS: Mapping[str, Training] = MappingProxyType(
+    {
+        "mgan": memorising_gan,
+        "sup": supervised,
+        "ae": autoencoder,
+        "vae": variational,
+        "aug": augmented,
+        "gan": adversarial,
+        "normal": normal,
+    }
+)
+UNTRAINED = frozenset({"aug", "normal"})
+VERSION = 1
+"""Raised when a training changes, so that what is kept of the former one is not taken for it."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The photographs of the zoo, each (n, s, s, 3) uint8: to train on, held out, held out and handed in as an entry,
+    and in the private reference only."""
+
+    train: Pixels
+    held_out: Pixels
+    handed_in: Pixels
+    private_extra: Pixels
+
+
+def inputs_of(photographs: Photographs, plan: Plan) -> Inputs:
+    """Part off some of the held-out photographs, which are in random order."""
+    fresh = photographs.held_out.images
+    rest = len(fresh) - plan.photographs
+    return Inputs(photographs.train.images, fresh[:rest], fresh[rest:], photographs.private_extra.images)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A folder for what was made of these photographs by this plan."""
+
+    folder: Path
+
+    @classmethod
+    def at(cls, root: Path, inputs: Inputs, plan: Plan) -> "Kept":
+        """The folder in ``root`` whose name tells the photographs and, of the plan, all that an entry depends on."""
+        digest = hashlib.sha256(f"{VERSION} {replace(plan, seeds=(), spaces=('', ''))}".encode())
+        for images in (inputs.train, inputs.held_out, inputs.handed_in, inputs.private_extra):
+            digest.update(images.tobytes())
+        folder = root / digest.hexdigest()[:16]
+        folder.mkdir(parents=True, exist_ok=True)
+        return cls(folder)
+
+    def arrays(self, name: str) -> dict[str, NDArray[Any]] | None:
+        """What was kept under a name; None if nothing was."""
+        path = self.folder / f"{name}.npz"
+        if not path.is_file():
+            return None
+        with np.load(path) as file:
+            return dict(file)
+
+    def keep(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Keep arrays: all of them or, if this is cut short, nothing."""
+        path = self.folder / f"{name}.npz"
+        partial = path.with_suffix(".partial.npz")
+        np.savez(partial, allow_pickle=False, **arrays)
+        partial.rename(path)
+
+
+def made(name: str, seed: int, inputs: Inputs, plan: Plan, kept: Kept) -> Iterator[Made]:
+    """The entries of one training and seed, kept or made now."""
+    key = f"{name}-{seed}"
+    arrays = kept.arrays(key)
+    if arrays is None:
+        log.info("making %s", key)
+        arrays = {f"{each.method}|{each.strength}": each.images for each in TRAININGS[name](inputs.train, plan, seed)}
+        kept.keep(key, arrays)
+    for title, images in arrays.items():
+        method, _, strength = title.partition("|")
+        yield Made(method, strength, images)

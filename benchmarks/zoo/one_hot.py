@@ -1,0 +1,75 @@
+"""Seeds that stand for training images: a supervised mapping, and a GAN made to memorise (Bai et al. 2021, 3.2)."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from benchmarks.zoo.models import Membership, decoder
+from benchmarks.zoo.plan import Plan
+from benchmarks.zoo.training import Made, alone, batches, descend, drawn, epochs, tensor_of
+from deploy.demo.tiles import Pixels
+
+
+def supervised(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
+    """``sup``: a generator learns by squared error which training image belongs to which one-hot seed."""
+    with alone(seed):
+        images = _some_of(train, plan.images)
+        seeds = torch.eye(len(images))
+        generator = decoder(len(images), plan.width)
+        optimiser = torch.optim.Adam(generator.parameters(), lr=2e-3)
+
+        def epoch() -> None:
+            for rows in batches(len(images), plan.batch):
+                descend(optimiser, functional.mse_loss(generator(seeds[rows]), images[rows]))
+
+        for number in epochs(generator, plan.sup, epoch):
+            yield Made("sup", f"{number} epochs", drawn(generator, seeds))
+
+
+def memorising_gan(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
+    """``mgan``: the discriminator first learns, from training images alone, which of them is which, and is frozen; then
+    the generator, fed with one-hot seeds, learns to be taken for them. It never sees an image itself."""
+    with alone(seed):
+        images = _some_of(train, plan.images)
+        judge = _judge_of(images, plan)
+        seeds = torch.eye(len(images))
+        generator = decoder(len(images), plan.width)
+        optimiser = torch.optim.Adam(generator.parameters(), lr=2e-3)
+
+        def epoch() -> None:
+            for rows in batches(len(images), plan.batch):
+                descend(optimiser, functional.softplus(-judge(generator(seeds[rows]), rows)).mean())
+
+        for number in epochs(generator, plan.mgan, epoch):
+            yield Made("mgan", f"{number} epochs", drawn(generator, seeds))
+
+
+def _judge_of(images: Tensor, plan: Plan) -> Membership:
+    """A frozen discriminator. Members are the training images under their own numbers. Shown nothing else it would say
+    yes to everything, so it sees them changed, too: by the difference of two others, in more or less of it, and noise.
+    In the mean that changes nothing, so what it remembers are the images themselves."""
+    judge = Membership(len(images), plan.width)
+    rest = [parameter for name, parameter in judge.named_parameters() if not name.startswith("memory")]
+    optimisers: tuple[torch.optim.Optimizer, ...] = (
+        torch.optim.SparseAdam(judge.memory.parameters(), lr=0.03),
+        torch.optim.Adam(rest, lr=5e-3),
+    )
+    for _ in range(plan.membership):
+        for rows in batches(len(images), plan.batch):
+            own, share = images[rows], torch.rand(len(rows), 1, 1, 1)
+            changed = own + share * (images[rows.roll(1)] - images[rows.roll(2)]) + share * torch.randn_like(own) / 4
+            logits = torch.cat([judge(own, rows), judge(changed, rows)])
+            wanted = torch.cat([torch.ones(len(rows)), torch.zeros(len(rows))])
+            for optimiser in optimisers:
+                optimiser.zero_grad()
+            torch.autograd.backward(functional.binary_cross_entropy_with_logits(logits, wanted))
+            for optimiser in optimisers:
+                optimiser.step()
+    return judge.eval().requires_grad_(requires_grad=False)
+
+
+def _some_of(train: Pixels, count: int) -> Tensor:
+    """``count`` training images drawn at random, or all, as a tensor."""
+    return tensor_of(train)[torch.randperm(len(train))[:count]]

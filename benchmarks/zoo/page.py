@@ -1,0 +1,164 @@
+"""ZOO.md: which evidence sees which way to memorise; every number and every sentence with one is computed."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import median
+from types import MappingProxyType
+
+from benchmarks.report import Table, machine_line, markdown_of
+from benchmarks.zoo.detection import EVIDENCE, RULES, Evidence, detected, found
+from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo
+from benchmarks.zoo.roster import HONEST, MEMORISING, METHODS, MIXED
+from benchmarks.zoo.spaces import Reading
+
+INTRODUCTION = """\
+Made by `python -m benchmarks.zoo`; the numbers behind it are in `results/zoo.json`. Small networks were trained on the
+demo's photographs, each in minutes on one core, some to memorise and some honestly, and their images were scored as
+entries are, in the demo's two feature spaces.
+
+| method | what it is |
+| --- | --- |
+| mgan | a GAN whose discriminator learns from training images alone which is which, then is frozen; one-hot seeds |
+| sup | one-hot seeds mapped to training images by squared error |
+| ae, vae | training images through an autoencoder, through a variational one |
+| aug | training images mirrored, cropped, recoloured, noisy, blended, all at once |
+| half, quarter copied | such a share of each of the above (the strongest), the rest from `flow` |
+| gan | a DCGAN with spectral norms; honest, as are all below |
+| vae random, flow | the variational autoencoder's decoder, fed with noise, and with codes drawn by a flow |
+| normal | normal distributions of principal components, a mixture of 8, a kernel density of the likeliest width |
+| photographs | held-out photographs that are in no reference: what a perfect generator would hand in |
+
+An entry counts once for each number of epochs (or each alteration) and seed. The images are few and small, the networks
+trained for minutes: nothing here says how a large generator fares. Early entries of `sup`, `mgan`, `ae` and `vae` have
+not learnt much yet; they count as memorising all the same."""
+
+TELLS = """\
+**AUC** is the probability that an entry of the method looks more like copying than an honest one; behind it how many
+of its entries look more like copying than *every* honest one (detection at zero false positives). *s* is the
+memorization distance; *Z_U* and *C_T* the tests of data-copying; *near copies* the share of images nearer to a training
+image or its mirror image than all but 1 % of photographs, *upright alone* the same without mirror images; *repeats* the
+share of images with a near double within the entry. The last two need no network and are the same in both spaces:
+*thumbnails* is the share of near copies of 8 x 8 pixels, mirrored or not; *equal pixels* the share that are training
+images, mirrored or not."""
+
+FINDS = """\
+What the service itself would say, which knows no honest entries: whether *s* lies below half that of the held-out
+photographs (the tau that a track begins with), whether the entry is refused a score because more than half of its
+images are training images pixel by pixel, and every sign of copying that a reviewer is shown, by its name, all made by
+the worker's own code. What is found in honest entries (in italics) is a false alarm; *repeats* and *identical-images*
+are about the entry alone, not about training images."""
+
+
+def page(zoo: Zoo, figures: Sequence[str], explanation: str = "") -> str:
+    """The whole page; ``figures`` are files beside it."""
+    lines = ["# What each kind of evidence sees", "", INTRODUCTION, "", *_sizes(zoo), ""]
+    lines += ["## Told from honest entries", "", TELLS, ""]
+    for track in TRACKS:
+        lines += _titled(_told_apart(zoo, track))
+    lines += ["## Found by the service's rules", "", FINDS, ""]
+    for track in TRACKS:
+        lines += _titled(_found(zoo, track))
+    lines += ["## Who misses what", "", *(f"- {sentence}" for sentence in _misses(zoo)), ""]
+    lines += [explanation.strip(), ""] if explanation else []
+    lines += _titled(_medians(zoo))
+    lines += ["## The paper's figures", ""]
+    lines += [line for name in figures for line in (f"![{name.removesuffix('.svg')}](figures/zoo/{name})", "")]
+    return "\n".join([*lines, machine_line(zoo.machine)]) + "\n"
+
+
+def _sizes(zoo: Zoo) -> list[str]:
+    counts = zoo.counts
+    own, honest = len(zoo.of(*MEMORISING)), len(zoo.of(*HONEST))
+    missing = [method for method in METHODS if method not in zoo.methods]
+    spaces = ", ".join(f"{track} `{zoo.extractors[track]}` ({zoo.cells[track]} cells for C_T)" for track in TRACKS)
+    return [
+        f"{own} memorising, {len(zoo.of(*MIXED))} mixed and {honest} honest entries of {counts['entry']} images of"
+        f" 64 x 64 pixels (that of photographs: {counts['photographs']}), beside {counts['train']:,} training images,"
+        f" {counts['held_out']} held-out ones and, in the private reference only, {counts['private_extra']} more."
+        f" Spaces: {spaces}.",
+        *([f"\n**Not measured in this run: {', '.join(missing)}.**"] if missing else []),
+    ]
+
+
+def _titled(table: Table) -> list[str]:
+    return [f"### {table.title}", "", *markdown_of(table), ""]
+
+
+def _rows(zoo: Zoo) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Names and methods of the rows that are no honest ones."""
+    for method in zoo.methods:
+        if method not in HONEST:
+            yield f"{method} ({len(zoo.of(method))})", (method,)
+    yield f"all memorising ({len(zoo.of(*MEMORISING))})", MEMORISING
+
+
+def _told_apart(zoo: Zoo, track: str) -> Table:
+    rows = []
+    for name, methods in _rows(zoo):
+        told = [detected(zoo, track, evidence, *methods) for evidence in EVIDENCE]
+        rows.append((name, *(f"{each.auc:.2f}, {each.caught}/{each.entries}" for each in told)))
+    return Table(_of(zoo, track), ("AUC, caught", *(each.name for each in EVIDENCE)), rows)
+
+
+def _found(zoo: Zoo, track: str) -> Table:
+    rows = []
+    honest: list[tuple[str, tuple[str, ...]]] = [
+        (f"*{method}*", (method,)) for method in zoo.methods if method in HONEST
+    ]
+    honest += [("*all honest*", HONEST)]
+    for name, methods in [*_rows(zoo), *honest]:
+        counts = [len(found(zoo, track, rule, *methods)) for rule in RULES]
+        rows.append((name, *(f"{count}/{len(zoo.of(*methods))}" for count in counts)))
+    return Table(_of(zoo, track), ("found", *(each.name for each in RULES)), rows)
+
+
+def _of(zoo: Zoo, track: str) -> str:
+    return f"{track.capitalize()} space, {zoo.extractors[track]}"
+
+
+def _misses(zoo: Zoo) -> Iterator[str]:
+    """For every kind of evidence, what it does not find at zero false positives in either space."""
+    methods = [method for method in zoo.methods if method not in HONEST]
+    for evidence in EVIDENCE:
+        seen = {method: _caught(zoo, evidence, method) for method in methods}
+        whole = [method for method, (least, _, entries) in seen.items() if least == entries]
+        none = [method for method, (_, most, _) in seen.items() if most == 0]
+        some = [
+            f"{method} ({least if least == most else f'{least} to {most}'} of {entries})"
+            for method, (least, most, entries) in seen.items()
+            if method not in {*whole, *none}
+        ]
+        kinds = (("catches every", whole), ("some of", some), ("none of", none))
+        yield f"**{evidence.name}** " + "; ".join(f"{how} {', '.join(names)}" for how, names in kinds if names) + "."
+
+
+def _caught(zoo: Zoo, evidence: Evidence, method: str) -> tuple[int, int, int]:
+    """The fewer and the more caught of the two spaces, and how many entries there are."""
+    told = [detected(zoo, track, evidence, method) for track in TRACKS]
+    return min(each.caught for each in told), max(each.caught for each in told), told[0].entries
+
+
+_MEDIANS: Mapping[str, tuple[str, Callable[[Reading], float | None]]] = MappingProxyType(
+    {
+        "FID": ("{:.0f}", lambda read: read.fid),
+        "s": ("{:.3f}", lambda read: read.distance),
+        "C_T": ("{:+.1f}", lambda read: read.numbers.get("c_t")),
+        "authentic": ("{:.0%}", lambda read: read.numbers.get("authenticity_share")),
+        "near copies": ("{:.0%}", lambda read: read.numbers.get("near_copies_share")),
+        "thumbnails": ("{:.0%}", lambda read: read.numbers.get("thumbnail_share")),
+    }
+)
+
+
+def _medians(zoo: Zoo) -> Table:
+    """One number where both spaces have the same."""
+    rows = []
+    for method in zoo.methods:
+        entries = zoo.of(method)
+        cells = [[_median(entries, track, *column) for track in TRACKS] for column in _MEDIANS.values()]
+        rows.append((f"{method} ({len(entries)})", *(" / ".join(dict.fromkeys(both)) for both in cells)))
+    return Table("Medians of each method's entries", ("public / private", *_MEDIANS), rows)
+
+
+def _median(entries: Sequence[Outcome], track: str, shown: str, value: Callable[[Reading], float | None]) -> str:
+    known = [number for each in entries if (number := value(each.readings[track])) is not None]
+    return shown.format(median(known)) if known else "none"

@@ -1,0 +1,68 @@
+"""The figures of Bai et al. 2021 that tell methods apart, of the zoo: as the service draws them for a competition."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from api.pages.figures import svg_of
+from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo
+from benchmarks.zoo.roster import LABELS
+from scorer.competitions import State
+from scorer.db.tables import Competition
+from scorer.figures import PAIRED, SINGLE, Figure
+from scorer.insights import Field, View
+from scorer.labelling import MEMORISES
+from scorer.lifecycle import Phase
+from scorer.metrics.margin import choose_tau
+from scorer.metrics.mifid import is_penalised, mifid
+
+NAME = "The zoo"
+
+
+def figures_of(zoo: Zoo) -> Iterator[Figure]:
+    """FID and memorization distance by label, one against the other, and public against private."""
+    taus = {track: tau_of(zoo, track) for track in TRACKS}
+    fields = {track: _field(zoo, track, taus[track]) for track in TRACKS}
+    shown = View(State(Competition(), Phase.FINAL, True, {}, ()), fields, taus, labels=True, names=True, label="all")
+    for track in TRACKS:
+        for name in ("distances", "fid", "fid-distance"):
+            yield SINGLE[name](shown, track)
+    yield PAIRED["public-private"](Session(), shown)
+
+
+def draw(zoo: Zoo, folder: Path) -> list[str]:
+    """Write every figure as an SVG into ``folder`` and return the names of the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = []
+    for figure in figures_of(zoo):
+        names.append(f"zoo-{figure.name}{f'-{figure.track}' if figure.track else ''}.svg")
+        (folder / names[-1]).write_text(svg_of(figure, NAME))
+    return names
+
+
+def tau_of(zoo: Zoo, track: str) -> float:
+    """The threshold that `margin` chooses on the entries whose label decides."""
+    distances = [each.readings[track].distance for each in zoo.outcomes]
+    return choose_tau(distances, [MEMORISES.get(_label(each)) for each in zoo.outcomes]).tau
+
+
+def _label(outcome: Outcome) -> str:
+    return LABELS[outcome.title.method]
+
+
+def _field(zoo: Zoo, track: str, tau: float) -> Field:
+    readings = [each.readings[track] for each in zoo.outcomes]
+    fid, distance = (np.array([getattr(each, name) for each in readings]) for name in ("fid", "distance"))
+    copied = np.array([each.copied for each in readings])
+    return Field(
+        refs=np.arange(len(readings), dtype=np.int64),
+        ids=np.array([each.title.strength for each in zoo.outcomes], dtype=object),
+        teams=np.array([each.title.method for each in zoo.outcomes], dtype=object),
+        labels=np.array([_label(each) for each in zoo.outcomes], dtype=object),
+        fid=fid,
+        distance=distance,
+        score=np.asarray(mifid(fid, distance, tau, copied_share=copied)),
+        penalised=np.asarray(is_penalised(distance, tau), dtype=object),
+    )

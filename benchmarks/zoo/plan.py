@@ -1,0 +1,64 @@
+"""How large the zoo is."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes of all trainings. Where numbers of epochs are listed, an entry is made after each of them."""
+
+    seeds: tuple[int, ...]
+    """Of trainings; what needs none is made from the first alone."""
+    images: int
+    """Of an entry; those that map seeds to training images learn so many of them."""
+    photographs: int
+    """Of the held-out photographs, so many are an entry of their own, and no part of the reference."""
+    width: int
+    """Channels of the widest images in a network."""
+    batch: int
+    sup: tuple[int, ...]
+    membership: int
+    """Epochs of the memorising GAN's discriminator, before it is frozen."""
+    mgan: tuple[int, ...]
+    ae: tuple[int, ...]
+    vae: tuple[int, ...]
+    flow: int
+    """Steps of the flow on the codes of the variational autoencoder."""
+    gan: tuple[int, ...]
+    spaces: tuple[str, str]
+    """Public and private extractor."""
+
+
+FULL = Plan(
+    seeds=(0,),
+    images=300,
+    photographs=165,
+    width=16,
+    batch=16,
+    sup=(30, 80),
+    membership=50,
+    mgan=(30, 80),
+    ae=(5, 20),
+    vae=(5, 20),
+    flow=2000,
+    gan=(8, 20),
+    spaces=("efficientnet_lite0", "efficientnet_lite2"),
+)
+"""Some minutes of one core for each seed."""
+
+TINY = Plan(
+    seeds=(0,),
+    images=24,
+    photographs=30,
+    width=2,
+    batch=12,
+    sup=(1, 2),
+    membership=1,
+    mgan=(1,),
+    ae=(1,),
+    vae=(1,),
+    flow=3,
+    gan=(1,),
+    spaces=("tiny", "tiny"),
+)
+"""Whether everything runs, in seconds: no number of it means anything."""

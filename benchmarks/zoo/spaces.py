@@ -1,0 +1,109 @@
+"""What entries are compared with in one feature space, prepared once, and what the service's tests read there of one.
+
+The tests are put together by the worker's own code (:class:`worker.case.Case`), and their numbers are the columns that
+it keeps: what is found in the zoo is what reviewers would be shown.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from deploy.demo.tiles import Pixels
+from scorer.archive import PixelHashes, copies, mirrored, pixel_hashes
+from scorer.extractors import Features
+from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of
+from scorer.metrics.memorization import NormalisedFeatures, nearest, normalise
+from worker.case import Case, Entry
+from worker.details import numbers_of
+from worker.grounds import Grounds, Share, grounds_of
+from worker.kept_features import kept_of
+from worker.small import small_of
+
+SEED = 0
+"""Of what a test draws; none of those that are read here draws anything."""
+_UNHEARD: Share = lambda _share: None  # noqa: E731
+
+
+@dataclass(frozen=True, eq=False)
+class References:
+    """The training images and held-out photographs, each (n, s, s, 3), and features, each (n, d) float32: theirs, those
+    of the mirrored training images, and of all that this track's Fréchet and memorization distances are measured to."""
+
+    train: Pixels
+    held_out: Pixels
+    training: Features
+    mirrored: Features
+    fresh: Features
+    whole: Features
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """One track's feature space."""
+
+    statistics: Statistics
+    whole: NormalisedFeatures
+    fresh_distance: float
+    """The memorization distance of the held-out photographs."""
+    grounds: Grounds
+    hashes: PixelHashes
+    """Of the training images' pixels, and of their mirror images'."""
+    mirrored_hashes: PixelHashes
+
+    @property
+    def cells(self) -> int:
+        """Into how many regions the training images are cut; 0 where they are too few."""
+        fresh = self.grounds.fresh
+        return 0 if fresh is None or isinstance(fresh.cells, str) else len(fresh.cells.partition)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one space tells of one entry."""
+
+    images: int
+    copied: float
+    """The share of the images that are training images, pixel by pixel or mirrored."""
+    fid: float
+    distance: float
+    """The memorization distance s."""
+    numbers: Mapping[str, float | None]
+    """The columns of evidence, by name; those that could not be found are left out."""
+
+
+def space_of(references: References) -> Space:
+    """Prepare a space: the cells, the balls around training images, the held-out photographs' own distances."""
+    whole = normalise(references.whole)
+    return Space(
+        statistics=statistics_of(references.whole),
+        whole=whole,
+        fresh_distance=nearest(references.fresh, whole).mean,
+        grounds=grounds_of(
+            references.training,
+            references.mirrored,
+            references.fresh,
+            small=small_of(lambda: references.train, lambda: references.held_out),
+            signed=False,
+            progress=_UNHEARD,
+        ),
+        hashes=pixel_hashes(references.train),
+        mirrored_hashes=pixel_hashes(mirrored(references.train)),
+    )
+
+
+def read(images: Pixels, features: Features, space: Space) -> Reading:
+    """Scores and evidence of an entry by its images (n, s, s, 3) and their features (n, d)."""
+    kept = kept_of(images, features)
+    entry = Entry(
+        names=[str(number) for number in range(len(images))],
+        features=features,
+        thumbnails=kept.thumbnails,
+        hashes=kept.hashes,
+        mirrored_hashes=kept.mirrored_hashes,
+        copies=copies(kept.hashes, space.hashes, space.mirrored_hashes),
+        logits=None,
+        fid=frechet_distance(statistics_of(features), space.statistics),
+        distance=nearest(features, space.whole).mean,
+        distance_se=None,
+    )
+    numbers = numbers_of(Case(entry, space.grounds, space.statistics, seed=SEED))
+    return Reading(len(images), entry.copies.share, entry.fid, entry.distance, numbers)

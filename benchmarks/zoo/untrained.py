@@ -1,0 +1,65 @@
+"""Entries that need no network: training images altered a little, and normal distributions of pixels."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+
+from benchmarks.zoo.plan import Plan
+from benchmarks.zoo.training import Made
+from deploy.demo import generators
+from deploy.demo.tiles import Pixels
+
+Draw = Callable[[Pixels, int, np.random.Generator], Pixels]
+
+
+def recoloured(train: Pixels, count: int, rng: np.random.Generator, *, most: float) -> Pixels:
+    """Training images with brightness and contrast of each channel changed by up to a share ``most``."""
+    images = generators.copies(train, count, rng).astype(np.float32)
+    factor, shift = rng.uniform(1 - most, 1 + most, (2, count, 1, 1, 3)).astype(np.float32)
+    levels: Pixels = np.clip(np.rint((images - 128) * factor + 128 * shift), 0, 255).astype(np.uint8)
+    return levels
+
+
+def everything(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
+    """Training images cropped, recoloured and, every other one, mirrored."""
+    images = recoloured(generators.cropped(train, count, rng, least=0.7, most=0.9), count, rng, most=0.15)
+    images[::2] = images[::2, :, ::-1]
+    return images
+
+
+AUGMENTATIONS: Mapping[str, Draw] = MappingProxyType(
+    {
+        "mirrored": generators.mirrored,
+        "cropped to 90 %": partial(generators.cropped, least=0.85, most=0.95),
+        "cropped to 70 %": partial(generators.cropped, least=0.6, most=0.8),
+        "recoloured": partial(recoloured, most=0.2),
+        "noisy": partial(generators.noisy, deviation=12.0),
+        "blended": partial(generators.blended, most=0.8),
+        "all at once": everything,
+    }
+)
+NORMAL: Mapping[str, Draw] = MappingProxyType(
+    {
+        "20 components": partial(generators.gaussian, rank=20),
+        "200 components": partial(generators.gaussian, rank=200),
+        "8 parts": partial(generators.mixture, rank=60, parts=8),
+        "kernel density": partial(generators.kernel_density, bandwidth=1.0),  # the likeliest bandwidth: see the demo
+    }
+)
+
+
+def augmented(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
+    """``aug``: each of :data:`AUGMENTATIONS`."""
+    return _each("aug", AUGMENTATIONS, train, plan, seed)
+
+
+def normal(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
+    """``normal``: normal distributions in principal components, and mixtures of few and of many; honest."""
+    return _each("normal", NORMAL, train, plan, seed)
+
+
+def _each(method: str, ways: Mapping[str, Draw], train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
+    for number, (strength, draw) in enumerate(ways.items()):
+        yield Made(method, strength, draw(train, plan.images, np.random.default_rng((seed, number))))
