@@ -30,4 +30,4 @@ def of_thumbnail_copies(found: NearCopies) -> Finding:
 
 
 def _copied() -> str:
-    return "training images that were blurred, or put through a network, look so."
+    return "training images that were blurred, recoloured or put through a network look so."

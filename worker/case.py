@@ -16,11 +16,9 @@ from scorer.metrics.manifold import Manifold
 from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest, normalise
 from scorer.metrics.near_copies import NearCopies, near_copies, originals_of
 from scorer.metrics.repeats import Repeats, repeats
-from scorer.metrics.thumbnails import contrast_of
+from scorer.metrics.thumbnails import LEVEL, contrast_of
 from worker.grounds import Fresh, Grounds, Share
 
-LEVEL = 1.0
-"""A grey level: images of one colour have no contrast to be told by."""
 NO_PHOTOGRAPHS = "There are no held-out photographs to compare with."
 
 

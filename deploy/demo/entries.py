@@ -138,6 +138,7 @@ ENTRIES = (
         generate=partial(kernel_density, bandwidth=0.2),
         label=None,
         expected="penalised",
+        shows=("thumbnail-copies",),
     ),
     Entry(
         key="one-hot",
@@ -167,6 +168,7 @@ ENTRIES = (
         generate=partial(blended, most=0.8),
         label="aug",
         expected="penalised",
+        shows=("thumbnail-copies",),
     ),
     Entry(
         key="half-copied",

@@ -12,7 +12,6 @@ covariance is singular: there the first takes roots of rounding noise, and the r
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import linalg
 from scipy.linalg import lapack
 
 from scorer.errors import Invalid
@@ -121,7 +120,8 @@ def _eigenvalues_between(triangle: Vector, covariance: Vector) -> Vector:
     product, failed = lapack.dsygst(covariance.T, triangle, itype=2, lower=1)  # .T: the order that LAPACK wants
     if failed:
         raise ArithmeticError(f"dsygst failed: {failed}")
-    return np.asarray(linalg.eigvalsh(product, lower=True, overwrite_a=True, check_finite=False, driver="evd"))
+    # numpy's, not scipy's, which holds the interpreter's lock: on busy cores a worker gave no sign of life for 20 s.
+    return np.linalg.eigvalsh(product, UPLO="L")
 
 
 def factor_of(statistics: Statistics) -> Vector:

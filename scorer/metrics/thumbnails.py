@@ -2,8 +2,12 @@
 
 A network's features see sharpness: blurring carries every image far away from the photographs, so an autoencoder's
 reconstructions are no nearer to their originals than anything else is. A thumbnail of 8 x 8 pixels keeps what is where
-and forgets the rest. The distance of two images is the root mean square difference of their thumbnails, in grey levels
-of 256; what counts as near, held-out photographs decide (:mod:`scorer.metrics.near_copies`). No network is needed.
+and forgets the rest. Weak networks and recolouring also move colours and pale what they copy, so thumbnails are
+compared without their mean colour and contrast:
+
+    u = (x - mean colour of x) / (contrast of x + 1 grey level),    d(x, y) = |u(x) - u(y)|
+
+What counts as near, held-out photographs decide (:mod:`scorer.metrics.near_copies`). No network is needed.
 """
 
 from collections.abc import Callable
@@ -19,6 +23,8 @@ from scorer.metrics.near_copies import Originals, originals_of
 
 SIDE = 8
 CHANNELS = 3
+LEVEL = 1.0
+"""One grey level: contrast below it is noise."""
 _BATCH = 256
 
 Pixels = NDArray[np.uint8] | NDArray[np.float32]
@@ -62,23 +68,36 @@ def _overlaps(size: int) -> NDArray[np.float64]:
 def thumbnail_originals(
     thumbnails: Features, training: Features, mirrored: Features, *, progress: Progress | None = None
 ) -> Originals:
-    """The nearest training image of thumbnails (n, 192), among ``training`` (m, 192) and their mirror images.
+    """The nearest training image of thumbnails (n, 192), among ``training`` (m, 192) and their mirror images; distances
+    have no unit, 0 is the same but for colour and contrast, and unrelated images are about 1.4 apart.
 
     Raises :class:`Invalid` as :func:`neighbours` does.
     """
-    upright = _nearest(thumbnails, training, (lambda share: progress(share / 2.0)) if progress else None)
-    turned = _nearest(thumbnails, mirrored, (lambda share: progress((1.0 + share) / 2.0)) if progress else None)
+    own = _levelled(thumbnails)
+    upright = _nearest(own, training, (lambda share: progress(share / 2.0)) if progress else None)
+    turned = _nearest(own, mirrored, (lambda share: progress((1.0 + share) / 2.0)) if progress else None)
     return originals_of(upright, turned)
 
 
 def contrast_of(thumbnails: Features) -> Vector:
     """How much there is to see in thumbnails (n, 192): the root mean square difference of a thumbnail's pixels from its
     mean colour, in grey levels, (n,). That two images are alike says little where both are nearly of one colour."""
-    pixels = thumbnails.astype(np.float64).reshape(len(thumbnails), CHANNELS, SIDE * SIDE)
-    contrast: Vector = np.sqrt(np.square(pixels - pixels.mean(axis=2, keepdims=True)).sum(axis=(1, 2)))
+    contrast: Vector = np.sqrt(np.square(_centred(thumbnails)).sum(axis=1))
     return contrast
 
 
-def _nearest(thumbnails: Features, training: Features, progress: Progress | None) -> Nearest:
-    found = neighbours(thumbnails, training, progress=progress)
+def _centred(thumbnails: Features) -> NDArray[np.float64]:
+    pixels = thumbnails.astype(np.float64).reshape(len(thumbnails), CHANNELS, SIDE * SIDE)
+    centred: NDArray[np.float64] = (pixels - pixels.mean(axis=2, keepdims=True)).reshape(thumbnails.shape)
+    return centred
+
+
+def _levelled(thumbnails: Features) -> Features:
+    """Without mean colour and contrast; of an image without contrast nothing is left, and nothing is made up."""
+    centred = _centred(thumbnails)
+    return (centred / (contrast_of(thumbnails)[:, None] + LEVEL)).astype(np.float32)
+
+
+def _nearest(levelled: Features, training: Features, progress: Progress | None) -> Nearest:
+    found = neighbours(levelled, _levelled(training), progress=progress)
     return Nearest(np.sqrt(found.squares[:, 0]), found.index[:, 0])

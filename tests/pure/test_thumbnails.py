@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scorer.archive.pixels import mirrored
 from scorer.errors import Invalid
 from scorer.metrics.near_copies import near_copies
-from scorer.metrics.thumbnails import contrast_of, thumbnail_originals, thumbnails_of
+from scorer.metrics.thumbnails import LEVEL, contrast_of, thumbnail_originals, thumbnails_of
 from scorer.thumbnail_findings import of_thumbnail_copies
 from tests.factories import noise
 
@@ -28,12 +28,25 @@ def test_a_pixel_is_the_mean_over_its_square(size: int) -> None:
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.integers(0, 2**31), st.integers(1, 255))
-def test_distances_are_in_grey_levels_and_equal_images_are_at_0(seed: int, apart: int) -> None:
+@given(st.integers(0, 2**31), st.floats(0.2, 5.0), st.integers(-200, 200))
+def test_neither_colour_nor_contrast_makes_a_distance(seed: int, contrast: float, colour: int) -> None:
     images = noise(seed, 5)
-    plain = np.stack([np.full((16, 16, 3), level, np.uint8) for level in (0, apart)])
-    far = thumbnail_originals(thumbnails_of(plain[1:]), *_both(plain[:1]))
-    assert far.distance == pytest.approx([apart], rel=1e-6)
+    mean = images.mean(axis=(1, 2), keepdims=True)
+    other = ((images - mean) * contrast + mean + colour).astype(np.float32)
+    shown = contrast_of(thumbnails_of(images))
+    lost = np.abs(contrast * shown / (contrast * shown + LEVEL) - shown / (shown + LEVEL))
+    found = thumbnail_originals(thumbnails_of(other), *_both(images))
+    assert found.distance == pytest.approx(lost, abs=1e-4)
+    assert found.index.tolist() == [0, 1, 2, 3, 4]
+    unrelated = thumbnail_originals(thumbnails_of(noise(seed + 1, 5)), *_both(images))
+    assert (unrelated.distance > 0.9).all()
+    assert (unrelated.distance < np.sqrt(2.0)).all()
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**31))
+def test_equal_images_are_at_0(seed: int) -> None:
+    images = noise(seed, 5)
     same = thumbnail_originals(thumbnails_of(images[::-1]), *_both(images))
     assert same.distance.tolist() == [0.0] * 5
     assert same.index.tolist() == [4, 3, 2, 1, 0]
@@ -63,7 +76,7 @@ def test_blurred_noisy_and_mirrored_copies_are_found_and_new_images_are_not() ->
     assert told.name == "thumbnail_copies"
     assert "of 100 images" in told.sentence
     assert "of them mirrored" in told.sentence
-    assert told.sentence.endswith("training images that were blurred, or put through a network, look so.")
+    assert told.sentence.endswith("training images that were blurred, recoloured or put through a network look so.")
     honest = near_copies(thumbnail_originals(thumbnails_of(shapes(4, 100)), *_both(training)), fresh)
     assert of_thumbnail_copies(honest).sentence.endswith("nothing out of the ordinary.")
     spoilt = near_copies(fresh, thumbnail_originals(thumbnails_of(training[:30]), *_both(training)))
@@ -81,7 +94,8 @@ def test_examples_are_those_with_something_to_see() -> None:
     own = thumbnail_originals(small, *_both(training))
     fresh = thumbnail_originals(thumbnails_of(shapes(2, 200)), *_both(training))
     found = near_copies(own, fresh, telling=(own.distance + 0.1) / (contrast + 1.0))
-    assert [each.generated for each in found.examples][-3:] == [0, 1, 2]
+    assert found.examples[-1].generated == 0, "what is of one colour comes last"
+    assert len(found.examples) == 6, "and once: the training images of one colour are one to it"
     assert near_copies(own, fresh).examples[0].generated == 0
 
 
