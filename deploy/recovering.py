@@ -62,8 +62,7 @@ def _bytes(path: Path) -> bytes:
 
 def _pixels(path: Path, *, size: int, folder: Path, progress: Any) -> NDArray[np.uint8]:
     """The photographs (n, size, size, 3) in 8 bits."""
-    images = photographs_in(path, size, folder, progress).images
-    return images.astype(np.uint8, copy=False) if images.dtype == np.uint8 else rounded(images)
+    return rounded(photographs_in(path, size, folder, progress).images)
 
 
 def write_pairs(audit: Audit, path: Path) -> None:

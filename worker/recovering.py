@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer import recoveries
+from scorer.archive.photograph import rounded
 from scorer.blobs import Blobs
 from scorer.db import lookups
 from scorer.db.tables import GeneratorFile, Submission
@@ -26,7 +27,7 @@ from worker.courtesy import courteous
 from worker.heartbeat import Heartbeat, LeaseLost
 from worker.measuring import Progress
 from worker.provenance import environment
-from worker.references import SetAddress, decode_set, names_of, read_array
+from worker.references import SetAddress, images_of, names_of
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,8 @@ def _task(bench: Bench, claim: Claim) -> Task:
 
 
 def _images(bench: Bench, address: SetAddress, progress: Progress) -> NDArray[np.uint8]:
-    """A set's images at the competition's size (n, s, s, 3), mapped."""
-    decode_set(bench, address, lambda _, fraction: progress("reference-decoding", fraction))
-    return read_array(bench, f"{address.folder}/images.npy")
+    """A set's images at the competition's size (n, s, s, 3) in 8 bits, as generators make them."""
+    return rounded(images_of(bench, address, lambda _, fraction: progress("reference-decoding", fraction)))
 
 
 def _audit(

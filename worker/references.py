@@ -125,10 +125,9 @@ def features_of(bench: Bench, address: SetAddress, identity: str, progress: Prog
 def mirrored_features_of(bench: Bench, address: SetAddress, identity: str, progress: Progress) -> NDArray[np.float32]:
     """The features of a set's mirror images, (n, d) float32, computed once, and piece by piece: whoever is interrupted
     goes on behind the last whole piece."""
-    decode_set(bench, address, progress)
     key = f"{address.folder}/mirrored-{fingerprint(identity, options_of(bench.settings))[:16]}"
     if not bench.blobs.exists(f"{key}.npy"):
-        images = mirrored(read_array(bench, f"{address.folder}/images.npy"))
+        images = mirrored(images_of(bench, address, progress))
         pieces = [f"{key}/{start:06}.npy" for start in range(0, len(images), PIECE)]
         for number, piece in enumerate(pieces):
             if not bench.blobs.exists(piece):

@@ -66,8 +66,11 @@ def photograph(content: bytes, size: int) -> NDArray[np.uint8] | NDArray[np.floa
 
 
 def rounded(image: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.uint8]:
-    """The image in 8 bits, halves to even: what is hashed and shown, never measured."""
-    return np.rint(image).astype(np.uint8)
+    """An image, or several, in 8 bits, halves to even: what is hashed, shown and looked for in generators, never
+    measured. What has 8 bits is given back as it is."""
+    if image.dtype == np.uint8:
+        return image.astype(np.uint8, copy=False)
+    return np.rint(image, out=np.empty(image.shape, np.uint8), casting="unsafe")  # out: never all of it as floats
 
 
 def _refuse_unfit(image: Image.Image, content: bytes) -> None:

@@ -118,6 +118,16 @@ def _see_the_pairs(service: Service, entry: Any, result: Any) -> None:
         assert service.call(who, "GET", f"{address}/{group}").status_code == 404, (who, group)
 
 
+def test_photographs_that_had_to_be_shrunk_are_looked_for_too(service: Service, unfenced: None) -> None:
+    """References are kept as floats then: a generator, which makes 8 bits, is not refused for it."""
+    slug = service.competition({"train": noise(1, 40, 24), "held_out": noise(2, 12, 24)})
+    entry = service.scored("ada", slug, noise(13))
+    assert put(service, "ada", entry, HONEST, latent=12).status_code == 202
+    service.work()
+    told = seen(service, "rita", entry)
+    assert (told["state"], told["result"]["report"]["targets"]["train"]) == ("done", 16), told
+
+
 def test_an_honest_generator_shows_no_sign_and_hides_no_earlier_one(service: Service, unfenced: None) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise(12))
