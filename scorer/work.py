@@ -17,6 +17,9 @@ OUR_FAULT = "Kennel could not finish this entry. It is our fault, not yours: the
 ANNOUNCED = 100
 """Of much new work at once so many pieces are announced, so that nobody waits for messages; the sweep does the rest."""
 
+WITHOUT_IMAGES = frozenset({"evidence", "recover"})
+"""Queues whose work on a submission looks at its features, or at its generator."""
+
 STARTS: dict[str, tuple[Status, Status]] = {
     # queue -> the submission's step when its job starts; only the public track's job moves what everyone sees
     "check": (Status.RECEIVED, Status.CHECKING),
@@ -159,8 +162,8 @@ def finish(session: Session, claim: Claim, now: datetime) -> bool:
 
 
 def is_finished(session: Session, claim: Claim) -> bool:
-    """Whether no work is left that needs the claimed submission's images. Evidence does not: it looks at features."""
-    left = (job for job in jobs.jobs_of(session, claim.submission_ref or 0) if job.queue != "evidence")
+    """Whether no work is left that needs the claimed submission's images."""
+    left = (job for job in jobs.jobs_of(session, claim.submission_ref or 0) if job.queue not in WITHOUT_IMAGES)
     return not any(job.state in {"waiting", "running"} for job in left)
 
 

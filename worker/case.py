@@ -17,13 +17,9 @@ from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest, no
 from scorer.metrics.near_copies import NearCopies, near_copies, originals_of
 from scorer.metrics.repeats import Repeats, repeats
 from scorer.metrics.thumbnails import LEVEL, contrast_of
-from worker.grounds import Fresh, Grounds, Share
+from worker.grounds import Fresh, Grounds, Lacking, Share
 
 NO_PHOTOGRAPHS = "There are no held-out photographs to compare with."
-
-
-class Lacking(Exception):
-    """A test can't be made; the message says why, in a sentence."""
 
 
 @dataclass(frozen=True, eq=False)

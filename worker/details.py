@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from scorer.errors import Invalid
 from scorer.findings import CERTAIN
 from scorer.metrics.authenticity import p_fewer
+from scorer.metrics.closeness import Closeness
 from scorer.metrics.copying import CellCopying, DataCopying, copied_cells
 from scorer.metrics.memorization import nearest
+from scorer.metrics.near_copies import NearCopies
 from scorer.signs import SLIGHT
-from worker.case import Case, Lacking
+from worker.case import Case
+from worker.grounds import Lacking, lacking_images
 
 IN_A_CELL, CLOSE, GROUPS, IN_A_GROUP = 6, 12, 12, 8
 """How many examples are kept: of a region, of close images, of groups, and of a group."""
@@ -38,18 +40,13 @@ def numbers_of(case: Case) -> dict[str, Any]:
     numbers: dict[str, Any] = {"identical": case.twins.identical, "mirrored_twins": case.twins.mirrored}
     if _made(case, "copying"):
         numbers |= _of_copying(case.copying)
-    if _made(case, "closeness") and case.closeness.tells:
-        close = case.closeness
-        numbers |= {"partly_copied_share": close.share, "partly_copied_expected": close.expected}
-        numbers |= {"partly_copied_p": close.p_value}
-    if _made(case, "near_copies") and case.near_copies.closeness.tells:
-        near = case.near_copies.closeness
-        numbers |= {"near_copies_share": near.share, "near_copies_expected": near.expected}
-        numbers |= {"near_copies_p": near.p_value, "near_copies_mirrored": case.near_copies.mirrored}
-    if _made(case, "thumbnail_copies") and case.thumbnail_copies.closeness.tells:
-        small = case.thumbnail_copies.closeness
-        numbers |= {"thumbnail_share": small.share, "thumbnail_expected": small.expected}
-        numbers |= {"thumbnail_p": small.p_value, "thumbnail_mirrored": case.thumbnail_copies.mirrored}
+    if _made(case, "closeness"):
+        numbers |= _of_closeness("partly_copied", case.closeness)
+    for prefix, test in (("near_copies", "near_copies"), ("thumbnail", "thumbnail_copies")):
+        if _made(case, test):
+            near: NearCopies = getattr(case, test)
+            numbers |= _of_closeness(prefix, near.closeness)
+            numbers |= {f"{prefix}_mirrored": near.mirrored} if near.closeness.tells else {}
     if _made(case, "repeats"):
         found = case.repeats
         numbers |= {"repeats_share": found.share, "repeats_pairs": found.pairs, "repeats_p": found.p_value}
@@ -64,14 +61,17 @@ def numbers_of(case: Case) -> dict[str, Any]:
 def _made(case: Case, test: str) -> bool:
     """Whether a test could be made; what it found is kept with the case."""
     try:
-        getattr(case, test)
+        with lacking_images():
+            getattr(case, test)
     except Lacking:
         return False
-    except Invalid as error:
-        if error.slug != "too-few-images":
-            raise
-        return False
     return True
+
+
+def _of_closeness(prefix: str, found: Closeness) -> dict[str, Any]:
+    if not found.tells:
+        return {}
+    return {f"{prefix}_share": found.share, f"{prefix}_expected": found.expected, f"{prefix}_p": found.p_value}
 
 
 def _of_copying(found: DataCopying) -> dict[str, Any]:

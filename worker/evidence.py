@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scorer.errors import Invalid
 from scorer.findings import Finding
 from scorer.metrics.frechet import Statistics
-from worker.case import Case, Entry, Lacking
+from worker.case import Case, Entry
 from worker.details import details_of, numbers_of
 from worker.examinations import EXAMINATIONS, Examination
-from worker.grounds import Grounds, Share
+from worker.grounds import Grounds, Lacking, Share, lacking_images
 
 VERSION = "1"
 """Raised whenever the same entry would get other evidence from the same references."""
@@ -66,14 +65,10 @@ def evidence_of(
 
 def _found(examination: Examination, case: Case) -> tuple[Finding, ...]:
     try:
-        return examination.find(case)
+        with lacking_images():
+            return examination.find(case)
     except Lacking as error:
-        why = str(error)
-    except Invalid as error:
-        if error.slug != "too-few-images":
-            raise
-        why = error.message
-    return tuple(Finding(each.name, None, each.unit, each.direction, why) for each in examination.numbers)
+        return tuple(Finding(each.name, None, each.unit, each.direction, str(error)) for each in examination.numbers)
 
 
 def _rising(progress: Share, start: float, stop: float) -> Share:

@@ -28,7 +28,8 @@ from scorer.metrics.prd import prd
 from scorer.metrics.relative_mmd import relative_mmd
 from scorer.metrics.two_sample import two_sample
 from scorer.thumbnail_findings import of_thumbnail_copies
-from worker.case import Case, Lacking
+from worker.case import Case
+from worker.grounds import Lacking
 
 SUBSET = 1000
 """Images of a KID subset, as the field has it; fewer where there are fewer."""

@@ -4,7 +4,8 @@ All of it belongs to the references and is the same for every entry, so it is ma
 takes part, whatever else a track's reference holds: it is what a participant can have copied.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,21 @@ Share = Callable[[float], None]
 
 SEED = 0
 """Of k-means on the training images: the same regions for all entries."""
+
+
+class Lacking(Exception):
+    """A test can't be made; the message says why, in a sentence."""
+
+
+@contextmanager
+def lacking_images() -> Iterator[None]:
+    """Whatever has too few images is lacking; other faults stay what they are."""
+    try:
+        yield
+    except Invalid as error:
+        if error.slug != "too-few-images":
+            raise
+        raise Lacking(error.message) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,11 +152,10 @@ def _told(make: Callable[[], Arrays]) -> Callable[[], Arrays]:
 
     def told() -> Arrays:
         try:
-            return make()
-        except Invalid as error:
-            if error.slug != "too-few-images":
-                raise
-            return {"lack": np.array(error.message)}
+            with lacking_images():
+                return make()
+        except Lacking as error:
+            return {"lack": np.array(str(error))}
 
     return told
 
