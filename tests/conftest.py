@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from redis import Redis
 from sqlalchemy import Engine, create_engine, make_url, text
@@ -20,9 +21,12 @@ from deploy.standalone.ephemeral import Servers, ephemeral_servers
 from deploy.standalone.roles import APP
 from scorer.db import session as db_session
 from scorer.settings import Settings
+from tests import examples
 
 TEMPLATE = "template_kennel"
 LOOPBACK = ("127.", "::1", "localhost")
+
+hypothesis.settings.load_profile(examples.EVERYDAY)  # unless the command line names another
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -85,7 +85,7 @@ def _prepared(bench: Bench, preparation: Preparation, sets: list[ReferenceSet], 
                 addresses[:-1],
                 addresses[-1],
                 signed=preparation.signed,
-                progress=lambda stage, fraction: None,
+                progress=lambda *_: None,
             )
             files = [path for path in (folder / "blobs").rglob("*") if path.is_file()]
             blobs = {path.relative_to(folder / "blobs").as_posix(): path.read_bytes() for path in files}

@@ -14,7 +14,6 @@ from deploy.standalone.postgres import Postgres
 from deploy.standalone.processes import Supervisor
 from deploy.standalone.redis import Redis
 
-
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of one's own is made in it
 ROOM = 2 * 1024**3
 """Bytes that a folder in memory needs: many small databases at a time."""

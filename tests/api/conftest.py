@@ -9,9 +9,11 @@ from typing import Any, cast
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from pwdlib import PasswordHash
+from pwdlib.hashers.argon2 import Argon2Hasher
 
 from api.main import create_app, equip
-from scorer import accounts, tokens
+from scorer import accounts, passwords, tokens
 from scorer.db.session import engine_of, sessions_of
 from scorer.db.tables import Job
 from scorer.queue import QUEUES, broker
@@ -103,6 +105,16 @@ class Service:
 
 
 @contextmanager
+def cheap_passwords() -> Iterator[None]:
+    """Hashes of next to no cost, since tests sign in so often. ``tests/pure/test_passwords.py`` has the true ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_hashing", PasswordHash((Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1),)))
+        passwords._nobodys.cache_clear()
+        yield
+    passwords._nobodys.cache_clear()
+
+
+@contextmanager
 def running(settings: Settings) -> Iterator[Service]:
     """A service with an admin, an organizer, and the participants ada, bob and eve."""
     engine = engine_of(settings)
@@ -121,7 +133,7 @@ def running(settings: Settings) -> Iterator[Service]:
             secrets_of[handle] = f"secret-of-{handle}"
             tokens.issue(session, account, secrets_of[handle], name="test", now=now)
     app = broker(settings)
-    with application(settings) as web, TestClient(web) as http:
+    with cheap_passwords(), application(settings) as web, TestClient(web) as http:
         yield Service(http, Bench.open(settings, app), secrets_of)
     app.close()
     engine.dispose()

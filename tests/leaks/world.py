@@ -50,7 +50,11 @@ class World:
     def restore(self) -> None:
         """Let the database and the blobs be what they were."""
         self._engine.dispose()
-        _statements(self.servers, f"DROP DATABASE {NAME} WITH (FORCE)", f"CREATE DATABASE {NAME} TEMPLATE {KEPT} STRATEGY FILE_COPY")
+        _statements(
+            self.servers,
+            f"DROP DATABASE {NAME} WITH (FORCE)",
+            f"CREATE DATABASE {NAME} TEMPLATE {KEPT} STRATEGY FILE_COPY",
+        )
         shutil.rmtree(self.blobs)
         shutil.copytree(self.blobs.with_name("kept"), self.blobs)
 
