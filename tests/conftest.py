@@ -10,8 +10,9 @@ from typing import Any
 
 import hypothesis
 import pytest
+import sqlalchemy
 from redis import Redis
-from sqlalchemy import Engine, create_engine, make_url, text
+from sqlalchemy import Engine, make_url, text
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.orm import Session
 from sqlalchemy.util import LRUCache
@@ -48,7 +49,7 @@ def no_network() -> Iterator[None]:
 def compiled_statements() -> Iterator[None]:
     """Statements stay compiled from one test's service to the next, as they do in a service that lives long: a
     compiled statement depends on the kind of database, and not on which one it is."""
-    create, kept = db_session.create_engine, LRUCache[Any, Any](10_000)
+    create, kept = sqlalchemy.create_engine, LRUCache[Any, Any](10_000)
 
     def create_engine(*args: Any, **options: Any) -> Engine:
         engine = create(*args, **options)
@@ -72,7 +73,7 @@ def servers() -> Iterator[Servers]:
 
 
 def _as_admin(servers: Servers, statement: str) -> None:
-    engine = create_engine(servers.postgres.admin_url, isolation_level="AUTOCOMMIT")
+    engine = sqlalchemy.create_engine(servers.postgres.admin_url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(text(statement))
     engine.dispose()
@@ -81,7 +82,7 @@ def _as_admin(servers: Servers, statement: str) -> None:
 @pytest.fixture(scope="session")
 def engine(servers: Servers) -> Iterator[Engine]:
     """The service's own role."""
-    engine = create_engine(servers.postgres.app_url, connect_args={"options": "-c timezone=utc"})
+    engine = sqlalchemy.create_engine(servers.postgres.app_url, connect_args={"options": "-c timezone=utc"})
     yield engine
     engine.dispose()
 

@@ -12,4 +12,4 @@ settings.register_profile(EVERYDAY, max_examples=QUICK, deadline=None)
 
 def examples(full: int) -> int:
     """How many of so many examples the present profile tries."""
-    return max(min(LEAST, full), full * settings.get_current_profile_settings().max_examples // FULL)
+    return max(min(LEAST, full), full * settings().max_examples // FULL)
