@@ -9,10 +9,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO_FLAGS = --count $(IMAGES) --port $(PORT) $(if $(ENTRIES),--entries $(ENTRIES)) $(if $(EXIT),--exit) $(if $(FROM),--images $(FROM))
 
-.PHONY: help setup demo up test check format bench migrate clean
+.PHONY: help setup demo up test test-all test-slow check format bench migrate clean
 
 help: ## List what can be made
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 setup: $(VENV)/installed ## Make .venv and install everything into it
 
@@ -30,8 +30,19 @@ demo: setup ## Run the demo competition (EXIT=1 stops at the end; IMAGES=400 ENT
 up: setup ## Run the service on this machine until Ctrl-C (PORT=8000)
 	$(BIN)/kennel up --port $(PORT)
 
-test: setup ## Run the tests, one process more than there are cores because many wait, five at most (TESTS=what)
-	OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest --numprocesses $$(( $$(nproc) + 1 )) --maxprocesses 5 --dist loadfile $(TESTS)
+# A process more than there are cores, because many tests wait; five at most. Some machines forbid Python to keep
+# compiled modules: each of the many processes that tests start would compile everything anew.
+PYTEST = env -u PYTHONDONTWRITEBYTECODE OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest \
+  --numprocesses $$(( $$(nproc) + 1 )) --maxprocesses 5 --dist loadfile
+
+test: setup ## Run the everyday tests: none takes long, and fewer examples are tried (TESTS=what)
+	$(PYTEST) $(TESTS)
+
+test-all: setup ## Run all tests but the slow ones, with all examples: what CI runs (TESTS=what)
+	$(PYTEST) -m "not slow" --hypothesis-profile full $(TESTS)
+
+test-slow: setup ## Run the tests that take minutes each: counted reports, soaks
+	$(BIN)/python -m pytest -m slow --hypothesis-profile full
 
 check: setup ## Format, lint, strict types, import contracts, migration drift, compose and Dockerfile
 	$(BIN)/ruff format --check .
@@ -46,10 +57,9 @@ format: setup ## Format and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup ## Measure speed against the peers, write benchmarks/RESULTS.md, run the slow tests (BENCH=names)
+bench: setup ## Measure speed against the peers, write benchmarks/RESULTS.md (BENCH=names)
 	$(BIN)/python -m benchmarks $(BENCH)
 	$(if $(BENCH),,$(BIN)/python -m benchmarks.zoo)
-	$(BIN)/python -m pytest -m slow
 
 migrate: setup ## Bring the database at DATABASE_URL to the newest version
 	$(BIN)/kennel migrate

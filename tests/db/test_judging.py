@@ -16,6 +16,7 @@ from scorer.competitions import State
 from scorer.db import board
 from scorer.db.judging import scores_view
 from scorer.metrics.mifid import mifid
+from tests.examples import examples
 from tests.factories import add_measurement, make_competition, make_scored, make_team, set_label, set_tau
 
 MOMENT = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
@@ -147,7 +148,7 @@ entries = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries)
 def test_the_board_is_the_readable_definition(session: Session, drawn: list[tuple[int, float, float, int]]) -> None:
     with session.begin_nested() as savepoint:

@@ -18,6 +18,7 @@ from scorer.errors import Conflict
 from scorer.lifecycle import is_late
 from scorer.metrics.mifid import is_copy, mifid
 from scorer.submissions import Entry
+from tests.examples import examples
 from tests.factories import make_account, make_competition, make_scored, make_team, set_tau
 
 MOMENT = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
@@ -36,7 +37,7 @@ entries = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries)
 def test_late_boards_and_would_be_ranks_in_sql_are_the_readable_ones(
     session: Session, given: list[tuple[int, float, float, int, bool]]

@@ -28,6 +28,7 @@ from tests.db.drawing import (
     write,
 )
 from tests.db.judging import benchmarks_of, columns_are_the_definition, lines_of, refs_of
+from tests.examples import examples
 from tests.factories import make_account
 
 NOW = 99
@@ -77,7 +78,7 @@ def tools(session: Session) -> Iterator[tuple[Writer, Prepared]]:
     session.execute(text("DEALLOCATE ALL"))
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(1000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn=competitions(), minute=MINUTES, which=BOARDS)
 def test_sql_is_the_readable_definition(
     session: Session, tools: tuple[Writer, Prepared], drawn: Competition, minute: int, which: str
@@ -89,7 +90,7 @@ def test_sql_is_the_readable_definition(
         savepoint.rollback()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn=competitions(), minute=MINUTES, which=BOARDS)
 def test_columns_read_from_the_tables_are_too(
     session: Session, tools: tuple[Writer, Prepared], drawn: Competition, minute: int, which: str

@@ -15,6 +15,7 @@ from scorer.db.tables import Account, CoarseLabel, Ruling, Submission
 from scorer.errors import Conflict
 from scorer.labelling import known
 from scorer.thresholds import Request, Retuning
+from tests.examples import examples
 from tests.factories import make_account, make_competition, make_scored, make_team, set_label
 
 MOMENT = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
@@ -65,7 +66,7 @@ def judged_by_hand(table: what_if.Table, tau: float) -> list[tuple[str, str, flo
     return [(team, table.lines[order].id, score) for team, (score, order) in sorted(best.items(), key=lambda it: it[1])]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries, taus, taus)
 def test_a_preview_is_what_happens_and_the_table_says_the_same(
     session: Session, drawn: list[tuple[int, float, float, str | None, int]], first: float, second: float

@@ -11,6 +11,7 @@ from scorer.field import Field, Finals, Judged, Terms, finals_of, order_of
 from scorer.metrics.mifid import EPSILON
 from tests.db.drawing import BASE, BENCHMARK, DECIMALS, MOST, START, Competition, competitions
 from tests.db.judging import columns_are_the_definition
+from tests.examples import examples
 
 NOW = 99
 
@@ -64,7 +65,7 @@ def picks_of(drawn: Competition) -> Finals:
     return Finals(np.array(ref, np.int64), np.array(team, np.int64))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(competitions())
 def test_columns_are_the_readable_definition(drawn: Competition) -> None:
     public = Judged(field_of(drawn, "public"), terms_of(drawn, "public"))
