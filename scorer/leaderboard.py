@@ -16,6 +16,7 @@ from scorer.db.tables import Account, Track
 from scorer.errors import Forbidden, Invalid
 from scorer.lifecycle import utc_day
 from scorer.lines import Line, Lines, by_team, lines_of
+from scorer.ranking import Award, award_of
 
 __all__ = [
     "Benchmark",
@@ -176,7 +177,7 @@ class _Reading:
 
         def place(line: Line) -> Place:
             rank, row = line.rank or 0, names[line.ref]
-            before = then.get(line.team_id)
+            before, award = then.get(line.team_id), self._award(rank)
             return Place(
                 rank=rank,
                 team_id=line.team_id,
@@ -192,9 +193,15 @@ class _Reading:
                 label=labels.get(line.ref),
                 moved=None if before is None else before - rank,
                 public_rank=public.get(line.team_id),
+                medal=award.medal,
+                prize=award.prize,
             )
 
         return [place(line) for line in lines]
+
+    def _award(self, rank: int) -> Award:
+        competition = self.state.competition
+        return award_of(rank, self.track.kind, medals=competition.medals, prizes=competition.prizes, late=self.late)
 
     def _ranks_at_daybreak(self, lines: Sequence[Line]) -> dict[int, int | None]:
         """Where the teams were when the UTC day began, on the board that moves."""

@@ -14,7 +14,7 @@ from scorer.db import rulings as rows
 from scorer.db.tables import Submission
 from scorer.field import Finals, Ints, Judged, Order, finals_of, order_of
 from scorer.flags import last_winning_rank
-from scorer.ranking import medal, prize
+from scorer.ranking import award_of
 from scorer.rulings import RulingKind
 from scorer.teams import of_submission
 
@@ -137,5 +137,4 @@ def _win(state: State, kind: TrackKind, order: Order, team: int) -> Win:
     rank, competition = order.rank_of_team(team), state.competition
     if rank is None:
         return Win(None, None, None)
-    amount = prize(rank, competition.prizes) if kind == "private" else None
-    return Win(rank, medal(rank, **competition.medals), amount)
+    return Win(rank, *award_of(rank, kind, medals=competition.medals, prizes=competition.prizes))
