@@ -6,7 +6,7 @@ the request that asks for it. What changed is read anew; a change of tau reads n
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -198,7 +198,7 @@ class Memory:
     def order(
         self,
         competition: Competition,
-        tracks: dict[str, Track],
+        tracks: Mapping[str, Track],
         kind: str,
         *,
         late: bool = False,
@@ -208,7 +208,7 @@ class Memory:
         asked = Asked(tracks[kind].id, late, at)
         return self._surely(lambda: self._order(competition, tracks, asked))
 
-    def _order(self, competition: Competition, tracks: dict[str, Track], asked: Asked) -> Order:
+    def _order(self, competition: Competition, tracks: Mapping[str, Track], asked: Asked) -> Order:
         with self._kept_of(competition, tracks) as kept:
             self._look(kept)
             found = kept.find(asked)
@@ -224,7 +224,7 @@ class Memory:
             kept.look(connection)
 
     @contextmanager
-    def _kept_of(self, competition: Competition, tracks: dict[str, Track]) -> Iterator[Kept]:
+    def _kept_of(self, competition: Competition, tracks: Mapping[str, Track]) -> Iterator[Kept]:
         with self._lock:
             kept = self._kept.get(competition.id)
             public, private = (tracks[kind].id for kind in ("public", "private"))

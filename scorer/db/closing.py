@@ -1,12 +1,13 @@
 """What stands between a competition and its final board, in SQL."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, func, or_, select
+from sqlalchemy import ColumnElement, Row, func, or_, select
 from sqlalchemy.orm import Session
 
-from scorer.db import board, merges
+from scorer.db import merges
+from scorer.db.judging import Score, judged
 from scorer.db.tables import (
     Job,
     Label,
@@ -71,22 +72,19 @@ def _entries(session: Session, competition_id: int, *conditions: ColumnElement[b
     return session.execute(query.order_by(Submission.ref)).all()
 
 
-def unlabelled_places(session: Session, track_id: int, *, decimals: int, last: int) -> Sequence[Row[Any]]:
-    """The places down to rank ``last`` whose entry nobody has decided about, by a label or a ruling."""
-    places = board.ranked(track_id, decimals=decimals).subquery("places")
-    decided = or_(_is_labelled(places.c.ref), _is_ruled(places.c.ref))
-    return session.execute(select(places).where(places.c.rank <= last, ~decided).order_by(places.c.rank)).all()
+def undecided(session: Session, track_id: int, refs: Collection[int]) -> list[Score]:
+    """Those of the entries, judged on a track, that nobody has decided about, by a label or a ruling."""
+    scores = judged(track_id=track_id, refs=refs).subquery("scores")
+    decided = or_(_is_labelled(scores.c.ref), _is_ruled(scores.c.ref))
+    return [Score(*row) for row in session.execute(select(scores).where(~decided))]
 
 
-def borderline_places(session: Session, track_id: int, *, decimals: int, last: int) -> Sequence[Row[Any]]:
-    """Teams' best entries whose distance is within two standard errors of tau and that are in the places down to
-    ``last``, or would be without the penalty; those apart that somebody has ruled on."""
-    places = board.ranked(track_id, decimals=decimals).subquery("places")
-    cutoff: Select[Any] = select(func.max(places.c.score)).where(places.c.rank <= last)
-    near = func.abs(places.c.memorization_distance - places.c.tau) <= BAND * func.coalesce(places.c.distance_se, 0.0)
-    concerned = or_(places.c.rank <= last, places.c.fid < cutoff.scalar_subquery())
-    query = select(places).where(near, concerned, ~_is_ruled(places.c.ref))
-    return session.execute(query.order_by(places.c.rank)).all()
+def near_tau(session: Session, track_id: int, refs: Collection[int]) -> list[Score]:
+    """Those of the entries, judged on a track, whose distance is within two standard errors of tau, without those that
+    somebody has ruled on."""
+    scores = judged(track_id=track_id, refs=refs).subquery("scores")
+    near = func.abs(scores.c.memorization_distance - scores.c.tau) <= BAND * func.coalesce(scores.c.distance_se, 0.0)
+    return [Score(*row) for row in session.execute(select(scores).where(near, ~_is_ruled(scores.c.ref)))]
 
 
 def _is_labelled(ref: Any) -> ColumnElement[bool]:
