@@ -6,7 +6,7 @@ Pure. A column of moments is in microseconds since 1970, so that nothing is lost
 from collections.abc import Collection
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ class Field:
     def __len__(self) -> int:
         return len(self.ref)
 
-    def chosen(self, rows: Any) -> "Field":
+    def chosen(self, rows: Ints | Flags) -> "Field":
         """Some of the rows."""
         return Field(*(getattr(self, each.name)[rows] for each in fields(self)))
 
