@@ -92,11 +92,24 @@ def order_for(
     late: bool = False,
     at: datetime | None = None,
 ) -> Order:
-    """The ranked entries of a track: out of the process's memory where it keeps boards, as new as what is committed;
-    else read from the tables as this transaction sees them."""
+    """The ranked entries of a track: out of the process's memory where it keeps boards, which knows what is committed;
+    else :func:`read_order`."""
     kept = memory.of(session)
     if kept is not None:
         return kept.order(competition, tracks, kind, late=late, at=at)
+    return read_order(session, competition, tracks, kind, late=late, at=at)
+
+
+def read_order(
+    session: Session,
+    competition: Competition,
+    tracks: Mapping[str, Track],
+    kind: str,
+    *,
+    late: bool = False,
+    at: datetime | None = None,
+) -> Order:
+    """The ranked entries of a track, read from the tables as this transaction sees them, with what it has written."""
     session.flush()  # reading columns is no query of the session's, which would do so itself
     connection = session.connection()
     judged = fields.judged_of(connection, tracks[kind].id, at=at)

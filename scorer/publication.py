@@ -1,7 +1,7 @@
 """Publishing the final board: what is still open, and the acts of showing it and of taking it back."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from scorer import audit, backlog, notices
 from scorer.competitions import State
 from scorer.db import closing, lookups
+from scorer.db.closing import OpenEntry
 from scorer.db.judging import Score
 from scorer.db.tables import Account, Competition, Publication
 from scorer.errors import Conflict
@@ -172,7 +173,7 @@ def _last(state: State) -> int:
     return max(state.competition.medals.values(), default=0)
 
 
-def _named(row: Any) -> str:
+def _named(row: OpenEntry) -> str:
     return str(row.file_name)
 
 
@@ -185,7 +186,14 @@ def _near_tau(row: _Ranked) -> str:
     return f"rank {row.rank}, {side}: distance {row.memorization_distance:.4f} beside tau {row.tau:.4f}"
 
 
-def _point(name: str, title: str, rows: Sequence[Any], words: str, link: str, say: Any = _named) -> Point:
+def _point(
+    name: str,
+    title: str,
+    rows: Sequence[OpenEntry | _Ranked],
+    words: str,
+    link: str,
+    say: Callable[[Any], str] = _named,
+) -> Point:
     concerns = [Concern(row.id, row.team, say(row)) for row in rows[:SHOWN]]
     return Point(name, title, len(rows), words, link, concerns)
 

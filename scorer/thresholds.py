@@ -17,7 +17,7 @@ from scorer.effects import Change, MedalMove, Move, Reviews, medal_moves_of, mov
 from scorer.errors import Conflict, Invalid
 from scorer.field import Order, order_of
 from scorer.labelling import Known, known
-from scorer.lines import order_for
+from scorer.lines import read_order
 from scorer.metrics.margin import METHODS, Choice, choose_tau
 
 AUTOMATIC = tuple(method for method in METHODS if method != "manual")
@@ -197,11 +197,12 @@ def _compare(
     current: Threshold | None,
 ) -> Retuning:
     last = state.competition.medals
-    before = order_for(session, state.competition, state.tracks, track.kind)
+    # Not what the process keeps: an import chooses tau in the transaction that writes the entries.
+    before = read_order(session, state.competition, state.tracks, track.kind)
     after = order_of(before.judged.under(choice.tau))
     then = dict(zip(after.judged.field.ref.tolist(), after.judged.penalised.tolist(), strict=True))
     changed = [row for row in rows if bool(row.penalised) != then[row.ref]]
-    names = {row.ref: row.team for row in rows}
+    names = board.team_names(session, state.competition.id)
     moves = moves_of(_ranks_by_team(before, names), _ranks_by_team(after, names))
     places = max(last.values(), default=0)
     return Retuning(
@@ -219,8 +220,8 @@ def _compare(
 
 
 def _ranks_by_team(order: Order, names: Mapping[int, str]) -> dict[str, int]:
-    """Rank by the name of the team; ``names``: those of the entries' teams, by ref."""
-    return {names[ref]: rank for rank, ref in enumerate(order.refs, start=1)}
+    """Rank by the name of the team, which ``names`` has by id."""
+    return {names[team]: rank for rank, team in enumerate(order.judged.team[order.rows].tolist(), start=1)}
 
 
 def changes_of(rows: Sequence[Score], about: Mapping[int, Known]) -> list[Change]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Select, any_, bindparam, func, literal, literal_column, select, true
+from sqlalchemy import BigInteger, ColumnElement, Select, any_, bindparam, func, literal, literal_column, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.selectable import LateralFromClause
@@ -63,7 +63,7 @@ def _names(late: bool, at: datetime | None) -> Select[Any]:
     return query.select_from(line.join(entries, true()))
 
 
-def _entries_of(team_id: Any, late: bool, at: datetime | None) -> LateralFromClause:
+def _entries_of(team_id: ColumnElement[int], late: bool, at: datetime | None) -> LateralFromClause:
     counted = select(
         func.count(Submission.ref).label("entries"), func.max(Submission.accepted_at).label("last_entry_at")
     ).where(merges.is_of(team_id, at), Submission.status == "scored", Submission.late == late)
