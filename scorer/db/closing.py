@@ -1,12 +1,13 @@
 """What stands between a competition and its final board, in SQL."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, Select, func, or_, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
-from scorer.db import board, merges
+from scorer.db import merges
+from scorer.db.judging import Score, judged
 from scorer.db.tables import (
     Job,
     Label,
@@ -25,32 +26,41 @@ BAND = 2.0
 """Standard errors around tau within which an entry might as well lie on its other side."""
 
 
-def pending_entries(session: Session, competition_id: int) -> Sequence[Row[Any]]:
+class OpenEntry(NamedTuple):
+    """An entry with which something is left to do; ``team``: the name of the one that it belongs to now."""
+
+    ref: int
+    id: str
+    file_name: str
+    team: str
+
+
+def pending_entries(session: Session, competition_id: int) -> list[OpenEntry]:
     """Entries in time whose public score is still to come."""
     return _entries(session, competition_id, Submission.status.in_(PENDING), ~Submission.late)
 
 
-def undecided_reviews(session: Session, competition_id: int) -> Sequence[Row[Any]]:
+def undecided_reviews(session: Session, competition_id: int) -> list[OpenEntry]:
     """Entries that somebody has begun to review and nobody has decided."""
     begun = select(Review.id).where(Review.submission_ref == Submission.ref).exists()
     return _entries(session, competition_id, begun, ~_is_labelled(Submission.ref))
 
 
-def open_rebuttals(session: Session, competition_id: int) -> Sequence[Row[Any]]:
+def open_rebuttals(session: Session, competition_id: int) -> list[OpenEntry]:
     """Entries whose team waits for an answer."""
     answered = select(RebuttalAnswer.id).where(RebuttalAnswer.rebuttal_id == Rebuttal.id).exists()
     waits = select(Rebuttal.id).where(Rebuttal.submission_ref == Submission.ref, ~answered).exists()
     return _entries(session, competition_id, waits)
 
 
-def unfinished_on(session: Session, track: Track) -> Sequence[Row[Any]]:
+def unfinished_on(session: Session, track: Track) -> list[OpenEntry]:
     """Entries whose scoring on a track waits or runs."""
     works = select(Job.id).where(Job.submission_ref == Submission.ref, Job.track_id == track.id, Job.queue == "score")
     unfinished = works.where(Job.state.in_(("waiting", "running"))).exists()
     return _entries(session, track.competition_id, unfinished)
 
 
-def unscored_on(session: Session, track: Track) -> Sequence[Row[Any]]:
+def unscored_on(session: Session, track: Track) -> list[OpenEntry]:
     """Entries with a public score, in time, that a track knows nothing of. Benchmarks count: they are on the board."""
     measured = select(Measurement.id).where(
         Measurement.submission_ref == Submission.ref, Measurement.track_id == track.id
@@ -59,7 +69,7 @@ def unscored_on(session: Session, track: Track) -> Sequence[Row[Any]]:
     return _entries(session, track.competition_id, scored, ~Submission.late, ~measured.exists())
 
 
-def _entries(session: Session, competition_id: int, *conditions: ColumnElement[bool]) -> Sequence[Row[Any]]:
+def _entries(session: Session, competition_id: int, *conditions: ColumnElement[bool]) -> list[OpenEntry]:
     """Entries under the team that they belong to now, oldest first."""
     merged = merges.newest()
     query: Any = (
@@ -68,25 +78,22 @@ def _entries(session: Session, competition_id: int, *conditions: ColumnElement[b
         .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
         .where(Submission.competition_id == competition_id, *conditions)
     )
-    return session.execute(query.order_by(Submission.ref)).all()
+    return [OpenEntry(*row) for row in session.execute(query.order_by(Submission.ref))]
 
 
-def unlabelled_places(session: Session, track_id: int, *, decimals: int, last: int) -> Sequence[Row[Any]]:
-    """The places down to rank ``last`` whose entry nobody has decided about, by a label or a ruling."""
-    places = board.ranked(track_id, decimals=decimals).subquery("places")
-    decided = or_(_is_labelled(places.c.ref), _is_ruled(places.c.ref))
-    return session.execute(select(places).where(places.c.rank <= last, ~decided).order_by(places.c.rank)).all()
+def undecided(session: Session, track_id: int, refs: Collection[int]) -> list[Score]:
+    """Those of the entries, judged on a track, that nobody has decided about, by a label or a ruling."""
+    scores = judged(track_id=track_id, refs=refs).subquery("scores")
+    decided = or_(_is_labelled(scores.c.ref), _is_ruled(scores.c.ref))
+    return [Score(*row) for row in session.execute(select(scores).where(~decided))]
 
 
-def borderline_places(session: Session, track_id: int, *, decimals: int, last: int) -> Sequence[Row[Any]]:
-    """Teams' best entries whose distance is within two standard errors of tau and that are in the places down to
-    ``last``, or would be without the penalty; those apart that somebody has ruled on."""
-    places = board.ranked(track_id, decimals=decimals).subquery("places")
-    cutoff: Select[Any] = select(func.max(places.c.score)).where(places.c.rank <= last)
-    near = func.abs(places.c.memorization_distance - places.c.tau) <= BAND * func.coalesce(places.c.distance_se, 0.0)
-    concerned = or_(places.c.rank <= last, places.c.fid < cutoff.scalar_subquery())
-    query = select(places).where(near, concerned, ~_is_ruled(places.c.ref))
-    return session.execute(query.order_by(places.c.rank)).all()
+def near_tau(session: Session, track_id: int, refs: Collection[int]) -> list[Score]:
+    """Those of the entries, judged on a track, whose distance is within two standard errors of tau, without those that
+    somebody has ruled on."""
+    scores = judged(track_id=track_id, refs=refs).subquery("scores")
+    near = func.abs(scores.c.memorization_distance - scores.c.tau) <= BAND * func.coalesce(scores.c.distance_se, 0.0)
+    return [Score(*row) for row in session.execute(select(scores).where(near, ~_is_ruled(scores.c.ref)))]
 
 
 def _is_labelled(ref: Any) -> ColumnElement[bool]:
