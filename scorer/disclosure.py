@@ -10,6 +10,7 @@ from scorer.db import evidence as rows
 from scorer.db import lookups
 from scorer.db.tables import Account, Evidence, Job, Submission
 from scorer.errors import NotFound
+from scorer.lifecycle import UNFINISHED, JobState
 from scorer.match_sheets import PREFIX
 from scorer.matches import Match, groups_of
 from scorer.pictures import hidden_sets
@@ -37,7 +38,7 @@ class Disclosed:
     @property
     def state(self) -> str:
         """``waiting``, ``running``, ``failed``, ``done``, or ``none`` where nobody has asked for evidence."""
-        if self.job is not None and self.job.state in {"waiting", "running", "failed"}:
+        if self.job is not None and self.job.state in UNFINISHED | {JobState.FAILED}:
             return self.job.state
         return "none" if self.evidence is None else "done"
 

@@ -10,6 +10,7 @@ from scorer.competitions import is_organizer
 from scorer.db import board, jobs, lookups
 from scorer.db.tables import Account, Job, Measurement, Submission
 from scorer.errors import NotFound
+from scorer.lifecycle import JobState, Queue
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,9 @@ def progress_of(session: Session, submission: Submission) -> Progress:
     """How far a submission is, from its jobs."""
     own = jobs.jobs_of(session, submission.ref)
     shown = [job for job in own if job.priority == 0]
-    running = next((job for job in shown if job.state == "running"), None)
-    waiting = next((job for job in shown if job.state == "waiting"), None)
-    private = [job for job in own if job.priority > 0 and job.queue == "score"]
+    running = next((job for job in shown if job.state == JobState.RUNNING), None)
+    waiting = next((job for job in shown if job.state == JobState.WAITING), None)
+    private = [job for job in own if job.priority > 0 and job.queue == Queue.SCORE]
     return Progress(
         stage=running.stage if running else None,
         fraction=running.fraction if running else None,

@@ -18,6 +18,7 @@ from scorer.db import board, lookups, ratings
 from scorer.db.tables import Account, Job, Rater, RatingItem, RatingStudy, Submission
 from scorer.digests import digest_of
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
+from scorer.lifecycle import JobState, Queue
 from scorer.metrics.krippendorff import interval_alpha
 
 Kind = Literal["realism", "diversity"]
@@ -55,7 +56,7 @@ class Standing:
         """``waiting``, ``running`` or ``failed`` while there is nothing to show yet; then ``open``; ``ended``."""
         if self.study.ended_at is not None:
             return "ended"
-        return "open" if self.study.packed_at is not None else self.job.state if self.job else "failed"
+        return "open" if self.study.packed_at is not None else self.job.state if self.job else JobState.FAILED
 
     def wanted(self, kind: str) -> int:
         """Ratings of a kind that are asked for."""
@@ -97,7 +98,7 @@ def start(session: Session, state: State, spec: StudySpec, *, seed: int, author:
     )
     session.add(study)
     session.flush()
-    work.add_job(session, "ratings", study_id=study.id, now=now)
+    work.add_job(session, Queue.RATINGS, study_id=study.id, now=now)
     after = spec.model_dump(exclude={"submissions"}) | {"entries": len(refs)}
     audit.record(session, "study.started", _subject(study), actor=author, now=now, after=after)
     return study

@@ -18,6 +18,7 @@ from scorer.db.data_files import is_offered
 from scorer.db.jobs import job_of_preparation
 from scorer.db.tables import Account, CompetitionReference, Job, Preparation, ReferenceSet, Threshold, Track
 from scorer.errors import Conflict
+from scorer.lifecycle import JobState, Queue
 from scorer.metrics.margin import choose_tau
 
 Role = Literal["train", "held_out", "private_extra"]
@@ -125,8 +126,8 @@ def prepared(session: Session, state: State, kind: str, space: Space) -> Prepara
 def require_work(session: Session, preparation: Preparation, *, now: datetime) -> None:
     """Let a worker make a preparation that is not ready, unless one is at it."""
     job = job_of_preparation(session, preparation.id)
-    if preparation.finished_at is None and (job is None or job.state == "failed"):
-        work.add_job(session, "prepare", preparation_id=preparation.id, now=now)
+    if preparation.finished_at is None and (job is None or job.state == JobState.FAILED):
+        work.add_job(session, Queue.PREPARE, preparation_id=preparation.id, now=now)
 
 
 def _inputs(

@@ -9,9 +9,9 @@ from rich.table import Table
 
 from deploy.client import Client
 from deploy.demo.entries import Entry
+from scorer.lifecycle import UNFINISHED, JobState
 
 TRACKS = ("public", "private")
-UNFINISHED = {"waiting", "running"}
 Found = Mapping[str, Mapping[str, Any]]
 """An entry's evidence by track, as the API gives it."""
 
@@ -45,7 +45,7 @@ def table(found: Mapping[str, Found], entries: Mapping[str, Entry]) -> Table:
 
 
 def _said(evidence: Mapping[str, Any]) -> list[str]:
-    if evidence["state"] != "done":
+    if evidence["state"] != JobState.DONE:
         return [evidence["state"]]
     return [sign["name"].replace("-", " ") for sign in evidence["signs"]]
 
@@ -69,7 +69,7 @@ def surprises(found: Mapping[str, Found], entries: Mapping[str, Entry]) -> list[
     wrong = []
     for submission_id, evidence in found.items():
         entry, signs = entries[submission_id], _words(evidence)
-        failed = [track for track, each in evidence.items() if each["state"] != "done"]
+        failed = [track for track, each in evidence.items() if each["state"] != JobState.DONE]
         missing = [name for name in entry.shows if name not in signs]
         wrong += [f"{entry.team}: its {track} evidence is {evidence[track]['state']}" for track in failed]
         wrong += [f"{entry.team}: its evidence does not show {name}" for name in missing]

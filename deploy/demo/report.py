@@ -11,6 +11,7 @@ from deploy.client import Client, Refused
 from deploy.demo import evidence, review
 from deploy.demo.entries import Entry
 from deploy.demo.photographs import Photographs
+from scorer.lifecycle import JobState, Status
 
 REASON = "Demo: after labelling, the largest threshold that penalises no legitimate entry."
 
@@ -195,7 +196,7 @@ def _as_expected(
 
 
 def _surprise(each: Handed, state: Mapping[str, Any], board: Mapping[str, Any] | None) -> str | None:
-    if state["status"] != "scored" or state["private_state"] != "done":
+    if state["status"] != Status.SCORED or state["private_state"] != JobState.DONE:
         return f"it is {state['status']} (private: {state['private_state']}). {state['reason'] or ''}"
     if each.entry is None or board is None:
         return None

@@ -8,12 +8,13 @@ from sqlalchemy import ColumnElement, Row, Select, and_, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from scorer.db.tables import Competition, Job, Submission, Track
+from scorer.lifecycle import JobState
 
 
 def queues(session: Session, now: datetime) -> Sequence[Row[Any]]:
     """Of each queue that has work: how many jobs wait, how many of those are due, since when the oldest due one is,
     how many run, and how many of those have lost their worker."""
-    waiting, running = Job.state == "waiting", Job.state == "running"
+    waiting, running = Job.state == JobState.WAITING, Job.state == JobState.RUNNING
     due = waiting & (Job.due_at <= now)
     query: Any = select(
         Job.queue,
@@ -29,13 +30,13 @@ def queues(session: Session, now: datetime) -> Sequence[Row[Any]]:
 
 def running(session: Session) -> Sequence[Row[Any]]:
     """Jobs that a worker holds, longest running first."""
-    return _jobs(session, Job.state == "running", order=Job.started_at)
+    return _jobs(session, Job.state == JobState.RUNNING, order=Job.started_at)
 
 
 def failed(session: Session, *, track_id: int | None = None, only: int | None = None) -> Sequence[Row[Any]]:
     """Jobs that have failed for good and that no later job has replaced, newest failure first; of one track, or one
     job, if given."""
-    conditions = [Job.state == "failed", ~_is_replaced()]
+    conditions = [Job.state == JobState.FAILED, ~_is_replaced()]
     if track_id is not None:
         conditions.append(Job.track_id == track_id)
     if only is not None:
