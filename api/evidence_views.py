@@ -10,12 +10,12 @@ from api.evidence_schemas import CellView, EvidenceView, FindingView, MatchesVie
 from scorer import disclosure
 from scorer.db.tables import Account, Submission
 from scorer.disclosure import Disclosed
-from scorer.lifecycle import JobState
+from scorer.lifecycle import JobState, TrackKind
 from scorer.matches import Match
 from scorer.signs import sentence_of
 
 
-def evidence_view(session: Session, submission: Submission, kind: str, account: Account | None) -> EvidenceView:
+def evidence_view(session: Session, submission: Submission, kind: TrackKind, account: Account | None) -> EvidenceView:
     """The evidence of an entry on a track, for somebody who may see it at all."""
     found = disclosure.of_track(session, submission, kind, account)
     matches = {name: _matches(found, name, group) for name, group in found.groups.items()}

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions import State
 from scorer.db import releases
+from scorer.lifecycle import TRACK_KINDS
 from scorer.ranking import medal
 
 Kind = Literal["text", "int", "float", "bool", "time", "ints"]
@@ -263,7 +264,7 @@ def _rulings(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]
 
 def _ranks(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
     competition = state.competition
-    for kind in ("public", "private"):
+    for kind in TRACK_KINDS:
         for row in releases.ranks(session, state.tracks[kind].id, decimals=competition.score_decimals):
             won = medal(row.rank, **competition.medals) if kind == "private" else None
             team, entry = names.of("team", row.team_id), names.of("submission", row.ref)

@@ -13,6 +13,7 @@ from scorer.db import reviews as rows
 from scorer.db.tables import Account, CoarseLabel, Submission
 from scorer.flags import Flagged, Reason
 from scorer.leaderboard import why_copy
+from scorer.lifecycle import TrackKind
 from scorer.reviews import Opinions
 from scorer.teams import of_submission
 
@@ -71,7 +72,7 @@ def _others(session: Session, state: State, submission: Submission, *, told: boo
     return others
 
 
-def labelled(session: Session, state: State, kind: str, *, but: int) -> list[tuple[str, float]]:
+def labelled(session: Session, state: State, kind: TrackKind, *, but: int) -> list[tuple[str, float]]:
     """Label and memorization distance of every entry with a decided label on a track, without the one with ref
     ``but``."""
     found = rows.labelled_distances(session, state.competition.id, state.tracks[kind].id)

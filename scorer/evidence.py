@@ -10,7 +10,7 @@ from scorer.competitions import is_organizer
 from scorer.db import board, jobs, lookups
 from scorer.db.tables import Account, Job, Measurement, Submission
 from scorer.errors import NotFound
-from scorer.lifecycle import JobState, Queue
+from scorer.lifecycle import TRACK_KINDS, JobState, Queue, TrackKind
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Progress:
 class Judged:
     """A measurement with its judgement."""
 
-    track: str
+    track: TrackKind
     measurement: Measurement
     tau: float | None
     penalised: bool | None
@@ -75,7 +75,9 @@ def measurements_of(
     organizers and at the review ``desk``). Ranks cost a whole board each, so a list asks without (``ranked``)."""
     private = desk or is_organizer(account) or lookups.is_published(session, submission.competition_id)
     found = []
-    for kind, track in sorted(lookups.tracks_of(session, submission.competition_id).items(), reverse=True):
+    tracks = lookups.tracks_of(session, submission.competition_id)
+    for kind in TRACK_KINDS:
+        track = tracks[kind]
         measurement = lookups.newest_measurement(session, submission.ref, track.id)
         if measurement is None or (kind == "private" and not private):
             continue
@@ -89,7 +91,7 @@ def measurements_of(
     return found
 
 
-def _ranks(session: Session, submission: Submission, kind: str) -> tuple[int | None, int | None]:
+def _ranks(session: Session, submission: Submission, kind: TrackKind) -> tuple[int | None, int | None]:
     competition, tracks = submission.competition, lookups.tracks_of(session, submission.competition_id)
     kept = memory.of(session)
     if kept is not None:

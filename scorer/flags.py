@@ -13,6 +13,7 @@ from scorer.db import flags, lookups, signs
 from scorer.db.questions import Bounds, Question, Winner
 from scorer.db.tables import Account, Submission, Track
 from scorer.leaderboard import why_copy
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.lines import lines_of
 from scorer.signs import SIGNS, Sign, sentence_of
 from scorer.verdicts import apart
@@ -81,7 +82,7 @@ class Flagged:
 class Goal:
     """How many of a track's places that win something are reviewed."""
 
-    track: str
+    track: TrackKind
     reviewed: int
     places: int
 
@@ -117,7 +118,7 @@ def queue(
         counts={name: getattr(first, f"total_{name}") for name in STATES},
         goals=[
             Goal(kind, getattr(first, f"medals_{kind}_decided"), getattr(first, f"medals_{kind}"))
-            for kind in flags.TRACKS
+            for kind in TRACK_KINDS
         ],
         more=len(found) > limit,
     )
@@ -170,13 +171,13 @@ def _winners(session: Session, state: State, track: Track, last_rank: int) -> li
 def _told(session: Session, state: State, rows: Sequence[Any]) -> list[Flagged]:
     """Flagged entries with their reasons in words: those of the evidence are its own."""
     shown = [row for row in rows if any(getattr(row, sign.name) for sign in SIGNS)]
-    track_ids = [state.tracks[kind].id for kind in flags.TRACKS]
+    track_ids = [state.tracks[kind].id for kind in TRACK_KINDS]
     findings = signs.newest_findings(session, [row.ref for row in shown], track_ids) if shown else {}
-    told = [{kind: findings.get((row.ref, state.tracks[kind].id), ()) for kind in flags.TRACKS} for row in rows]
+    told = [{kind: findings.get((row.ref, state.tracks[kind].id), ()) for kind in TRACK_KINDS} for row in rows]
     return [_flagged(row, evidence) for row, evidence in zip(rows, told, strict=True)]
 
 
-def _flagged(row: Any, evidence: Mapping[str, signs.Findings]) -> Flagged:
+def _flagged(row: Any, evidence: Mapping[TrackKind, signs.Findings]) -> Flagged:
     found = {**row._mapping, "evidence": evidence}  # noqa: SLF001 - SQLAlchemy's public name for a row as a mapping
     named = sorted((name for name in WEIGHTS if found[name]), key=lambda name: -WEIGHTS[name])
     return Flagged(
@@ -193,7 +194,7 @@ def _flagged(row: Any, evidence: Mapping[str, signs.Findings]) -> Flagged:
 
 
 def _tracks(found: Mapping[str, Any], name: str) -> list[str]:
-    return [kind for kind in flags.TRACKS if found[f"{kind}_{name}"]]
+    return [kind for kind in TRACK_KINDS if found[f"{kind}_{name}"]]
 
 
 def _medal(found: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions import State, visible_track
 from scorer.db import board, results, twins
 from scorer.db.tables import Account, Submission
+from scorer.lifecycle import TrackKind
 from scorer.sprites import Layout, layout_of
 
 RANKS = (1, 2, 3, 5, 10, 50, 100)
@@ -39,7 +40,7 @@ class Twins:
     entries: Sequence[Any]
 
 
-def exhibits(session: Session, state: State, kind: str, account: Account) -> list[Exhibit]:
+def exhibits(session: Session, state: State, kind: TrackKind, account: Account) -> list[Exhibit]:
     """The entries that hold :data:`RANKS` on a track's board; ``Forbidden`` for the private one before publication."""
     track, decimals = visible_track(state, kind, account), state.competition.score_decimals
     found = [row for row in board.ranks(session, track.id, decimals=decimals) if row.rank in RANKS]

@@ -10,10 +10,11 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from sqlalchemy.orm import Session
 
 from scorer import audit, competitions, thresholds
-from scorer.competitions import KINDS, CompetitionSpec, State, TrackSpec
+from scorer.competitions import CompetitionSpec, State, TrackSpec
 from scorer.db import imports, lookups
 from scorer.db.tables import Account, Submission
 from scorer.errors import Conflict, Invalid
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.mifid import EPSILON, mifid
 from scorer.sheets import NUMBERS, TOLD, Line, Sheet
 
@@ -132,7 +133,7 @@ def load(
         ignored_columns=sheet.ignored,
         reproduced={
             kind: _reproduced(sheet.lines, kind, tau, state.tracks[kind].epsilon, request.sealed_score)
-            for kind in KINDS
+            for kind in TRACK_KINDS
             if (tau := getattr(request, f"tau_{kind}")) is not None
         },
     )
@@ -200,8 +201,8 @@ def _batch(lines: Sequence[Line], moments: Sequence[datetime], new_id: Callable[
         public_ids=[new_id() for _ in lines],
         teams=[line.team for line in lines],
         accepted_at=moments,
-        fid={kind: columns[f"fid_{kind}"] for kind in KINDS},
-        distance={kind: columns[f"distance_{kind}"] for kind in KINDS},
+        fid={kind: columns[f"fid_{kind}"] for kind in TRACK_KINDS},
+        distance={kind: columns[f"distance_{kind}"] for kind in TRACK_KINDS},
     )
 
 
@@ -218,8 +219,8 @@ def _is_sealed(line: Line, sealed_score: float) -> bool:
     return sealed_score in {line.public_score, line.private_score}
 
 
-def _reproduced(lines: Sequence[Line], kind: str, tau: float, epsilon: float, sealed_score: float) -> Reproduced:
-    place = KINDS.index(kind)
+def _reproduced(lines: Sequence[Line], kind: TrackKind, tau: float, epsilon: float, sealed_score: float) -> Reproduced:
+    place = TRACK_KINDS.index(kind)
     told = [
         (line.numbers[place], line.numbers[place + 2], score)
         for line in lines
@@ -243,7 +244,7 @@ def _write_down(
 
 def _tune(session: Session, state: State, request: ImportRequest, author: Account, now: datetime) -> None:
     """Set the given thresholds, where they are not what holds already."""
-    for kind in KINDS:
+    for kind in TRACK_KINDS:
         tau = getattr(request, f"tau_{kind}")
         current = lookups.newest_threshold(session, state.tracks[kind].id)
         if tau is None or (current is not None and current.tau == tau):

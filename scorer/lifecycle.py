@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Literal
 
 from scorer.errors import Conflict
 
@@ -43,6 +44,10 @@ CANCELLABLE = frozenset(status for status, steps in ALLOWED.items() if Status.CA
 UNCHARGED = frozenset({Status.REJECTED, Status.FAILED, Status.CANCELLED})
 """Ends that give the day's slot back: a bad zip has a small cap of its own, our faults and second thoughts cost
 nothing."""
+
+
+TrackKind = Literal["public", "private"]
+TRACK_KINDS: tuple[TrackKind, TrackKind] = ("public", "private")
 
 
 class JobState(StrEnum):

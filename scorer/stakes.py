@@ -8,12 +8,13 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer import memory
-from scorer.competitions import State, TrackKind
+from scorer.competitions import State
 from scorer.db import board, fields
 from scorer.db import rulings as rows
 from scorer.db.tables import Submission
 from scorer.field import Finals, Ints, Judged, Order, finals_of, order_of
 from scorer.flags import last_winning_rank
+from scorer.lifecycle import TrackKind
 from scorer.ranking import medal, prize
 from scorer.rulings import RulingKind
 from scorer.teams import of_submission

@@ -15,6 +15,7 @@ from scorer.db.tables import Account, Threshold, Track
 from scorer.effects import Change, MedalMove, Move, Reviews, medal_moves_of, moves_of, reviews_of
 from scorer.errors import Conflict, Invalid
 from scorer.labelling import Known, known
+from scorer.lifecycle import TrackKind
 from scorer.metrics.margin import METHODS, Choice, choose_tau
 
 AUTOMATIC = tuple(method for method in METHODS if method != "manual")
@@ -65,7 +66,7 @@ class Option:
 def retune(
     session: Session,
     state: State,
-    kind: str,
+    kind: TrackKind,
     request: Request,
     *,
     preview: bool,
@@ -99,7 +100,7 @@ def retune(
 
 
 def undo(
-    session: Session, state: State, kind: str, *, reason: str, after: int | None, author: Account, now: datetime
+    session: Session, state: State, kind: TrackKind, *, reason: str, after: int | None, author: Account, now: datetime
 ) -> Retuning:
     """Take a track's newest choice of tau back: a new row restores the one before it. Again goes one further back.
     ``Conflict`` when there is none before it."""
@@ -139,7 +140,7 @@ def standing_of(newest_first: Sequence[Threshold]) -> list[Threshold]:
     return standing
 
 
-def choices(session: Session, state: State, kind: str, *, alpha: float = 0.0) -> list[Option]:
+def choices(session: Session, state: State, kind: TrackKind, *, alpha: float = 0.0) -> list[Option]:
     """What every automatic method would choose now, or what it lacks."""
     track = track_of(state, kind)
     about, rows = known(session, state.competition.id), board.scores_of_track(session, track.id)

@@ -18,9 +18,10 @@ from api.uploads import declared_bytes, discarded_on_error
 from scorer import competitions, guests, references, rules
 from scorer.archive import list_references
 from scorer.blobs import require_bytes
-from scorer.competitions import CompetitionChanges, CompetitionSpec, State, TrackKind
+from scorer.competitions import CompetitionChanges, CompetitionSpec, State
 from scorer.db import lookups
 from scorer.db.tables import Account
+from scorer.lifecycle import TrackKind
 from scorer.references import Role
 
 router = APIRouter(prefix="/competitions", tags=["competitions"])
@@ -136,7 +137,7 @@ def preparation(slug: str, kind: TrackKind, session: DbSession, author: Organize
     return _preparation(session, competitions.state_of(session, slug, now), kind)
 
 
-def _preparation(session: Session, state: State, kind: str) -> PreparationView:
+def _preparation(session: Session, state: State, kind: TrackKind) -> PreparationView:
     track = competitions.track_of(state, kind)
     if track.preparation is None:
         return PreparationView(state="none")

@@ -13,9 +13,10 @@ from api.etags import etag_of, is_known
 from api.schemas import BenchmarkView, BoardView, CopyView, DisqualifiedView, PlaceView
 from api.tables import inert
 from scorer import leaderboard
-from scorer.competitions import TrackKind, is_organizer
+from scorer.competitions import is_organizer
 from scorer.db.tables import Account
 from scorer.leaderboard import Board, Place
+from scorer.lifecycle import TrackKind
 from scorer.ranking import medal, prize
 
 router = APIRouter(tags=["leaderboard"])

@@ -43,23 +43,27 @@ from scorer.db.questions import Bounds, Question
 from scorer.db.reviews import tally
 from scorer.db.signs import with_signs
 from scorer.db.tables import Submission, Team
+from scorer.lifecycle import TRACK_KINDS
 from scorer.signs import SIGNS
 
-TRACKS = ("public", "private")
 ERRORS = 2.0
 """Standard errors of its distance within which an entry counts as borderline."""
 
 
 MARKS = tuple(
-    [f"{kind}_{mark}" for kind in TRACKS for mark in ("seen", "copy", "penalised", "stake", "borderline", "interval")]
-    + [f"{kind}_{sign.name}" for kind in TRACKS for sign in SIGNS]
+    [
+        f"{kind}_{mark}"
+        for kind in TRACK_KINDS
+        for mark in ("seen", "copy", "penalised", "stake", "borderline", "interval")
+    ]
+    + [f"{kind}_{sign.name}" for kind in TRACK_KINDS for sign in SIGNS]
     + ["late", "copied", "same_zip", "same_images", "remembers", "mine"]
 )
 """What is true of an entry or not. The stack holds all of them in one number, a bit each: PostgreSQL groups 300,000
 rows by one number much faster than by twenty truths."""
 NUMBERS: Mapping[str, TypeEngine[Any]] = {
-    **{f"{kind}_{name}": Double() for kind in TRACKS for name in ("distance", "se")},
-    **{f"{kind}_rank": BigInteger() for kind in TRACKS},
+    **{f"{kind}_{name}": Double() for kind in TRACK_KINDS for name in ("distance", "se")},
+    **{f"{kind}_rank": BigInteger() for kind in TRACK_KINDS},
     "team_id": BigInteger(),
     "pixels": BigInteger(),
     "reviews": BigInteger(),
@@ -78,7 +82,7 @@ def _layer(ref: Any, marks: Mapping[str, Any], **said: Any) -> Select[Any]:
 
 
 def _tracks(question: Question) -> Iterator[Select[Any]]:
-    for kind in TRACKS:
+    for kind in TRACK_KINDS:
         bounds = question.bounds[kind]
         scores = judged(track_id=question.tracks[kind].id).subquery(f"{kind}_scores").c
         penalised = and_(~scores.copy, scores.penalised)
@@ -92,7 +96,7 @@ def _tracks(question: Question) -> Iterator[Select[Any]]:
             "interval": and_(~scores.copy, _between(distance, bounds)),
         }
         numbers = {f"{kind}_distance": distance, f"{kind}_se": error}
-        if kind == TRACKS[0]:
+        if kind == TRACK_KINDS[0]:
             numbers["team_id"] = scores.team_id
         yield _layer(scores.ref, {f"{kind}_{name}": mark for name, mark in marks.items()}, **numbers).where(
             ~scores.benchmark, question.asks_for(scores.ref)
@@ -142,7 +146,7 @@ def _handed_in(question: Question) -> Select[Any]:
 
 def _signs(question: Question) -> Iterator[Select[Any]]:
     """The entries alone that show a sign of copying, so that the others add nothing to the stack."""
-    for kind in TRACKS:
+    for kind in TRACK_KINDS:
         found = with_signs(question.tracks[kind].id, question.images).subquery(f"{kind}_signs").c
         marks = {f"{kind}_{sign.name}": found[sign.name] for sign in SIGNS}
         yield _layer(found.ref, marks).where(question.asks_for(found.ref))
@@ -180,7 +184,7 @@ def _entries(question: Question) -> CTE:
 
     taus: list[ColumnElement[Any]] = [
         (null().cast(Double()) if (tau := question.bounds[kind].tau) is None else literal(tau)).label(f"{kind}_tau")
-        for kind in TRACKS
+        for kind in TRACK_KINDS
     ]
     shown = [grouped.c[name] for name in NUMBERS if name != "reviews"]
     return (
@@ -193,12 +197,12 @@ def _entries(question: Question) -> CTE:
 
 def _reasons(entries: CTE) -> dict[str, ColumnElement[bool]]:
     def either(name: str) -> ColumnElement[bool]:
-        return or_(*(entries.c[f"{kind}_{name}"] for kind in TRACKS))
+        return or_(*(entries.c[f"{kind}_{name}"] for kind in TRACK_KINDS))
 
     return {
-        "medal-place": or_(*(entries.c[f"{kind}_rank"].is_not(None) for kind in TRACKS)),
+        "medal-place": or_(*(entries.c[f"{kind}_rank"].is_not(None) for kind in TRACK_KINDS)),
         "medal-at-stake": or_(
-            *(and_(entries.c[f"{kind}_stake"], entries.c[f"{kind}_rank"].is_(None)) for kind in TRACKS)
+            *(and_(entries.c[f"{kind}_stake"], entries.c[f"{kind}_rank"].is_(None)) for kind in TRACK_KINDS)
         ),
         "borderline": either("borderline"),
         "tau-interval": either("interval"),
@@ -290,7 +294,7 @@ def _totals(flagged: CTE) -> list[ColumnElement[int]]:
     ]
     medals = [
         func.count().filter(flagged.c[f"{kind}_rank"].is_not(None), *decided).label(f"medals_{kind}{suffix}")
-        for kind in TRACKS
+        for kind in TRACK_KINDS
         for suffix, decided in (("", ()), ("_decided", (flagged.c.state == "decided",)))
     ]
     return [*states, *medals]

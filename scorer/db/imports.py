@@ -26,6 +26,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session, aliased
 
 from scorer.db.tables import Label, Measurement, Membership, Ruling, Submission, SubmissionEvent, Team, Track
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 VERSION = "imported"
 """Stands where a measurement says which scorer made it."""
@@ -71,8 +72,8 @@ def add(session: Session, origin: Origin, tracks: dict[str, Track], batch: Batch
     session.execute(
         insert(SubmissionEvent).from_select(["submission_ref", "status", "created_at"], steps.order_by(here.c.place))
     )
-    for kind, track in tracks.items():
-        _add_measurements(session, origin, track, batch, kind)
+    for kind in TRACK_KINDS:
+        _add_measurements(session, origin, tracks[kind], batch, kind)
 
 
 def _is(origin: Origin, rows: Any) -> Any:
@@ -113,7 +114,7 @@ def _add_submissions(session: Session, origin: Origin, batch: Batch) -> None:
     session.execute(insert(Submission).from_select(list(values), found))
 
 
-def _add_measurements(session: Session, origin: Origin, track: Track, batch: Batch, kind: str) -> None:
+def _add_measurements(session: Session, origin: Origin, track: Track, batch: Batch, kind: TrackKind) -> None:
     rows = _rows(
         external_id=(batch.external_ids, Text), fid=(batch.fid[kind], Double), distance=(batch.distance[kind], Double)
     )

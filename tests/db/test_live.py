@@ -11,7 +11,7 @@ from scorer import live, submissions, work
 from scorer.competitions import State
 from scorer.db import jobs
 from scorer.db.tables import Delivery, Job, Mail, Notice, Submission, SubmissionEvent
-from scorer.lifecycle import Queue
+from scorer.lifecycle import Queue, TrackKind
 from scorer.live import Look, Progress
 from tests.db.test_work import LEASE, MEASURED, claim, queued, received
 from tests.factories import make_competition, make_team
@@ -42,7 +42,9 @@ def scored_after_a_lost_worker(session: Session, state: State, now: datetime) ->
     return submission
 
 
-def done(session: Session, state: State, *, seconds: float, ended: datetime, kind: str = "public", worker: str) -> None:
+def done(
+    session: Session, state: State, *, seconds: float, ended: datetime, kind: TrackKind = "public", worker: str
+) -> None:
     """A score that was made some time ago."""
     session.add(
         Job(
