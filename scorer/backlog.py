@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from scorer import audit, work
 from scorer.competitions import State
 from scorer.db import backlog
+from scorer.db.backlog import ListedJob, QueueLoad
 from scorer.db.tables import Account, Job
 from scorer.errors import Conflict, NotFound
 from scorer.lifecycle import JobState
@@ -17,11 +17,11 @@ from scorer.lifecycle import JobState
 
 @dataclass(frozen=True)
 class Backlog:
-    """All work that is not done, as rows: queues, jobs that run, jobs that have failed."""
+    """All work that is not done: queues, jobs that run, jobs that have failed."""
 
-    queues: Sequence[Any]
-    running: Sequence[Any]
-    failed: Sequence[Any]
+    queues: Sequence[QueueLoad]
+    running: Sequence[ListedJob]
+    failed: Sequence[ListedJob]
 
 
 def look(session: Session, now: datetime) -> Backlog:
@@ -29,7 +29,7 @@ def look(session: Session, now: datetime) -> Backlog:
     return Backlog(backlog.queues(session, now), backlog.running(session), backlog.failed(session))
 
 
-def failed_private(session: Session, state: State) -> Sequence[Any]:
+def failed_private(session: Session, state: State) -> list[ListedJob]:
     """The jobs of a competition's private track that have failed for good."""
     return backlog.failed(session, track_id=state.tracks["private"].id)
 

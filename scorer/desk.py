@@ -10,6 +10,7 @@ from scorer import flags, reviews
 from scorer.competitions import State
 from scorer.db import board, desk, lookups
 from scorer.db import reviews as rows
+from scorer.db.desk import Duplicate
 from scorer.db.tables import Account, CoarseLabel, Submission
 from scorer.flags import Flagged, Reason
 from scorer.leaderboard import why_copy
@@ -39,7 +40,7 @@ class Look:
     opinions: Opinions
     findings: Sequence[Reason]
     """The evidence, a sentence each."""
-    doubles: Sequence[Any]
+    doubles: Sequence[Duplicate]
     others: Sequence[Other]
     guesses: Sequence[CoarseLabel]
     """Early ones, only for those who have said theirs."""

@@ -4,7 +4,6 @@ somebody else did."""
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -13,6 +12,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions import State, visible_track
 from scorer.db import board, results, twins
 from scorer.db.tables import Account, Submission
+from scorer.db.twins import SharedEntry
 from scorer.lifecycle import TrackKind
 from scorer.sprites import Layout, layout_of
 
@@ -37,7 +37,7 @@ class Twins:
     (``images``), oldest first."""
 
     same: str
-    entries: Sequence[Any]
+    entries: Sequence[SharedEntry]
 
 
 def exhibits(session: Session, state: State, kind: TrackKind, account: Account) -> list[Exhibit]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 import numpy as np
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
@@ -163,9 +162,7 @@ def _unknown(session: Session, state: State, lines: Sequence[Line]) -> list[Line
     if imports.has_own_entries(session, competition_id):
         raise Conflict("has-entries", f"People have handed entries in to {state.competition.slug}: it takes no table.")
     known = imports.known(session, competition_id, state.tracks)
-    changed = [
-        line for line in lines if line.submission_id in known and _told(known[line.submission_id]) != line.numbers
-    ]
+    changed = [line for line in lines if line.submission_id in known and known[line.submission_id] != line.numbers]
     if changed:
         raise Conflict(
             "changed-rows",
@@ -179,10 +176,6 @@ def _unknown(session: Session, state: State, lines: Sequence[Line]) -> list[Line
             "team-taken", "Teams of people are called as some of the table's are.", faults=list(taken)[:TOLD]
         )
     return fresh
-
-
-def _told(row: Any) -> tuple[float, ...]:
-    return tuple(getattr(row, name) for name in NUMBERS)
 
 
 def _moments(state: State, count: int, now: datetime) -> list[datetime]:

@@ -1,6 +1,6 @@
 """Publishing the final board: what is still open, and the acts of showing it and of taking it back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from scorer import audit, backlog, notices
 from scorer.competitions import State
 from scorer.db import closing, lookups
+from scorer.db.closing import OpenEntry, OpenPlace
 from scorer.db.tables import Account, Competition, Publication
 from scorer.errors import Conflict
 from scorer.lifecycle import Phase
@@ -70,18 +71,18 @@ def _closed(state: State) -> Point:
 def _pending(session: Session, state: State) -> Point:
     rows = closing.pending_entries(session, state.competition.id)
     words = "Entries that wait for their public score."
-    return _point("public-work", "Every entry has ended", rows, words, f"{_here(state)}/entries")
+    return _entries("public-work", "Every entry has ended", rows, words, f"{_here(state)}/entries")
 
 
 def _private_work(session: Session, state: State) -> Point:
     rows = closing.unfinished_on(session, state.tracks["private"])
     words = "Entries whose private score is being made."
-    return _point("private-work", "The private scores are made", rows, words, f"{_here(state)}/entries")
+    return _entries("private-work", "The private scores are made", rows, words, f"{_here(state)}/entries")
 
 
 def _failed(session: Session, state: State) -> Point:
     rows = backlog.failed_private(session, state)
-    concerns = [Concern(row.submission_id, row.file_name, _first_line(row.error)) for row in rows[:SHOWN]]
+    concerns = [Concern(row.submission_id or "", row.file_name or "", _first_line(row.error)) for row in rows[:SHOWN]]
     words = "Private work that failed for good, each after several attempts. It can be tried again."
     title = "No private work has failed"
     return Point("failed-work", title, len(rows), words, f"{_here(state)}/publication", concerns)
@@ -94,7 +95,7 @@ def _first_line(text: str | None) -> str:
 def _unscored(session: Session, state: State) -> Point:
     rows = closing.unscored_on(session, state.tracks["private"])
     words = "Entries with a public score and no private one: they cannot be on the final board."
-    return _point("unscored", "Every entry has a private score", rows, words, f"{_here(state)}/entries")
+    return _entries("unscored", "Every entry has a private score", rows, words, f"{_here(state)}/entries")
 
 
 def _thresholds(session: Session, state: State) -> Point:
@@ -109,13 +110,13 @@ def _thresholds(session: Session, state: State) -> Point:
 def _reviews(session: Session, state: State) -> Point:
     rows = closing.undecided_reviews(session, state.competition.id)
     words = "Entries that somebody has begun to review and nobody has decided."
-    return _point("reviews", "Reviews that were begun are decided", rows, words, f"{_here(state)}/desk")
+    return _entries("reviews", "Reviews that were begun are decided", rows, words, f"{_here(state)}/desk")
 
 
 def _medals(session: Session, state: State) -> Point:
     rows = closing.unlabelled_places(session, **_private(state))
     words = f"Places down to rank {_last(state)} whose entry has neither a decided label nor a ruling."
-    return _point("medals", "The medal places are reviewed", rows, words, f"{_here(state)}/desk", _at_rank)
+    return _places("medals", "The medal places are reviewed", rows, words, f"{_here(state)}/desk", _at_rank)
 
 
 def _borderline(session: Session, state: State) -> Point:
@@ -124,13 +125,13 @@ def _borderline(session: Session, state: State) -> Point:
         f"Entries within {closing.BAND:g} standard errors of tau, in the medal places or there but for the penalty,"
         " that nobody has ruled on."
     )
-    return _point("borderline", "Nobody's medal hangs on a hair", rows, words, f"{_here(state)}/desk", _near_tau)
+    return _places("borderline", "Nobody's medal hangs on a hair", rows, words, f"{_here(state)}/desk", _near_tau)
 
 
 def _rebuttals(session: Session, state: State) -> Point:
     rows = closing.open_rebuttals(session, state.competition.id)
     words = "Teams that have appealed and wait for an answer."
-    return _point("rebuttals", "Every rebuttal is answered", rows, words, f"{_here(state)}/desk")
+    return _entries("rebuttals", "Every rebuttal is answered", rows, words, f"{_here(state)}/desk")
 
 
 def _here(state: State) -> str:
@@ -146,20 +147,23 @@ def _private(state: State) -> dict[str, int]:
     return {"track_id": state.tracks["private"].id, "decimals": decimals, "last": _last(state)}
 
 
-def _named(row: Any) -> str:
-    return str(row.file_name)
-
-
-def _at_rank(row: Any) -> str:
+def _at_rank(row: OpenPlace) -> str:
     return f"rank {row.rank}"
 
 
-def _near_tau(row: Any) -> str:
+def _near_tau(row: OpenPlace) -> str:
     side = "penalised" if row.penalised else "not penalised"
     return f"rank {row.rank}, {side}: distance {row.memorization_distance:.4f} beside tau {row.tau:.4f}"
 
 
-def _point(name: str, title: str, rows: Sequence[Any], words: str, link: str, say: Any = _named) -> Point:
+def _entries(name: str, title: str, rows: Sequence[OpenEntry], words: str, link: str) -> Point:
+    concerns = [Concern(row.id, row.team, row.file_name) for row in rows[:SHOWN]]
+    return Point(name, title, len(rows), words, link, concerns)
+
+
+def _places(
+    name: str, title: str, rows: Sequence[OpenPlace], words: str, link: str, say: Callable[[OpenPlace], str]
+) -> Point:
     concerns = [Concern(row.id, row.team, say(row)) for row in rows[:SHOWN]]
     return Point(name, title, len(rows), words, link, concerns)
 

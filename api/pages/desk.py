@@ -25,9 +25,9 @@ from api.schemas import MeasurementView
 from scorer import desk, flags, pairs, rebuttals, reviewers, reviews, rulings, stakes
 from scorer.blobs import Blobs
 from scorer.competitions import State, is_organizer, shown_state, state_of
+from scorer.db.questions import QueueState
 from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
-from scorer.flags import QueueState
 from scorer.reviews import Intent, LabelName
 from scorer.rulings import RulingKind
 from scorer.sprites import layout_of

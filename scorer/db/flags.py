@@ -16,7 +16,6 @@ from sqlalchemy import (
     ColumnElement,
     Double,
     Integer,
-    Row,
     Select,
     Text,
     and_,
@@ -39,7 +38,7 @@ from scorer.db import merges
 from scorer.db.finals import INFINITY
 from scorer.db.generators import remembering
 from scorer.db.judging import judged
-from scorer.db.questions import Bounds, Question
+from scorer.db.questions import Bounds, FlaggedPage, FlaggedRow, Question
 from scorer.db.reviews import tally
 from scorer.db.signs import with_signs
 from scorer.db.tables import Submission, Team
@@ -49,13 +48,9 @@ from scorer.signs import SIGNS
 ERRORS = 2.0
 """Standard errors of its distance within which an entry counts as borderline."""
 
-
+TRACK_MARKS = ("seen", "copy", "penalised", "stake", "borderline", "interval")
 MARKS = tuple(
-    [
-        f"{kind}_{mark}"
-        for kind in TRACK_KINDS
-        for mark in ("seen", "copy", "penalised", "stake", "borderline", "interval")
-    ]
+    [f"{kind}_{mark}" for kind in TRACK_KINDS for mark in TRACK_MARKS]
     + [f"{kind}_{sign.name}" for kind in TRACK_KINDS for sign in SIGNS]
     + ["late", "copied", "same_zip", "same_images", "remembers", "mine"]
 )
@@ -250,10 +245,9 @@ def _state(entry: Any, own_team_id: int | None) -> ColumnElement[str]:
 
 def queue(
     session: Session, question: Question, *, states: Sequence[str], after: int, limit: int, but: int | None = None
-) -> Sequence[Row[Any]]:
+) -> FlaggedPage:
     """A page of the flagged entries in some states (without the one with ref ``but``), most decisive first, from
-    number ``after + 1`` on. Every row also has the totals, and there is one row of them alone if the page is empty:
-    ``total_open`` and so on, ``medals_public``, ``medals_public_decided``, and so for private."""
+    number ``after + 1`` on."""
     flagged = _flagged(question)
     rank = func.least(flagged.c.private_rank, flagged.c.public_rank)
     order = (flagged.c.weight.desc(), rank.asc().nulls_last(), flagged.c.ref)
@@ -267,7 +261,9 @@ def queue(
     )
     totals = select(*_totals(flagged)).subquery("totals")
     query = _named(select(totals, page).select_from(totals.outerjoin(page, true())), page)
-    return session.execute(query.order_by(page.c.place)).all()
+    # Every row also has the totals, and there is one row of them alone if the page is empty.
+    rows = session.execute(query.order_by(page.c.place)).mappings().all()
+    return FlaggedPage([FlaggedRow.of(row) for row in rows if row["ref"] is not None], {**rows[0]})
 
 
 def _named(query: Select[Any], entries: Any) -> Select[Any]:
@@ -277,14 +273,16 @@ def _named(query: Select[Any], entries: Any) -> Select[Any]:
     return joined.add_columns(*zip_, Team.name.label("team"))
 
 
-def of_entry(session: Session, question: Question, submission_ref: int) -> Row[Any] | None:
+def of_entry(session: Session, question: Question, submission_ref: int) -> FlaggedRow | None:
     """Why one entry is flagged; None if it is not. Others are looked at only if they are the same."""
     here = select(Submission.sha256, Submission.pixels_sha256).where(Submission.ref == submission_ref)
     sha256, pixels = session.execute(here).one()
     alike = or_(Submission.sha256 == sha256, Submission.pixels_sha256 == pixels)
     same = select(Submission.ref).where(Submission.competition_id == question.competition_id, alike)
     flagged = _flagged(replace(question, only=session.scalars(same).all()))
-    return session.execute(_named(select(flagged).where(flagged.c.ref == submission_ref), flagged)).one_or_none()
+    query = _named(select(flagged).where(flagged.c.ref == submission_ref), flagged)
+    row = session.execute(query).mappings().one_or_none()
+    return None if row is None else FlaggedRow.of(row)
 
 
 def _totals(flagged: CTE) -> list[ColumnElement[int]]:
