@@ -14,8 +14,9 @@ from scorer.lifecycle import TRACK_KINDS, JobState, Queue, TrackKind
 
 
 @dataclass(frozen=True)
-class Progress:
-    """Where the work on a submission is. ``fraction`` (0 to 1) is of the current stage."""
+class JobProgress:
+    """Where the jobs of a submission are, the private track's included. ``fraction`` (0 to 1) is of the current stage.
+    What listeners are told, with estimates and without the private track: :class:`scorer.live.Progress`."""
 
     stage: str | None
     fraction: float | None
@@ -42,14 +43,14 @@ class Judged:
     """Why the score is what it is, in a sentence."""
 
 
-def progress_of(session: Session, submission: Submission) -> Progress:
+def progress_of_one(session: Session, submission: Submission) -> JobProgress:
     """How far a submission is, from its jobs."""
     own = jobs.jobs_of(session, submission.ref)
     shown = [job for job in own if job.priority == 0]
     running = next((job for job in shown if job.state == JobState.RUNNING), None)
     waiting = next((job for job in shown if job.state == JobState.WAITING), None)
     private = [job for job in own if job.priority > 0 and job.queue == Queue.SCORE]
-    return Progress(
+    return JobProgress(
         stage=running.stage if running else None,
         fraction=running.fraction if running else None,
         queue_position=_position(session, waiting),
