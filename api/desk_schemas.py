@@ -6,8 +6,8 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from api.schemas import LabelView, Request, SubmissionView
-from scorer.competitions import TrackKind
-from scorer.flags import QueueState
+from scorer.db.questions import QueueState
+from scorer.lifecycle import TrackKind
 from scorer.reviews import Intent, LabelName
 from scorer.rulings import RulingKind
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -31,6 +30,7 @@ from api.schemas import LabelView
 from api.submission_views import view_of
 from scorer import desk, rebuttals, rulings
 from scorer.competitions import State
+from scorer.db.desk import Duplicate
 from scorer.db.tables import Account, Review, Ruling, Submission
 from scorer.flags import Flagged, Queue
 from scorer.pairs import Pair
@@ -93,7 +93,7 @@ def pair_view(pair: Pair) -> PairView:
     )
 
 
-def _double(row: Any) -> DoubleView:
+def _double(row: Duplicate) -> DoubleView:
     return DoubleView(submission_id=row.id, ref=row.ref, team=row.team, same_zip=row.same_zip)
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from api.desk_schemas import ReasonView
-from scorer.competitions import TrackKind
+from scorer.lifecycle import TrackKind
 
 
 class FindingView(BaseModel):

@@ -10,15 +10,16 @@ from api.evidence_schemas import CellView, EvidenceView, FindingView, MatchesVie
 from scorer import disclosure
 from scorer.db.tables import Account, Submission
 from scorer.disclosure import Disclosed
+from scorer.lifecycle import JobState, TrackKind
 from scorer.matches import Match
 from scorer.signs import sentence_of
 
 
-def evidence_view(session: Session, submission: Submission, kind: str, account: Account | None) -> EvidenceView:
+def evidence_view(session: Session, submission: Submission, kind: TrackKind, account: Account | None) -> EvidenceView:
     """The evidence of an entry on a track, for somebody who may see it at all."""
     found = disclosure.of_track(session, submission, kind, account)
     matches = {name: _matches(found, name, group) for name, group in found.groups.items()}
-    running = found.job if found.state == "running" else None
+    running = found.job if found.state == JobState.RUNNING else None
     evidence = found.evidence
     cells = evidence.details.get("cells", ()) if evidence is not None else ()
     return EvidenceView.model_validate(
@@ -28,7 +29,7 @@ def evidence_view(session: Session, submission: Submission, kind: str, account: 
             "state": found.state,
             "stage": running.stage if running else None,
             "fraction": running.fraction if running else None,
-            "error": found.job.error if found.job and found.state == "failed" and found.inside else None,
+            "error": found.job.error if found.job and found.state == JobState.FAILED and found.inside else None,
             "found_at": evidence.created_at if evidence else None,
             "outdated": found.outdated,
             "seed": evidence.seed if evidence else None,

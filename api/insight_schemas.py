@@ -6,10 +6,10 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.pages.captions import TITLES, sentence_of, title_of
-from scorer.competitions import TrackKind
 from scorer.figures import PAIRED, Figure
 from scorer.gallery import Exhibit
 from scorer.imports import Imported
+from scorer.lifecycle import TrackKind
 
 
 class ReproducedView(BaseModel):

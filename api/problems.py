@@ -50,8 +50,8 @@ def problem(
 
 
 def status_of(error: KennelError) -> int:
-    """The status that tells the kind of a domain error."""
-    return STATUS[type(error)]
+    """The status of a domain error: that of its class, or of the nearest base class that has one."""
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
 def headers_of(error: KennelError) -> dict[str, str]:

@@ -6,8 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from scorer.accounts import HANDLE
-from scorer.competitions import TrackKind
-from scorer.lifecycle import Phase, Status
+from scorer.lifecycle import Phase, Status, TrackKind
 from scorer.reviews import LabelName
 
 

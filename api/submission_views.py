@@ -16,7 +16,7 @@ def view_of(
 ) -> SubmissionView:
     """The submission with its progress and its measurements. ``ranked``: with ranks, which a list does without;
     ``desk``: with private scores, for somebody who sits at the review desk."""
-    progress = evidence.progress_of(session, submission)
+    progress = evidence.progress_of_one(session, submission)
     organizer = is_organizer(account)
     fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
     fields |= {

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from api.schemas import Request
-from scorer.competitions import TrackKind
+from scorer.lifecycle import TrackKind
 
 Method = Literal["margin", "heldout", "otsu", "accuracy", "paper", "manual"]
 

@@ -15,7 +15,7 @@ from api.tau_schemas import (
     TableView,
     ThresholdView,
 )
-from scorer.competitions import TrackKind
+from scorer.lifecycle import TrackKind
 from scorer.threshold_history import Step
 from scorer.thresholds import Option, Retuning, described
 from scorer.what_if import Table

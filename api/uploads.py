@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar
 
 from fastapi import Request
@@ -20,6 +21,7 @@ from scorer.public_ids import new_public_id
 from scorer.submissions import Entry
 
 Seen = TypeVar("Seen")
+Answer = TypeVar("Answer")
 
 FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
 
@@ -43,6 +45,37 @@ def discarded_on_error(store: Blobs, received: Received) -> Iterator[None]:
     except BaseException:
         store.delete(received.key)
         raise
+
+
+async def receive(
+    store: Blobs,
+    key: str,
+    chunks: AsyncIterator[bytes],
+    *,
+    limit: int,
+    accept: Callable[[Received, datetime], tuple[Answer, str | None]],
+) -> Answer:
+    """Stream a blob into the store and, in a thread, have it accepted.
+
+    ``accept`` looks at what has arrived (and when), keeps it in a transaction of its own, and returns the answer with
+    the key of a blob that nothing needs any more, if there is one: that is deleted. Where it raises, what has arrived
+    is deleted.
+    """
+    received = await store.receive(key, chunks, limit=limit)
+
+    def keep(complete: datetime) -> Answer:
+        with discarded_on_error(store, received):
+            answer, unused = accept(received, complete)
+        if unused is not None:
+            store.delete(unused)
+        return answer
+
+    return await run_in_threadpool(keep, now())
+
+
+def unused_of(received: Received, kept_key: str | None) -> str | None:
+    """The key of what has arrived, unless it is what is kept: the same bytes may have been there already."""
+    return received.key if received.key != kept_key else None
 
 
 @dataclass(frozen=True)
@@ -76,20 +109,14 @@ class Counter:
 
         state = await run_in_threadpool(admit)
         limit = submissions.upload_limit(state, self.max_bytes)
-        received = await self.store.receive(f"submissions/{new_id}.zip", chunks, limit=limit)
-        complete = now()
 
-        def accept() -> Seen:
-            with discarded_on_error(self.store, received):
-                with self.store.open(received.key) as file:
-                    list_images(file, state.image_spec)
-                with self.begin() as session:
-                    kept = submissions.accept(
-                        session, slug, entry, account, received, public_id=new_id, now=complete, begun=begun
-                    )
-                    seen = look(session, kept)
-            if kept.blob_key != received.key:
-                self.store.delete(received.key)
-            return seen
+        def accept(received: Received, complete: datetime) -> tuple[Seen, str | None]:
+            with self.store.open(received.key) as file:
+                list_images(file, state.image_spec)
+            with self.begin() as session:
+                kept = submissions.accept(
+                    session, slug, entry, account, received, public_id=new_id, now=complete, begun=begun
+                )
+                return look(session, kept), unused_of(received, kept.blob_key)
 
-        return await run_in_threadpool(accept)
+        return await receive(self.store, f"submissions/{new_id}.zip", chunks, limit=limit, accept=accept)

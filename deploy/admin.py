@@ -22,6 +22,7 @@ from scorer import accounts, audit, resets, tokens
 from scorer.archive import zip_folder
 from scorer.db import people
 from scorer.db.session import engine_of, sessions_of
+from scorer.lifecycle import TRACK_KINDS, JobState
 from scorer.settings import Settings, read_settings
 
 app = typer.Typer(
@@ -223,16 +224,15 @@ def attach(client: Client, slug: str, role: str, path: Path) -> None:
 
 def prepare(client: Client, slug: str, *, say: Any, every: float = 1.0) -> None:
     """Have both tracks prepared and wait for it; ``Refused`` if that fails."""
-    kinds = ("public", "private")
-    for kind in kinds:
+    for kind in TRACK_KINDS:
         client.post(f"/competitions/{slug}/tracks/{kind}/preparation")
-    for kind in kinds:
+    for kind in TRACK_KINDS:
         said = None
         while True:
             found = client.get(f"/competitions/{slug}/tracks/{kind}/preparation")
-            if found["state"] == "failed":
+            if found["state"] == JobState.FAILED:
                 raise Refused(0, {"title": f"The {kind} track could not be prepared: {found['error']}"})
-            if found["state"] == "done":
+            if found["state"] == JobState.DONE:
                 say(f"{kind}: {found['images']:,} reference images are ready.")
                 break
             now = found["stage"] or found["state"]

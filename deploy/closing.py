@@ -9,6 +9,7 @@ import typer
 
 from deploy.admin import HERE, Token, Url
 from deploy.client import Client, Refused
+from scorer.lifecycle import UNFINISHED, JobState
 
 app = typer.Typer()
 POLL_SECONDS = 0.5
@@ -102,14 +103,14 @@ def release(
 
 def _finished(client: Client, path: str, made: dict[str, Any]) -> dict[str, Any]:
     said = None
-    while made["state"] in {"waiting", "running"}:
+    while made["state"] in UNFINISHED:
         now = made["stage"] or made["state"]
         if now != said:
             print(now)
             said = now
         time.sleep(POLL_SECONDS)
         made = client.get(f"{path}/{made['id']}")
-    if made["state"] != "done":
+    if made["state"] != JobState.DONE:
         raise Refused(0, {"title": f"The release could not be made: {made['error']}"})
     return made
 

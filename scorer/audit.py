@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer.db import records
-from scorer.db.records import Wanted
+from scorer.db.records import Act, Wanted
 from scorer.db.tables import Account, AuditEntry, Competition
 
 
@@ -39,9 +39,8 @@ def record(
     )
 
 
-def entries(session: Session, wanted: Wanted, *, before: int | None, limit: int) -> Sequence[Any]:
-    """The entries that are ``wanted``, newest first, older than the one with id ``before``. Each has its columns and
-    the ``actor``'s handle (None: nobody was signed in, or the operator at the machine)."""
+def entries(session: Session, wanted: Wanted, *, before: int | None, limit: int) -> list[Act]:
+    """The entries that are ``wanted``, newest first, older than the one with id ``before``."""
     return records.audit_entries(session, wanted, before=before, limit=limit)
 
 
@@ -59,7 +58,7 @@ class Change:
     after: Any
 
 
-def changes(entry: Any) -> list[Change]:
+def changes(entry: Act) -> list[Change]:
     """What an entry of the log says to have changed, in the order in which it was written; what stayed is left out."""
     before, after = entry.before or {}, entry.after or {}
     names = dict.fromkeys([*before, *after])

@@ -15,6 +15,7 @@ from scorer.db.jobs import job_of_preparation
 from scorer.db.tables import Account, ComparedDistance, Comparison, Preparation
 from scorer.errors import Conflict, Invalid
 from scorer.labelling import Known, known
+from scorer.lifecycle import JobState
 from scorer.metrics.margin import Choice, choose_tau
 
 Progress = Literal["preparing", "measuring", "done", "incomplete", "failed"]
@@ -170,7 +171,7 @@ def _space(session: Session, preparation: Preparation, about: Mapping[int, Known
     job = job_of_preparation(session, preparation.id)
     choice, lacks = _separation(found, about)
     if preparation.finished_at is None:
-        progress: Progress = "failed" if job is not None and job.state == "failed" else "preparing"
+        progress: Progress = "failed" if job is not None and job.state == JobState.FAILED else "preparing"
         errors = [job.error or ""] if job is not None and progress == "failed" else []
     else:
         missing = [ref for ref in about if ref not in found]

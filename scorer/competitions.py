@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from sqlalchemy.orm import Session
@@ -13,10 +13,8 @@ from scorer.archive import ImageSpec
 from scorer.db import lookups
 from scorer.db.tables import Account, Competition, Track
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
-from scorer.lifecycle import Phase, phase_at
+from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
 
-TrackKind = Literal["public", "private"]
-KINDS: tuple[TrackKind, TrackKind] = ("public", "private")
 Slug = Annotated[str, StringConstraints(pattern=re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$"), max_length=60)]
 
 
@@ -137,7 +135,7 @@ class State:
 def create(session: Session, spec: CompetitionSpec, *, author: Account, now: datetime) -> Competition:
     """Make a competition with its two tracks; ``Conflict`` if the slug is taken, ``Invalid`` for an unknown
     extractor."""
-    extractors = {kind: catalogue.find(getattr(spec, kind).extractor) for kind in KINDS}
+    extractors = {kind: catalogue.find(getattr(spec, kind).extractor) for kind in TRACK_KINDS}
     if lookups.competition_by_slug(session, spec.slug) is not None:
         raise Conflict("slug-taken", f"There is a competition {spec.slug!r} already.")
     values = spec.model_dump(exclude={"public", "private"})
@@ -253,7 +251,7 @@ def _missing(session: Session, competition: Competition, tracks: dict[str, Track
         missing.append("opens_at is not set")
     if "train" not in lookups.references_of(session, competition.id):
         missing.append("no training images are attached")
-    for kind in KINDS:
+    for kind in TRACK_KINDS:
         preparation = tracks[kind].preparation
         if preparation is None or preparation.finished_at is None:
             missing.append(f"the references of the {kind} track are not prepared")
@@ -262,7 +260,7 @@ def _missing(session: Session, competition: Competition, tracks: dict[str, Track
     return missing
 
 
-def track_of(state: State, kind: str) -> Track:
+def track_of(state: State, kind: TrackKind) -> Track:
     """The public or the private track; ``NotFound`` for any other word."""
     if kind not in state.tracks:
         raise NotFound("no-track", f"There is no track {kind!r}; tracks are public and private.")
@@ -286,7 +284,7 @@ def takes_late(state: State, now: datetime) -> bool:
     return over and state.competition.late_submissions
 
 
-def visible_track(state: State, kind: str, account: Account | None) -> Track:
+def visible_track(state: State, kind: TrackKind, account: Account | None) -> Track:
     """A track that this person may read scores of; ``Forbidden`` before publication."""
     track = track_of(state, kind)
     if kind == "private" and not may_see_private(state, account):

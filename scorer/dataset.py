@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions import State
 from scorer.db import releases
+from scorer.lifecycle import TRACK_KINDS
 from scorer.lines import lines_of
 from scorer.ranking import medal
 
@@ -264,7 +265,7 @@ def _rulings(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]
 
 def _ranks(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
     competition = state.competition
-    for kind in ("public", "private"):
+    for kind in TRACK_KINDS:
         for rank, line in enumerate(lines_of(session, competition, state.tracks, kind).page(0, None), start=1):
             won = medal(rank, **competition.medals) if kind == "private" else None
             team, entry = names.of("team", line.team_id), names.of("submission", line.ref)

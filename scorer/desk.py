@@ -10,10 +10,12 @@ from scorer import flags, reviews
 from scorer.competitions import State
 from scorer.db import board, desk, lookups
 from scorer.db import reviews as rows
+from scorer.db.desk import Duplicate
 from scorer.db.judging import Score
 from scorer.db.tables import Account, CoarseLabel, Submission
 from scorer.flags import Flagged, Reason
 from scorer.leaderboard import why_copy
+from scorer.lifecycle import TrackKind
 from scorer.reviews import Opinions
 from scorer.teams import of_submission
 
@@ -39,7 +41,7 @@ class Look:
     opinions: Opinions
     findings: Sequence[Reason]
     """The evidence, a sentence each."""
-    doubles: Sequence[Any]
+    doubles: Sequence[Duplicate]
     others: Sequence[Other]
     guesses: Sequence[CoarseLabel]
     """Early ones, only for those who have said theirs."""
@@ -72,7 +74,7 @@ def _others(session: Session, state: State, submission: Submission, *, told: boo
     return others
 
 
-def labelled(session: Session, state: State, kind: str, *, but: int) -> list[tuple[str, float]]:
+def labelled(session: Session, state: State, kind: TrackKind, *, but: int) -> list[tuple[str, float]]:
     """Label and memorization distance of every entry with a decided label on a track, without the one with ref
     ``but``."""
     found = rows.labelled_distances(session, state.competition.id, state.tracks[kind].id)

@@ -10,6 +10,7 @@ from scorer.db import evidence as rows
 from scorer.db import lookups
 from scorer.db.tables import Account, Evidence, Job, Submission
 from scorer.errors import NotFound
+from scorer.lifecycle import UNFINISHED, JobState, TrackKind
 from scorer.match_sheets import PREFIX
 from scorer.matches import Match, groups_of
 from scorer.pictures import hidden_sets
@@ -23,7 +24,7 @@ class Disclosed:
     """The evidence of an entry on a track as one person may see it."""
 
     submission: Submission
-    track: str
+    track: TrackKind
     evidence: Evidence | None
     job: Job | None
     """The newest work on it."""
@@ -37,7 +38,7 @@ class Disclosed:
     @property
     def state(self) -> str:
         """``waiting``, ``running``, ``failed``, ``done``, or ``none`` where nobody has asked for evidence."""
-        if self.job is not None and self.job.state in {"waiting", "running", "failed"}:
+        if self.job is not None and self.job.state in UNFINISHED | {JobState.FAILED}:
             return self.job.state
         return "none" if self.evidence is None else "done"
 
@@ -55,7 +56,7 @@ def require_shown(session: Session, submission_id: str, account: Account | None)
     raise unknown(submission_id)
 
 
-def of_track(session: Session, submission: Submission, kind: str, account: Account | None) -> Disclosed:
+def of_track(session: Session, submission: Submission, kind: TrackKind, account: Account | None) -> Disclosed:
     """The evidence of an entry on its public or private track, for somebody who may see it at all."""
     track = lookups.tracks_of(session, submission.competition_id)[kind]
     found = rows.newest_evidence(session, submission.ref, track.id)

@@ -9,12 +9,14 @@ from scorer.competitions import is_organizer
 from scorer.db import board, jobs, lookups
 from scorer.db.tables import Account, Job, Measurement, Submission
 from scorer.errors import NotFound
+from scorer.lifecycle import TRACK_KINDS, JobState, Queue, TrackKind
 from scorer.lines import order_for
 
 
 @dataclass(frozen=True)
-class Progress:
-    """Where the work on a submission is. ``fraction`` (0 to 1) is of the current stage."""
+class JobProgress:
+    """Where the jobs of a submission are, the private track's included. ``fraction`` (0 to 1) is of the current stage.
+    What listeners are told, with estimates and without the private track: :class:`scorer.live.Progress`."""
 
     stage: str | None
     fraction: float | None
@@ -26,7 +28,7 @@ class Progress:
 class Judged:
     """A measurement with its judgement."""
 
-    track: str
+    track: TrackKind
     measurement: Measurement
     tau: float | None
     penalised: bool | None
@@ -41,14 +43,14 @@ class Judged:
     """Why the score is what it is, in a sentence."""
 
 
-def progress_of(session: Session, submission: Submission) -> Progress:
+def progress_of_one(session: Session, submission: Submission) -> JobProgress:
     """How far a submission is, from its jobs."""
     own = jobs.jobs_of(session, submission.ref)
     shown = [job for job in own if job.priority == 0]
-    running = next((job for job in shown if job.state == "running"), None)
-    waiting = next((job for job in shown if job.state == "waiting"), None)
-    private = [job for job in own if job.priority > 0 and job.queue == "score"]
-    return Progress(
+    running = next((job for job in shown if job.state == JobState.RUNNING), None)
+    waiting = next((job for job in shown if job.state == JobState.WAITING), None)
+    private = [job for job in own if job.priority > 0 and job.queue == Queue.SCORE]
+    return JobProgress(
         stage=running.stage if running else None,
         fraction=running.fraction if running else None,
         queue_position=_position(session, waiting),
@@ -74,7 +76,9 @@ def measurements_of(
     organizers and at the review ``desk``). Ranks may cost a whole board each, so a list asks without (``ranked``)."""
     private = desk or is_organizer(account) or lookups.is_published(session, submission.competition_id)
     found = []
-    for kind, track in sorted(lookups.tracks_of(session, submission.competition_id).items(), reverse=True):
+    tracks = lookups.tracks_of(session, submission.competition_id)
+    for kind in TRACK_KINDS:
+        track = tracks[kind]
         measurement = lookups.newest_measurement(session, submission.ref, track.id)
         if measurement is None or (kind == "private" and not private):
             continue
@@ -88,7 +92,7 @@ def measurements_of(
     return found
 
 
-def _ranks(session: Session, submission: Submission, kind: str) -> tuple[int | None, int | None]:
+def _ranks(session: Session, submission: Submission, kind: TrackKind) -> tuple[int | None, int | None]:
     competition, tracks = submission.competition, lookups.tracks_of(session, submission.competition_id)
     order = order_for(session, competition, tracks, kind, late=submission.late)
     return order.rank_of(submission.ref), order.would_be_rank(submission.ref)

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer import work
-from scorer.db.evidence import QUEUE
 from scorer.db.tables import Evidence, Submission
+from scorer.lifecycle import Queue
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Examined:
 
 def ask(session: Session, submission: Submission, track_id: int, *, now: datetime) -> None:
     """Have a measured entry examined on a track, after everything that is scored."""
-    work.add_job(session, QUEUE, submission=submission, track_id=track_id, private=True, now=now)
+    work.add_job(session, Queue.EVIDENCE, submission=submission, track_id=track_id, private=True, now=now)
 
 
 def record(session: Session, claim: work.Claim, examined: Examined, *, now: datetime) -> bool:

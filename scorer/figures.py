@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.competitions import KINDS, visible_track
+from scorer.competitions import visible_track
 from scorer.db import board
 from scorer.db.tables import Account
 from scorer.errors import KennelError
 from scorer.insights import CHOICES, Field, View
 from scorer.labelling import MEMORISES
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.lines import lines_of
 from scorer.metrics.correlation import leaders_in_common, mean_rank_difference, pearson, quantiles, ranks, spearman
 from scorer.metrics.features import Vector
@@ -32,7 +33,7 @@ class Figure:
     """
 
     name: str
-    track: str | None
+    track: TrackKind | None
     label: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
@@ -46,7 +47,7 @@ class Figure:
         return [row[place] for row in self.rows]
 
 
-def figure(session: Session, shown: View, name: str, track: str, account: Account | None) -> Figure:
+def figure(session: Session, shown: View, name: str, track: TrackKind, account: Account | None) -> Figure:
     """One figure; ``track`` counts for those of a single track. ``Forbidden`` for what needs the private track before
     publication."""
     if name in PAIRED:
@@ -56,7 +57,7 @@ def figure(session: Session, shown: View, name: str, track: str, account: Accoun
     return SINGLE[name](shown, track)
 
 
-def _single(shown: View, name: str, track: str, value: str, statistics: Mapping[str, Any]) -> Figure:
+def _single(shown: View, name: str, track: TrackKind, value: str, statistics: Mapping[str, Any]) -> Figure:
     field = shown.fields[track]
     columns, told = _identity(shown, field)
     columns += ["fid", "distance", "score", "penalised"]
@@ -103,7 +104,7 @@ def _groups(shown: View, field: Field, values: Vector) -> list[Mapping[str, Any]
     return groups
 
 
-def _distances(shown: View, track: str) -> Figure:
+def _distances(shown: View, track: TrackKind) -> Figure:
     field = shown.fields[track]
     return _single(shown, "distances", track, "distance", _separation(shown, field, shown.taus[track]))
 
@@ -126,11 +127,11 @@ def _separation(shown: View, field: Field, tau: float | None) -> dict[str, Any]:
     return {name: whole[name] for name in told} | {"methods": methods}
 
 
-def _fid(shown: View, track: str) -> Figure:
+def _fid(shown: View, track: TrackKind) -> Figure:
     return _single(shown, "fid", track, "fid", {})
 
 
-def _fid_distance(shown: View, track: str) -> Figure:
+def _fid_distance(shown: View, track: TrackKind) -> Figure:
     field = shown.fields[track]
     top = np.argsort(field.fid, kind="stable")[:TOP]
     statistics = {
@@ -143,7 +144,7 @@ def _fid_distance(shown: View, track: str) -> Figure:
 
 def _both(shown: View) -> tuple[Field, Field]:
     """The entries that are measured on both tracks, in the same order."""
-    public, private = (shown.fields[kind] for kind in KINDS)
+    public, private = (shown.fields[kind] for kind in TRACK_KINDS)
     _, left, right = np.intersect1d(public.refs, private.refs, assume_unique=True, return_indices=True)
     return public.where(left), private.where(right)
 
@@ -177,7 +178,7 @@ def _paired(
         name=name,
         track=None,
         label=shown.label,
-        columns=[*columns, *(f"{value}_{kind}" for kind in KINDS)],
+        columns=[*columns, *(f"{value}_{kind}" for kind in TRACK_KINDS)],
         rows=list(zip(*told, *(each.tolist() for each in values), strict=True)),
         statistics={"count": len(values[0]), **statistics},
         groups=_groups(shown, fields[0], values[0]),
@@ -187,7 +188,7 @@ def _paired(
 def _shake_up(session: Session, shown: View) -> Figure:
     """Where the boards of both tracks have the same teams; labels are of entries, so none is chosen by them."""
     competition, tracks = shown.state.competition, shown.state.tracks
-    public, private = (lines_of(session, competition, tracks, kind).page(0, None) for kind in KINDS)
+    public, private = (lines_of(session, competition, tracks, kind).page(0, None) for kind in TRACK_KINDS)
     earlier, names = {line.team_id: line.rank or 0 for line in public}, board.team_names(session, competition.id)
     rows = [
         (names[line.team_id], earlier[line.team_id], line.rank, earlier[line.team_id] - line.rank)
@@ -206,7 +207,7 @@ def _shake_up(session: Session, shown: View) -> Figure:
     return Figure("shake-up", None, "all", ("team", "rank_public", "rank_private", "move"), rows, statistics, [])
 
 
-SINGLE: Mapping[str, Callable[[View, str], Figure]] = MappingProxyType(
+SINGLE: Mapping[str, Callable[[View, TrackKind], Figure]] = MappingProxyType(
     {"distances": _distances, "fid": _fid, "fid-distance": _fid_distance}
 )
 PAIRED: Mapping[str, Callable[[Session, View], Figure]] = MappingProxyType(

@@ -4,20 +4,20 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from scorer.competitions import State
 from scorer.db import flags, lookups, signs
-from scorer.db.questions import Bounds, Question, Winner
+from scorer.db.questions import Bounds, FlaggedRow, Question, QueueState, Winner
 from scorer.db.tables import Account, Submission, Track
 from scorer.leaderboard import why_copy
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.lines import lines_of
 from scorer.signs import SIGNS, Sign, sentence_of
 from scorer.verdicts import apart
 
-QueueState = Literal["open", "waiting", "own", "disputed", "decided"]
 STATES: tuple[QueueState, ...] = ("open", "waiting", "own", "disputed", "decided")
 """What has become of a flagged entry, for one reviewer: theirs to review, waiting for somebody else, of a team of
 their own, for an admin to decide, closed."""
@@ -81,7 +81,7 @@ class Flagged:
 class Goal:
     """How many of a track's places that win something are reviewed."""
 
-    track: str
+    track: TrackKind
     reviewed: int
     places: int
 
@@ -109,15 +109,13 @@ def queue(
     """The flagged entries in some ``states`` from number ``after + 1`` on; ``but``: all except this one."""
     question = _question(session, state, reviewer)
     ref = but.ref if but is not None else None
-    rows = flags.queue(session, question, states=states, after=after, limit=limit + 1, but=ref)
-    found = _told(session, state, [row for row in rows if row.ref is not None])
-    first = rows[0]
+    page = flags.queue(session, question, states=states, after=after, limit=limit + 1, but=ref)
+    found = _told(session, state, page.rows)
     return Queue(
         entries=found[:limit],
-        counts={name: getattr(first, f"total_{name}") for name in STATES},
+        counts={name: page.totals[f"total_{name}"] for name in STATES},
         goals=[
-            Goal(kind, getattr(first, f"medals_{kind}_decided"), getattr(first, f"medals_{kind}"))
-            for kind in flags.TRACKS
+            Goal(kind, page.totals[f"medals_{kind}_decided"], page.totals[f"medals_{kind}"]) for kind in TRACK_KINDS
         ],
         more=len(found) > limit,
     )
@@ -167,17 +165,17 @@ def _winners(session: Session, state: State, track: Track, last_rank: int) -> li
     return [Winner(line.ref, rank, line.score) for rank, line in enumerate(won, start=1)]
 
 
-def _told(session: Session, state: State, rows: Sequence[Any]) -> list[Flagged]:
+def _told(session: Session, state: State, rows: Sequence[FlaggedRow]) -> list[Flagged]:
     """Flagged entries with their reasons in words: those of the evidence are its own."""
-    shown = [row for row in rows if any(getattr(row, sign.name) for sign in SIGNS)]
-    track_ids = [state.tracks[kind].id for kind in flags.TRACKS]
+    shown = [row for row in rows if any(row.found[sign.name] for sign in SIGNS)]
+    track_ids = [state.tracks[kind].id for kind in TRACK_KINDS]
     findings = signs.newest_findings(session, [row.ref for row in shown], track_ids) if shown else {}
-    told = [{kind: findings.get((row.ref, state.tracks[kind].id), ()) for kind in flags.TRACKS} for row in rows]
+    told = [{kind: findings.get((row.ref, state.tracks[kind].id), ()) for kind in TRACK_KINDS} for row in rows]
     return [_flagged(row, evidence) for row, evidence in zip(rows, told, strict=True)]
 
 
-def _flagged(row: Any, evidence: Mapping[str, signs.Findings]) -> Flagged:
-    found = {**row._mapping, "evidence": evidence}  # noqa: SLF001 - SQLAlchemy's public name for a row as a mapping
+def _flagged(row: FlaggedRow, evidence: Mapping[TrackKind, signs.Findings]) -> Flagged:
+    found = {**row.found, "evidence": evidence}
     named = sorted((name for name in WEIGHTS if found[name]), key=lambda name: -WEIGHTS[name])
     return Flagged(
         ref=row.ref,
@@ -193,7 +191,7 @@ def _flagged(row: Any, evidence: Mapping[str, signs.Findings]) -> Flagged:
 
 
 def _tracks(found: Mapping[str, Any], name: str) -> list[str]:
-    return [kind for kind in flags.TRACKS if found[f"{kind}_{name}"]]
+    return [kind for kind in TRACK_KINDS if found[f"{kind}_{name}"]]
 
 
 def _medal(found: Mapping[str, Any]) -> str:

@@ -4,7 +4,6 @@ somebody else did."""
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -13,6 +12,8 @@ from sqlalchemy.orm import Session
 from scorer.competitions import State, visible_track
 from scorer.db import board, results, twins
 from scorer.db.tables import Account, Submission
+from scorer.db.twins import SharedEntry
+from scorer.lifecycle import TrackKind
 from scorer.lines import lines_of
 from scorer.sprites import Layout, layout_of
 
@@ -37,10 +38,10 @@ class Twins:
     (``images``), oldest first."""
 
     same: str
-    entries: Sequence[Any]
+    entries: Sequence[SharedEntry]
 
 
-def exhibits(session: Session, state: State, kind: str, account: Account) -> list[Exhibit]:
+def exhibits(session: Session, state: State, kind: TrackKind, account: Account) -> list[Exhibit]:
     """The entries that hold :data:`RANKS` on a track's board; ``Forbidden`` for the private one before publication."""
     visible_track(state, kind, account)
     lines = lines_of(session, state.competition, state.tracks, kind)

@@ -14,7 +14,7 @@ from scorer.db import lookups, results
 from scorer.db.tables import Account, GeneratorFile, Submission
 from scorer.errors import Conflict, TooMany
 from scorer.exporting import Distribution
-from scorer.lifecycle import Status, utc_day
+from scorer.lifecycle import JobState, Queue, Status, utc_day
 from scorer.submissions import find as find_submission
 from scorer.submissions import is_own
 
@@ -81,7 +81,7 @@ def hand_in(
     )
     session.add(kept)
     session.flush()
-    work.add_job(session, "recover", submission=submission, private=True, generator_id=kept.id, now=now)
+    work.add_job(session, Queue.RECOVER, submission=submission, private=True, generator_id=kept.id, now=now)
     if not is_own(session, submission, account):
         handed = {"sha256": kept.sha256, "bytes": kept.bytes, **vars(declared)}
         audit.record(
@@ -97,4 +97,4 @@ def _is_same(earlier: GeneratorFile, received: Received, declared: Declared) -> 
 
 def _has_failed(session: Session, generator: GeneratorFile) -> bool:
     job = rows.newest_job(session, generator.id)
-    return job is not None and job.state == "failed"
+    return job is not None and job.state == JobState.FAILED

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 import numpy as np
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy.orm import Session
 
 from scorer import audit, competitions, thresholds
-from scorer.competitions import KINDS, CompetitionSpec, State, TrackSpec
+from scorer.competitions import CompetitionSpec, State, TrackSpec
 from scorer.db import imports, lookups
 from scorer.db.tables import Account, Submission
 from scorer.errors import Conflict, Invalid
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.mifid import EPSILON, mifid
 from scorer.sheets import NUMBERS, TOLD, Line, Sheet
 
@@ -132,7 +132,7 @@ def load(
         ignored_columns=sheet.ignored,
         reproduced={
             kind: _reproduced(sheet.lines, kind, tau, state.tracks[kind].epsilon, request.sealed_score)
-            for kind in KINDS
+            for kind in TRACK_KINDS
             if (tau := getattr(request, f"tau_{kind}")) is not None
         },
     )
@@ -162,9 +162,7 @@ def _unknown(session: Session, state: State, lines: Sequence[Line]) -> list[Line
     if imports.has_own_entries(session, competition_id):
         raise Conflict("has-entries", f"People have handed entries in to {state.competition.slug}: it takes no table.")
     known = imports.known(session, competition_id, state.tracks)
-    changed = [
-        line for line in lines if line.submission_id in known and _told(known[line.submission_id]) != line.numbers
-    ]
+    changed = [line for line in lines if line.submission_id in known and known[line.submission_id] != line.numbers]
     if changed:
         raise Conflict(
             "changed-rows",
@@ -178,10 +176,6 @@ def _unknown(session: Session, state: State, lines: Sequence[Line]) -> list[Line
             "team-taken", "Teams of people are called as some of the table's are.", faults=list(taken)[:TOLD]
         )
     return fresh
-
-
-def _told(row: Any) -> tuple[float, ...]:
-    return tuple(getattr(row, name) for name in NUMBERS)
 
 
 def _moments(state: State, count: int, now: datetime) -> list[datetime]:
@@ -200,8 +194,8 @@ def _batch(lines: Sequence[Line], moments: Sequence[datetime], new_id: Callable[
         public_ids=[new_id() for _ in lines],
         teams=[line.team for line in lines],
         accepted_at=moments,
-        fid={kind: columns[f"fid_{kind}"] for kind in KINDS},
-        distance={kind: columns[f"distance_{kind}"] for kind in KINDS},
+        fid={kind: columns[f"fid_{kind}"] for kind in TRACK_KINDS},
+        distance={kind: columns[f"distance_{kind}"] for kind in TRACK_KINDS},
     )
 
 
@@ -218,8 +212,8 @@ def _is_sealed(line: Line, sealed_score: float) -> bool:
     return sealed_score in {line.public_score, line.private_score}
 
 
-def _reproduced(lines: Sequence[Line], kind: str, tau: float, epsilon: float, sealed_score: float) -> Reproduced:
-    place = KINDS.index(kind)
+def _reproduced(lines: Sequence[Line], kind: TrackKind, tau: float, epsilon: float, sealed_score: float) -> Reproduced:
+    place = TRACK_KINDS.index(kind)
     told = [
         (line.numbers[place], line.numbers[place + 2], score)
         for line in lines
@@ -243,7 +237,7 @@ def _write_down(
 
 def _tune(session: Session, state: State, request: ImportRequest, author: Account, now: datetime) -> None:
     """Set the given thresholds, where they are not what holds already."""
-    for kind in KINDS:
+    for kind in TRACK_KINDS:
         tau = getattr(request, f"tau_{kind}")
         current = lookups.newest_threshold(session, state.tracks[kind].id)
         if tau is None or (current is not None and current.tau == tau):

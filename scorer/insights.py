@@ -15,12 +15,13 @@ from sqlalchemy.orm import Session
 
 from scorer import leaderboard
 from scorer.boards import Place
-from scorer.competitions import KINDS, State, is_organizer, may_see_private
+from scorer.competitions import State, is_organizer, may_see_private
 from scorer.db import board, lookups
 from scorer.db.judging import Score
 from scorer.db.tables import Account
 from scorer.errors import Invalid
 from scorer.labelling import MEMORISES
+from scorer.lifecycle import TRACK_KINDS
 from scorer.metrics.features import Vector
 
 LABELS = (*MEMORISES, "other")
@@ -70,7 +71,7 @@ class View:
 def version(session: Session, state: State, account: Account | None) -> tuple[Any, ...]:
     """What this person's figures depend on, and nothing that they may not know of."""
     everything = may_see_private(state, account)
-    kinds = KINDS if everything else KINDS[:1]
+    kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
     rows = [board.version_of(session, state.tracks[kind], labels=everything) for kind in kinds]
     return (state.competition.id, state.phase, is_organizer(account), *rows)
 
@@ -82,7 +83,7 @@ def view(session: Session, state: State, account: Account | None, *, label: str 
     everything = may_see_private(state, account)
     if label != "all" and not everything:
         raise Invalid("no-labels", "Labels are shown when the organizers publish the final board.")
-    kinds = KINDS if everything else KINDS[:1]
+    kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
     labels = lookups.decided_labels(session, state.competition.id) if everything else {}
     fields: dict[str, Field] = {}
     taus: dict[str, float | None] = {}

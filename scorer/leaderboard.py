@@ -14,7 +14,7 @@ from scorer.db import board, lookups
 from scorer.db.board import Listed, Named
 from scorer.db.tables import Account, Track
 from scorer.errors import Forbidden, Invalid
-from scorer.lifecycle import utc_day
+from scorer.lifecycle import TrackKind, utc_day
 from scorer.lines import Line, Lines, by_team, lines_of
 from scorer.ranking import Award, award_of
 
@@ -48,7 +48,9 @@ def shown_state(session: Session, slug: str, account: Account | None, now: datet
     return competitions.shown(glance.state, account)
 
 
-def version(session: Session, state: State, kind: str, account: Account | None, now: datetime | None = None) -> str:
+def version(
+    session: Session, state: State, kind: TrackKind, account: Account | None, now: datetime | None = None
+) -> str:
     """A short name of everything the board depends on, for ETags: equal names, equal boards. ``now``: for boards that
     tell who has moved since the day began."""
     track, organizer = visible_track(state, kind, account), is_organizer(account)
@@ -70,7 +72,7 @@ def _own_team_id(session: Session, state: State, account: Account | None) -> int
 def standings(  # noqa: PLR0913 - whatever may be asked of a board
     session: Session,
     state: State,
-    kind: str,
+    kind: TrackKind,
     account: Account | None,
     *,
     after: int = 0,
@@ -100,7 +102,7 @@ def require_past(as_of: datetime | None, now: datetime) -> None:
 
 
 def _require_visible_then(
-    session: Session, state: State, kind: str, account: Account | None, as_of: datetime | None
+    session: Session, state: State, kind: TrackKind, account: Account | None, as_of: datetime | None
 ) -> None:
     if as_of is None or kind != "private" or is_organizer(account):
         return
@@ -109,7 +111,7 @@ def _require_visible_then(
         raise Forbidden("not-published-then", "The private board can be seen as it was since it was published.")
 
 
-def rank_of(session: Session, state: State, kind: str, account: Account) -> int | None:
+def rank_of(session: Session, state: State, kind: TrackKind, account: Account) -> int | None:
     """The rank of a person's team on a track; ``Forbidden`` for the private one before publication."""
     visible_track(state, kind, account)
     team_id = _own_team_id(session, state, account)

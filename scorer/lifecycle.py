@@ -1,4 +1,5 @@
-"""The states of a submission, the phases of a competition, and the arithmetic of limits. Pure."""
+"""The states of submissions, jobs and deliveries, the queues, the phases of a competition, and the arithmetic of
+limits. Pure."""
 
 import math
 from collections.abc import Mapping
@@ -6,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Literal
 
 from scorer.errors import Conflict
 
@@ -42,6 +44,57 @@ CANCELLABLE = frozenset(status for status, steps in ALLOWED.items() if Status.CA
 UNCHARGED = frozenset({Status.REJECTED, Status.FAILED, Status.CANCELLED})
 """Ends that give the day's slot back: a bad zip has a small cap of its own, our faults and second thoughts cost
 nothing."""
+
+
+TrackKind = Literal["public", "private"]
+TRACK_KINDS: tuple[TrackKind, TrackKind] = ("public", "private")
+
+
+class JobState(StrEnum):
+    """Where a job is."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+UNFINISHED = frozenset({JobState.WAITING, JobState.RUNNING})
+"""States of a job that has not ended."""
+
+
+class Queue(StrEnum):
+    """Which jobs a message asks for; workers name the queues that they take from."""
+
+    CHECK = "check"
+    SCORE = "score"
+    PREPARE = "prepare"
+    COMPARE = "compare"
+    RELEASE = "release"
+    RATINGS = "ratings"
+    EVIDENCE = "evidence"
+    RECOVER = "recover"
+
+
+class DeliveryState(StrEnum):
+    """Where a webhook delivery is."""
+
+    WAITING = "waiting"
+    SENDING = "sending"
+    SENT = "sent"
+    FAILED = "failed"
+
+
+class MailState(StrEnum):
+    """Where a mail of the outbox is; ``unknown`` when its sender vanished while sending it."""
+
+    WAITING = "waiting"
+    SENDING = "sending"
+    SENT = "sent"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    EXPIRED = "expired"
 
 
 STAGES: Mapping[str, str] = MappingProxyType(

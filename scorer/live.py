@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from scorer import provisional
 from scorer.db import events, jobs
 from scorer.db.tables import Job
-from scorer.lifecycle import PENDING, Status
+from scorer.lifecycle import PENDING, JobState, Queue, Status
 from scorer.provisional import Provisional
 
 
@@ -73,17 +73,17 @@ def progress_of(session: Session, refs: Collection[int], *, now: datetime) -> di
     own = events.public_jobs(session, refs) if refs else ()
     if not own:
         return {}
-    positions = jobs.positions_of(session, [job.id for job in own if job.state == "waiting"])
+    positions = jobs.positions_of(session, [job.id for job in own if job.state == JobState.WAITING])
     kinds = {(job.queue, job.track_id) for job in own}
     usual = {kind: events.usual_seconds(session, *kind) for kind in kinds}
     workers = events.workers_in_sight(session, now)
-    rough = provisional.of_jobs(session, [job.id for job in own if job.state == "running"])
+    rough = provisional.of_jobs(session, [job.id for job in own if job.state == JobState.RUNNING])
     found = {}
     for job in own:
-        seconds, hands = usual[job.queue, job.track_id], workers.get(job.queue, 0)
+        seconds, hands = usual[job.queue, job.track_id], workers.get(Queue(job.queue), 0)
         found[job.submission_ref or 0] = (
             _running(job, seconds, rough.get(job.submission_ref or 0), now)
-            if job.state == "running"
+            if job.state == JobState.RUNNING
             else _waiting(positions.get(job.id), seconds, hands)
         )
     return found

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from scorer.db import outbox
 from scorer.db.tables import Mail
+from scorer.lifecycle import MailState
 
 MAX_ATTEMPTS = 8
 FIRST_WAIT = timedelta(minutes=1)
@@ -26,7 +27,7 @@ def put(
         subject=subject,
         body=body,
         link=None,
-        state="waiting",
+        state=MailState.WAITING,
         attempts=0,
         created_at=now,
         due_at=now,
@@ -44,21 +45,21 @@ def claim(session: Session, now: datetime) -> Mail | None:
 
 def sent(session: Session, mail: Mail, *, now: datetime) -> None:
     """It has left."""
-    outbox.close(session, mail.id, state="sent", sent_at=now, body="", error=None)
+    outbox.close(session, mail.id, state=MailState.SENT, sent_at=now, body="", error=None)
 
 
 def refused(session: Session, mail: Mail, *, error: str, now: datetime, for_good: bool) -> None:
     """It has certainly not left: it waits for another attempt, or is given up."""
     if for_good or mail.attempts >= MAX_ATTEMPTS:
-        outbox.close(session, mail.id, state="failed", error=error, body="")
+        outbox.close(session, mail.id, state=MailState.FAILED, error=error, body="")
     else:
         due_at = now + FIRST_WAIT * 2 ** (mail.attempts - 1)
-        outbox.close(session, mail.id, state="waiting", error=error, due_at=due_at)
+        outbox.close(session, mail.id, state=MailState.WAITING, error=error, due_at=due_at)
 
 
 def lost(session: Session, mail: Mail, *, error: str) -> None:
     """Whether it has left, nobody knows."""
-    outbox.close(session, mail.id, state="unknown", error=error, body="")
+    outbox.close(session, mail.id, state=MailState.UNKNOWN, error=error, body="")
 
 
 def sweep(session: Session, now: datetime) -> dict[str, int]:

@@ -11,6 +11,7 @@ from scorer.competitions import State
 from scorer.db import comparisons, jobs, lookups
 from scorer.db.tables import Account, Preparation, Threshold, Track
 from scorer.errors import Conflict, Invalid
+from scorer.lifecycle import JobState
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def scored(session: Session, state: State) -> Scored:
     """How far the scoring of the private track is."""
     states = jobs.states_on_track(session, state.tracks["private"].id)
     return Scored(
-        done=states.get("done", 0),
-        waiting=states.get("waiting", 0) + states.get("running", 0),
-        failed=states.get("failed", 0),
+        done=states.get(JobState.DONE, 0),
+        waiting=states.get(JobState.WAITING, 0) + states.get(JobState.RUNNING, 0),
+        failed=states.get(JobState.FAILED, 0),
     )

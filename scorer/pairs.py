@@ -10,11 +10,11 @@ from sqlalchemy.orm import Session
 
 from scorer.archive.pixels import Images, mirrored
 from scorer.blobs import Blobs
-from scorer.competitions import KINDS
 from scorer.db import lookups
 from scorer.db.rulings import newest_ruling
 from scorer.db.tables import Account, Measurement, Submission
 from scorer.errors import NotFound
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.pictures import entry_images, hidden_sets, png_of, reference_images, sets_of
 from scorer.reviewers import has_desk
 from scorer.submissions import is_own, unknown
@@ -49,18 +49,18 @@ class Pair:
 def of_entry(session: Session, blobs: Blobs, submission: Submission, account: Account) -> dict[str, list[Pair]]:
     """The closest pairs of an entry on every track that has measured it, as this person may see them."""
     found: dict[str, list[Pair]] = {}
-    for kind in KINDS:
+    for kind in TRACK_KINDS:
         measurement = _measured(session, submission, kind)
         found[kind] = [] if measurement is None else pairs_of(session, blobs, submission, measurement, account)
     return found
 
 
-def _measured(session: Session, submission: Submission, kind: str) -> Measurement | None:
+def _measured(session: Session, submission: Submission, kind: TrackKind) -> Measurement | None:
     track = lookups.tracks_of(session, submission.competition_id)[kind]
     return lookups.newest_measurement(session, submission.ref, track.id)
 
 
-def shown_to(session: Session, submission_id: str, kind: str, account: Account) -> tuple[Submission, Measurement]:
+def shown_to(session: Session, submission_id: str, kind: TrackKind, account: Account) -> tuple[Submission, Measurement]:
     """The entry and the measurement whose pairs this person may look at: all at the desk; its own team, of the public
     track alone, once somebody has ruled on it. ``NotFound`` otherwise."""
     submission = lookups.submission_by_id(session, submission_id)
@@ -81,7 +81,7 @@ def is_shown_to_team(session: Session, submission: Submission) -> bool:
 
 
 def side_of(
-    session: Session, blobs: Blobs, submission: Submission, kind: str, number: int, side: Side, account: Account
+    session: Session, blobs: Blobs, submission: Submission, kind: TrackKind, number: int, side: Side, account: Account
 ) -> bytes:
     """One image of the pair with this number, a PNG; ``NotFound`` if there is none for this person to see."""
     measurement = _measured(session, submission, kind)

@@ -86,7 +86,7 @@ def _private_work(session: Session, state: State) -> Point:
 
 def _failed(session: Session, state: State) -> Point:
     rows = backlog.failed_private(session, state)
-    concerns = [Concern(row.submission_id, row.file_name, _first_line(row.error)) for row in rows[:SHOWN]]
+    concerns = [Concern(row.submission_id or "", row.file_name or "", _first_line(row.error)) for row in rows[:SHOWN]]
     words = "Private work that failed for good, each after several attempts. It can be tried again."
     title = "No private work has failed"
     return Point("failed-work", title, len(rows), words, f"{_here(state)}/publication", concerns)

@@ -12,13 +12,14 @@ from celery import Celery
 from sqlalchemy.orm import Session
 
 from scorer.db.session import Sessions
+from scorer.lifecycle import Queue
 from scorer.settings import Settings
 
 log = logging.getLogger(__name__)
 
-QUEUES = ("check", "score", "prepare", "compare", "release", "ratings", "evidence", "recover")
 SWEEP_QUEUE = "sweep"
-"""Apart from work, so that a long queue does not keep the sweep waiting: workers take from their queues in turn."""
+"""Apart from the queues of jobs, so that a long one does not keep the sweep waiting: workers take from their queues in
+turn."""
 WORK = "kennel.work"
 SWEEP = "kennel.sweep"
 MAIL = "kennel.mail"
@@ -73,25 +74,25 @@ def transaction(sessions: Sessions, app: Celery) -> Iterator[Session]:
     """One transaction of an edge: commits at the end, then sends what it announced. A rollback forgets both."""
     with sessions.begin() as session:
         yield session
-    messages: Counter[str] = session.info.pop(_PENDING, Counter())
+    messages: Counter[Queue] = session.info.pop(_PENDING, Counter())
     announce(app, messages)
 
 
-def send_after_commit(session: Session, queue: str, *, count: int = 1) -> None:
+def send_after_commit(session: Session, queue: Queue, *, count: int = 1) -> None:
     """Once this transaction has committed, say ``count`` times that ``queue`` has work."""
     session.info.setdefault(_PENDING, Counter())[queue] += count
 
 
-def announce(app: Celery, messages: Counter[str]) -> None:
+def announce(app: Celery, messages: Counter[Queue]) -> None:
     """Say that there is work. A message that cannot be sent costs nothing but time: the sweep says it again."""
     try:
         for queue in messages.elements():
-            app.send_task(WORK, args=[queue], queue=queue, ignore_result=True, retry=False)
+            app.send_task(WORK, args=[queue.value], queue=queue.value, ignore_result=True, retry=False)
     except Exception as error:  # noqa: BLE001 - whatever it is, the work is committed and must not be undone
         log.warning("the broker did not take a message; the sweep will repeat it: %s", error)
 
 
-def waiting_messages(app: Celery) -> Mapping[str, int]:
+def waiting_messages(app: Celery) -> Mapping[Queue, int]:
     """How many messages lie on each queue, not counting those a worker has taken."""
     with app.connection_for_read() as connection, connection.channel() as channel:
-        return {queue: int(channel._size(queue)) for queue in QUEUES}  # noqa: SLF001 - kombu's only name for LLEN
+        return {queue: int(channel._size(queue.value)) for queue in Queue}  # noqa: SLF001 - kombu's only name for LLEN

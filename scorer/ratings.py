@@ -15,9 +15,11 @@ from sqlalchemy.orm import Session
 from scorer import audit, work
 from scorer.competitions import State
 from scorer.db import lookups, ratings
+from scorer.db.ratings import ListedRater, RatedEntry, RatedItem
 from scorer.db.tables import Account, Job, Rater, RatingItem, RatingStudy, Submission
 from scorer.digests import digest_of
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
+from scorer.lifecycle import JobState, Queue
 from scorer.lines import lines_of
 from scorer.metrics.krippendorff import interval_alpha
 
@@ -56,7 +58,7 @@ class Standing:
         """``waiting``, ``running`` or ``failed`` while there is nothing to show yet; then ``open``; ``ended``."""
         if self.study.ended_at is not None:
             return "ended"
-        return "open" if self.study.packed_at is not None else self.job.state if self.job else "failed"
+        return "open" if self.study.packed_at is not None else self.job.state if self.job else JobState.FAILED
 
     def wanted(self, kind: str) -> int:
         """Ratings of a kind that are asked for."""
@@ -98,7 +100,7 @@ def start(session: Session, state: State, spec: StudySpec, *, seed: int, author:
     )
     session.add(study)
     session.flush()
-    work.add_job(session, "ratings", study_id=study.id, now=now)
+    work.add_job(session, Queue.RATINGS, study_id=study.id, now=now)
     after = spec.model_dump(exclude={"submissions"}) | {"entries": len(refs)}
     audit.record(session, "study.started", _subject(study), actor=author, now=now, after=after)
     return study
@@ -195,7 +197,7 @@ def dismiss(session: Session, study: RatingStudy, rater_id: int, *, author: Acco
     audit.record(session, "rater.dismissed", _subject(study), actor=author, now=now, before=after)
 
 
-def raters(session: Session, study: RatingStudy) -> Sequence[Any]:
+def raters(session: Session, study: RatingStudy) -> list[ListedRater]:
     """Everybody who rates or was invited to."""
     return ratings.raters(session, study.id)
 
@@ -262,7 +264,7 @@ def results(session: Session, study: RatingStudy) -> tuple[list[Mean], dict[Kind
     """What raters think of each entry, best first, and by kind how much they agree (Krippendorff's alpha)."""
     rows = ratings.by_item(session, study.id)
     entries = ratings.teams_of(session, study.submission_refs)
-    grouped: dict[tuple[Kind, int], list[Any]] = {}
+    grouped: dict[tuple[Kind, int], list[RatedItem]] = {}
     for row in rows:
         grouped.setdefault((row.kind, row.submission_ref), []).append(row)
     means = [_mean(entries[ref], kind, of_entry) for (kind, ref), of_entry in grouped.items()]
@@ -270,12 +272,14 @@ def results(session: Session, study: RatingStudy) -> tuple[list[Mean], dict[Kind
     return sorted(means, key=lambda each: (KINDS.index(each.kind), -each.mean, each.team)), agreement
 
 
-def _agreement(rows: Sequence[Any]) -> float | None:
-    columns = ([int(getattr(row, name)) for row in rows] for name in ("given", "total", "squares"))
-    return interval_alpha(*columns)
+def _agreement(rows: Sequence[RatedItem]) -> float | None:
+    given = [row.given for row in rows]
+    totals = [int(row.total) for row in rows]
+    squares = [int(row.squares) for row in rows]
+    return interval_alpha(given, totals, squares)
 
 
-def _mean(entry: Any, kind: Kind, rows: Sequence[Any]) -> Mean:
+def _mean(entry: RatedEntry, kind: Kind, rows: Sequence[RatedItem]) -> Mean:
     values = np.array([int(row.total) / row.given for row in rows])
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
     given = sum(row.given for row in rows)

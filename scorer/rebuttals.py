@@ -13,7 +13,7 @@ from scorer.db import rulings as rows
 from scorer.db.rulings import Appeal
 from scorer.db.tables import Account, Rebuttal, RebuttalAnswer, Ruling, Submission
 from scorer.errors import Conflict, Forbidden, Invalid, KennelError, NotFound
-from scorer.lifecycle import Phase
+from scorer.lifecycle import TRACK_KINDS, Phase
 from scorer.rulings import RulingKind
 from scorer.submissions import find as find_submission
 from scorer.submissions import is_own
@@ -63,7 +63,7 @@ def _is_burdened(session: Session, state: State, submission: Submission, ruling:
     """Whether there is anything to appeal against: a disqualification, or a penalty that its team can see."""
     if ruling is not None and ruling.kind != "keep":
         return ruling.kind == "disqualify"
-    shown = ["public", "private"] if state.published else ["public"]
+    shown = TRACK_KINDS if state.published else TRACK_KINDS[:1]
     judged = [board.score_of(session, state.tracks[kind].id, submission.ref) for kind in shown]
     return any(row is not None and (row.penalised or row.copy) for row in judged)
 

@@ -15,6 +15,7 @@ from scorer.db import generators as rows
 from scorer.db import jobs, lookups, merges
 from scorer.db.tables import Account, GeneratorFile, Job, Recovery, Submission
 from scorer.errors import Invalid, NotFound, TooLarge
+from scorer.lifecycle import UNFINISHED, JobState
 from scorer.metrics.recovery import LEAST_FOUND, Verdict, is_overfitted
 from scorer.pairs import is_shown_to_team
 from scorer.pictures import png_of
@@ -73,7 +74,7 @@ def standing(session: Session, submission: Submission, account: Account) -> Stan
     job, came = rows.newest_job(session, generator.id), rows.newest_recovery(session, generator.id)
     inside = find_case(session, submission.id, account)[1]
     may_know = came is not None and came.refusal is None and (inside or is_told(session, submission))
-    waiting = job is not None and job.state == "waiting"
+    waiting = job is not None and job.state == JobState.WAITING
     return Standing(
         generator=generator,
         state=_state(job, came),
@@ -90,8 +91,8 @@ def standing(session: Session, submission: Submission, account: Account) -> Stan
 def _state(job: Job | None, came: Recovery | None) -> Progress:
     if came is not None:
         return "done" if came.refusal is None else "refused"
-    if job is not None and job.state in {"waiting", "running"}:
-        return "running" if job.state == "running" else "waiting"
+    if job is not None and job.state in UNFINISHED:
+        return "running" if job.state == JobState.RUNNING else "waiting"
     return "failed"
 
 

@@ -18,10 +18,11 @@ from scorer.db.data_files import is_offered
 from scorer.db.jobs import job_of_preparation
 from scorer.db.tables import Account, CompetitionReference, Job, Preparation, ReferenceSet, Threshold, Track
 from scorer.errors import Conflict
+from scorer.lifecycle import JobState, Queue, TrackKind
 from scorer.metrics.margin import choose_tau
 
 Role = Literal["train", "held_out", "private_extra"]
-REFERENCE_ROLES: dict[str, tuple[Role, ...]] = {"public": ("train",), "private": ("train", "private_extra")}
+REFERENCE_ROLES: dict[TrackKind, tuple[Role, ...]] = {"public": ("train",), "private": ("train", "private_extra")}
 """Whose images make up a track's reference. Held-out images are in none: they are the fresh sample."""
 
 
@@ -67,7 +68,7 @@ def attach(
     return reference_set
 
 
-def prepare(session: Session, state: State, kind: str, *, author: Account, now: datetime) -> Preparation:
+def prepare(session: Session, state: State, kind: TrackKind, *, author: Account, now: datetime) -> Preparation:
     """Have a track's references prepared by a worker, or use what was prepared before from equal inputs."""
     lookups.lock_competition(session, state.competition.slug, share=False)
     track = track_of(state, kind)
@@ -97,7 +98,7 @@ def space_of(name: str) -> Space:
     return Space(found.identity, not found.non_negative)
 
 
-def preparation_of(session: Session, state: State, kind: str, space: Space, *, now: datetime) -> Preparation:
+def preparation_of(session: Session, state: State, kind: TrackKind, space: Space, *, now: datetime) -> Preparation:
     """A track's references in a space: prepared before from equal inputs, or a row for a worker to fill."""
     key, sets, held_out = _inputs(session, state, kind, space)
     preparation = lookups.preparation_by_key(session, key)
@@ -116,7 +117,7 @@ def preparation_of(session: Session, state: State, kind: str, space: Space, *, n
     return preparation
 
 
-def prepared(session: Session, state: State, kind: str, space: Space) -> Preparation | None:
+def prepared(session: Session, state: State, kind: TrackKind, space: Space) -> Preparation | None:
     """A track's references in a space, if they are ready."""
     found = lookups.preparation_by_key(session, _inputs(session, state, kind, space)[0])
     return found if found is not None and found.finished_at is not None else None
@@ -125,12 +126,12 @@ def prepared(session: Session, state: State, kind: str, space: Space) -> Prepara
 def require_work(session: Session, preparation: Preparation, *, now: datetime) -> None:
     """Let a worker make a preparation that is not ready, unless one is at it."""
     job = job_of_preparation(session, preparation.id)
-    if preparation.finished_at is None and (job is None or job.state == "failed"):
-        work.add_job(session, "prepare", preparation_id=preparation.id, now=now)
+    if preparation.finished_at is None and (job is None or job.state == JobState.FAILED):
+        work.add_job(session, Queue.PREPARE, preparation_id=preparation.id, now=now)
 
 
 def _inputs(
-    session: Session, state: State, kind: str, space: Space
+    session: Session, state: State, kind: TrackKind, space: Space
 ) -> tuple[str, list[ReferenceSet], ReferenceSet | None]:
     """The address of a preparation, the sets that it is made of, and the held-out one."""
     attached = lookups.references_of(session, state.competition.id)

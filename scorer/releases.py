@@ -12,6 +12,7 @@ from scorer.competitions import State, is_organizer
 from scorer.db import lookups, releases
 from scorer.db.tables import Account, Job, Release, ReleaseAct
 from scorer.errors import Conflict, NotFound
+from scorer.lifecycle import UNFINISHED, JobState, Queue
 
 Images = Literal["none", "ranked", "all"]
 MANIFEST, CARD, BUNDLE = "manifest.json", "README.md", "tables.zip"
@@ -30,7 +31,9 @@ class Made:
     @property
     def state(self) -> str:
         """``waiting``, ``running``, ``failed`` or ``done``."""
-        return "done" if self.release.finished_at else self.job.state if self.job else "failed"
+        if self.release.finished_at:
+            return JobState.DONE
+        return self.job.state if self.job else JobState.FAILED
 
     @property
     def files(self) -> list[dict[str, Any]]:
@@ -58,7 +61,7 @@ def start(
     bytes, unless ``new_names`` asks for those of ``key`` (random, made at the edge). ``Conflict`` while one is made."""
     lookups.lock_competition(session, state.competition.slug, share=False)
     earlier = made(session, state)
-    if any(each.state in {"waiting", "running"} for each in earlier):
+    if any(each.state in UNFINISHED for each in earlier):
         raise Conflict("release-running", "A release of this competition is being made already.")
     release = Release(
         id=public_id,
@@ -70,7 +73,7 @@ def start(
     )
     session.add(release)
     session.flush()
-    work.add_job(session, "release", release_id=release.id, now=now)
+    work.add_job(session, Queue.RELEASE, release_id=release.id, now=now)
     after = {"images": images, "new_names": new_names or not earlier}
     audit.record(session, "release.started", _subject(state, release), actor=author, now=now, after=after)
     return release
@@ -110,7 +113,7 @@ def find(session: Session, state: State, release_id: str, account: Account | Non
 
 
 def _is_open(state: State, each: Made) -> bool:
-    return state.published and each.shown and each.state == "done"
+    return state.published and each.shown and each.state == JobState.DONE
 
 
 def file_of(found: Made, name: str) -> tuple[str, dict[str, Any]]:
@@ -142,7 +145,7 @@ def hand_out(
     finished or nothing would change."""
     lookups.lock_competition(session, state.competition.slug, share=False)
     found = find(session, state, release_id, author)
-    if found.state != "done":
+    if found.state != JobState.DONE:
         raise Conflict("not-finished", "A release is handed out once it is finished.")
     if shown == found.shown:
         raise Conflict("no-change", f"The release is {'already' if shown else 'not'} handed out.")

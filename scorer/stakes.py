@@ -7,12 +7,13 @@ from typing import NamedTuple, get_args
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.competitions import KINDS, State, TrackKind
+from scorer.competitions import State
 from scorer.db import board, fields
 from scorer.db import rulings as rows
 from scorer.db.tables import Submission
 from scorer.field import Finals, Ints, Judged, Order, finals_of, order_of
 from scorer.flags import last_winning_rank
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.lines import order_for
 from scorer.ranking import award_of
 from scorer.rulings import RulingKind
@@ -89,7 +90,7 @@ def stakes_of(session: Session, state: State, submission: Submission) -> list[St
 
 
 def _boards(session: Session, state: State) -> _Boards:
-    orders = {kind: order_for(session, state.competition, state.tracks, kind) for kind in KINDS}
+    orders = {kind: order_for(session, state.competition, state.tracks, kind) for kind in TRACK_KINDS}
     judged = {kind: order.judged for kind, order in orders.items()}
     picks = fields.picks_of(session.connection(), state.competition.id)
     return _Boards(judged, picks, state.competition.final_picks)

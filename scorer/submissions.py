@@ -13,7 +13,7 @@ from scorer.competitions import State, is_organizer, shown_state
 from scorer.db import events, jobs, lookups
 from scorer.db.tables import Account, Measurement, Submission, Team
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
-from scorer.lifecycle import CANCELLABLE, Phase, Status, is_late
+from scorer.lifecycle import CANCELLABLE, Phase, Queue, Status, is_late
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def accept(
     session.add(submission)
     session.flush()
     events.add(session, submission.ref, Status.RECEIVED, now=now)
-    work.add_job(session, "check", submission=submission, now=now)
+    work.add_job(session, Queue.CHECK, submission=submission, now=now)
     return submission
 
 
@@ -196,7 +196,7 @@ def pass_check(
     session.flush()
     lookups.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED, now=now)
     public = lookups.tracks_of(session, submission.competition_id)["public"]
-    work.add_job(session, "score", submission=submission, track_id=public.id, now=now)
+    work.add_job(session, Queue.SCORE, submission=submission, track_id=public.id, now=now)
     return True
 
 
@@ -236,7 +236,7 @@ def record(session: Session, claim: work.Claim, measured: Measured, *, now: date
             # The private track must not be replaced in between: that queues whatever is scored by then.
             lookups.lock_competition(session, submission.competition.slug, share=True)
             private = lookups.tracks_of(session, submission.competition_id)["private"]
-            work.add_job(session, "score", submission=submission, track_id=private.id, private=True, now=now)
+            work.add_job(session, Queue.SCORE, submission=submission, track_id=private.id, private=True, now=now)
         notices.tell_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)
     return True
 

@@ -10,6 +10,7 @@ from scorer.db import board, lookups
 from scorer.db.tables import Threshold
 from scorer.effects import EVERYBODY, Change
 from scorer.labelling import known
+from scorer.lifecycle import TrackKind
 from scorer.thresholds import changes_of, standing_of
 
 
@@ -24,7 +25,7 @@ class Step:
     freed: Sequence[Change]
 
 
-def history(session: Session, state: State, kind: str) -> list[Step]:
+def history(session: Session, state: State, kind: TrackKind) -> list[Step]:
     """Every tau of a track, newest first, each with what it changed; by the newest measurements."""
     track = track_of(state, kind)
     thresholds = lookups.thresholds_of(session, track.id)

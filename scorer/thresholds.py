@@ -17,6 +17,7 @@ from scorer.effects import Change, MedalMove, Move, Reviews, medal_moves_of, mov
 from scorer.errors import Conflict, Invalid
 from scorer.field import Order, order_of
 from scorer.labelling import Known, known
+from scorer.lifecycle import TrackKind
 from scorer.lines import read_order
 from scorer.metrics.margin import METHODS, Choice, choose_tau
 
@@ -68,7 +69,7 @@ class Option:
 def retune(
     session: Session,
     state: State,
-    kind: str,
+    kind: TrackKind,
     request: Request,
     *,
     preview: bool,
@@ -102,7 +103,7 @@ def retune(
 
 
 def undo(
-    session: Session, state: State, kind: str, *, reason: str, after: int | None, author: Account, now: datetime
+    session: Session, state: State, kind: TrackKind, *, reason: str, after: int | None, author: Account, now: datetime
 ) -> Retuning:
     """Take a track's newest choice of tau back: a new row restores the one before it. Again goes one further back.
     ``Conflict`` when there is none before it."""
@@ -142,7 +143,7 @@ def standing_of(newest_first: Sequence[Threshold]) -> list[Threshold]:
     return standing
 
 
-def choices(session: Session, state: State, kind: str, *, alpha: float = 0.0) -> list[Option]:
+def choices(session: Session, state: State, kind: TrackKind, *, alpha: float = 0.0) -> list[Option]:
     """What every automatic method would choose now, or what it lacks."""
     track = track_of(state, kind)
     about, rows = known(session, state.competition.id), board.scores_of_track(session, track.id)

@@ -17,6 +17,7 @@ from scorer.db import lookups, notices, webhooks
 from scorer.db.notices import TeamName
 from scorer.db.tables import Account, Competition, Delivery, Team, Webhook
 from scorer.errors import Conflict, Invalid, NotFound
+from scorer.lifecycle import DeliveryState
 
 MOST = 10
 """Webhooks of a person and their teams."""
@@ -116,7 +117,7 @@ def ping(session: Session, account: Account, webhook_id: int, *, now: datetime) 
         subject="A trial",
         body="If you read this, the webhook works.",
         link="/notices",
-        state="waiting",
+        state=DeliveryState.WAITING,
         attempts=0,
         created_at=now,
         due_at=now,
@@ -133,13 +134,13 @@ def claim(session: Session, *, now: datetime, limit: int) -> Sequence[Delivery]:
 
 def arrived(session: Session, delivery: Delivery, *, now: datetime) -> None:
     """The receiver has said so."""
-    webhooks.close(session, delivery, state="sent", sent_at=now, error=None)
+    webhooks.close(session, delivery, state=DeliveryState.SENT, sent_at=now, error=None)
 
 
 def refused(session: Session, delivery: Delivery, *, error: str, now: datetime) -> None:
     """It may not have arrived: try again, later and later, for a day."""
     due_at = now + FIRST_WAIT * 2 ** (delivery.attempts - 1)
     if due_at - delivery.created_at > PATIENCE:
-        webhooks.close(session, delivery, state="failed", error=error)
+        webhooks.close(session, delivery, state=DeliveryState.FAILED, error=error)
     else:
-        webhooks.close(session, delivery, state="waiting", error=error, due_at=due_at)
+        webhooks.close(session, delivery, state=DeliveryState.WAITING, error=error, due_at=due_at)

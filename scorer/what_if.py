@@ -15,6 +15,7 @@ from scorer.db import board, lookups
 from scorer.db.tables import Threshold
 from scorer.effects import EVERYBODY
 from scorer.labelling import known
+from scorer.lifecycle import TrackKind
 from scorer.lines import order_for
 from scorer.ranking import rounded
 
@@ -44,7 +45,7 @@ class Table:
     lines: Sequence[Line]
 
 
-def table_of(session: Session, state: State, kind: str) -> Table:
+def table_of(session: Session, state: State, kind: TrackKind) -> Table:
     """The table of a track as it stands."""
     track, competition = track_of(state, kind), state.competition
     about = known(session, competition.id)

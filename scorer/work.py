@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from scorer import notices
 from scorer.db import jobs, lookups, merges
 from scorer.db.tables import Job, Submission
-from scorer.lifecycle import Status
+from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
 from scorer.queue import send_after_commit
 
 OUR_FAULT = "Kennel could not finish this entry. It is our fault, not yours: the entry is not counted."
@@ -17,13 +17,13 @@ OUR_FAULT = "Kennel could not finish this entry. It is our fault, not yours: the
 ANNOUNCED = 100
 """Of much new work at once so many pieces are announced, so that nobody waits for messages; the sweep does the rest."""
 
-WITHOUT_IMAGES = frozenset({"evidence", "recover"})
+WITHOUT_IMAGES = frozenset({Queue.EVIDENCE, Queue.RECOVER})
 """Queues whose work on a submission looks at its features, or at its generator."""
 
-STARTS: dict[str, tuple[Status, Status]] = {
+STARTS: Mapping[str, tuple[Status, Status]] = {
     # queue -> the submission's step when its job starts; only the public track's job moves what everyone sees
-    "check": (Status.RECEIVED, Status.CHECKING),
-    "score": (Status.QUEUED, Status.SCORING),
+    Queue.CHECK: (Status.RECEIVED, Status.CHECKING),
+    Queue.SCORE: (Status.QUEUED, Status.SCORING),
 }
 
 
@@ -33,7 +33,7 @@ class Claim:
 
     job_id: int
     holder: str
-    queue: str
+    queue: Queue
     attempt: int
     submission_ref: int | None
     track_id: int | None
@@ -47,7 +47,7 @@ class Claim:
 
 def add_job(
     session: Session,
-    queue: str,
+    queue: Queue,
     *,
     now: datetime,
     submission: Submission | None = None,
@@ -64,7 +64,7 @@ def add_job(
         submission_ref=submission.ref if submission is not None else None,
         track_id=track_id,
         team_id=team_id,
-        state="waiting",
+        state=JobState.WAITING,
         priority=int(private),
         turn=jobs.next_turn(session, queue, int(private), team_id),
         due_at=now,
@@ -82,10 +82,10 @@ def add_comparisons(session: Session, preparation_id: int, refs: Sequence[int], 
     compared in, its images are decoded once."""
     session.add_all(
         Job(
-            queue="compare",
+            queue=Queue.COMPARE,
             submission_ref=ref,
             preparation_id=preparation_id,
-            state="waiting",
+            state=JobState.WAITING,
             priority=1,
             turn=ref,
             due_at=now,
@@ -94,17 +94,17 @@ def add_comparisons(session: Session, preparation_id: int, refs: Sequence[int], 
         )
         for ref in refs
     )
-    send_after_commit(session, "compare", count=min(len(refs), ANNOUNCED))
+    send_after_commit(session, Queue.COMPARE, count=min(len(refs), ANNOUNCED))
 
 
 def score_all(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:
     """Queue every scored entry of a competition for a private track that is new. Returns how many they are."""
     count = jobs.add_for_track(session, competition_id, track_id, now=now)
-    send_after_commit(session, "score", count=min(count, ANNOUNCED))
+    send_after_commit(session, Queue.SCORE, count=min(count, ANNOUNCED))
     return count
 
 
-def claim(session: Session, queue: str, *, holder: str, worker: str, now: datetime, lease: timedelta) -> Claim | None:
+def claim(session: Session, queue: Queue, *, holder: str, worker: str, now: datetime, lease: timedelta) -> Claim | None:
     """Take the fairest due job of a queue, or None. ``holder`` is this attempt's random name."""
     job = jobs.claim_next(session, queue, holder=holder, worker=worker, now=now, lease_until=now + lease)
     if job is None:
@@ -152,7 +152,7 @@ def finish(session: Session, claim: Claim, now: datetime) -> bool:
         session,
         claim.job_id,
         claim.holder,
-        state="done",
+        state=JobState.DONE,
         holder=None,
         lease_until=None,
         stage=None,
@@ -164,45 +164,51 @@ def finish(session: Session, claim: Claim, now: datetime) -> bool:
 def is_finished(session: Session, claim: Claim) -> bool:
     """Whether no work is left that needs the claimed submission's images."""
     left = (job for job in jobs.jobs_of(session, claim.submission_ref or 0) if job.queue not in WITHOUT_IMAGES)
-    return not any(job.state in {"waiting", "running"} for job in left)
+    return not any(job.state in UNFINISHED for job in left)
 
 
-def give_up(session: Session, claim: Claim, *, error: str, reason: str, now: datetime) -> None:
+def fail(session: Session, claim: Claim, *, error: str, reason: str, now: datetime) -> None:
     """End a job that no further attempt can cure; the team reads ``reason``. Nothing if the job is no longer ours."""
     job = jobs.lock_held(session, claim.job_id, claim.holder)
     if job is not None:
         _fail(session, job, error=error, reason=reason, now=now)
 
 
-def give_back(session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int) -> None:
+def retry_or_fail(session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int) -> None:
     """After a fault of ours: let the job wait and be tried again, or end it at the cap. Nothing if the job is no
     longer this claim's."""
     job = jobs.lock_held(session, claim.job_id, claim.holder)
     if job is not None:
-        _release(session, job, error=error, now=now, max_attempts=max_attempts)
+        _retry_or_fail(session, job, error=error, now=now, max_attempts=max_attempts)
 
 
-def put_back(session: Session, claim: Claim, *, now: datetime) -> None:
+def release(session: Session, claim: Claim, *, now: datetime) -> None:
     """Let go of a job that something more urgent is in the way of; that was no attempt. Nothing if it is no longer
     this claim's."""
     job = jobs.lock_held(session, claim.job_id, claim.holder)
     if job is not None:
-        job.state, job.holder, job.lease_until = "waiting", None, None
-        job.stage = job.fraction = None
-        job.attempts, job.due_at = job.attempts - 1, now
+        _release_hold(job)
+        job.attempts -= 1
+        job.due_at = now
 
 
-def _release(session: Session, job: Job, *, error: str, now: datetime, max_attempts: int) -> None:
+def _release_hold(job: Job) -> None:
+    """Let the job wait again, held by no worker; what it had done of its stages is forgotten."""
+    job.state = JobState.WAITING
+    job.holder = job.lease_until = None
+    job.stage = job.fraction = None
+
+
+def _retry_or_fail(session: Session, job: Job, *, error: str, now: datetime, max_attempts: int) -> None:
     if job.attempts < max_attempts:
-        _retry(session, job, error=error, now=now)
+        _schedule_retry(session, job, error=error, now=now)
     else:
         _fail(session, job, error=error, reason=OUR_FAULT, now=now)
 
 
-def _retry(session: Session, job: Job, *, error: str, now: datetime) -> None:
+def _schedule_retry(session: Session, job: Job, *, error: str, now: datetime) -> None:
     """Let the job wait again, longer after every attempt; the sweep announces it when it is due."""
-    job.state, job.holder, job.lease_until = "waiting", None, None
-    job.stage = job.fraction = None
+    _release_hold(job)
     job.error = error
     job.due_at = now + timedelta(seconds=5 * (4 ** (job.attempts - 1) - 1) / 3)
     if _moves_submission(job):
@@ -210,25 +216,30 @@ def _retry(session: Session, job: Job, *, error: str, now: datetime) -> None:
         lookups.move_submission(session, job.submission_ref or 0, from_=working, to=waiting, now=now)
 
 
-def requeue(session: Session, job: Job, *, now: datetime) -> None:
+def restart(session: Session, job: Job, *, now: datetime) -> None:
     """Let a job that has failed, or one that is taken from its worker, be tried again at once, with all its attempts.
     ``job`` is locked. A submission that had failed with it waits again."""
-    stuck = Status.FAILED if job.state == "failed" else STARTS[job.queue][1] if _moves_submission(job) else None
-    job.state, job.holder, job.lease_until, job.finished_at = "waiting", None, None, None
-    job.stage = job.fraction = None
-    job.attempts, job.due_at = 0, now
-    job.turn = jobs.next_turn(session, job.queue, job.priority, job.team_id)
-    if _moves_submission(job) and stuck is not None:
-        waiting, _ = STARTS[job.queue]
+    queue = Queue(job.queue)
+    had_failed = job.state == JobState.FAILED
+    _release_hold(job)
+    job.attempts = 0
+    job.due_at = now
+    job.finished_at = None
+    job.turn = jobs.next_turn(session, queue, job.priority, job.team_id)
+    if _moves_submission(job):
+        waiting, working = STARTS[queue]
+        stuck = Status.FAILED if had_failed else working
         lookups.move_submission(session, job.submission_ref or 0, from_=stuck, to=waiting, now=now, finished_at=None)
     session.flush()
-    send_after_commit(session, job.queue)
+    send_after_commit(session, queue)
 
 
 def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime) -> None:
     """End the job for good. The submission fails with it unless only its private track is concerned."""
-    job.state, job.holder, job.lease_until = "failed", None, None
-    job.error, job.finished_at = error, now
+    job.state = JobState.FAILED
+    job.holder = job.lease_until = None
+    job.error = error
+    job.finished_at = now
     if _moves_submission(job):
         _, working = STARTS[job.queue]
         lookups.move_submission(
@@ -244,14 +255,14 @@ def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime)
         notices.tell_end(session, submission, notices.Kind.ENTRY_FAILED, reason=reason, now=now)
 
 
-def sweep(session: Session, *, now: datetime, max_attempts: int, announced: Mapping[str, int]) -> dict[str, int]:
+def sweep(session: Session, *, now: datetime, max_attempts: int, announced: Mapping[Queue, int]) -> dict[str, int]:
     """Free jobs whose worker has vanished, and announce due work that has no message (``announced`` by queue).
 
     Returns what it did, for the log. Safe to run at any time, by anyone, twice at once.
     """
     expired = jobs.lock_expired(session, now)
     for job in expired:
-        _release(
+        _retry_or_fail(
             session,
             job,
             error="The worker vanished in the middle of the work.",

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions import State
 from scorer.db.tables import Job, Label, Measurement, Submission, Team
+from scorer.lifecycle import TrackKind
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def add_rows(session: Session, state: State, rows: Sequence[Row], now: datetime)
     return refs
 
 
-def _measure(session: Session, state: State, kind: str, rows: Sequence[tuple[int, Row]], now: datetime) -> None:
+def _measure(session: Session, state: State, kind: TrackKind, rows: Sequence[tuple[int, Row]], now: datetime) -> None:
     rows = [(ref, row) for ref, row in rows if kind in row.numbers]
     if not rows:
         return

@@ -26,6 +26,7 @@ from scorer.db.tables import (
     Team,
     Threshold,
 )
+from scorer.lifecycle import TrackKind
 
 _count = itertools.count(1)
 
@@ -99,7 +100,7 @@ def make_scored(
     fid: float,
     distance: float,
     now: datetime,
-    kind: str = "public",
+    kind: TrackKind = "public",
     copied_share: float = 0.0,
 ) -> Submission:
     """A submission with a measurement on one track, as if a worker had made it."""
@@ -116,7 +117,7 @@ def add_measurement(
     fid: float,
     distance: float,
     now: datetime,
-    kind: str = "public",
+    kind: TrackKind = "public",
 ) -> Measurement:
     """One more measurement of a submission."""
     track = state.tracks[kind]
@@ -141,7 +142,7 @@ def add_measurement(
 
 
 def add_evidence(
-    session: Session, state: State, submission: Submission, *, now: datetime, kind: str = "public", **found: Any
+    session: Session, state: State, submission: Submission, *, now: datetime, kind: TrackKind = "public", **found: Any
 ) -> Evidence:
     """Evidence of a measured submission; ``found`` are columns. Nothing is copied where nothing else is said.
 
@@ -226,7 +227,7 @@ def _done(
     return job
 
 
-def set_tau(session: Session, state: State, kind: str, tau: float, now: datetime) -> None:
+def set_tau(session: Session, state: State, kind: TrackKind, tau: float, now: datetime) -> None:
     """A threshold by hand."""
     session.add(
         Threshold(track_id=state.tracks[kind].id, tau=tau, method="manual", choice={}, reason="", created_at=now)

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from scorer.db import jobs
+from scorer.lifecycle import Queue
 from scorer.queue import transaction
 from worker.bench import Bench
 from worker.heartbeat import Heartbeat
@@ -28,7 +29,7 @@ def courteous(bench: Bench, heartbeat: Heartbeat) -> Progress:
             return
         asked = now
         with transaction(bench.sessions, bench.broker) as session:
-            if jobs.waits_since(session, "score", now - PATIENCE):
+            if jobs.waits_since(session, Queue.SCORE, now - PATIENCE):
                 raise Displaced
 
     return progress

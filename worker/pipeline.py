@@ -18,6 +18,7 @@ from scorer.db.tables import Preparation, Submission, Track
 from scorer.errors import Invalid, KennelError
 from scorer.extractors import Extractor
 from scorer.imports import stored_zip
+from scorer.lifecycle import Queue
 from scorer.metrics.memorization import closest
 from scorer.queue import transaction
 from worker import kept_features, pixels
@@ -39,7 +40,7 @@ log = logging.getLogger(__name__)
 CLOSEST_PAIRS = 20
 
 
-def run_next(bench: Bench, queue: str) -> bool:
+def run_next(bench: Bench, queue: Queue) -> bool:
     """Do the fairest due job of a queue, or of one that goes first; False when there was none."""
     claim = next(filter(None, (_claim(bench, each) for each in (*FIRST.get(queue, ()), queue))), None)
     if claim is None:
@@ -51,31 +52,31 @@ def run_next(bench: Bench, queue: str) -> bool:
     except Displaced:
         log.info("job %s makes room for a public score", claim.job_id)
         with transaction(bench.sessions, bench.broker) as session:
-            work.put_back(session, claim, now=bench.now())
+            work.release(session, claim, now=bench.now())
     except LeaseLost:
         log.warning("job %s was taken over by another worker; its result is dropped", claim.job_id)
     except Exception as error:
         log.exception("job %s failed", claim.job_id)
-        _give_back(bench, claim, error)
+        _retry_or_fail(bench, claim, error)
     else:
         log.info("job %s is done", claim.job_id)
     return True
 
 
-def _claim(bench: Bench, queue: str) -> work.Claim | None:
+def _claim(bench: Bench, queue: Queue) -> work.Claim | None:
     with transaction(bench.sessions, bench.broker) as session:
         return work.claim(
             session, queue, holder=secrets.token_hex(8), worker=bench.name, now=bench.now(), lease=bench.lease
         )
 
 
-def _give_back(bench: Bench, claim: work.Claim, error: Exception) -> None:
+def _retry_or_fail(bench: Bench, claim: work.Claim, error: Exception) -> None:
     with transaction(bench.sessions, bench.broker) as session:
         if isinstance(error, Invalid):  # the same input is as wrong next time
-            work.give_up(session, claim, error=_said(error), reason=error.message, now=bench.now())
+            work.fail(session, claim, error=_said(error), reason=error.message, now=bench.now())
         else:
             most = bench.settings.max_attempts
-            work.give_back(session, claim, error=_said(error), now=bench.now(), max_attempts=most)
+            work.retry_or_fail(session, claim, error=_said(error), now=bench.now(), max_attempts=most)
 
 
 def _said(error: Exception) -> str:
@@ -244,18 +245,18 @@ def prepare_references(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) ->
 
 
 STEPS = {
-    "check": check,
-    "score": score,
-    "prepare": prepare_references,
-    "compare": compare,
-    "release": make_release,
-    "ratings": pack_study,
-    "evidence": examine,
-    "recover": recover,
+    Queue.CHECK: check,
+    Queue.SCORE: score,
+    Queue.PREPARE: prepare_references,
+    Queue.COMPARE: compare,
+    Queue.RELEASE: make_release,
+    Queue.RATINGS: pack_study,
+    Queue.EVIDENCE: examine,
+    Queue.RECOVER: recover,
 }
 FIRST = {
-    "compare": ("score",),
-    "evidence": ("score", "prepare", "compare"),
-    "recover": ("score", "prepare", "compare"),
+    Queue.COMPARE: (Queue.SCORE,),
+    Queue.EVIDENCE: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
+    Queue.RECOVER: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
 }
 """Which queues' work goes before a queue's own, on the same worker."""

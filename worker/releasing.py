@@ -25,6 +25,7 @@ from scorer.db.session import freeze
 from scorer.db.tables import Release, Submission
 from scorer.extractors import Progress
 from scorer.imports import stored_zip
+from scorer.lifecycle import TRACK_KINDS
 from scorer.lines import order_for
 from scorer.queue import transaction
 from scorer.releases import BUNDLE, CARD, IMAGES_IN, MANIFEST, blob_key
@@ -150,7 +151,7 @@ def _figures(release: Release, contents: Contents, with_images: int, missing: in
         labels=seen.labels,
         teams=len(seen.teams),
         tau=contents.tau,
-        extractors={kind: tracks[kind].extractor for kind in ("public", "private")},
+        extractors={kind: tracks[kind].extractor for kind in TRACK_KINDS},
         images=release.images,
         entries_with_images=with_images,
         entries_without=missing,

@@ -21,6 +21,7 @@ from scorer.db.tables import Measurement
 from scorer.errors import Conflict, Invalid, NotFound, Unavailable
 from scorer.extractors import Extractor, ExtractorOptions, load
 from scorer.imports import stored_zip
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.memorization import Nearest
 from worker import pixels
 from worker.bench import Bench, options_of
@@ -37,7 +38,7 @@ REPEATED = ("device", "mode", "batch_size", "threads", "precision")
 class Recorded:
     """A measurement as the database has it, with what is needed to make it again."""
 
-    track: str
+    track: TrackKind
     fid: float
     memorization_distance: float
     scorer_version: str
@@ -92,15 +93,15 @@ def find(session: Session, submission_id: str) -> Entry:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} here.")
     kept = stored_zip(submission)
     tracks = lookups.tracks_of(session, submission.competition_id)
-    rows = [(kind, lookups.newest_measurement(session, submission.ref, track.id)) for kind, track in tracks.items()]
-    measured = sorted(((kind, row) for kind, row in rows if row is not None), reverse=True)
+    rows = [(kind, lookups.newest_measurement(session, submission.ref, tracks[kind].id)) for kind in TRACK_KINDS]
+    measured = [(kind, row) for kind, row in rows if row is not None]
     if not measured:
         raise Conflict("not-measured", f"{submission_id} has no measurement to repeat: it is {submission.status}.")
     recorded = tuple(_recorded(session, kind, row) for kind, row in measured)
     return Entry(submission.id, kept.sha256, kept.key, pixels.spec_of(submission), recorded)
 
 
-def _recorded(session: Session, kind: str, row: Measurement) -> Recorded:
+def _recorded(session: Session, kind: TrackKind, row: Measurement) -> Recorded:
     key = row.provenance.get("reference")
     preparation = lookups.preparation_by_key(session, str(key))
     if preparation is None or row.artifact_key is None:

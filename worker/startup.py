@@ -9,6 +9,7 @@ from scorer.db import lookups
 from scorer.db.session import engine_of, sessions_of
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
+from scorer.lifecycle import Queue
 from scorer.settings import Settings, read_settings
 from worker.bench import options_of
 
@@ -35,7 +36,7 @@ def log_our_work(**_: object) -> None:
 @worker_init.connect
 def refuse_to_start(sender: Any, **_: object) -> None:
     """End a scoring worker that could not score, with one sentence instead of a failure per entry."""
-    if "score" not in sender.app.amqp.queues.consume_from:
+    if Queue.SCORE not in sender.app.amqp.queues.consume_from:
         return
     try:
         require_weights(read_settings())

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from scorer.lifecycle import Queue
 from scorer.queue import LOST, MAIL, POST, SWEEP, UPLOADS, WORK
 from worker.app import app, settings
 from worker.bench import Bench
@@ -21,7 +22,7 @@ def bench() -> Bench:
 @app.task(name=WORK)
 def work(queue: str) -> None:
     """Do the fairest due piece of work of a queue."""
-    run_next(bench(), queue)
+    run_next(bench(), Queue(queue))
 
 
 @app.task(name=SWEEP)

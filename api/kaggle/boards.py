@@ -16,9 +16,9 @@ from api.kaggle.schemas import Board, BoardPage, Competition, Competitions, List
 from api.kaggle.wire import Reader, WireRoute
 from api.routes.leaderboard import csv_of
 from scorer import competitions, leaderboard, limits
-from scorer.competitions import State, TrackKind
+from scorer.competitions import State
 from scorer.db.tables import Account
-from scorer.lifecycle import Phase
+from scorer.lifecycle import Phase, TrackKind
 
 router = APIRouter(prefix="/competitions.CompetitionApiService", route_class=WireRoute)
 EVER = datetime.max.replace(tzinfo=UTC)

@@ -37,9 +37,9 @@ def requeue(fields: FormFields, session: DbSession, admin: Admin, viewer: Signed
     job = text(fields, "job", longest=18)
     try:
         if not job:
-            backlog.requeue_failed(session, author=admin, now=now)
+            backlog.restart_failed(session, author=admin, now=now)
         elif job.isdecimal():
-            backlog.requeue(session, int(job), author=admin, now=now)
+            backlog.restart(session, int(job), author=admin, now=now)
         else:
             raise NotFound("no-job", f"There is no job {job!r}.")
     except KennelError as error:

@@ -16,7 +16,7 @@ from api.desk_views import entry_view
 from api.forms import Fields, FormFields, text
 from api.pages.evidence import exhibits_of
 from api.pages.generating import section_of
-from api.pages.histogram import Drawing, drawing_of
+from api.pages.histogram import Histogram, histogram_of
 from api.pages.lanes import Lanes, lanes_of
 from api.pages.rendering import page, see
 from api.problems import status_of
@@ -25,9 +25,9 @@ from api.schemas import MeasurementView
 from scorer import desk, flags, pairs, rebuttals, reviewers, reviews, rulings, stakes
 from scorer.blobs import Blobs
 from scorer.competitions import State, is_organizer, shown_state, state_of
+from scorer.db.questions import QueueState
 from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
-from scorer.flags import QueueState
 from scorer.reviews import Intent, LabelName
 from scorer.rulings import RulingKind
 from scorer.sprites import layout_of
@@ -150,7 +150,7 @@ class Pictures:
     """What is drawn of an entry on one track."""
 
     measured: MeasurementView
-    drawing: Drawing | None
+    drawing: Histogram | None
     lanes: Lanes | None
     pairs: Sequence[PairView]
 
@@ -162,7 +162,7 @@ def _pictures(session: Session, state: State, view: DeskEntryView) -> list[Pictu
 def _picture(session: Session, state: State, view: DeskEntryView, measured: MeasurementView) -> Pictures:
     labelled = desk.labelled(session, state, measured.track, but=view.entry.ref)
     farthest = max((distance for _, distance in labelled), default=0.0)
-    drawing = drawing_of(measured.histogram, measured.memorization_distance, measured.tau, reach=farthest)
+    drawing = histogram_of(measured.histogram, measured.memorization_distance, measured.tau, reach=farthest)
     lanes = lanes_of(labelled, drawing.right) if drawing else None
     return Pictures(measured, drawing, lanes, view.pairs.get(measured.track, []))
 

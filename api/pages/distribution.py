@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from api.pages.histogram import Mark, ticks_of
+from api.pages.histogram import ticks_of
+from api.pages.shapes import Box, Mark
 from scorer.what_if import Line
 
 LABELS = ("legitimate", "mgan", "sup", "ae", "aug", "other")
@@ -21,13 +22,9 @@ TOP, AXIS, FLOOR, HEIGHT = 26, 186, 266, 292
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A part of a column: ``x`` and ``width`` in per cent, ``y`` and ``height`` in pixels."""
+class Piece(Box):
+    """The part of a column that is of one label."""
 
-    x: float
-    width: float
-    y: float
-    height: float
     label: str
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from api.pages.captions import KINDS, sentence_of, title_of
 from api.pages.scales import Scale, around
+from api.pages.shapes import Box, Mark, anchor_of
 from api.pages.words import DISTANCE_DECIMALS
 from scorer.figures import Figure
 
@@ -23,13 +24,9 @@ MOST_DOTS = 3_000
 
 
 @dataclass(frozen=True)
-class Bar:
+class Bar(Box):
     """A piece of a bar, of one kind of entry, with words for who points at it."""
 
-    x: float
-    width: float
-    y: float
-    height: float
     kind: str
     words: str
 
@@ -53,15 +50,6 @@ class Strip:
     low: float
     high: float
     median: float
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A number beside an axis: ``at`` in per cent across, or in pixels down."""
-
-    at: float
-    text: str
-    anchor: str = "start"
 
 
 @dataclass(frozen=True)
@@ -132,12 +120,13 @@ def _blank(figure: Figure, across: Scale, words: str, *, height: float = FLOOR +
         height=height,
         across=words,
         down=down,
-        x_ticks=[Mark(100 * across.share(at), f"{at:,g}", _anchor(across.share(at))) for at in across.ticks()],
+        x_ticks=_x_ticks(across),
     )
 
 
-def _anchor(share: float) -> str:
-    return "start" if share < 0.04 else "end" if share > 0.96 else "middle"
+def _x_ticks(across: Scale) -> list[Mark]:
+    shares = {at: across.share(at) for at in across.ticks()}
+    return [Mark(100 * share, f"{at:,g}", anchor_of(share, start=0.04, end=0.96)) for at, share in shares.items()]
 
 
 def _distances(figure: Figure) -> Drawing:

@@ -32,7 +32,7 @@ from api.multipart import drain, open_form
 from api.pages.case import case_of
 from api.pages.evidence import exhibits_of
 from api.pages.generating import section_of
-from api.pages.histogram import drawing_of
+from api.pages.histogram import histogram_of
 from api.pages.rendering import BUILD, not_modified, page, see
 from api.problems import status_of
 from api.routes.results import attach_code
@@ -102,7 +102,7 @@ def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, n
         "sprite": layout_of(state.competition.image_count, state.competition.image_size),
         "exhibits": exhibits_of(session, submission, viewer.account) if state.published else [],
         "case": case_of(session, store, state, submission, viewer.account, now),
-        "drawings": [drawing_of(each.histogram, each.memorization_distance, each.tau) for each in view.measurements],
+        "drawings": [histogram_of(each.histogram, each.memorization_distance, each.tau) for each in view.measurements],
     }
 
 

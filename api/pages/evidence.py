@@ -7,8 +7,8 @@ from sqlalchemy.orm import Session
 
 from api.evidence_schemas import CellView, EvidenceView, FindingView, MatchesView
 from api.evidence_views import evidence_view
-from scorer.competitions import KINDS
 from scorer.db.tables import Account, Submission
+from scorer.lifecycle import TRACK_KINDS
 
 CELLS = 3
 """Copied cells that are shown at once, the most telling ones."""
@@ -39,7 +39,7 @@ class Exhibit:
 def exhibits_of(session: Session, submission: Submission, account: Account) -> list[Exhibit]:
     """The evidence on every track, of which the first that speaks of copying is opened."""
     found: list[Exhibit] = []
-    for kind in KINDS:
+    for kind in TRACK_KINDS:
         view = evidence_view(session, submission, kind, account)
         opened = bool(view.signs) and not any(each.opened for each in found)
         found.append(_exhibit(view, opened=opened))

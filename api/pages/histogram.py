@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from api.pages.scales import ticks
+from api.pages.shapes import Box, Mark
 from api.pages.words import DISTANCE_DECIMALS
 
 TOP, FLOOR, HEIGHT = 44, 204, 230
@@ -16,30 +17,17 @@ THINNEST = 0.6
 
 
 @dataclass(frozen=True)
-class Bar:
-    """A bin: ``x`` and ``width`` in per cent, ``y`` and ``height`` in pixels; ``near`` if it lies below tau."""
+class Bin(Box):
+    """The bar of a bin; ``near`` if it lies below tau."""
 
-    x: float
-    width: float
-    y: float
-    height: float
     near: bool
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A position on the axis, its text, and on which side of it the text has room (SVG's ``text-anchor``)."""
-
-    x: float
-    text: str
-    anchor: str
-
-
-@dataclass(frozen=True)
-class Drawing:
+class Histogram:
     """All that the picture has in it."""
 
-    bars: Sequence[Bar]
+    bars: Sequence[Bin]
     ticks: Sequence[Mark]
     mean: Mark
     tau: Mark | None
@@ -49,20 +37,20 @@ class Drawing:
     description: str
 
 
-def drawing_of(histogram: Mapping[str, Any], mean: float, tau: float | None, *, reach: float = 0.0) -> Drawing | None:
+def histogram_of(counted: Mapping[str, Any], mean: float, tau: float | None, *, reach: float = 0.0) -> Histogram | None:
     """The drawing of ``counts`` in equal bins from ``low`` to ``high``; None if there is nothing to draw.
 
     ``tau`` None or 0 (a reference line is never penalised): no threshold in it. ``reach``: how far the axis goes at
     least.
     """
-    counts: Sequence[int] = histogram.get("counts", ())
+    counts: Sequence[int] = counted.get("counts", ())
     if not any(counts):
         return None
-    low, high = float(histogram["low"]), float(histogram["high"])
+    low, high = float(counted["low"]), float(counted["high"])
     limit = tau or None
     right = max(high, mean, limit or 0.0, reach) * 1.04
     edges = [low + (high - low) * index / len(counts) for index in range(len(counts) + 1)]
-    return Drawing(
+    return Histogram(
         bars=_bars(counts, edges, right, limit),
         ticks=[Mark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in ticks_of(right)],
         mean=_mark(mean, right, "mean"),
@@ -73,10 +61,10 @@ def drawing_of(histogram: Mapping[str, Any], mean: float, tau: float | None, *, 
     )
 
 
-def _bars(counts: Sequence[int], edges: Sequence[float], right: float, tau: float | None) -> list[Bar]:
+def _bars(counts: Sequence[int], edges: Sequence[float], right: float, tau: float | None) -> list[Bin]:
     scale = (FLOOR - TOP) / max(counts)
     return [
-        Bar(
+        Bin(
             x=100 * left / right,
             width=max(100 * (end - left) / right, THINNEST),
             y=FLOOR - count * scale,

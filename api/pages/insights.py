@@ -13,7 +13,8 @@ from api.pages.rendering import BUILD, not_modified, page
 from api.routes.gallery import Seed
 from api.routes.insights import LabelChoice
 from scorer import figures, gallery, insights
-from scorer.competitions import TrackKind, may_see_private, shown_state, visible_track
+from scorer.competitions import may_see_private, shown_state, visible_track
+from scorer.lifecycle import TrackKind
 from scorer.sprites import layout_of
 
 router = APIRouter(include_in_schema=False)

@@ -66,5 +66,5 @@ def publish(
 def requeue(slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
     """Set all failed work of the private track going again."""
     state = competitions.state_of(session, slug, now)
-    backlog.requeue_failed(session, author=author, now=now, state=state)
+    backlog.restart_failed(session, author=author, now=now, state=state)
     return see(f"/competitions/{slug}/publication?done=requeued")

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from api.pages.histogram import Mark
 from api.pages.lanes import HEIGHT, Lane, marks_of
 from api.pages.scales import Scale, around
+from api.pages.shapes import Mark, anchor_of
 from api.pages.words import GROUPS
 from scorer.metrics.recovery import VERBATIM
 
@@ -41,7 +41,7 @@ def errors_of(report: Mapping[str, Mapping[str, Sequence[float]]]) -> Errors:
             for place, (group, found) in enumerate(errors.items())
         ],
         medians={group: 100 * _share(scale, median(found)) for group, found in errors.items()},
-        ticks=[Mark(100 * scale.share(each), _told(each), _anchor(scale.share(each))) for each in scale.ticks()],
+        ticks=[_tick(each, scale.share(each)) for each in scale.ticks()],
         verbatim=_limit(100 * scale.share(VERBATIM)),
         floor=floor,
         height=floor + BELOW,
@@ -53,13 +53,12 @@ def _share(scale: Scale, error: float) -> float:
     return scale.share(max(error, LEAST))
 
 
+def _tick(error: float, share: float) -> Mark:
+    return Mark(100 * share, _told(error), anchor_of(share, start=0.1, end=0.95))
+
+
 def _told(error: float) -> str:
     return f"≤ {error:g}" if error <= LEAST else f"{error:g}"
-
-
-def _anchor(share: float) -> str:
-    """So that the words stay within the picture."""
-    return "start" if share < 0.1 else "end" if share > 0.95 else "middle"
 
 
 def _limit(x: float) -> Mark:

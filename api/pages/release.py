@@ -16,7 +16,7 @@ from scorer import competitions, releases
 from scorer.competitions import is_organizer
 from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
-from scorer.lifecycle import STAGES
+from scorer.lifecycle import STAGES, UNFINISHED
 from scorer.public_ids import new_public_id
 from scorer.releases import Images
 
@@ -53,7 +53,7 @@ def _page(
         viewer=viewer,
         state=state,
         made=made,
-        working=any(each.state in {"waiting", "running"} for each in made),
+        working=any(each.state in UNFINISHED for each in made),
         organizes=is_organizer(account),
         stages=STAGES,
         now=now,

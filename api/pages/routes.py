@@ -33,8 +33,8 @@ from api.pages import (
 from api.pages.board import MEDALS, PAGE, Moment, leaf_of, tabs_of
 from api.pages.room import room_of
 from scorer import competitions, data_files, guests, leaderboard, limits, rules
-from scorer.competitions import State, TrackKind, takes_late
-from scorer.lifecycle import Phase
+from scorer.competitions import State, takes_late
+from scorer.lifecycle import Phase, TrackKind
 
 router = APIRouter(include_in_schema=False)
 

@@ -13,8 +13,9 @@ from api.pages.distribution import distribution_of
 from api.pages.rendering import page, see
 from api.problems import status_of
 from scorer import accounts, competitions, threshold_history, thresholds, what_if
-from scorer.competitions import State, TrackKind
+from scorer.competitions import State
 from scorer.errors import Invalid, KennelError
+from scorer.lifecycle import TrackKind
 from scorer.thresholds import Option, Request, Retuning
 
 router = APIRouter(include_in_schema=False)

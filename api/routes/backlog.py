@@ -24,6 +24,6 @@ def show(session: DbSession, admin: Admin, now: Now) -> BacklogView:
 def requeue(body: RequeueWish, session: DbSession, admin: Admin, now: Now) -> RequeuedView:
     """Set a failed job going again or take a running one from its worker; without a job, all that have failed."""
     if body.job is None:
-        return RequeuedView(requeued=backlog.requeue_failed(session, author=admin, now=now))
-    backlog.requeue(session, body.job, author=admin, now=now)
+        return RequeuedView(requeued=backlog.restart_failed(session, author=admin, now=now))
+    backlog.restart(session, body.job, author=admin, now=now)
     return RequeuedView(requeued=1)

@@ -1,9 +1,9 @@
 """Competitions and their reference images."""
 
 import secrets
+from datetime import datetime
 
 from fastapi import APIRouter, Request
-from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
 from api.deps import AppSettings, BlobStore, DbSession, Now, Organizer, Submitter, Transactions, Visitor
@@ -14,13 +14,14 @@ from api.schemas import (
     ReferenceView,
     TrackView,
 )
-from api.uploads import declared_bytes, discarded_on_error
+from api.uploads import declared_bytes, receive, unused_of
 from scorer import competitions, guests, references, rules
 from scorer.archive import list_references
-from scorer.blobs import require_bytes
-from scorer.competitions import CompetitionChanges, CompetitionSpec, State, TrackKind
+from scorer.blobs import Received, require_bytes
+from scorer.competitions import CompetitionChanges, CompetitionSpec, State
 from scorer.db import lookups
 from scorer.db.tables import Account
+from scorer.lifecycle import TrackKind
 from scorer.references import Role
 
 router = APIRouter(prefix="/competitions", tags=["competitions"])
@@ -107,19 +108,18 @@ async def attach(
     """
     limit = settings.max_upload_bytes
     require_bytes(declared_bytes(request), limit)
-    received = await store.receive(f"references/{secrets.token_hex(16)}.zip", request.stream(), limit=limit)
 
-    def take() -> ReferenceView:
-        with discarded_on_error(store, received), begin() as session:
+    def accept(received: Received, _: datetime) -> tuple[ReferenceView, str | None]:
+        with begin() as session:
             with store.open(received.key) as file:
                 list_references(file)
             state = competitions.state_of(session, slug, now)
             kept = references.attach(session, state, role, received, author=author, now=now)
-        if kept.blob_key != received.key:
-            store.delete(received.key)
-        return ReferenceView(role=role, sha256=kept.sha256, bytes=kept.bytes)
+            view = ReferenceView(role=role, sha256=kept.sha256, bytes=kept.bytes)
+            return view, unused_of(received, kept.blob_key)
 
-    return await run_in_threadpool(take)
+    key = f"references/{secrets.token_hex(16)}.zip"
+    return await receive(store, key, request.stream(), limit=limit, accept=accept)
 
 
 @router.post("/{slug}/tracks/{kind}/preparation", status_code=202)
@@ -136,7 +136,7 @@ def preparation(slug: str, kind: TrackKind, session: DbSession, author: Organize
     return _preparation(session, competitions.state_of(session, slug, now), kind)
 
 
-def _preparation(session: Session, state: State, kind: str) -> PreparationView:
+def _preparation(session: Session, state: State, kind: TrackKind) -> PreparationView:
     track = competitions.track_of(state, kind)
     if track.preparation is None:
         return PreparationView(state="none")

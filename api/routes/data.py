@@ -1,6 +1,7 @@
 """Data files: what participants may download."""
 
 import secrets
+from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -10,9 +11,9 @@ from fastapi.responses import Response
 from api.data_schemas import DataFileView
 from api.deps import AppSettings, BlobStore, CurrentUser, DbSession, Now, Organizer, Transaction, Transactions, Visitor
 from api.downloads import download
-from api.uploads import declared_bytes, discarded_on_error
+from api.uploads import declared_bytes, receive
 from scorer import competitions, data_files
-from scorer.blobs import require_bytes
+from scorer.blobs import Received, require_bytes
 from scorer.db.tables import DataFile
 
 router = APIRouter(prefix="/competitions/{slug}/data", tags=["data files"])
@@ -55,16 +56,12 @@ async def offer(
         return await run_in_threadpool(_offer_training, slug, name, begin, store, author, now)
     limit = settings.max_upload_bytes
     require_bytes(declared_bytes(request), limit)
-    received = await store.receive(f"data/{secrets.token_hex(8)}/{name}", request.stream(), limit=limit)
 
-    def keep() -> DataFileView:
-        with discarded_on_error(store, received):
-            crc32 = store.crc32(received.key)
-            with begin() as session:
-                state = competitions.state_of(session, slug, now)
-                return _view(slug, data_files.offer(session, state, name, received, crc32, author=author, now=now))
+    def accept(received: Received, _: datetime) -> tuple[DataFileView, None]:
+        return _offer(slug, name, received, begin, store, author, now), None
 
-    return await run_in_threadpool(keep)
+    key = f"data/{secrets.token_hex(8)}/{name}"
+    return await receive(store, key, request.stream(), limit=limit, accept=accept)
 
 
 def _offer_training(
@@ -72,10 +69,16 @@ def _offer_training(
 ) -> DataFileView:
     with begin() as session:
         images = data_files.training_images(session, competitions.state_of(session, slug, now))
-    crc32 = store.crc32(images.key)
+    return _offer(slug, name, images, begin, store, author, now)
+
+
+def _offer(
+    slug: str, name: str, file: Received, begin: Transaction, store: BlobStore, author: Organizer, now: datetime
+) -> DataFileView:
+    crc32 = store.crc32(file.key)
     with begin() as session:
         state = competitions.state_of(session, slug, now)
-        return _view(slug, data_files.offer(session, state, name, images, crc32, author=author, now=now))
+        return _view(slug, data_files.offer(session, state, name, file, crc32, author=author, now=now))
 
 
 @router.delete("/{name}", status_code=204)

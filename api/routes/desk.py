@@ -10,8 +10,10 @@ from api.desk_views import desk_view, entry_view, opinions_view
 from api.etags import etag_of, is_known
 from api.routes.results import INERT, OWN
 from scorer import flags, pairs, reviewers, reviews
-from scorer.competitions import TrackKind, is_organizer, shown_state, state_of
-from scorer.flags import STATES, QueueState
+from scorer.competitions import is_organizer, shown_state, state_of
+from scorer.db.questions import QueueState
+from scorer.flags import STATES
+from scorer.lifecycle import TrackKind
 from scorer.pairs import Side
 
 router = APIRouter(tags=["desk"])

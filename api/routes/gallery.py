@@ -8,7 +8,8 @@ from api.deps import BlobStore, DbSession, Now, Organizer
 from api.etags import etag_of, is_known
 from api.insight_schemas import ExhibitView, TwinsView, TwinView
 from scorer import evidence, gallery, submissions
-from scorer.competitions import TrackKind, state_of
+from scorer.competitions import state_of
+from scorer.lifecycle import TrackKind
 
 router = APIRouter(prefix="/competitions/{slug}", tags=["insights"])
 Seed = Annotated[int, Query(ge=0, le=2**31, description="Another seed draws other images.")]

@@ -14,9 +14,9 @@ from api.etags import etag_of, is_known
 from api.generator_schemas import GeneratorView
 from api.generator_views import generator_view
 from api.routes.results import INERT, OWN
-from api.uploads import declared_bytes, discarded_on_error
+from api.uploads import declared_bytes, receive, unused_of
 from scorer import handed_generators, recoveries
-from scorer.blobs import Blobs, require_bytes
+from scorer.blobs import Blobs, Received, require_bytes
 from scorer.competitions import is_organizer
 from scorer.db.tables import Account
 from scorer.exporting import MOST_DIMENSIONS, SEEN, Distribution, require_onnx
@@ -65,22 +65,18 @@ async def take(
 
     await run_in_threadpool(admit, moment())
     key = f"generators/{submission_id}/{secrets.token_hex(8)}.onnx"
-    received = await store.receive(key, chunks, limit=most)
 
-    def keep(now: datetime) -> GeneratorView:
-        with discarded_on_error(store, received):
-            start = store.read_part(key, 0, min(SEEN, received.bytes)) if received.bytes else b""
-            require_onnx(start, declared.dimension)
-            with begin() as session:
-                kept = handed_generators.hand_in(
-                    session, submission_id, received, declared, seed=secrets.randbits(32), account=account, now=now
-                )
-                view = generator_view(submission_id, recoveries.find(session, submission_id, account), account)
-        if kept.blob_key != received.key:
-            store.delete(received.key)
-        return view
+    def accept(received: Received, now: datetime) -> tuple[GeneratorView, str | None]:
+        start = store.read_part(key, 0, min(SEEN, received.bytes)) if received.bytes else b""
+        require_onnx(start, declared.dimension)
+        with begin() as session:
+            kept = handed_generators.hand_in(
+                session, submission_id, received, declared, seed=secrets.randbits(32), account=account, now=now
+            )
+            view = generator_view(submission_id, recoveries.find(session, submission_id, account), account)
+            return view, unused_of(received, kept.blob_key)
 
-    return await run_in_threadpool(keep, moment())
+    return await receive(store, key, chunks, limit=most, accept=accept)
 
 
 @router.get("/submissions/{submission_id}/generator")

@@ -9,7 +9,8 @@ from api.etags import etag_of, is_known
 from api.insight_schemas import FigureLink, FigureView
 from api.pages.figures import csv_of, svg_of
 from scorer import figures, insights
-from scorer.competitions import TrackKind, may_see_private, shown_state
+from scorer.competitions import may_see_private, shown_state
+from scorer.lifecycle import TrackKind
 
 router = APIRouter(prefix="/competitions/{slug}/insights", tags=["insights"])
 FigureName = Literal["distances", "fid", "fid-distance", "public-private", "ranks", "shake-up"]

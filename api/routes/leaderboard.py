@@ -13,9 +13,10 @@ from api.etags import etag_of, is_known
 from api.schemas import BenchmarkView, BoardView, CopyView, DisqualifiedView, PlaceView
 from api.tables import inert
 from scorer import leaderboard
-from scorer.competitions import TrackKind, is_organizer
+from scorer.competitions import is_organizer
 from scorer.db.tables import Account
 from scorer.leaderboard import Board, Place
+from scorer.lifecycle import TrackKind
 
 router = APIRouter(tags=["leaderboard"])
 COLUMNS = ("rank", "team", "score", "fid", "memorization_distance", "penalised", "entries", "last_entry_at")

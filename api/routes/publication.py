@@ -45,4 +45,4 @@ def publish(slug: str, body: NewPublication, session: DbSession, author: Organiz
 def requeue(slug: str, session: DbSession, author: Organizer, now: Now) -> RequeuedView:
     """Set all failed work of the private track going again."""
     state = competitions.state_of(session, slug, now)
-    return RequeuedView(requeued=backlog.requeue_failed(session, author=author, now=now, state=state))
+    return RequeuedView(requeued=backlog.restart_failed(session, author=author, now=now, state=state))

@@ -15,9 +15,9 @@ from api.etags import etag_of, is_known
 from api.result_schemas import NewPicks, PicksView
 from api.schemas import CodeView
 from api.submission_views import code_view
-from api.uploads import declared_bytes, discarded_on_error
+from api.uploads import declared_bytes, receive
 from scorer import attachments, competitions, evidence, picks, reviewers
-from scorer.blobs import Blobs, require_bytes
+from scorer.blobs import Blobs, Received, require_bytes
 from scorer.competitions import State
 from scorer.db.tables import Account
 from scorer.picks import Finals
@@ -98,20 +98,15 @@ async def attach_code(
     require_bytes(declared, attachments.MOST_BYTES)
     await run_in_threadpool(admit, moment())
     key = f"code/{submission_id}/{secrets.token_hex(8)}"
-    received = await store.receive(key, chunks, limit=attachments.MOST_BYTES)
 
-    def keep(now: datetime) -> CodeView:
-        with discarded_on_error(store, received):
-            with store.open(received.key) as file:
-                kind = attachments.kind_of(file)
-            with begin() as session:
-                kept, replaced = attachments.attach(session, submission_id, received, kind, account=account, now=now)
-                view = code_view(kept)
-        if replaced is not None:
-            store.delete(replaced.blob_key)
-        return view
+    def accept(received: Received, now: datetime) -> tuple[CodeView, str | None]:
+        with store.open(received.key) as file:
+            kind = attachments.kind_of(file)
+        with begin() as session:
+            kept, replaced = attachments.attach(session, submission_id, received, kind, account=account, now=now)
+            return code_view(kept), replaced.blob_key if replaced is not None else None
 
-    return await run_in_threadpool(keep, moment())
+    return await receive(store, key, chunks, limit=attachments.MOST_BYTES, accept=accept)
 
 
 @router.get("/submissions/{submission_id}/code", response_class=Response)

@@ -14,7 +14,7 @@ from scorer.db.tables import Competition
 from scorer.figures import PAIRED, SINGLE, Figure
 from scorer.insights import Field, View
 from scorer.labelling import MEMORISES
-from scorer.lifecycle import Phase
+from scorer.lifecycle import TRACK_KINDS, Phase
 from scorer.metrics.margin import choose_tau
 from scorer.metrics.mifid import is_penalised, mifid
 
@@ -26,7 +26,7 @@ def figures_of(zoo: Zoo) -> Iterator[Figure]:
     taus = {track: tau_of(zoo, track) for track in TRACKS}
     fields = {track: _field(zoo, track, taus[track]) for track in TRACKS}
     shown = View(State(Competition(), Phase.FINAL, True, {}, ()), fields, taus, labels=True, names=True, label="all")
-    for track in TRACKS:
+    for track in TRACK_KINDS:
         for name in ("distances", "fid", "fid-distance"):
             yield SINGLE[name](shown, track)
     yield PAIRED["public-private"](Session(), shown)

@@ -45,20 +45,3 @@ FULL = Plan(
     spaces=("efficientnet_lite0", "efficientnet_lite2"),
 )
 """Some minutes of one core for each seed."""
-
-TINY = Plan(
-    seeds=(0,),
-    images=24,
-    photographs=30,
-    width=2,
-    batch=12,
-    sup=(1, 2),
-    membership=1,
-    mgan=(1,),
-    ae=(1,),
-    vae=(1,),
-    flow=3,
-    gan=(1,),
-    spaces=("tiny", "tiny"),
-)
-"""Whether everything runs, in seconds: no number of it means anything."""

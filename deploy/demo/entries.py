@@ -49,7 +49,6 @@ class Entry:
     generate: Generate
     label: Label | None
     expected: Judgement
-    expected_state: Literal["scored"] = "scored"
     shows: tuple[str, ...] = ()
 
 

@@ -9,9 +9,8 @@ from rich.table import Table
 
 from deploy.client import Client
 from deploy.demo.entries import Entry
+from scorer.lifecycle import TRACK_KINDS, UNFINISHED, JobState
 
-TRACKS = ("public", "private")
-UNFINISHED = {"waiting", "running"}
 Found = Mapping[str, Mapping[str, Any]]
 """An entry's evidence by track, as the API gives it."""
 
@@ -24,7 +23,7 @@ def gathered(
     with console.status("looking for evidence of copying") as status:
         while len(found) < len(submission_ids):
             for each in [each for each in submission_ids if each not in found]:
-                here = {track: organizer.get(f"/submissions/{each}/evidence/{track}") for track in TRACKS}
+                here: Found = {track: organizer.get(f"/submissions/{each}/evidence/{track}") for track in TRACK_KINDS}
                 if not any(evidence["state"] in UNFINISHED for evidence in here.values()):
                     found[each] = here
             status.update(f"evidence of copying: {len(found)} of {len(submission_ids)} entries")
@@ -35,7 +34,7 @@ def gathered(
 def table(found: Mapping[str, Found], entries: Mapping[str, Entry]) -> Table:
     """Each entry with the signs of copying that its evidence shows, and on which track."""
     shown = Table(title="Signs of copying", title_justify="left", title_style="bold")
-    for column in ("team", "kind", "public", "private"):
+    for column in ("team", "kind", *TRACK_KINDS):
         shown.add_column(column)
     for submission_id, evidence in found.items():
         signs = [", ".join(_said(each)) or "none" for each in evidence.values()]
@@ -45,7 +44,7 @@ def table(found: Mapping[str, Found], entries: Mapping[str, Entry]) -> Table:
 
 
 def _said(evidence: Mapping[str, Any]) -> list[str]:
-    if evidence["state"] != "done":
+    if evidence["state"] != JobState.DONE:
         return [evidence["state"]]
     return [sign["name"].replace("-", " ") for sign in evidence["signs"]]
 
@@ -69,7 +68,7 @@ def surprises(found: Mapping[str, Found], entries: Mapping[str, Entry]) -> list[
     wrong = []
     for submission_id, evidence in found.items():
         entry, signs = entries[submission_id], _words(evidence)
-        failed = [track for track, each in evidence.items() if each["state"] != "done"]
+        failed = [track for track, each in evidence.items() if each["state"] != JobState.DONE]
         missing = [name for name in entry.shows if name not in signs]
         wrong += [f"{entry.team}: its {track} evidence is {evidence[track]['state']}" for track in failed]
         wrong += [f"{entry.team}: its evidence does not show {name}" for name in missing]

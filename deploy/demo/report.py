@@ -11,6 +11,7 @@ from deploy.client import Client, Refused
 from deploy.demo import evidence, review
 from deploy.demo.entries import Entry
 from deploy.demo.photographs import Photographs
+from scorer.lifecycle import TRACK_KINDS, JobState, Status, TrackKind
 
 REASON = "Demo: after labelling, the largest threshold that penalises no legitimate entry."
 
@@ -39,7 +40,7 @@ def show(organizer: Client, url: str, slug: str, handed: Sequence[Handed], conso
     expects it: that was found on the built-in photographs, and others may differ."""
     entries = {each.submission_id: each.entry for each in handed if each.entry is not None}
     console.print()
-    for track in ("public", "private"):
+    for track in TRACK_KINDS:
         console.print(board_table(_board(organizer, slug, track), entries, track))
     found = evidence.gathered(organizer, list(entries), console)
     wrong = evidence.surprises(found, entries) if judge else []
@@ -51,7 +52,7 @@ def show(organizer: Client, url: str, slug: str, handed: Sequence[Handed], conso
             path = f"/competitions/{slug}/submissions/{submission_id}/label"
             organizer.put(path, {"label": entry.label, "note": entry.description})
     try:
-        retuned = {track: _retune(organizer, slug, track) for track in ("public", "private")}
+        retuned = {track: _retune(organizer, slug, track) for track in TRACK_KINDS}
     except Refused as refused:  # too few entries were asked for to have both kinds
         console.print(f"\nNothing is re-tuned: {refused}")
         return _as_expected(organizer, slug, handed, None, console) and not wrong
@@ -94,18 +95,18 @@ def _judge_by_hand(
     return False
 
 
-def _board(organizer: Client, slug: str, track: str) -> Mapping[str, Any]:
+def _board(organizer: Client, slug: str, track: TrackKind) -> Mapping[str, Any]:
     board: Mapping[str, Any] = organizer.get(f"/competitions/{slug}/leaderboard", track=track)
     return board
 
 
-def _retune(organizer: Client, slug: str, track: str) -> Mapping[str, Any]:
+def _retune(organizer: Client, slug: str, track: TrackKind) -> Mapping[str, Any]:
     body = {"method": "margin", "reason": REASON}
     done: Mapping[str, Any] = organizer.post(f"/competitions/{slug}/tracks/{track}/thresholds", body)
     return done
 
 
-def board_table(board: Mapping[str, Any], entries: Mapping[str, Entry], track: str, when: str = "") -> Table:
+def board_table(board: Mapping[str, Any], entries: Mapping[str, Entry], track: TrackKind, when: str = "") -> Table:
     """The board as a terminal table: ranked teams, benchmarks in their place, who is disqualified and copies last."""
     title = f"{track.capitalize()} leaderboard" + (f" {when}" if when else "") + f"   (tau = {board['tau']:.4f})"
     table = Table(title=title, title_justify="left", title_style="bold")
@@ -195,7 +196,7 @@ def _as_expected(
 
 
 def _surprise(each: Handed, state: Mapping[str, Any], board: Mapping[str, Any] | None) -> str | None:
-    if state["status"] != "scored" or state["private_state"] != "done":
+    if state["status"] != Status.SCORED or state["private_state"] != JobState.DONE:
         return f"it is {state['status']} (private: {state['private_state']}). {state['reason'] or ''}"
     if each.entry is None or board is None:
         return None

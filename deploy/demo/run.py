@@ -29,6 +29,7 @@ from scorer.archive import write_images
 from scorer.db import people
 from scorer.db.session import engine_of, sessions_of
 from scorer.errors import Unavailable
+from scorer.lifecycle import UNFINISHED
 
 SEED = 2019
 PUBLIC, PRIVATE = "efficientnet_lite0", "efficientnet_lite2"
@@ -199,7 +200,7 @@ def follow(handed: Sequence[Handed], organizer: Client, slug: str, console: Cons
             }
             found = [seen[each.submission_id] for each in handed]
             ended = [each for each in found if each["status"] in ENDED]
-            settled = [each for each in found if each["private_state"] in {"done", "failed", "cancelled"}]
+            settled = [each for each in found if each["private_state"] not in {None, *UNFINISHED}]
             unscored = [each for each in ended if each["status"] != "scored" and each not in settled]
             if first is None and any(each["status"] == "scored" for each in ended):
                 first = time.monotonic() - start

@@ -70,16 +70,6 @@ class Listing:
         """Names as the zip gives them, folder included, ``/`` between."""
         return tuple(member.name for member in self.members)
 
-    @property
-    def compressed_bytes(self) -> int:
-        """Declared bytes of all images inside the zip."""
-        return sum(member.compressed for member in self.members)
-
-    @property
-    def unpacked_bytes(self) -> int:
-        """Declared bytes of all images once unpacked."""
-        return sum(member.size for member in self.members)
-
 
 def list_images(file: BinaryIO, spec: ImageSpec) -> Listing:
     """List the images of a participant's zip, reading its end and its central directory only.

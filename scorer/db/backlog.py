@@ -1,21 +1,53 @@
 """Work that waits, runs or has failed, in SQL."""
 
-from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from scorer.db.tables import Competition, Job, Submission, Track
+from scorer.lifecycle import JobState
 
 
-def queues(session: Session, now: datetime) -> Sequence[Row[Any]]:
-    """Of each queue that has work: how many jobs wait, how many of those are due, since when the oldest due one is,
-    how many run, and how many of those have lost their worker."""
-    waiting, running = Job.state == "waiting", Job.state == "running"
+class QueueLoad(NamedTuple):
+    """The unfinished jobs of a queue: how many wait, how many of those are due, since when the oldest due one is, how
+    many run, and how many of those have lost their worker."""
+
+    queue: str
+    waiting: int
+    due: int
+    oldest_due_at: datetime | None
+    running: int
+    lost: int
+
+
+class ListedJob(NamedTuple):
+    """A job with the names of what it works on."""
+
+    id: int
+    queue: str
+    state: str
+    attempts: int
+    worker: str | None
+    stage: str | None
+    fraction: float | None
+    lease_until: datetime | None
+    error: str | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    submission_id: str | None
+    file_name: str | None
+    track: str | None
+    competition: str | None
+
+
+def queues(session: Session, now: datetime) -> list[QueueLoad]:
+    """Each queue that has work."""
+    waiting, running = Job.state == JobState.WAITING, Job.state == JobState.RUNNING
     due = waiting & (Job.due_at <= now)
-    query: Any = select(
+    query = select(
         Job.queue,
         func.count().filter(waiting).label("waiting"),
         func.count().filter(due).label("due"),
@@ -24,18 +56,19 @@ def queues(session: Session, now: datetime) -> Sequence[Row[Any]]:
         func.count().filter(running & (Job.lease_until < now)).label("lost"),
     )
     # Written so that the two partial indexes can serve it, however many jobs are done.
-    return session.execute(query.where(or_(waiting, running)).group_by(Job.queue).order_by(Job.queue)).all()
+    rows = session.execute(query.where(or_(waiting, running)).group_by(Job.queue).order_by(Job.queue))
+    return [QueueLoad(*row) for row in rows]
 
 
-def running(session: Session) -> Sequence[Row[Any]]:
+def running(session: Session) -> list[ListedJob]:
     """Jobs that a worker holds, longest running first."""
-    return _jobs(session, Job.state == "running", order=Job.started_at)
+    return _jobs(session, Job.state == JobState.RUNNING, order=Job.started_at)
 
 
-def failed(session: Session, *, track_id: int | None = None, only: int | None = None) -> Sequence[Row[Any]]:
+def failed(session: Session, *, track_id: int | None = None, only: int | None = None) -> list[ListedJob]:
     """Jobs that have failed for good and that no later job has replaced, newest failure first; of one track, or one
     job, if given."""
-    conditions = [Job.state == "failed", ~_is_replaced()]
+    conditions = [Job.state == JobState.FAILED, ~_is_replaced()]
     if track_id is not None:
         conditions.append(Job.track_id == track_id)
     if only is not None:
@@ -60,17 +93,13 @@ def _is_replaced() -> ColumnElement[bool]:
     return select(later.id).where(same, later.queue == Job.queue, later.id > Job.id).exists()
 
 
-def _jobs(session: Session, *conditions: ColumnElement[bool], order: Any) -> Sequence[Row[Any]]:
-    query: Select[Any] = (
-        select(
-            *Job.__table__.columns,
-            Submission.id.label("submission_id"),
-            Submission.file_name,
-            Track.kind.label("track"),
-            Competition.slug.label("competition"),
-        )
+def _jobs(session: Session, *conditions: ColumnElement[bool], order: Any) -> list[ListedJob]:
+    query = (
+        select(Job.id, Job.queue, Job.state, Job.attempts, Job.worker, Job.stage, Job.fraction, Job.lease_until)
+        .add_columns(Job.error, Job.created_at, Job.started_at, Job.finished_at)
+        .add_columns(Submission.id, Submission.file_name, Track.kind, Competition.slug)
         .outerjoin(Submission, Submission.ref == Job.submission_ref)
         .outerjoin(Track, Track.id == Job.track_id)
         .outerjoin(Competition, Competition.id == Submission.competition_id)
     )
-    return session.execute(query.where(*conditions).order_by(order, Job.id)).all()
+    return [ListedJob(*row) for row in session.execute(query.where(*conditions).order_by(order, Job.id))]

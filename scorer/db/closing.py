@@ -20,7 +20,7 @@ from scorer.db.tables import (
     Team,
     Track,
 )
-from scorer.lifecycle import PENDING, Status
+from scorer.lifecycle import PENDING, UNFINISHED, Queue, Status
 
 BAND = 2.0
 """Standard errors around tau within which an entry might as well lie on its other side."""
@@ -55,8 +55,10 @@ def open_rebuttals(session: Session, competition_id: int) -> list[OpenEntry]:
 
 def unfinished_on(session: Session, track: Track) -> list[OpenEntry]:
     """Entries whose scoring on a track waits or runs."""
-    works = select(Job.id).where(Job.submission_ref == Submission.ref, Job.track_id == track.id, Job.queue == "score")
-    unfinished = works.where(Job.state.in_(("waiting", "running"))).exists()
+    works = select(Job.id).where(
+        Job.submission_ref == Submission.ref, Job.track_id == track.id, Job.queue == Queue.SCORE
+    )
+    unfinished = works.where(Job.state.in_(UNFINISHED)).exists()
     return _entries(session, track.competition_id, unfinished)
 
 

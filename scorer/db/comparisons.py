@@ -6,9 +6,9 @@ from sqlalchemy import any_, exists, func, literal, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
-from scorer.db.jobs import UNFINISHED
 from scorer.db.judging import id_list
 from scorer.db.tables import ComparedDistance, Comparison, Job, Measurement, Preparation, Submission, Track
+from scorer.lifecycle import UNFINISHED, JobState, Queue
 
 
 def newest(session: Session, competition_id: int) -> Comparison | None:
@@ -59,7 +59,7 @@ def to_measure(session: Session, preparation_id: int, refs: Collection[int]) -> 
     """Which of the entries have no distance in a space, and nobody is at it."""
     at_it = exists().where(
         Job.submission_ref == Submission.ref,
-        Job.queue == "compare",
+        Job.queue == Queue.COMPARE,
         Job.preparation_id == preparation_id,
         Job.state.in_(UNFINISHED),
     )
@@ -91,9 +91,9 @@ def distances(session: Session, preparation_id: int, refs: Collection[int]) -> d
 
 def is_measuring(session: Session, preparation_id: int, refs: Collection[int]) -> bool:
     """Whether work on some of the entries in a space is left, be it comparing or scoring."""
-    comparing = (Job.queue == "compare") & (Job.preparation_id == preparation_id)
+    comparing = (Job.queue == Queue.COMPARE) & (Job.preparation_id == preparation_id)
     tracks = select(Track.id).where(Track.preparation_id == preparation_id)
-    scoring = (Job.queue == "score") & Job.track_id.in_(tracks)
+    scoring = (Job.queue == Queue.SCORE) & Job.track_id.in_(tracks)
     left = select(Job.id).where(
         Job.state.in_(UNFINISHED), comparing | scoring, Job.submission_ref == any_(id_list(refs))
     )
@@ -113,8 +113,10 @@ def failures(session: Session, preparation_id: int, refs: Collection[int]) -> li
     latest = (
         select(Job.state, Job.error)
         .ext(distinct_on(Job.submission_ref))
-        .where(Job.queue == "compare", Job.preparation_id == preparation_id, Job.submission_ref == any_(id_list(refs)))
+        .where(
+            Job.queue == Queue.COMPARE, Job.preparation_id == preparation_id, Job.submission_ref == any_(id_list(refs))
+        )
         .order_by(Job.submission_ref, Job.id.desc())
         .subquery()
     )
-    return [error or "" for error in session.scalars(select(latest.c.error).where(latest.c.state == "failed"))]
+    return [error or "" for error in session.scalars(select(latest.c.error).where(latest.c.state == JobState.FAILED))]

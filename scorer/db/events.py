@@ -8,6 +8,7 @@ from sqlalchemy import ARRAY, BigInteger, ColumnElement, column, extract, func, 
 from sqlalchemy.orm import Session
 
 from scorer.db.tables import Job, SubmissionEvent
+from scorer.lifecycle import UNFINISHED, JobState, Queue
 
 RECENT = 20
 """So many finished jobs tell how long the next one takes."""
@@ -38,7 +39,7 @@ def _array(numbers: Collection[int]) -> ColumnElement[Any]:
 def public_jobs(session: Session, refs: Collection[int]) -> Sequence[Job]:
     """The unfinished jobs of submissions that everyone may know of: none of the private track."""
     own = Job.submission_ref.in_(refs)
-    return session.scalars(select(Job).where(own, Job.priority == 0, Job.state.in_(("waiting", "running")))).all()
+    return session.scalars(select(Job).where(own, Job.priority == 0, Job.state.in_(UNFINISHED))).all()
 
 
 def usual_seconds(session: Session, queue: str, track_id: int | None) -> float | None:
@@ -46,7 +47,12 @@ def usual_seconds(session: Session, queue: str, track_id: int | None) -> float |
     first."""
     recent = (
         select((extract("epoch", Job.finished_at) - extract("epoch", Job.started_at)).label("seconds"))
-        .where(Job.queue == queue, Job.track_id.is_not_distinct_from(track_id), Job.state == "done", Job.priority == 0)
+        .where(
+            Job.queue == queue,
+            Job.track_id.is_not_distinct_from(track_id),
+            Job.state == JobState.DONE,
+            Job.priority == 0,
+        )
         .order_by(Job.finished_at.desc())
         .limit(RECENT)
         .subquery()
@@ -55,11 +61,11 @@ def usual_seconds(session: Session, queue: str, track_id: int | None) -> float |
     return None if found is None else float(found)
 
 
-def workers_in_sight(session: Session, now: datetime) -> dict[str, int]:
+def workers_in_sight(session: Session, now: datetime) -> dict[Queue, int]:
     """How many workers do the public work of each queue. Private work is not looked at: whether there is any would be
     read off the estimates."""
-    busy = (Job.state == "running") & (Job.lease_until > now)
+    busy = (Job.state == JobState.RUNNING) & (Job.lease_until > now)
     public = (Job.priority == 0) & or_(busy, Job.finished_at > now - IN_SIGHT)
     query = select(Job.queue, func.count(Job.worker.distinct())).where(public).group_by(Job.queue)
     counted = session.execute(query)
-    return {queue: count for queue, count in counted}  # noqa: C416 - rows are not pairs to a type checker
+    return {Queue(queue): count for queue, count in counted}

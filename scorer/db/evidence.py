@@ -4,8 +4,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from scorer.db.tables import Evidence, Job
-
-QUEUE = "evidence"
+from scorer.lifecycle import Queue
 
 
 def newest_evidence(session: Session, submission_ref: int, track_id: int) -> Evidence | None:
@@ -18,5 +17,7 @@ def newest_evidence(session: Session, submission_ref: int, track_id: int) -> Evi
 def newest_job(session: Session, submission_ref: int, track_id: int) -> Job | None:
     """The newest evidence job of an entry on a track: its ``state`` says whether evidence waits, runs, is done or has
     failed. None for an entry that is not measured there, or was before there was evidence."""
-    query = select(Job).where(Job.submission_ref == submission_ref, Job.track_id == track_id, Job.queue == QUEUE)
+    query = select(Job).where(
+        Job.submission_ref == submission_ref, Job.track_id == track_id, Job.queue == Queue.EVIDENCE
+    )
     return session.scalars(query.order_by(Job.id.desc()).limit(1)).one_or_none()

@@ -16,7 +16,6 @@ from sqlalchemy import (
     ColumnElement,
     Double,
     Integer,
-    Row,
     Select,
     Text,
     and_,
@@ -38,27 +37,27 @@ from sqlalchemy.types import TypeEngine
 from scorer.db import merges
 from scorer.db.generators import remembering
 from scorer.db.judging import INFINITY, judged
-from scorer.db.questions import Bounds, Question
+from scorer.db.questions import Bounds, FlaggedPage, FlaggedRow, Question
 from scorer.db.reviews import tally
 from scorer.db.signs import with_signs
 from scorer.db.tables import Submission, Team
+from scorer.lifecycle import TRACK_KINDS
 from scorer.signs import SIGNS
 
-TRACKS = ("public", "private")
 ERRORS = 2.0
 """Standard errors of its distance within which an entry counts as borderline."""
 
-
+TRACK_MARKS = ("seen", "copy", "penalised", "stake", "borderline", "interval")
 MARKS = tuple(
-    [f"{kind}_{mark}" for kind in TRACKS for mark in ("seen", "copy", "penalised", "stake", "borderline", "interval")]
-    + [f"{kind}_{sign.name}" for kind in TRACKS for sign in SIGNS]
+    [f"{kind}_{mark}" for kind in TRACK_KINDS for mark in TRACK_MARKS]
+    + [f"{kind}_{sign.name}" for kind in TRACK_KINDS for sign in SIGNS]
     + ["late", "copied", "same_zip", "same_images", "remembers", "mine"]
 )
 """What is true of an entry or not. The stack holds all of them in one number, a bit each: PostgreSQL groups 300,000
 rows by one number much faster than by twenty truths."""
 NUMBERS: Mapping[str, TypeEngine[Any]] = {
-    **{f"{kind}_{name}": Double() for kind in TRACKS for name in ("distance", "se")},
-    **{f"{kind}_rank": BigInteger() for kind in TRACKS},
+    **{f"{kind}_{name}": Double() for kind in TRACK_KINDS for name in ("distance", "se")},
+    **{f"{kind}_rank": BigInteger() for kind in TRACK_KINDS},
     "team_id": BigInteger(),
     "pixels": BigInteger(),
     "reviews": BigInteger(),
@@ -77,7 +76,7 @@ def _layer(ref: Any, marks: Mapping[str, Any], **said: Any) -> Select[Any]:
 
 
 def _tracks(question: Question) -> Iterator[Select[Any]]:
-    for kind in TRACKS:
+    for kind in TRACK_KINDS:
         bounds = question.bounds[kind]
         scores = judged(track_id=question.tracks[kind].id).subquery(f"{kind}_scores").c
         penalised = and_(~scores.copy, scores.penalised)
@@ -91,7 +90,7 @@ def _tracks(question: Question) -> Iterator[Select[Any]]:
             "interval": and_(~scores.copy, _between(distance, bounds)),
         }
         numbers = {f"{kind}_distance": distance, f"{kind}_se": error}
-        if kind == TRACKS[0]:
+        if kind == TRACK_KINDS[0]:
             numbers["team_id"] = scores.team_id
         yield _layer(scores.ref, {f"{kind}_{name}": mark for name, mark in marks.items()}, **numbers).where(
             ~scores.benchmark, question.asks_for(scores.ref)
@@ -141,7 +140,7 @@ def _handed_in(question: Question) -> Select[Any]:
 
 def _signs(question: Question) -> Iterator[Select[Any]]:
     """The entries alone that show a sign of copying, so that the others add nothing to the stack."""
-    for kind in TRACKS:
+    for kind in TRACK_KINDS:
         found = with_signs(question.tracks[kind].id, question.images).subquery(f"{kind}_signs").c
         marks = {f"{kind}_{sign.name}": found[sign.name] for sign in SIGNS}
         yield _layer(found.ref, marks).where(question.asks_for(found.ref))
@@ -179,7 +178,7 @@ def _entries(question: Question) -> CTE:
 
     taus: list[ColumnElement[Any]] = [
         (null().cast(Double()) if (tau := question.bounds[kind].tau) is None else literal(tau)).label(f"{kind}_tau")
-        for kind in TRACKS
+        for kind in TRACK_KINDS
     ]
     shown = [grouped.c[name] for name in NUMBERS if name != "reviews"]
     return (
@@ -192,12 +191,12 @@ def _entries(question: Question) -> CTE:
 
 def _reasons(entries: CTE) -> dict[str, ColumnElement[bool]]:
     def either(name: str) -> ColumnElement[bool]:
-        return or_(*(entries.c[f"{kind}_{name}"] for kind in TRACKS))
+        return or_(*(entries.c[f"{kind}_{name}"] for kind in TRACK_KINDS))
 
     return {
-        "medal-place": or_(*(entries.c[f"{kind}_rank"].is_not(None) for kind in TRACKS)),
+        "medal-place": or_(*(entries.c[f"{kind}_rank"].is_not(None) for kind in TRACK_KINDS)),
         "medal-at-stake": or_(
-            *(and_(entries.c[f"{kind}_stake"], entries.c[f"{kind}_rank"].is_(None)) for kind in TRACKS)
+            *(and_(entries.c[f"{kind}_stake"], entries.c[f"{kind}_rank"].is_(None)) for kind in TRACK_KINDS)
         ),
         "borderline": either("borderline"),
         "tau-interval": either("interval"),
@@ -245,10 +244,9 @@ def _state(entry: Any, own_team_id: int | None) -> ColumnElement[str]:
 
 def queue(
     session: Session, question: Question, *, states: Sequence[str], after: int, limit: int, but: int | None = None
-) -> Sequence[Row[Any]]:
+) -> FlaggedPage:
     """A page of the flagged entries in some states (without the one with ref ``but``), most decisive first, from
-    number ``after + 1`` on. Every row also has the totals, and there is one row of them alone if the page is empty:
-    ``total_open`` and so on, ``medals_public``, ``medals_public_decided``, and so for private."""
+    number ``after + 1`` on."""
     flagged = _flagged(question)
     rank = func.least(flagged.c.private_rank, flagged.c.public_rank)
     order = (flagged.c.weight.desc(), rank.asc().nulls_last(), flagged.c.ref)
@@ -262,7 +260,9 @@ def queue(
     )
     totals = select(*_totals(flagged)).subquery("totals")
     query = _named(select(totals, page).select_from(totals.outerjoin(page, true())), page)
-    return session.execute(query.order_by(page.c.place)).all()
+    # Every row also has the totals, and there is one row of them alone if the page is empty.
+    rows = session.execute(query.order_by(page.c.place)).mappings().all()
+    return FlaggedPage([FlaggedRow.of(row) for row in rows if row["ref"] is not None], {**rows[0]})
 
 
 def _named(query: Select[Any], entries: Any) -> Select[Any]:
@@ -272,14 +272,16 @@ def _named(query: Select[Any], entries: Any) -> Select[Any]:
     return joined.add_columns(*zip_, Team.name.label("team"))
 
 
-def of_entry(session: Session, question: Question, submission_ref: int) -> Row[Any] | None:
+def of_entry(session: Session, question: Question, submission_ref: int) -> FlaggedRow | None:
     """Why one entry is flagged; None if it is not. Others are looked at only if they are the same."""
     here = select(Submission.sha256, Submission.pixels_sha256).where(Submission.ref == submission_ref)
     sha256, pixels = session.execute(here).one()
     alike = or_(Submission.sha256 == sha256, Submission.pixels_sha256 == pixels)
     same = select(Submission.ref).where(Submission.competition_id == question.competition_id, alike)
     flagged = _flagged(replace(question, only=session.scalars(same).all()))
-    return session.execute(_named(select(flagged).where(flagged.c.ref == submission_ref), flagged)).one_or_none()
+    query = _named(select(flagged).where(flagged.c.ref == submission_ref), flagged)
+    row = session.execute(query).mappings().one_or_none()
+    return None if row is None else FlaggedRow.of(row)
 
 
 def _totals(flagged: CTE) -> list[ColumnElement[int]]:
@@ -289,7 +291,7 @@ def _totals(flagged: CTE) -> list[ColumnElement[int]]:
     ]
     medals = [
         func.count().filter(flagged.c[f"{kind}_rank"].is_not(None), *decided).label(f"medals_{kind}{suffix}")
-        for kind in TRACKS
+        for kind in TRACK_KINDS
         for suffix, decided in (("", ()), ("_decided", (flagged.c.state == "decided",)))
     ]
     return [*states, *medals]

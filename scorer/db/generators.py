@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Select, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from scorer.db.jobs import UNFINISHED
 from scorer.db.tables import GeneratorFile, Job, Recovery, Submission
+from scorer.lifecycle import UNFINISHED, Queue
 from scorer.metrics.recovery import LEAST_FOUND, LEAST_GAP, LEVEL
 
 
@@ -42,7 +42,7 @@ def cancel_work(session: Session, submission_ref: int, now: datetime) -> None:
     """End the work on former generators of an entry; a worker that is at it finds out and drops its result."""
     session.execute(
         update(Job)
-        .where(Job.queue == "recover", Job.submission_ref == submission_ref, Job.state.in_(UNFINISHED))
+        .where(Job.queue == Queue.RECOVER, Job.submission_ref == submission_ref, Job.state.in_(UNFINISHED))
         .values(state="cancelled", holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
     )
 

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ARRAY,
     BigInteger,
     DateTime,
     Double,
-    Row,
     Text,
     cast,
     column,
@@ -26,6 +25,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session, aliased
 
 from scorer.db.tables import Label, Measurement, Membership, Ruling, Submission, SubmissionEvent, Team, Track
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 VERSION = "imported"
 """Stands where a measurement says which scorer made it."""
@@ -71,8 +71,8 @@ def add(session: Session, origin: Origin, tracks: dict[str, Track], batch: Batch
     session.execute(
         insert(SubmissionEvent).from_select(["submission_ref", "status", "created_at"], steps.order_by(here.c.place))
     )
-    for kind, track in tracks.items():
-        _add_measurements(session, origin, track, batch, kind)
+    for kind in TRACK_KINDS:
+        _add_measurements(session, origin, tracks[kind], batch, kind)
 
 
 def _is(origin: Origin, rows: Any) -> Any:
@@ -113,7 +113,7 @@ def _add_submissions(session: Session, origin: Origin, batch: Batch) -> None:
     session.execute(insert(Submission).from_select(list(values), found))
 
 
-def _add_measurements(session: Session, origin: Origin, track: Track, batch: Batch, kind: str) -> None:
+def _add_measurements(session: Session, origin: Origin, track: Track, batch: Batch, kind: TrackKind) -> None:
     rows = _rows(
         external_id=(batch.external_ids, Text), fid=(batch.fid[kind], Double), distance=(batch.distance[kind], Double)
     )
@@ -164,18 +164,29 @@ def disqualify(session: Session, origin: Origin, external_ids: Sequence[str], re
     session.execute(insert(Ruling).from_select(list(values), found))
 
 
-def known(session: Session, competition_id: int, tracks: dict[str, Track]) -> dict[str, Row[Any]]:
-    """The numbers of the entries that were imported before, by external id, as the table told them."""
-    wanted: list[Any] = []
+class KnownNumbers(NamedTuple):
+    """The numbers of an imported entry, as the table told them."""
+
+    fid_public: float
+    fid_private: float
+    distance_public: float
+    distance_private: float
+
+
+def known(session: Session, competition_id: int, tracks: dict[str, Track]) -> dict[str, KnownNumbers]:
+    """The numbers of the entries that were imported before, by external id."""
+    fids: list[Any] = []
+    distances: list[Any] = []
     query = select(Submission.external_id).where(
         Submission.competition_id == competition_id, Submission.external_id.is_not(None)
     )
-    for kind, track in tracks.items():
+    for kind in TRACK_KINDS:
         own = aliased(Measurement)
-        told = (own.track_id == track.id) & (own.scorer_version == VERSION)
+        told = (own.track_id == tracks[kind].id) & (own.scorer_version == VERSION)
         query = query.join(own, (own.submission_ref == Submission.ref) & told)
-        wanted += [own.fid.label(f"fid_{kind}"), own.memorization_distance.label(f"distance_{kind}")]
-    return {row.external_id: row for row in session.execute(query.add_columns(*wanted))}
+        fids.append(own.fid)
+        distances.append(own.memorization_distance)
+    return {row[0]: KnownNumbers(*row[1:]) for row in session.execute(query.add_columns(*fids, *distances))}
 
 
 def has_own_entries(session: Session, competition_id: int) -> bool:

@@ -9,19 +9,19 @@ from sqlalchemy.orm import Session
 
 from scorer.db import merges
 from scorer.db.tables import Job, Submission
+from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
 
 ORDER = (Job.priority, Job.turn, Job.id)
 """The one order of waiting work: what is claimed and what is shown as queue position."""
-UNFINISHED = ("waiting", "running")
 
 
 def claim_next(
-    session: Session, queue: str, *, holder: str, worker: str, now: datetime, lease_until: datetime
+    session: Session, queue: Queue, *, holder: str, worker: str, now: datetime, lease_until: datetime
 ) -> Job | None:
     """Take the fairest due job of a queue for ``holder``; None when nothing is due."""
     due = (
         select(Job.id)
-        .where(Job.queue == queue, Job.state == "waiting", Job.due_at <= now)
+        .where(Job.queue == queue, Job.state == JobState.WAITING, Job.due_at <= now)
         .order_by(*ORDER)
         .limit(1)
         .with_for_update(skip_locked=True)
@@ -31,7 +31,7 @@ def claim_next(
         update(Job)
         .where(Job.id == due)
         .values(
-            state="running",
+            state=JobState.RUNNING,
             holder=holder,
             worker=worker,
             lease_until=lease_until,
@@ -47,14 +47,14 @@ def claim_next(
 def update_held(session: Session, job_id: int, held_by: str, **values: object) -> bool:
     """Change a job only while ``held_by`` still holds it; False means the lease went to somebody else."""
     result = session.execute(
-        update(Job).where(Job.id == job_id, Job.holder == held_by, Job.state == "running").values(**values)
+        update(Job).where(Job.id == job_id, Job.holder == held_by, Job.state == JobState.RUNNING).values(**values)
     )
     return isinstance(result, CursorResult) and result.rowcount == 1
 
 
 def lock_held(session: Session, job_id: int, holder: str) -> Job | None:
     """The job, locked for this transaction, if ``holder`` still holds it."""
-    held = select(Job).where(Job.id == job_id, Job.holder == holder, Job.state == "running")
+    held = select(Job).where(Job.id == job_id, Job.holder == holder, Job.state == JobState.RUNNING)
     return session.scalars(held.with_for_update(of=Job)).one_or_none()
 
 
@@ -73,31 +73,33 @@ def cancel_unfinished(session: Session, submission_ref: int, now: datetime) -> N
     session.execute(
         update(Job)
         .where(Job.submission_ref == submission_ref, Job.state.in_(UNFINISHED))
-        .values(state="cancelled", holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
+        .values(state=JobState.CANCELLED, holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
     )
 
 
 def lock_expired(session: Session, now: datetime) -> Sequence[Job]:
     """Running jobs whose worker has not been heard of within the lease, locked for this transaction."""
     return session.scalars(
-        select(Job).where(Job.state == "running", Job.lease_until < now).with_for_update(skip_locked=True, of=Job)
+        select(Job)
+        .where(Job.state == JobState.RUNNING, Job.lease_until < now)
+        .with_for_update(skip_locked=True, of=Job)
     ).all()
 
 
-def count_due(session: Session, now: datetime) -> dict[str, int]:
+def count_due(session: Session, now: datetime) -> dict[Queue, int]:
     """How many jobs wait and are due, by queue."""
     counted = session.execute(
-        select(Job.queue, func.count()).where(Job.state == "waiting", Job.due_at <= now).group_by(Job.queue)
+        select(Job.queue, func.count()).where(Job.state == JobState.WAITING, Job.due_at <= now).group_by(Job.queue)
     )
-    return {queue: count for queue, count in counted}  # noqa: C416 - rows are not pairs to a type checker
+    return {Queue(queue): count for queue, count in counted}
 
 
-def next_turn(session: Session, queue: str, priority: int, team_id: int | None) -> int:
+def next_turn(session: Session, queue: Queue, priority: int, team_id: int | None) -> int:
     """The turn of a team's next job: right after the team's own last one, and no earlier than the job that is
     next now. So a team's tenth entry waits behind another team's first, and nobody is overtaken for ever.
     """
     lane = (Job.queue == queue) & (Job.priority == priority)
-    current = select(func.min(Job.turn)).where(lane, Job.state == "waiting").scalar_subquery()
+    current = select(func.min(Job.turn)).where(lane, Job.state == JobState.WAITING).scalar_subquery()
     unfinished = Job.state.in_(UNFINISHED)
     own = select(func.max(Job.turn) + 1).where(lane, Job.team_id == team_id, unfinished).scalar_subquery()
     turn = session.scalar(select(func.greatest(func.coalesce(current, 0), func.coalesce(own, 0))))
@@ -110,11 +112,11 @@ def add_for_track(session: Session, competition_id: int, track_id: int, *, now: 
     team = func.coalesce(merged.c.into_team_id, Submission.team_id)
     entries = (
         select(
-            literal("score"),
+            literal(Queue.SCORE.value),
             Submission.ref,
             literal(track_id),
             team,
-            literal("waiting"),
+            literal(JobState.WAITING.value),
             literal(1),
             func.row_number().over(partition_by=team, order_by=Submission.ref),
             literal(now),
@@ -122,7 +124,7 @@ def add_for_track(session: Session, competition_id: int, track_id: int, *, now: 
             literal(now),
         )
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
-        .where(Submission.competition_id == competition_id, Submission.status == "scored", ~Submission.late)
+        .where(Submission.competition_id == competition_id, Submission.status == Status.SCORED, ~Submission.late)
     )
     columns = (
         "queue", "submission_ref", "track_id", "team_id", "state", "priority", "turn", "due_at", "attempts",
@@ -137,27 +139,29 @@ def cancel_on_track(session: Session, track_id: int, now: datetime) -> None:
     session.execute(
         update(Job)
         .where(Job.track_id == track_id, Job.state.in_(UNFINISHED))
-        .values(state="cancelled", holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
+        .values(state=JobState.CANCELLED, holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
     )
 
 
-def waits_since(session: Session, queue: str, before: datetime) -> bool:
+def waits_since(session: Session, queue: Queue, before: datetime) -> bool:
     """Whether work of a queue that everyone sees has been due since ``before`` and nobody has taken it."""
-    waiting = select(Job.id).where(Job.queue == queue, Job.state == "waiting", Job.priority == 0, Job.due_at <= before)
+    waiting = select(Job.id).where(
+        Job.queue == queue, Job.state == JobState.WAITING, Job.priority == 0, Job.due_at <= before
+    )
     return session.scalar(waiting.limit(1)) is not None
 
 
-def states_on_track(session: Session, track_id: int) -> dict[str, int]:
+def states_on_track(session: Session, track_id: int) -> dict[JobState, int]:
     """How many entries' newest scoring jobs on a track are in which state."""
     newest = (
         select(Job.state)
         .ext(distinct_on(Job.submission_ref))
-        .where(Job.track_id == track_id, Job.queue == "score")
+        .where(Job.track_id == track_id, Job.queue == Queue.SCORE)
         .order_by(Job.submission_ref, Job.id.desc())
         .subquery()
     )
     counted = session.execute(select(newest.c.state, func.count()).group_by(newest.c.state))
-    return {state: count for state, count in counted}  # noqa: C416 - rows are not pairs to a type checker
+    return {JobState(state): count for state, count in counted}
 
 
 def jobs_of(session: Session, submission_ref: int) -> Sequence[Job]:
@@ -179,7 +183,9 @@ def position_of(session: Session, job: Job) -> int:
         (Job.priority == job.priority) & (Job.turn < job.turn),
         (Job.priority == job.priority) & (Job.turn == job.turn) & (Job.id < job.id),
     )
-    ahead = session.scalar(select(func.count()).where(Job.queue == job.queue, Job.state == "waiting").where(earlier))
+    ahead = session.scalar(
+        select(func.count()).where(Job.queue == job.queue, Job.state == JobState.WAITING).where(earlier)
+    )
     return int(ahead or 0) + 1
 
 
@@ -188,6 +194,6 @@ def positions_of(session: Session, job_ids: Collection[int]) -> dict[int, int]:
     if not job_ids:
         return {}
     place = func.row_number().over(partition_by=Job.queue, order_by=ORDER).label("place")
-    line = select(Job.id, place).where(Job.state == "waiting", Job.priority == 0).subquery()
+    line = select(Job.id, place).where(Job.state == JobState.WAITING, Job.priority == 0).subquery()
     found = session.execute(select(line.c.id, line.c.place).where(line.c.id.in_(job_ids)))
     return {row.id: row.place for row in found}

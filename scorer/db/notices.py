@@ -10,6 +10,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from scorer.db.tables import Account, Competition, Delivery, Mail, MailChoice, Membership, Notice, Table, Team, Webhook
+from scorer.lifecycle import DeliveryState, MailState
 
 
 @dataclass(frozen=True)
@@ -73,16 +74,16 @@ def write(
     """Put a notice on the site for ``accounts``, into the outbox for those of them who have an address and want it
     (without a word of theirs: ``mailed``), and on the way to their webhooks and those of ``teams``."""
     own = {"kind": words.kind, "subject": words.subject, "body": words.body, "link": words.link, "created_at": now}
-    waiting = {"state": "waiting", "attempts": 0, "due_at": now}
+    due = {"attempts": 0, "due_at": now}
     session.execute(_copies(Notice, "account_id", own, select(Account.id).where(Account.id.in_(accounts))))
     choice = (MailChoice.account_id == Account.id) & (MailChoice.kind == words.kind)
     wanting = select(Account.email).outerjoin(MailChoice, choice).where(Account.id.in_(accounts))
     wanting = wanting.where(Account.email.is_not(None), func.coalesce(MailChoice.mailed, mailed))
     mail = {name: own[name] for name in ("subject", "link", "created_at")} | {"body": words.body + farewell}
-    session.execute(_copies(Mail, "recipient", mail | waiting, wanting))
+    session.execute(_copies(Mail, "recipient", mail | due | {"state": MailState.WAITING}, wanting))
     personal = Webhook.team_id.is_(None) & Webhook.account_id.in_(accounts)
     hooks = select(Webhook.id).where(Webhook.ended_at.is_(None), or_(personal, Webhook.team_id.in_(teams)))
-    session.execute(_copies(Delivery, "webhook_id", own | waiting, hooks))
+    session.execute(_copies(Delivery, "webhook_id", own | due | {"state": DeliveryState.WAITING}, hooks))
 
 
 def _copies(table: type[Table], name: str, values: Mapping[str, Any], of: Select[Any]) -> Insert:

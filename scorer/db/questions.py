@@ -3,11 +3,14 @@ move."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, true
 
 from scorer.db.tables import Track
+
+QueueState = Literal["open", "waiting", "own", "disputed", "decided"]
+"""What has become of a flagged entry: it waits for somebody else's review, or is of the reviewer's own team."""
 
 
 class Winner(NamedTuple):
@@ -49,3 +52,30 @@ class Question:
     def asks_for(self, ref: Any) -> ColumnElement[bool]:
         """Whether an entry is among those that are asked for."""
         return true() if self.only is None else ref.in_(self.only)
+
+
+class FlaggedRow(NamedTuple):
+    """A flagged entry; ``found`` has every mark, number and reason of it by its name."""
+
+    ref: int
+    id: str
+    team_id: int
+    team: str
+    weight: int
+    state: QueueState
+    reviews: int
+    label: str | None
+    found: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, found: Mapping[Any, Any]) -> "FlaggedRow":
+        """A row by the names of its columns."""
+        return cls(**{name: found[name] for name in cls._fields if name != "found"}, found=found)
+
+
+class FlaggedPage(NamedTuple):
+    """A page of flagged entries, and totals of all flagged entries by name: ``total_open`` and so on for each state,
+    ``medals_public``, ``medals_public_decided``, and so for private."""
+
+    rows: list[FlaggedRow]
+    totals: Mapping[str, int]

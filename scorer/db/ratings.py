@@ -2,14 +2,51 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import CursorResult, Row, Text, cast, func, literal, select, true
+from sqlalchemy import CursorResult, Text, cast, func, literal, select, true
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from scorer.db import merges
 from scorer.db.tables import Job, Rater, Rating, RatingItem, RatingStudy, Submission, Team
+
+
+class ListedRater(NamedTuple):
+    """Somebody who rates or was invited to, with the number of their ratings; ``account_id`` is None where they were
+    invited by a link."""
+
+    id: int
+    account_id: int | None
+    name: str
+    ended_at: datetime | None
+    ratings: int
+
+
+class KindTotals(NamedTuple):
+    """How many things of a kind there are, and how many ratings."""
+
+    kind: str
+    items: int
+    ratings: int
+
+
+class RatedItem(NamedTuple):
+    """A thing that was rated: its entry, its kind, the number of ratings, their sum, the sum of their squares."""
+
+    submission_ref: int
+    kind: Literal["realism", "diversity"]
+    given: int
+    total: int
+    squares: int
+
+
+class RatedEntry(NamedTuple):
+    """An entry with its id and the name of its team now."""
+
+    ref: int
+    id: str
+    team: str
 
 
 def by_id(session: Session, study_id: int) -> RatingStudy | None:
@@ -53,15 +90,15 @@ def member(session: Session, study_id: int, account_id: int, name: str, now: dat
     return session.scalars(query).one()
 
 
-def raters(session: Session, study_id: int) -> Sequence[Row[Any]]:
-    """Everybody who rates or was invited to, with the number of their ratings."""
-    query: Any = (
-        select(*Rater.__table__.columns, func.count(Rating.id).label("ratings"))
+def raters(session: Session, study_id: int) -> list[ListedRater]:
+    """Everybody who rates or was invited to, in the order in which they came."""
+    query = (
+        select(Rater.id, Rater.account_id, Rater.name, Rater.ended_at, func.count(Rating.id))
         .outerjoin(Rating, Rating.rater_id == Rater.id)
         .where(Rater.study_id == study_id)
-        .group_by(*Rater.__table__.columns)
+        .group_by(Rater.id)
     )
-    return session.execute(query.order_by(Rater.id)).all()
+    return [ListedRater(*row) for row in session.execute(query.order_by(Rater.id))]
 
 
 def next_items(
@@ -110,44 +147,41 @@ def count_by(session: Session, rater_id: int) -> dict[str, int]:
     return {row[0]: row[1] for row in session.execute(query.where(Rating.rater_id == rater_id).group_by("kind"))}
 
 
-def totals(session: Session, study_id: int) -> Sequence[Row[Any]]:
+def totals(session: Session, study_id: int) -> list[KindTotals]:
     """Of each kind: how many things there are, and how many ratings."""
-    query: Any = (
-        select(
-            RatingItem.kind,
-            func.count(RatingItem.id.distinct()).label("items"),
-            func.count(Rating.id).label("ratings"),
-        )
+    query = (
+        select(RatingItem.kind, func.count(RatingItem.id.distinct()), func.count(Rating.id))
         .outerjoin(Rating, Rating.item_id == RatingItem.id)
         .where(RatingItem.study_id == study_id)
     )
-    return session.execute(query.group_by(RatingItem.kind).order_by(RatingItem.kind.desc())).all()
+    rows = session.execute(query.group_by(RatingItem.kind).order_by(RatingItem.kind.desc()))
+    return [KindTotals(*row) for row in rows]
 
 
-def by_item(session: Session, study_id: int) -> Sequence[Row[Any]]:
-    """Of each thing that was rated: entry, kind, number of ratings, their sum, the sum of their squares."""
+def by_item(session: Session, study_id: int) -> list[RatedItem]:
+    """Each thing that was rated, in the order in which they were made."""
     query: Any = (
         select(
             RatingItem.submission_ref,
             RatingItem.kind,
-            func.count().label("given"),
-            func.sum(Rating.value).label("total"),
-            func.sum(Rating.value * Rating.value).label("squares"),
+            func.count(),
+            func.sum(Rating.value),
+            func.sum(Rating.value * Rating.value),
         )
         .join(Rating, Rating.item_id == RatingItem.id)
         .where(RatingItem.study_id == study_id)
         .group_by(RatingItem.id)
     )
-    return session.execute(query.order_by(RatingItem.id)).all()
+    return [RatedItem(*row) for row in session.execute(query.order_by(RatingItem.id))]
 
 
-def teams_of(session: Session, refs: Sequence[int]) -> dict[int, Row[Any]]:
+def teams_of(session: Session, refs: Sequence[int]) -> dict[int, RatedEntry]:
     """The entries with their ids and the names of their teams now, by ref."""
     merged = merges.newest()
-    query: Any = (
-        select(Submission.ref, Submission.id, Team.name.label("team"))
+    query = (
+        select(Submission.ref, Submission.id, Team.name)
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
         .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
         .where(Submission.ref.in_(refs))
     )
-    return {row.ref: row for row in session.execute(query)}
+    return {row.ref: row for row in (RatedEntry(*each) for each in session.execute(query))}

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, Select, func, literal, or_, select
+from sqlalchemy import ColumnElement, func, literal, or_, select
 from sqlalchemy.orm import Session
 
 from scorer.db.tables import Account, AuditEntry, Competition, Submission
@@ -22,15 +23,31 @@ class Wanted:
     """Acts on the competition, on its parts (``noun:slug/part``), and on its entries."""
 
 
-def audit_entries(session: Session, wanted: Wanted, *, before: int | None, limit: int) -> Sequence[Row[Any]]:
-    """Entries older than the one with id ``before``, newest first, each with its actor's handle (``actor``)."""
-    query: Select[Any] = select(*AuditEntry.__table__.columns, Account.handle.label("actor")).outerjoin(
-        Account, Account.id == AuditEntry.actor_id
+class Act(NamedTuple):
+    """An entry of the audit log with the handle of its actor (None: nobody was signed in, or the operator acted at the
+    machine)."""
+
+    id: int
+    created_at: datetime
+    actor: str | None
+    action: str
+    subject: str
+    address: str | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+def audit_entries(session: Session, wanted: Wanted, *, before: int | None, limit: int) -> list[Act]:
+    """Entries older than the one with id ``before``, newest first."""
+    query = (
+        select(AuditEntry.id, AuditEntry.created_at, Account.handle, AuditEntry.action, AuditEntry.subject)
+        .add_columns(AuditEntry.address, AuditEntry.before, AuditEntry.after)
+        .outerjoin(Account, Account.id == AuditEntry.actor_id)
+        .where(*_conditions(wanted))
     )
-    query = query.where(*_conditions(wanted))
     if before is not None:
         query = query.where(AuditEntry.id < before)
-    return session.execute(query.order_by(AuditEntry.id.desc()).limit(limit)).all()
+    return [Act(*row) for row in session.execute(query.order_by(AuditEntry.id.desc()).limit(limit))]
 
 
 def audit_actions(session: Session, competition: Competition | None) -> Sequence[str]:

@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, CursorResult, delete, exists, func, select
 from sqlalchemy.orm import Session
 
 from scorer.db.tables import Delivery, Mail, OneTimeLink, Table, Upload, Webhook, WebSession
+from scorer.lifecycle import DeliveryState, MailState
 
 
 def over_before(moment: datetime) -> Mapping[type[Table], ColumnElement[bool]]:
@@ -15,8 +16,8 @@ def over_before(moment: datetime) -> Mapping[type[Table], ColumnElement[bool]]:
     return {
         WebSession: func.least(WebSession.ended_at, WebSession.expires_at) < moment,
         OneTimeLink: func.least(OneTimeLink.used_at, OneTimeLink.expires_at) < moment,
-        Mail: Mail.state.not_in(("waiting", "sending")) & (Mail.due_at < moment),
-        Delivery: Delivery.state.in_(("sent", "failed")) & (Delivery.due_at < moment),
+        Mail: Mail.state.not_in((MailState.WAITING, MailState.SENDING)) & (Mail.due_at < moment),
+        Delivery: Delivery.state.in_((DeliveryState.SENT, DeliveryState.FAILED)) & (Delivery.due_at < moment),
         Webhook: (Webhook.ended_at < moment) & ~sent,
         # Bytes that are still to be deleted are known by their upload alone.
         Upload: (Upload.state != "receiving") & (Upload.expires_at < moment) & (func.cardinality(Upload.parts) == 0),

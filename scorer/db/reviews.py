@@ -1,9 +1,9 @@
 """What reviewers have said, in SQL: the newest review of each counts, and a decided label closes an entry."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Row, Select, func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
@@ -79,8 +79,16 @@ def coarse_of(session: Session, submission_ref: int) -> Sequence[CoarseLabel]:
     return session.scalars(query.order_by(CoarseLabel.id.desc())).all()
 
 
-def labelled_distances(session: Session, competition_id: int, track_id: int) -> Sequence[Row[int, str, float]]:
-    """``ref``, ``label`` and memorization ``distance`` of every entry with a decided label, on a track."""
+class LabelledDistance(NamedTuple):
+    """The decided label of an entry and its memorization distance on a track."""
+
+    ref: int
+    label: str
+    distance: float
+
+
+def labelled_distances(session: Session, competition_id: int, track_id: int) -> list[LabelledDistance]:
+    """Every entry with a decided label and a measurement on a track."""
     decided = _decided(competition_id).subquery("decided")
     newest = (
         select(Measurement.memorization_distance.label("distance"))
@@ -90,4 +98,5 @@ def labelled_distances(session: Session, competition_id: int, track_id: int) -> 
         .lateral("newest")
     )
     query = select(decided.c.submission_ref.label("ref"), decided.c.label, newest.c.distance)
-    return session.execute(query.select_from(decided).join(newest, newest.c.distance.is_not(None))).all()
+    rows = session.execute(query.select_from(decided).join(newest, newest.c.distance.is_not(None)))
+    return [LabelledDistance(*row) for row in rows]

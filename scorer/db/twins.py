@@ -1,20 +1,32 @@
 """What more than one team has handed in, in SQL."""
 
+from datetime import datetime
 from itertools import groupby
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from scorer.db import merges
 from scorer.db.tables import Submission, Team
 
 
+class SharedEntry(NamedTuple):
+    """An entry whose content (a hash) another team has handed in, too; ``team`` is its team after merges."""
+
+    content: str
+    id: str
+    ref: int
+    team: str
+    status: str
+    accepted_at: datetime
+
+
 def shared(
     session: Session, competition_id: int, column: Literal["sha256", "pixels_sha256"], *, most: int
-) -> list[list[Row[Any]]]:
-    """Groups of entries with equal contents from different teams, as the teams are after merges; of each entry ``id``,
-    ``ref``, ``team``, ``status`` and ``accepted_at``, oldest first. At most ``most`` entries, the newest contents."""
+) -> list[list[SharedEntry]]:
+    """Groups of entries with equal contents from different teams, as the teams are after merges, oldest first. At most
+    ``most`` entries, the newest contents."""
     content = getattr(Submission, column)
     merged = merges.newest()
     team_id = func.coalesce(merged.c.into_team_id, Submission.team_id)
@@ -37,5 +49,5 @@ def shared(
         .order_by(several.c.newest.desc(), Submission.ref)
         .limit(most)
     )
-    rows = session.execute(query).all()
+    rows = [SharedEntry(*row) for row in session.execute(query)]
     return [list(group) for _, group in groupby(rows, key=lambda row: row.content)]

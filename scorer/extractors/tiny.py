@@ -1,6 +1,5 @@
 """``tiny``: a fixed projection of the pixels, for tests. It needs no torch and no weights."""
 
-import hashlib
 from functools import cache
 from typing import Any
 
@@ -66,11 +65,6 @@ def projection(spec: ExtractorSpec) -> NDArray[np.float64]:
     uniform = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1
     scaled: NDArray[np.float64] = uniform.reshape(shape) / np.sqrt(shape[1] / 3)
     return scaled
-
-
-def projection_sha256(spec: ExtractorSpec) -> str:
-    """The SHA-256 (hex) of W's bytes, which the catalogue pins as it does a weight file's."""
-    return hashlib.sha256(projection(spec).astype("<f8").tobytes()).hexdigest()
 
 
 def _resized(batch: NDArray[np.float64], size: int) -> NDArray[np.float64]:

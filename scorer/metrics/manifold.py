@@ -74,18 +74,6 @@ def manifold_of(features: Features, k: int = 5, *, progress: Callable[[float], N
     return Manifold(features, neighbours(features, k=k, progress=progress).squares)
 
 
-def overlap(
-    generated: Features | Manifold,
-    reference: Features | Manifold,
-    *,
-    k: int = 3,
-    density_k: int = 5,
-    progress: Callable[[float], None] | None = None,
-) -> Overlap:
-    """What :func:`overlap_with_error` returns first."""
-    return overlap_with_error(generated, reference, k=k, density_k=density_k, progress=progress)[0]
-
-
 def overlap_with_error(
     generated: Features | Manifold,
     reference: Features | Manifold,

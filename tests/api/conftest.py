@@ -16,7 +16,8 @@ from api.main import create_app, equip
 from scorer import accounts, passwords, tokens
 from scorer.db.session import engine_of, sessions_of
 from scorer.db.tables import Job
-from scorer.queue import QUEUES, broker
+from scorer.lifecycle import Queue
+from scorer.queue import broker
 from scorer.settings import Settings
 from tests import prepared_references
 from tests.factories import spec, zipped
@@ -64,10 +65,10 @@ class Service:
     def work(self, *, evidence: bool = False) -> None:
         """Do all work that is due, in the order in which one worker would; evidence only where it is asked for, or if
         something waits that comes after it."""
-        while any(run_next(self.bench, queue) for queue in QUEUES if evidence or not self._leads_to_evidence(queue)):
+        while any(run_next(self.bench, queue) for queue in Queue if evidence or not self._leads_to_evidence(queue)):
             pass
 
-    def _leads_to_evidence(self, queue: str) -> bool:
+    def _leads_to_evidence(self, queue: Queue) -> bool:
         """Whether looking into this queue would do nothing but evidence."""
         if "evidence" not in FIRST.get(queue, ()):
             return queue == "evidence"

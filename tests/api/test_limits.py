@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from scorer import work
+from scorer.lifecycle import Queue
 from scorer.queue import transaction
 from tests.api.conftest import API, Service
 from tests.api.test_teams import join
@@ -42,7 +43,7 @@ def submitted(service: Service, slug: str, who: str = "ada") -> Any:
     return answer.json()
 
 
-def claimed(bench: Bench, queue: str) -> work.Claim:
+def claimed(bench: Bench, queue: Queue) -> work.Claim:
     """A job that a worker has begun."""
     with transaction(bench.sessions, bench.broker) as session:
         held = work.claim(session, queue, holder="h", worker="w", now=bench.now(), lease=timedelta(seconds=60))
@@ -132,28 +133,28 @@ def test_an_entry_that_waits_is_cancelled_and_costs_nothing(service: Service) ->
 def test_an_entry_is_cancelled_while_it_waits_for_its_score(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     entry = submitted(service, slug)
-    assert run_next(service.bench, "check")
+    assert run_next(service.bench, Queue.CHECK)
     assert cancel(service, entry).json()["status"] == "cancelled"
-    assert not run_next(service.bench, "score"), "no work is left"
+    assert not run_next(service.bench, Queue.SCORE), "no work is left"
 
 
 def test_an_entry_that_is_being_checked_is_cancelled_and_the_check_is_dropped(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     entry = submitted(service, slug)
-    held, bench = claimed(service.bench, "check"), service.bench
+    held, bench = claimed(service.bench, Queue.CHECK), service.bench
     assert cancel(service, entry).json()["status"] == "cancelled"
     with transaction(bench.sessions, bench.broker) as session:
         assert not work.finish(session, held, bench.now())
     with transaction(bench.sessions, bench.broker) as session:
         assert work.sweep(session, now=bench.now() + timedelta(days=1), max_attempts=3, announced={})["expired"] == 0
-    assert not run_next(bench, "check")
+    assert not run_next(bench, Queue.CHECK)
 
 
 def test_scoring_that_has_begun_goes_on(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     entry = submitted(service, slug)
-    assert run_next(service.bench, "check")
-    claimed(service.bench, "score")
+    assert run_next(service.bench, Queue.CHECK)
+    claimed(service.bench, Queue.SCORE)
     problem = refused(cancel(service, entry), 409, "too-late-to-cancel")
     assert problem["title"] == "Its scoring has begun: an entry can be cancelled while it waits."
     assert limits(service, slug)["remaining_today"] == 0

@@ -21,7 +21,7 @@ from deploy.standalone.ports import free_port
 from scorer import work
 from scorer.db.session import freeze
 from scorer.errors import TooMany
-from scorer.lifecycle import Status
+from scorer.lifecycle import Queue, Status
 from scorer.live import Look, Progress, Step, look
 from scorer.queue import waiting_messages
 from tests.api.conftest import API, Service
@@ -56,11 +56,11 @@ def test_a_listener_hears_every_step_as_it_happens(service: Service, url: str) -
     with listening(url, service.tokens["ada"], entry["id"]) as events:
         heard.append(next(events))
         assert heard[0]["queue_position"] == 1
-        assert run_next(service.bench, "check")
+        assert run_next(service.bench, Queue.CHECK)
         while heard[-1]["status"] != "queued":
             heard.append(next(events))
         assert (heard[-1]["queue_position"], heard[-1]["over"]) == (1, False)
-        assert run_next(service.bench, "score")
+        assert run_next(service.bench, Queue.SCORE)
         heard += events  # it ends by itself
     assert statuses(heard) == STORY
     assert [event["over"] for event in heard] == [False] * (len(heard) - 1) + [True]
@@ -86,8 +86,8 @@ def test_who_comes_back_misses_nothing_and_hears_nothing_twice(service: Service,
 def test_nothing_is_heard_of_the_private_track(service: Service, url: str) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zipped(noise(10))).json()
-    assert run_next(service.bench, "check")
-    assert run_next(service.bench, "score")
+    assert run_next(service.bench, Queue.CHECK)
+    assert run_next(service.bench, Queue.SCORE)
     with listening(url, service.tokens["ada"], entry["id"]) as events:
         before = list(events)
     service.work()
@@ -102,10 +102,10 @@ def test_nothing_is_heard_of_the_private_track(service: Service, url: str) -> No
 def test_a_stage_has_words(service: Service, url: str) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zipped(noise(10))).json()
-    assert run_next(service.bench, "check")
+    assert run_next(service.bench, Queue.CHECK)
     with service.bench.sessions.begin() as session:
         now = service.bench.now()
-        held = work.claim(session, "score", holder="h", worker="w", now=now, lease=LEASE)
+        held = work.claim(session, Queue.SCORE, holder="h", worker="w", now=now, lease=LEASE)
         assert held
         assert work.beat(session, held, stage="neighbours", fraction=0.62, now=now, lease=LEASE)
     with listening(url, service.tokens["ada"], entry["id"]) as events:
@@ -151,7 +151,7 @@ def test_fair_turns_and_public_first_as_shown_over_the_api(service: Service, url
     slug = service.competition()
     entries = [("ada", noise(20)), ("ada", noise(21)), ("ada", noise(22)), ("bob", noise(23))]
     ids = [service.submit(who, slug, zipped(images)).json()["id"] for who, images in entries]
-    while run_next(service.bench, "check"):
+    while run_next(service.bench, Queue.CHECK):
         pass
     shown = [
         service.call(who, "GET", f"/submissions/{each}").json()["queue_position"]
@@ -160,13 +160,13 @@ def test_fair_turns_and_public_first_as_shown_over_the_api(service: Service, url
     assert shown == [1, 3, 4, 2], "ada's second entry waits behind bob's first"
     ended: list[str] = []
     while len(ended) < 4:
-        assert run_next(service.bench, "score")
+        assert run_next(service.bench, Queue.SCORE)
         seen = {each: service.call("organizer", "GET", f"/submissions/{each}").json() for each in ids}
         ended += [each for each in ids if seen[each]["status"] == "scored" and each not in ended]
         assert {seen[each]["private_state"] for each in ids} <= {None, "waiting"}
     assert ended == [ids[0], ids[3], ids[1], ids[2]]
     assert len(board(service, slug)["entries"]) == 2
-    assert waiting_messages(service.bench.broker)["score"] > 0
+    assert waiting_messages(service.bench.broker)[Queue.SCORE] > 0
 
 
 def test_a_look_sees_one_moment(service: Service) -> None:

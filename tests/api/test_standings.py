@@ -16,6 +16,7 @@ from scorer.competitions import State
 from scorer.db import board, lookups
 from scorer.db.session import Connections
 from scorer.db.tables import Account, PickSet, Publication, Ruling, Submission, Team, TeamMerge, TeamRenaming, Track
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.memory import Memory
 from tests.api.conftest import Service
 from tests.factories import add_measurement, make_competition, make_scored, set_label, set_tau
@@ -297,7 +298,7 @@ def test_what_is_kept_is_what_the_tables_tell_after_every_change(service: Servic
     arena = Arena(service, final_picks=2)
     changes, connections = Changes(arena), Connections(service.bench.settings, most=2)
     kept, past = Memory(connections), arena.now - timedelta(days=1)
-    kinds = [("public", False), ("private", False), ("public", True)]
+    kinds: list[tuple[TrackKind, bool]] = [("public", False), ("private", False), ("public", True)]
     seen: set[Any] = set()
     for step in STEPS:
         getattr(changes, step)()
@@ -312,13 +313,13 @@ def test_what_is_kept_is_what_the_tables_tell_after_every_change(service: Servic
                     session.info["memory"] = kept
                     assert board_of(session, arena.state, kind, late=late, at=at) == plain, (step, kind, late, at)
                     del session.info["memory"]
-            for kind, counted in zip(("public", "private"), version, strict=False):
-                track = lookups.tracks_of(session, arena.state.competition.id)[kind]
+            for track_kind, counted in zip(TRACK_KINDS, version, strict=False):
+                track = lookups.tracks_of(session, arena.state.competition.id)[track_kind]
                 assert board.version_of(session, track, labels=True) == counted
     connections.close()
 
 
-def board_of(session: Session, state: State, kind: str, *, late: bool, at: datetime | None) -> list[Any]:
+def board_of(session: Session, state: State, kind: TrackKind, *, late: bool, at: datetime | None) -> list[Any]:
     found = lines.lines_of(session, state.competition, state.tracks, kind, late=late, at=at)
     apart = [[line.ref for line in each] for each in (found.copies(), found.disqualified())]
     teams_of = {line.team_id for line in found.page(0, None)}

@@ -10,6 +10,7 @@ from scorer import backlog, notices, publication, submissions, work
 from scorer.competitions import CompetitionChanges, State, change, state_of
 from scorer.db.tables import AuditEntry, Job, Rebuttal, RebuttalAnswer, Review, Ruling, Submission
 from scorer.errors import Conflict, NotFound
+from scorer.lifecycle import Queue
 from tests.db.test_notices import join
 from tests.db.test_work import LEASE, MEASURED, claim, queued
 from tests.factories import (
@@ -136,15 +137,15 @@ def test_work_that_is_not_done_is_told_apart(session: Session, now: datetime) ->
     assert open_points(session, state) == {"private-work": [entry.id], "unscored": [entry.id]}
     private = claim(session, now)
     assert private is not None
-    work.give_back(session, private, error="No weights.\nSecond line", now=now, max_attempts=1)
+    work.retry_or_fail(session, private, error="No weights.\nSecond line", now=now, max_attempts=1)
     found = {point.name: point for point in publication.checklist(session, state) if not point.passed}
     assert set(found) == {"failed-work", "unscored"}
     (concern,) = found["failed-work"].concerns
     assert (concern.submission_id, concern.words) == (entry.id, "No weights.")
 
     author = make_account(session, now, "organizer")
-    assert backlog.requeue_failed(session, author=author, now=now, state=state) == 1
-    assert backlog.requeue_failed(session, author=author, now=now, state=state) == 0
+    assert backlog.restart_failed(session, author=author, now=now, state=state) == 1
+    assert backlog.restart_failed(session, author=author, now=now, state=state) == 0
     again = claim(session, now)
     assert again is not None
     assert (again.job_id, again.attempt) == (private.job_id, 1), "the same job, with all its attempts"
@@ -170,21 +171,21 @@ def test_a_failed_entry_waits_again_when_its_job_does(session: Session, now: dat
     entry = queued(session, state, make_team(session, state, now), now)
     held = claim(session, now)
     assert held is not None
-    work.give_up(session, held, error="broken", reason="It broke.", now=now)
+    work.fail(session, held, error="broken", reason="It broke.", now=now)
     session.refresh(entry)
     assert entry.status == "failed"
     admin = make_account(session, now, "admin")
-    backlog.requeue(session, held.job_id, author=admin, now=now)
+    backlog.restart(session, held.job_id, author=admin, now=now)
     session.refresh(entry)
     assert (entry.status, entry.reason, entry.finished_at) == ("queued", None, None)
     with pytest.raises(Conflict):
-        backlog.requeue(session, held.job_id, author=admin, now=now)
+        backlog.restart(session, held.job_id, author=admin, now=now)
     with pytest.raises(NotFound):
-        backlog.requeue(session, 2**40, author=admin, now=now)
+        backlog.restart(session, 2**40, author=admin, now=now)
     again = claim(session, now)
     assert again is not None
     # A running job can be taken from its worker, whose result is then dropped.
-    backlog.requeue(session, again.job_id, author=admin, now=now)
+    backlog.restart(session, again.job_id, author=admin, now=now)
     assert not submissions.record(session, again, MEASURED, now=now)
     last = claim(session, now)
     assert last is not None
@@ -205,17 +206,17 @@ def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: S
     add_measurement(session, state, entry, fid=1, distance=0.4, now=now, kind="private")
     assert backlog.failed_private(session, state) == []
     with pytest.raises(Conflict, match="taken its place"):
-        backlog.requeue(session, failed.id, author=make_account(session, now, "admin"), now=now)
+        backlog.restart(session, failed.id, author=make_account(session, now, "admin"), now=now)
 
 
 def test_the_backlog_tells_depth_and_age(session: Session, state: State, now: datetime) -> None:
     before = {row.queue: row for row in backlog.look(session, now).queues}
-    work.add_job(session, "prepare", now=now - timedelta(minutes=5))
-    work.add_job(session, "prepare", now=now + timedelta(minutes=5))
+    work.add_job(session, Queue.PREPARE, now=now - timedelta(minutes=5))
+    work.add_job(session, Queue.PREPARE, now=now + timedelta(minutes=5))
     session.flush()
-    held = work.claim(session, "prepare", holder="h", worker="w", now=now, lease=LEASE)
+    held = work.claim(session, Queue.PREPARE, holder="h", worker="w", now=now, lease=LEASE)
     assert held is not None
-    work.add_job(session, "prepare", now=now - timedelta(minutes=3))
+    work.add_job(session, Queue.PREPARE, now=now - timedelta(minutes=3))
     session.flush()
     row = {each.queue: each for each in backlog.look(session, now + 2 * LEASE).queues}["prepare"]
     assert "prepare" not in before

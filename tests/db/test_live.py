@@ -11,6 +11,7 @@ from scorer import live, submissions, work
 from scorer.competitions import State
 from scorer.db import jobs
 from scorer.db.tables import Delivery, Job, Mail, Notice, Submission, SubmissionEvent
+from scorer.lifecycle import Queue, TrackKind
 from scorer.live import Look, Progress
 from tests.db.test_work import LEASE, MEASURED, claim, queued, received
 from tests.factories import make_competition, make_team
@@ -41,7 +42,9 @@ def scored_after_a_lost_worker(session: Session, state: State, now: datetime) ->
     return submission
 
 
-def done(session: Session, state: State, *, seconds: float, ended: datetime, kind: str = "public", worker: str) -> None:
+def done(
+    session: Session, state: State, *, seconds: float, ended: datetime, kind: TrackKind = "public", worker: str
+) -> None:
     """A score that was made some time ago."""
     session.add(
         Job(
@@ -84,15 +87,15 @@ def test_a_refused_step_leaves_no_trace(session: Session, state: State, now: dat
     held = claim(session, now + timedelta(hours=1))
     assert held
     assert not held.public
-    work.give_up(session, held, error="no", reason="private", now=now)
+    work.fail(session, held, error="no", reason="private", now=now)
     assert [step.status for step in look_at(session, submission, now).steps] == STORY
 
 
 def test_the_reason_comes_with_the_end(session: Session, state: State, now: datetime) -> None:
     submission = received(session, state, make_team(session, state, now), now)
-    held = claim(session, now, queue="check")
+    held = claim(session, now, queue=Queue.CHECK)
     assert held
-    work.give_up(session, held, error="a secret of ours", reason="Because.", now=now)
+    work.fail(session, held, error="a secret of ours", reason="Because.", now=now)
     session.refresh(submission)
     assert (look_at(session, submission, now).steps[-1].status, submission.reason) == ("failed", "Because.")
     assert look_at(session, submission, now).steps[-1].reason == "Because."
@@ -122,14 +125,14 @@ def test_the_end_of_private_work_is_told_to_nobody(session: Session, state: Stat
         if ends_well:
             assert submissions.record(session, held, MEASURED, now=now)
         else:
-            work.give_up(session, held, error="no", reason="private", now=now)
+            work.fail(session, held, error="no", reason="private", now=now)
         session.flush()
         assert before == [session.query(table).count() for table in (Notice, Mail, Delivery, SubmissionEvent)]
 
 
 def test_work_on_a_scored_entry_is_not_told_either(session: Session, state: State, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
-    work.add_job(session, "score", submission=submission, track_id=state.tracks["public"].id, now=now)
+    work.add_job(session, Queue.SCORE, submission=submission, track_id=state.tracks["public"].id, now=now)
     session.flush()
     newest = look_at(session, submission, now).steps[-1].id
     assert look_at(session, submission, now) == Look(look_at(session, submission, now).steps, Progress())
@@ -164,7 +167,7 @@ def test_the_estimate_is_from_recent_public_scores_of_the_track(session: Session
     assert look_at(session, entries[2], now).progress == Progress(queue_position=3, estimate_seconds=None)
     assert look_at(session, entries[2], now).progress.estimate_seconds is None, "no worker is in sight"
     for worker in ("one", "two"):
-        assert work.claim(session, "score", holder=worker, worker=worker, now=now, lease=LEASE)
+        assert work.claim(session, Queue.SCORE, holder=worker, worker=worker, now=now, lease=LEASE)
     seen = [look_at(session, entry, now).progress for entry in entries]
     assert [each.queue_position for each in seen] == [None, None, 1, 2, 3]
     assert [each.estimate_seconds for each in seen] == [10, 10, 5, 10, 15]
@@ -190,7 +193,7 @@ def test_private_work_moves_no_estimate_and_no_place(session: Session, state: St
     done(session, state, kind="private", seconds=500, ended=now - timedelta(seconds=5), worker="two")
     for worker, waits in (("three", False), ("four", False), ("", True)):
         work.add_job(
-            session, "score", submission=entries[0], track_id=state.tracks["private"].id, private=True, now=now
+            session, Queue.SCORE, submission=entries[0], track_id=state.tracks["private"].id, private=True, now=now
         )
         session.flush()
         job = jobs.jobs_of(session, entries[0].ref)[-1]

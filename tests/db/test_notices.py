@@ -9,7 +9,7 @@ from scorer import notices, publication, submissions, webhooks, work
 from scorer.competitions import State
 from scorer.db.tables import Account, Delivery, Mail, Membership, Notice, Team
 from scorer.errors import Conflict, Invalid, NotFound
-from scorer.lifecycle import Phase
+from scorer.lifecycle import Phase, Queue
 from scorer.notices import Kind
 from tests.db.test_work import LEASE, MEASURED, claim, queued, received
 from tests.factories import make_account, make_competition, make_submission, make_team
@@ -124,7 +124,7 @@ def test_a_private_failure_is_told_to_no_participant(session: Session, state: St
     assert submissions.record(session, public, MEASURED, now=now)
     private = claim(session, now)
     assert private
-    work.give_back(session, private, error="no", now=now, max_attempts=1)
+    work.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
     assert told(session, member) == ["entry-scored"]
 
 
@@ -132,7 +132,7 @@ def test_a_rejection_is_told_with_its_reason(session: Session, state: State, now
     team = make_team(session, state, now)
     member = join(session, team, now)
     received(session, state, team, now)
-    held = claim(session, now, queue="check")
+    held = claim(session, now, queue=Queue.CHECK)
     assert held
     assert submissions.reject(session, held, Invalid("x", "Image 3 is 15x16."), now=now)
     assert not submissions.reject(session, held, Invalid("x", "Image 3 is 15x16."), now=now)

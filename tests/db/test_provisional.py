@@ -9,6 +9,7 @@ from scorer import evidence, leaderboard, provisional, submissions, work
 from scorer.archive import Copies
 from scorer.competitions import State
 from scorer.db.tables import ProvisionalMeasurement, Submission
+from scorer.lifecycle import Queue
 from scorer.submissions import Measured
 from tests.factories import make_competition, make_submission, make_team, set_tau
 
@@ -26,8 +27,8 @@ def state(session: Session, now: datetime) -> State:
 def submission(session: Session, state: State, now: datetime) -> Submission:
     """Passed its check and waits to be scored."""
     made = make_submission(session, state, make_team(session, state, now), now=now, status="received")
-    work.add_job(session, "check", submission=made, now=now)
-    held = work.claim(session, "check", holder="h", worker="w", now=now, lease=LEASE)
+    work.add_job(session, Queue.CHECK, submission=made, now=now)
+    held = work.claim(session, Queue.CHECK, holder="h", worker="w", now=now, lease=LEASE)
     assert held is not None
     submissions.pass_check(session, held, Copies(0, 0, 0.0, None, None), pixels_sha256="0", now=now)  # type: ignore[arg-type]
     session.refresh(made)
@@ -35,7 +36,7 @@ def submission(session: Session, state: State, now: datetime) -> Submission:
 
 
 def claim(session: Session, now: datetime, holder: str = "h") -> work.Claim:
-    held = work.claim(session, "score", holder=holder, worker="w", now=now, lease=LEASE)
+    held = work.claim(session, Queue.SCORE, holder=holder, worker="w", now=now, lease=LEASE)
     assert held is not None
     return held
 

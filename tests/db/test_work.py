@@ -10,6 +10,7 @@ from scorer.archive import Copies
 from scorer.competitions import State
 from scorer.db import jobs
 from scorer.db.tables import Job, Submission, Team
+from scorer.lifecycle import Queue
 from scorer.submissions import Measured
 from tests.factories import make_competition, make_submission, make_team
 
@@ -25,7 +26,7 @@ def state(session: Session, now: datetime) -> State:
 def received(session: Session, state: State, team: Team, now: datetime) -> Submission:
     """A submission waiting for its check, as ``accept`` leaves it."""
     submission = make_submission(session, state, team, now=now, status="received")
-    work.add_job(session, "check", submission=submission, now=now)
+    work.add_job(session, Queue.CHECK, submission=submission, now=now)
     session.flush()
     return submission
 
@@ -33,7 +34,7 @@ def received(session: Session, state: State, team: Team, now: datetime) -> Submi
 def queued(session: Session, state: State, team: Team, now: datetime) -> Submission:
     """A submission that has passed its check."""
     submission = received(session, state, team, now)
-    held = work.claim(session, "check", holder="h", worker="w", now=now, lease=LEASE)
+    held = work.claim(session, Queue.CHECK, holder="h", worker="w", now=now, lease=LEASE)
     assert held is not None
     assert held.submission_ref == submission.ref
     nothing = Copies(0, 0, 0.0, None, None)  # type: ignore[arg-type]
@@ -42,7 +43,7 @@ def queued(session: Session, state: State, team: Team, now: datetime) -> Submiss
     return submission
 
 
-def claim(session: Session, now: datetime, holder: str = "h", queue: str = "score") -> work.Claim | None:
+def claim(session: Session, now: datetime, holder: str = "h", queue: Queue = Queue.SCORE) -> work.Claim | None:
     """The next job."""
     return work.claim(session, queue, holder=holder, worker="w", now=now, lease=LEASE)
 
@@ -139,7 +140,7 @@ def test_a_failing_private_track_leaves_the_public_score_alone(session: Session,
     private = claim(session, now)
     assert private is not None
     assert not private.public
-    work.give_back(session, private, error="no", now=now, max_attempts=1)
+    work.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
     assert status_of(session, submission) == "scored"
     assert session.get_one(Job, private.job_id).state == "failed"
 
@@ -148,6 +149,6 @@ def test_the_sweep_announces_exactly_what_has_no_message(session: Session, state
     team = make_team(session, state, now)
     for _ in range(3):
         received(session, state, team, now)
-    done = work.sweep(session, now=now, max_attempts=3, announced={"check": 1})
+    done = work.sweep(session, now=now, max_attempts=3, announced={Queue.CHECK: 1})
     assert done == {"expired": 0, "announced_check": 2}
-    assert work.sweep(session, now=now, max_attempts=3, announced={"check": 3}) == {"expired": 0}
+    assert work.sweep(session, now=now, max_attempts=3, announced={Queue.CHECK: 3}) == {"expired": 0}

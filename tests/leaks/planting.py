@@ -41,6 +41,7 @@ from scorer.db.tables import (
     Threshold,
     Upload,
 )
+from scorer.lifecycle import TrackKind
 from scorer.metrics.mifid import mifid
 from scorer.passwords import good_hash
 from scorer.releases import blob_key
@@ -297,7 +298,7 @@ def _find(
     planted: Planted,
     state: State,
     scored: Submission,
-    track: str,
+    track: TrackKind,
     whose: str,
     kind: str | None,
     now: datetime,

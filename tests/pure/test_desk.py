@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.pages.histogram import drawing_of
+from api.pages.histogram import histogram_of
 from api.pages.lanes import HEIGHT, lanes_of
 from deploy.demo.entries import ENTRIES
 from deploy.demo.review import escaped, moves
@@ -37,7 +37,7 @@ def test_a_distance_beside_that_of_fresh_photographs() -> None:
 
 
 def test_labelled_entries_lie_on_the_axis_of_the_histogram() -> None:
-    drawing = drawing_of({"counts": [1, 2], "low": 0.0, "high": 0.2}, 0.1, 0.15, reach=0.4)
+    drawing = histogram_of({"counts": [1, 2], "low": 0.0, "high": 0.2}, 0.1, 0.15, reach=0.4)
     assert drawing is not None
     assert drawing.right == pytest.approx(0.4 * 1.04)
     lanes = lanes_of([("ae", 0.1), ("legitimate", 0.4), ("ae", 0.1), ("ae", 0.3)], drawing.right)

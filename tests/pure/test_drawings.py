@@ -12,6 +12,7 @@ from api.pages.drawings import FLOOR, TOP, Drawing, drawing_of
 from api.pages.scales import Scale, around, ticks
 from scorer.figures import FIGURES, Figure
 from scorer.insights import CHOICES as LABELS
+from scorer.lifecycle import TrackKind
 
 LABEL = st.sampled_from([None, "legitimate", "mgan", "sup", "ae", "aug", "other"])
 FID = st.floats(0, 1e6, allow_subnormal=False)
@@ -43,7 +44,7 @@ def figure(name: str, rows: list[Any], *, tau: float | None = None, labels: bool
         rows = [(*row, row[1] - row[2]) for row in rows]
     elif not labels:
         columns, rows = columns[1:], [row[1:] for row in rows]
-    track = None if name in COLUMNS else "private"
+    track: TrackKind | None = None if name in COLUMNS else "private"
     return Figure(name, track, "all", columns, rows, {"count": len(rows), **TOLD}, [], tau)
 
 

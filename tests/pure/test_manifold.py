@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from scorer.errors import Invalid
 from scorer.metrics import euclidean
-from scorer.metrics.manifold import Manifold, Overlap, manifold_of, overlap
+from scorer.metrics.manifold import Manifold, Overlap, manifold_of, overlap_with_error
 from tests.examples import examples
 from tests.pure.oracles import golden, overlap_by_definition
 
@@ -29,6 +29,10 @@ def expected(generated: Rows, reference: Rows, k: int, density_k: int) -> Overla
     own = overlap_by_definition(generated, reference, k, strict=False)
     dense = overlap_by_definition(generated, reference, density_k, strict=False)
     return Overlap(own["precision"], own["recall"], dense["density"], dense["coverage"])
+
+
+def overlap(generated: Rows | Manifold, reference: Rows | Manifold, **options: Any) -> Overlap:
+    return overlap_with_error(generated, reference, **options)[0]
 
 
 def approximately(found: Overlap, other: Overlap) -> bool:

@@ -17,7 +17,7 @@ from scorer.competitions import State
 from scorer.db.tables import Account, Competition, DataFile, Threshold, Track
 from scorer.errors import NotFound
 from scorer.leaderboard import Benchmark, Board, Copy, Disqualified, Place
-from scorer.lifecycle import Limits, Phase, Usage, next_entry_at, refusal_of, utc_day
+from scorer.lifecycle import Limits, Phase, TrackKind, Usage, next_entry_at, refusal_of, utc_day
 from scorer.limits import Allowance
 from scorer.ranking import award_of
 from scorer.tokens import SCOPES
@@ -205,7 +205,7 @@ class Site:
         self,
         _: object,
         of: State,
-        kind: str,
+        kind: TrackKind,
         account: Account | None,
         *,
         after: int = 0,
@@ -239,7 +239,7 @@ class Site:
                 return each
         raise NotFound("no-competition", f"There is no competition {slug!r}.")
 
-    def _version(self, _: object, of: State, kind: str, account: Account | None, now: datetime) -> str:
+    def _version(self, _: object, of: State, kind: TrackKind, account: Account | None, now: datetime) -> str:
         competitions.visible_track(of, kind, account)
         return self.version
 

@@ -17,6 +17,7 @@ from playwright.sync_api import Browser
 from api.pages import rendering
 from scorer import provisional, sessions, submissions, work
 from scorer.db.tables import Account
+from scorer.lifecycle import Queue
 from scorer.sessions import Browser as Place
 from tests.api.conftest import Service
 from tests.db.test_work import LEASE, MEASURED
@@ -139,7 +140,7 @@ def test_an_entrys_page_shows_a_provisional_score_and_whether_it_can_be_cancelle
         ada = session.query(Account).filter_by(handle="ada").one()
         sessions.begin(session, ada, secret="of-ada", browser=Place("x"), now=service.bench.now())
     entry = service.submit("ada", slug, zipped(noise(10))).json()
-    assert run_next(service.bench, "check")
+    assert run_next(service.bench, Queue.CHECK)
     with serving(service.app) as address, visit(browser, f"{address}/signin", width=PHONE) as tab:
         tab.page.context.add_cookies([{"name": "kennel", "value": "of-ada", "url": address}])
         tab.page.goto(f"{address}/submissions/{entry['id']}")
@@ -167,6 +168,6 @@ def test_an_entrys_page_shows_a_provisional_score_and_whether_it_can_be_cancelle
 def begun(service: Service) -> work.Claim:
     """A worker takes the entry up."""
     with service.bench.sessions.begin() as session:
-        held = work.claim(session, "score", holder="h", worker="w", now=service.bench.now(), lease=10 * LEASE)
+        held = work.claim(session, Queue.SCORE, holder="h", worker="w", now=service.bench.now(), lease=10 * LEASE)
         assert held
         return held

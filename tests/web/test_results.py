@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from api.pages.histogram import FLOOR, TOP, drawing_of
+from api.pages.histogram import FLOOR, TOP, histogram_of
 from scorer import competitions, sessions
 from scorer.db import jobs, people
 from scorer.db.tables import ProvisionalMeasurement
@@ -229,19 +229,19 @@ def test_an_entry_from_before_there_were_sprites_says_nothing_of_it(service: Ser
 
 
 def test_the_drawing_holds_the_counts_the_mean_and_tau() -> None:
-    drawing = drawing_of({"counts": [0, 10, 5, 0], "low": 0.0, "high": 0.4}, mean=0.17, tau=0.25)
+    drawing = histogram_of({"counts": [0, 10, 5, 0], "low": 0.0, "high": 0.4}, mean=0.17, tau=0.25)
     assert drawing is not None
     assert [(round(bar.height), bar.near) for bar in drawing.bars] == [(FLOOR - TOP, True), ((FLOOR - TOP) / 2, False)]
     assert [round(bar.x * 0.4 * 1.04 / 100, 6) for bar in drawing.bars] == [0.1, 0.2]
     assert drawing.tau is not None
-    assert drawing.mean.x < drawing.tau.x < 100
+    assert drawing.mean.at < drawing.tau.at < 100
     assert (drawing.tau.text, drawing.mean.text, drawing.most) == ("tau 0.2500", "mean 0.1700", 10)
     assert [tick.text for tick in drawing.ticks] == ["0", "0.1", "0.2", "0.3", "0.4"]
 
 
 @pytest.mark.parametrize("tau", [None, 0.0])
 def test_without_a_threshold_nothing_is_near(tau: float | None) -> None:
-    drawing = drawing_of({"counts": [3], "low": 0.0, "high": 0.001}, mean=0.0005, tau=tau)
+    drawing = histogram_of({"counts": [3], "low": 0.0, "high": 0.001}, mean=0.0005, tau=tau)
     assert drawing is not None
     assert drawing.tau is None
     assert not any(bar.near for bar in drawing.bars)
@@ -249,16 +249,16 @@ def test_without_a_threshold_nothing_is_near(tau: float | None) -> None:
 
 
 def test_a_threshold_beyond_all_distances_is_still_in_the_picture() -> None:
-    drawing = drawing_of({"counts": [3, 4], "low": 0.0, "high": 0.1}, mean=0.05, tau=0.9)
+    drawing = histogram_of({"counts": [3, 4], "low": 0.0, "high": 0.1}, mean=0.05, tau=0.9)
     assert drawing is not None
     assert drawing.tau is not None
-    assert drawing.tau.x < 100
+    assert drawing.tau.at < 100
     assert drawing.tau.anchor == "end"
 
 
 @pytest.mark.parametrize("histogram", [{}, {"counts": [], "low": 0, "high": 1}, {"counts": [0], "low": 0, "high": 1}])
 def test_nothing_is_drawn_of_nothing(histogram: dict[str, Any]) -> None:
-    assert drawing_of(histogram, 0.1, 0.2) is None
+    assert histogram_of(histogram, 0.1, 0.2) is None
 
 
 # The list and the picks

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser
 
+from scorer.lifecycle import TRACK_KINDS
 from tests.api.conftest import Service
 from tests.api.test_tau import choose, random_competition
 from tests.api.test_tau import path as thresholds_of
@@ -135,8 +136,8 @@ def test_the_released_table_of_2019(browser: Browser, service: Service, address:
             for index, label in enumerate(table.labels)
         ]
         add_rows(session, state, entries, now - timedelta(days=9))
-        for kind, tau in (("public", 0.1), ("private", 0.1)):
-            set_tau(session, state, kind, tau, now - timedelta(days=3))
+        for kind in TRACK_KINDS:
+            set_tau(session, state, kind, 0.1, now - timedelta(days=3))
     url = f"{address}/competitions/dogs-2019/tau"
     with desk(browser, service, url) as tab:
         page = tab.page

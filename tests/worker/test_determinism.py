@@ -18,6 +18,7 @@ from scorer.archive import write_images
 from scorer.db import lookups
 from scorer.db.tables import Measurement
 from scorer.extractors import ExtractorOptions, load
+from scorer.lifecycle import Queue
 from scorer.metrics.frechet import statistics_of
 from scorer.metrics.memorization import normalise
 from tests.api.conftest import Service
@@ -82,8 +83,8 @@ def test_a_shuffled_zip_another_process_and_a_later_day_change_no_bit(service: S
     assert zips[0] != zips[1]
     ids = [service.submit(who, slug, content).json()["id"] for who, content in zip(("ada", "bob"), zips, strict=True)]
     for _ in ids:
-        assert run_next(service.bench, "check")
-    assert run_next(service.bench, "score")
+        assert run_next(service.bench, Queue.CHECK)
+    assert run_next(service.bench, Queue.SCORE)
     score_elsewhere(service)
     first, second = (public_measurement(service, each) for each in ids)
     assert first.provenance["extractor"] == "efficientnet_lite0@1"

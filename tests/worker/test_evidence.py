@@ -16,7 +16,7 @@ from scorer import examinations, work
 from scorer.db import backlog, lookups
 from scorer.db.evidence import newest_evidence, newest_job
 from scorer.db.tables import Evidence, Job, Measurement, Submission
-from scorer.lifecycle import Status
+from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service, running
 from tests.conftest import settings_of_its_own
 from tests.factories import zipped
@@ -187,8 +187,8 @@ def handed_in(service: Service, slug: str, images: Pixels, *, who: str = "bob") 
     """An entry with a public score, nothing more; its ref."""
     answer = service.submit(who, slug, zipped(images))
     assert answer.status_code == 202, answer.text
-    assert run_next(service.bench, "check")
-    assert run_next(service.bench, "score")
+    assert run_next(service.bench, Queue.CHECK)
+    assert run_next(service.bench, Queue.SCORE)
     with service.bench.sessions() as session:
         return lookups.submission_by_id(session, answer.json()["id"]).ref  # type: ignore[union-attr]
 
@@ -204,7 +204,7 @@ def test_it_comes_after_everything_that_is_scored(service: Service, slug: str, e
     for its team all the while."""
     ref = handed_in(service, slug, photographs(7, COUNT))
     assert jobs(service, ref) == [("check", "done"), ("score", "done"), ("evidence", "waiting"), ("score", "waiting")]
-    assert run_next(service.bench, "evidence")
+    assert run_next(service.bench, Queue.EVIDENCE)
     assert jobs(service, ref)[2:4] == [("evidence", "waiting"), ("score", "done")]
     with service.bench.sessions() as session:
         submission = session.get_one(Submission, ref)
@@ -221,16 +221,16 @@ def test_it_steps_aside_for_a_public_score(
 ) -> None:
     """In the middle of a test; the next attempt finds the same, and none is counted."""
     ref = handed_in(service, slug, photographs(8, COUNT))
-    assert run_next(service.bench, "score")
+    assert run_next(service.bench, Queue.SCORE)
     answer = service.submit("eve", slug, zipped(photographs(9, COUNT)))
     monkeypatch.setattr(courtesy, "PATIENCE", timedelta(0))
 
     def arrives(*given: Any, **named: Any) -> Any:
-        run_next(service.bench, "check")
+        run_next(service.bench, Queue.CHECK)
         return evidence_of(*given, **named)
 
     monkeypatch.setattr(examining, "evidence_of", arrives)
-    assert run_next(service.bench, "evidence")
+    assert run_next(service.bench, Queue.EVIDENCE)
     assert jobs(service, ref)[2] == ("evidence", "waiting")
     monkeypatch.undo()
     with service.bench.sessions() as session:
@@ -240,7 +240,7 @@ def test_it_steps_aside_for_a_public_score(
         job = newest_job(session, ref, job_track(service, ref))
         assert job is not None
         assert (job.attempts, job.stage) == (0, None)
-    assert run_next(service.bench, "evidence")  # the score that waits
+    assert run_next(service.bench, Queue.EVIDENCE)  # the score that waits
     with service.bench.sessions() as session:
         assert session.get_one(Submission, waiting.ref).status == Status.SCORED
     service.work(evidence=True)
@@ -269,7 +269,7 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
         patch.setattr(examinations, "record", killed)
         while ("evidence", "running") not in jobs(service, ref):
             try:
-                run_next(service.bench, "evidence")
+                run_next(service.bench, Queue.EVIDENCE)
             except SystemExit:
                 break
     assert jobs(service, ref)[2] == ("evidence", "running")
@@ -301,9 +301,9 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
 def measured_again(service: Service, ref: int, track: int) -> None:
     with service.bench.sessions.begin() as session:
         submission = session.get_one(Submission, ref)
-        work.add_job(session, "score", submission=submission, track_id=track, private=True, now=service.bench.now())
+        work.add_job(session, Queue.SCORE, submission=submission, track_id=track, private=True, now=service.bench.now())
     before = count_of(service, ref, track)
-    assert run_next(service.bench, "score")
+    assert run_next(service.bench, Queue.SCORE)
     assert count_of(service, ref, track) == before + 1
 
 
@@ -349,7 +349,7 @@ def test_evidence_that_fails_changes_nothing_else(
 ) -> None:
     """The team sees its score, an operator the failure, which can be tried again."""
     ref = handed_in(service, slug, photographs(10, COUNT))
-    assert run_next(service.bench, "score")
+    assert run_next(service.bench, Queue.SCORE)
 
     def broken(*_: object, **__: object) -> Any:
         raise RuntimeError("the disk is gone")
@@ -361,7 +361,7 @@ def test_evidence_that_fails_changes_nothing_else(
                 for job in session.scalars(select(Job).where(Job.submission_ref == ref, Job.state == "waiting")):
                     job.due_at = service.bench.now() - timedelta(seconds=1)
                     job.turn = -1 if job.track_id == job_track(service, ref) else job.turn
-            assert run_next(service.bench, "evidence"), attempt
+            assert run_next(service.bench, Queue.EVIDENCE), attempt
     assert jobs(service, ref)[2] == ("evidence", "failed")
     with service.bench.sessions() as session:
         submission = session.get_one(Submission, ref)

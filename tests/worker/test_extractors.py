@@ -32,7 +32,7 @@ from scorer.extractors.folding import fold
 from scorer.extractors.memory import kept_memory
 from scorer.extractors.networks import network
 from scorer.extractors.preprocessing import prepared
-from scorer.extractors.tiny import projection_sha256
+from scorer.extractors.tiny import projection
 from scorer.extractors.torch_models import TorchExtractor
 from scorer.extractors.weights import Weights
 
@@ -312,7 +312,7 @@ def test_freed_memory_is_kept_for_the_next_batch() -> None:
 
 def test_tiny_is_pinned() -> None:
     spec = find("tiny")
-    assert projection_sha256(spec) == spec.weights_sha256
+    assert hashlib.sha256(projection(spec).astype("<f8").tobytes()).hexdigest() == spec.weights_sha256
     features = load("tiny", options=CPU).features(noise(3))
     assert features.shape == (3, 32)
     assert features.dtype == np.float32

@@ -14,6 +14,7 @@ from scorer.db import jobs
 from scorer.db.tables import AuditEntry, GeneratorFile, Job, Recovery
 from scorer.exporting import MOST_DIMENSIONS, export_command
 from scorer.generators.plans import plan_from
+from scorer.lifecycle import Queue
 from tests.api.conftest import Service, running
 from tests.api.test_desk import hire, slug_of
 from tests.api.test_results import close
@@ -227,16 +228,16 @@ def test_a_search_makes_room_for_a_public_score_and_is_tried_again(
         monkeypatch.setattr(recovering, "audit_in_sandbox", search)
         monkeypatch.setattr(courtesy, "PATIENCE", courtesy.PATIENCE * 0)
         service.submit("bob", slug, zipped(noise(19)))
-        assert run_next(service.bench, "check")
+        assert run_next(service.bench, Queue.CHECK)
         return search(*args, **options)
 
     monkeypatch.setattr(recovering, "audit_in_sandbox", interrupted)
-    assert run_next(service.bench, "recover")
+    assert run_next(service.bench, Queue.RECOVER)
     with service.bench.sessions.begin() as session:
         (job,) = session.query(Job).filter_by(queue="recover", state="waiting")
         assert (job.attempts, job.holder) == (0, None)
         assert jobs.count_due(session, datetime.now(UTC)).keys() >= {"recover", "score"}
-    assert run_next(service.bench, "recover")
+    assert run_next(service.bench, Queue.RECOVER)
     with service.bench.sessions.begin() as session:
         assert session.query(Job).filter_by(queue="recover", state="waiting").count() == 1, "the score went first"
     service.work()
@@ -255,13 +256,13 @@ def test_our_own_faults_are_tried_again_and_nobody_is_refused_for_them(
 
     with monkeypatch.context() as patch:
         patch.setattr(recovering, "audit_in_sandbox", broken)
-        assert run_next(service.bench, "recover")
+        assert run_next(service.bench, Queue.RECOVER)
         assert seen(service, "ada", entry)["state"] == "waiting"
         with service.bench.sessions.begin() as session:
             (job,) = session.query(Job).filter_by(queue="recover", state="waiting")
             job.attempts = service.bench.settings.max_attempts - 1
             job.due_at = datetime.now(UTC)
-        assert run_next(service.bench, "recover")
+        assert run_next(service.bench, Queue.RECOVER)
     assert seen(service, "ada", entry)["state"] == "failed"
     # The same file handed in again is a new try.
     put(service, "ada", entry, HONEST, latent=12)

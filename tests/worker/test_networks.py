@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from deploy import judging
 from scorer.db import jobs, lookups, people
 from scorer.db.tables import ComparedDistance, Job, Measurement, Publication, Threshold, Track
-from scorer.lifecycle import Status
+from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service
 from tests.factories import noise, zipped
 from tests.serving import serving
@@ -139,8 +139,8 @@ def test_from_a_comparison_to_another_private_network(service: Service) -> None:
     other = compared(service, slug, entries)
     # A private job that waits on the former track is not done any more; one entry is scored in between.
     service.submit("eve", slug, zipped(noise(13)))
-    assert run_next(service.bench, "check")
-    assert run_next(service.bench, "score")
+    assert run_next(service.bench, Queue.CHECK)
+    assert run_next(service.bench, Queue.SCORE)
     before = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
     assert len(before["entries"]) == 3
     moment = datetime.now(UTC).isoformat().replace("+00:00", "Z")
@@ -187,29 +187,29 @@ def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatc
     entry = service.scored("ada", slug, near(0))
     label(service, slug, entry, "aug")
     assert compare(service, slug, OTHER).status_code == 202
-    assert run_next(service.bench, "prepare")
+    assert run_next(service.bench, Queue.PREPARE)
     service.submit("bob", slug, zipped(noise(11)))
-    assert run_next(service.bench, "check")
-    assert run_next(service.bench, "compare")
+    assert run_next(service.bench, Queue.CHECK)
+    assert run_next(service.bench, Queue.COMPARE)
     bob = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"][0]
     assert bob["status"] == Status.SCORED
-    assert run_next(service.bench, "compare")  # his private score
+    assert run_next(service.bench, Queue.COMPARE)  # his private score
 
     def interrupted(*args: Any, **options: Any) -> Any:
         monkeypatch.setattr("worker.comparing.load_prepared", load_prepared)
         monkeypatch.setattr(courtesy, "PATIENCE", courtesy.PATIENCE * 0)
         service.submit("eve", slug, zipped(noise(12)))
-        assert run_next(service.bench, "check")
+        assert run_next(service.bench, Queue.CHECK)
         return load_prepared(*args, **options)
 
     monkeypatch.setattr("worker.comparing.load_prepared", interrupted)
-    assert run_next(service.bench, "compare")
+    assert run_next(service.bench, Queue.COMPARE)
     with service.bench.sessions.begin() as session:
         (job,) = session.query(Job).filter_by(queue="compare")
         assert (job.state, job.attempts, job.holder) == ("waiting", 0, None)
         assert session.query(ComparedDistance).count() == 0
         due = jobs.count_due(session, datetime.now(UTC))
-        assert (due["compare"], due["score"]) == (1, 1)
+        assert (due[Queue.COMPARE], due[Queue.SCORE]) == (1, 1)
     service.work()
     assert network(service, slug)["comparison"]["spaces"][1]["measured"] == 1
 

@@ -23,7 +23,7 @@ from torchmetrics.image.mifid import MemorizationInformedFrechetInceptionDistanc
 
 from scorer.metrics.frechet import frechet_distance, statistics_of
 from scorer.metrics.kernel import kernel_distance, squared_mmd
-from scorer.metrics.manifold import overlap
+from scorer.metrics.manifold import overlap_with_error
 from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.mifid import mifid
 from tests.pure.oracles import golden
@@ -241,7 +241,7 @@ def test_prdc(seed: int, own: int, other: int, dimension: int, precision: type[n
     """Counts: equal, or different by whole images. It takes < for all four, which differs on ties alone."""
     generated, reference = both(seed, own, other, dimension, precision)
     theirs = compute_prdc(real_features=reference, fake_features=generated, nearest_k=k)
-    ours = overlap(generated, reference, k=k, density_k=k)
+    ours, _ = overlap_with_error(generated, reference, k=k, density_k=k)
     assert vars(ours) == pytest.approx(theirs, rel=1e-12)
 
 
@@ -249,7 +249,7 @@ def test_prdc_differs_on_ties() -> None:
     """2 is inside the ball of 3 and on the border of that of 1, 5 on the border of that of 3, 9 nowhere."""
     real, generated = np.array([[0.0], [1.0], [3.0]]), np.array([[2.0], [5.0], [9.0]])
     theirs = compute_prdc(real_features=real, fake_features=generated, nearest_k=1)
-    ours = overlap(generated, real, k=1, density_k=1)
+    ours, _ = overlap_with_error(generated, real, k=1, density_k=1)
     assert (theirs["precision"], ours.precision) == (1 / 3, 2 / 3)
     assert (ours.density, ours.coverage) == (theirs["density"], theirs["coverage"]) == (1 / 3, 1 / 3)
 
@@ -262,6 +262,6 @@ def test_precision_and_recall_of_torch_fidelity(
     """Counts, with <= as ours, and k = 3 by default; returned by way of float32."""
     generated, reference = both(seed, own, other, dimension, precision)
     theirs = prc_features_to_metric(torch.from_numpy(generated), torch.from_numpy(reference), verbose=False)
-    ours = overlap(generated, reference)
+    ours, _ = overlap_with_error(generated, reference)
     assert ours.precision == pytest.approx(theirs["precision"], rel=2.0**-23)
     assert ours.recall == pytest.approx(theirs["recall"], rel=2.0**-23)

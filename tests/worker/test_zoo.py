@@ -15,7 +15,7 @@ from benchmarks.zoo.models import Membership
 from benchmarks.zoo.one_hot import memorising_gan
 from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo, read_zoo, write_zoo
 from benchmarks.zoo.page import page
-from benchmarks.zoo.plan import TINY
+from benchmarks.zoo.plan import Plan
 from benchmarks.zoo.roster import HONEST, MEMORISING, Seen, Title, mixed
 from benchmarks.zoo.spaces import Reading, References, read, space_of
 from benchmarks.zoo.training import alone, batches, pixels_of, tensor_of
@@ -26,6 +26,23 @@ from scorer.archive import mirrored, pixel_hashes
 from scorer.extractors import Features
 from scorer.signs import SIGNS
 from tests.worker.test_benchmarks import MACHINE
+
+TINY = Plan(
+    seeds=(0,),
+    images=24,
+    photographs=30,
+    width=2,
+    batch=12,
+    sup=(1, 2),
+    membership=1,
+    mgan=(1,),
+    ae=(1,),
+    vae=(1,),
+    flow=3,
+    gan=(1,),
+    spaces=("tiny", "tiny"),
+)
+"""Whether everything runs, in seconds: no number of it means anything."""
 
 
 @pytest.fixture(scope="module")
