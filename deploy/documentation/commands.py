@@ -1,6 +1,7 @@
 """``docs/reference/cli.md``: every command of ``kennel`` with its arguments and options."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -16,25 +17,30 @@ PASSED_ON = "Arguments are passed on to the official client as they are."
 
 def commands_page() -> str:
     """The page: exit statuses, then a section for each command."""
-    root = typer.main.get_command(app)
     statuses = ((str(status.value), text(words)) for status, words in exits.IN_WORDS.items())
     return page(
         "The `kennel` command",
         "## Exit statuses",
         table(("status", "meaning"), statuses),
-        *(part for name, command in _commands(root, "kennel") for part in _section(name, command)),
+        *(part for name, command in _all_commands().items() for part in _section(name, command)),
     )
 
 
 def command_names() -> frozenset[str]:
     """Every command as it is typed: ``kennel up``, ``kennel admin create``, ..."""
-    return frozenset(name for name, _ in _commands(typer.main.get_command(app), "kennel"))
+    return frozenset(_all_commands())
 
 
 def options_of(name: str) -> frozenset[str]:
     """The options of a command that is typed as ``name``."""
-    found = dict(_commands(typer.main.get_command(app), "kennel"))[name]
-    return frozenset(option for parameter in found.params for option in (*parameter.opts, *parameter.secondary_opts))
+    found = _all_commands()[name].params
+    return frozenset(option for parameter in found for option in (*parameter.opts, *parameter.secondary_opts))
+
+
+@cache
+def _all_commands() -> dict[str, Any]:
+    """Every command by the words that call it."""
+    return dict(_commands(typer.main.get_command(app), "kennel"))
 
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:

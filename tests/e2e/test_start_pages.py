@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -60,7 +62,7 @@ class Machine:
 
     def here(self, text: str) -> str:
         """Commands as they are typed on this machine: port 8000 may be taken."""
-        return re.sub(r"(?<=127\.0\.0\.1:|--port )8000", str(self.port), text)
+        return re.sub(r"(127\.0\.0\.1:|--port )8000", rf"\g<1>{self.port}", text)
 
     def run(self, lines: list[str]) -> str:
         """Type commands in one shell; what they print."""
@@ -96,8 +98,10 @@ class Machine:
 
 
 @contextmanager
-def machine(folder: Path) -> Iterator[Machine]:
+def machine() -> Iterator[Machine]:
     """A machine whose terminals are closed in the end."""
+    folder = Path(mkdtemp(prefix="kennel-newcomer-"))
+    folder.chmod(0o755)  # PostgreSQL's account gets there where root runs the tests
     (folder / "home").mkdir()
     (folder / ".venv").symlink_to(sys.prefix)
     made = Machine(folder, free_port())
@@ -110,6 +114,7 @@ def machine(folder: Path) -> Iterator[Machine]:
                 process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
+        shutil.rmtree(folder)
 
 
 def lines_of(block: Block, machine: Machine) -> list[str]:
@@ -134,8 +139,8 @@ def follow(page: str, machine: Machine) -> str:
 
 @pytest.mark.heavy
 @pytest.mark.timeout(1200)
-def test_the_commands_on_the_start_pages_work(tmp_path: Path) -> None:
-    with machine(tmp_path) as newcomer:
+def test_the_commands_on_the_start_pages_work() -> None:
+    with machine() as newcomer:
         for page in EXECUTED:
             printed = follow(page, newcomer)
             assert [words for words in SAID.get(page, ()) if words not in printed] == [], f"{page}:\n{printed}"
