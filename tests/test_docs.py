@@ -40,6 +40,7 @@ REASONS = {
 }
 """Why a block of commands is not run by a test."""
 ANOTHER_TERMINAL = "another terminal"
+OF_THE_MACHINE = ("/var/", "/root")
 MOVED = (ROOT / "scorer" / "metrics" / "kid.py").exists()
 
 every_page = pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -192,7 +193,9 @@ def test_every_call_exists(page: Path, addresses: list[tuple[str, re.Pattern[str
 def test_every_page_of_the_service_exists(page: Path, addresses: list[tuple[str, re.Pattern[str]]]) -> None:
     """A code span that begins with a slash is a page, unless it is a file of the machine."""
     named = [
-        span for span in code_spans(page.read_text()) if re.match(r"/[a-z]", span) and not span.startswith("/var/")
+        span
+        for span in code_spans(page.read_text())
+        if re.match(r"/[a-z]", span) and not span.startswith(OF_THE_MACHINE)
     ]
     wanted = [span.split("?")[0] for span in named]
     assert [each for each in wanted if not any(pattern.fullmatch(each) for _, pattern in addresses)] == []

@@ -6,6 +6,7 @@ from typing import Any
 
 from deploy.documentation.markdown import code, page, table, text
 from scorer.competitions import CompetitionChanges, CompetitionSpec
+from scorer.generators.plans import Plan
 from scorer.rates import RATES
 from scorer.settings import Settings
 
@@ -34,6 +35,9 @@ def settings_page() -> str:
         "## Rate limits",
         "What `KENNEL_RATES` (JSON, by name) replaces.",
         table(("name", "limit"), ((code(name), code(limit)) for name, limit in RATES.items())),
+        "## Latent recovery",
+        "What `KENNEL_RECOVERY` (JSON, by name) replaces: how thoroughly a generator is searched for images.",
+        table(("name", "default"), ((code(name), code(json.dumps(value))) for name, value in Plan().as_json().items())),
         "## S3",
         "Where `BLOB_URL` begins with `s3://`, the store's client reads these variables, and others of its kind.",
         table(("variable", "meaning"), ((code(name), words) for name, words in STORE)),
