@@ -65,3 +65,13 @@ def test_neither_the_web_nor_the_checking_worker_needs_torch(module: str) -> Non
 def test_modules_stay_readable() -> None:
     long = {str(path): lines for path in modules() if (lines := path.read_text().count("\n")) > 300}
     assert long == {}
+
+
+def test_templates_stay_readable() -> None:
+    long = [
+        f"{path.name}:{number}"
+        for path in sorted((ROOT / "api" / "pages" / "templates").iterdir())
+        for number, line in enumerate(path.read_text().split("\n"), start=1)
+        if len(line) > 160
+    ]
+    assert long == []

@@ -15,7 +15,7 @@ from api.deps import AppSettings, DbSession, Now
 from api.kaggle.schemas import Board, BoardPage, Competition, Competitions, ListCompetitions, OfCompetition, Place
 from api.kaggle.wire import Reader, WireRoute
 from api.routes.leaderboard import csv_of
-from scorer import competitions, leaderboard, limits
+from scorer import boards, competitions, leaderboard, limits
 from scorer.competitions import State
 from scorer.db.tables import Account
 from scorer.lifecycle import Phase, TrackKind
@@ -35,13 +35,8 @@ ORDERS: Mapping[str, tuple[Callable[[Any], Any], bool]] = MappingProxyType(
 @router.post("/ListCompetitions")
 def index(body: ListCompetitions, session: DbSession, settings: AppSettings, account: Reader, now: Now) -> Competitions:
     """The competitions that this person may see, of the wanted group and with the words in their title or slug."""
-    wanted = body.search.strip().casefold()
-    states = [
-        state
-        for state in competitions.shown_states(session, account, now)
-        if wanted in f"{state.competition.title} {state.competition.slug}".casefold()
-    ]
-    found = [_competition(session, state, account, settings.public_url) for state in states if _is_in(state, body)]
+    states = [state for state in competitions.shown_states(session, account, now) if _is_in(state, body)]
+    found = [_competition(session, state, account, settings.public_url) for state in states]
     if body.group.endswith("_ENTERED"):
         found = [each for each in found if each.user_has_entered]
     key, falling = ORDERS.get(body.sort_by, (None, False))
@@ -54,7 +49,10 @@ def index(body: ListCompetitions, session: DbSession, settings: AppSettings, acc
 
 
 def _is_in(state: State, body: ListCompetitions) -> bool:
-    return state.phase is Phase.DRAFT if "_UNLAUNCHED" in body.group else True
+    words = f"{state.competition.title} {state.competition.slug}".casefold()
+    if body.search.strip().casefold() not in words:
+        return False
+    return state.phase is Phase.DRAFT or "_UNLAUNCHED" not in body.group
 
 
 def _competition(session: Session, state: State, account: Account, site: str) -> Competition:
@@ -89,18 +87,19 @@ def show(body: BoardPage, session: DbSession, account: Reader, now: Now) -> Boar
     state = competitions.shown_state(session, body.competition_name, account, now)
     kind, after = _shown(state, public=body.override_public), int(body.page_token or 0)
     board = leaderboard.standings(session, state, kind, account, after=after, limit=body.page_size)
-    places, decimals = board.places, state.competition.score_decimals
+    places = board.places
     return Board(
-        submissions=[
-            Place(
-                team_id=place.team_id,
-                team_name=place.team,
-                submission_date=place.last_entry_at,
-                score=f"{place.score:.{decimals}f}",
-            )
-            for place in places
-        ],
+        submissions=[_place(place, state.competition.score_decimals) for place in places],
         next_page_token=str(places[-1].rank) if places and places[-1].rank < board.teams else "",
+    )
+
+
+def _place(place: boards.Place, decimals: int) -> Place:
+    return Place(
+        team_id=place.team_id,
+        team_name=place.team,
+        submission_date=place.last_entry_at,
+        score=f"{place.score:.{decimals}f}",
     )
 
 

@@ -15,7 +15,7 @@ from api.kaggle.wire import Submitter, WireRoute, address_of
 from scorer import assembly, uploads, wire_uploads
 from scorer.assembly import Appender
 from scorer.blobs import Blobs
-from scorer.db.tables import Upload
+from scorer.db.tables import Account, Upload
 from scorer.digests import digest_of
 from scorer.errors import Conflict, Unavailable
 from scorer.public_ids import new_public_id
@@ -36,15 +36,11 @@ def start(
     """Let somebody upload. All that can be refused without the bytes is refused here: after this the client no longer
     shows what we say."""
     secret = secrets.token_urlsafe(32)
+    wanted = Wanted(Entry(body.kept_name), body.content_length, method="wire", put_digest=digest_of(secret))
+    life = timedelta(seconds=settings.upload_life_seconds)
+    new_id, most = secrets.token_urlsafe(16), settings.max_upload_bytes
     upload = uploads.begin(
-        session,
-        body.competition_name,
-        Wanted(Entry(body.kept_name), body.content_length, method="wire", put_digest=digest_of(secret)),
-        account,
-        upload_id=secrets.token_urlsafe(16),
-        max_bytes=settings.max_upload_bytes,
-        life=timedelta(seconds=settings.upload_life_seconds),
-        now=now,
+        session, body.competition_name, wanted, account, upload_id=new_id, max_bytes=most, life=life, now=now
     )
     path = f"/api/v1{BYTES}/{upload.id}/{secret}"
     return UploadStarted(token=upload.id, create_url=address_of(request, path, settings))
@@ -91,20 +87,21 @@ async def create(
     body: CreateSubmission, begin: Transactions, store: BlobStore, settings: AppSettings, account: Submitter
 ) -> SubmissionCreated:
     """Make the submission, or say what is wrong with the zip. The same token is the same submission."""
-
-    def ask() -> Upload:
-        slug, note = body.competition_name, body.submission_description
-        with begin() as session:
-            asked = wire_uploads.hand_in(session, slug, body.blob_file_tokens, note, account, now=moment())
-        made = assembly.finalise(begin, store, asked.id, public_id=new_public_id(), now=moment)
-        uploads.require_fine(made)
-        return made
-
     for _ in range(ASKS):
-        upload = await run_in_threadpool(ask)
+        upload = await run_in_threadpool(_finished, body, begin, store, account)
         if upload.submission is not None:
             kept, title = upload.submission, upload.competition.title
             place = f"{settings.public_url}/submissions/{kept.id}"
             return SubmissionCreated(message=f"Successfully submitted to {title}: {place}\n", ref=kept.ref)
         await anyio.sleep(PAUSE)
     raise Unavailable("still-making", "Your submission is still being made; please look at your submissions.")
+
+
+def _finished(body: CreateSubmission, begin: Transaction, store: Blobs, account: Account) -> Upload:
+    """The upload with the submission made of it, unless another request is making that."""
+    slug, note = body.competition_name, body.submission_description
+    with begin() as session:
+        asked = wire_uploads.hand_in(session, slug, body.blob_file_tokens, note, account, now=moment())
+    made = assembly.finalise(begin, store, asked.id, public_id=new_public_id(), now=moment)
+    uploads.require_fine(made)
+    return made

@@ -63,20 +63,12 @@ def queue(
         here = shown_state(session, slug, reviewer, now)
         reviewers.require_desk(session, here, reviewer)
         found = flags.queue(session, here, reviewer, states=[state], after=after, limit=PAGE)
-        asked = rebuttals.unanswered(session, here) if is_organizer(reviewer) else []
-        return page(
-            "desk.html",
-            viewer=viewer,
-            now=now,
-            state=here,
-            queue=found,
-            agreement=reviews.agreement(session, here),
-            rebuttals=asked,
-            tabs=TABS,
-            shown=state,
-            after=after,
-            done=done,
-        )
+        said: dict[str, Any] = {
+            "agreement": reviews.agreement(session, here),
+            "rebuttals": rebuttals.unanswered(session, here) if is_organizer(reviewer) else [],
+        }
+        chosen: dict[str, Any] = {"tabs": TABS, "shown": state, "after": after, "done": done}
+        return page("desk.html", viewer=viewer, now=now, state=here, queue=found, **said, **chosen)
 
 
 @router.api_route("/competitions/{slug}/desk/next", methods=["GET", "HEAD"])
@@ -187,16 +179,20 @@ def review(here: Here, reviewer: Reviewer, viewer: SignedIn, fields: FormFields)
     skip = int(digits) if (digits := text(fields, "skip", longest=6)).isdecimal() else 0
 
     def give(session: Session) -> str:
-        label, intent = _one_of(fields, "label", LabelName), _one_of(fields, "intent", Intent)
-        if label is None:
-            raise Invalid("no-label", "Please say what the entry is.")
-        intent = None if label == "legitimate" else intent
+        label, intent = _opinion_of(fields)
         note = text(fields, "note", longest=LONGEST)
         reviews.review(session, here.submission_id, label, intent=intent, note=note, reviewer=reviewer, now=here.now)
         state = state_of(session, reviewers.find(session, here.submission_id, reviewer).competition.slug, here.now)
         return _next(session, state, reviewer, skip, here.submission_id)
 
     return here.act(give, place="review", skip=skip)
+
+
+def _opinion_of(fields: Fields) -> tuple[LabelName, Intent | None]:
+    label, intent = _one_of(fields, "label", LabelName), _one_of(fields, "intent", Intent)
+    if label is None:
+        raise Invalid("no-label", "Please say what the entry is.")
+    return label, None if label == "legitimate" else intent
 
 
 def _one_of(fields: Fields, name: str, among: Any) -> Any:

@@ -46,19 +46,22 @@ def sign_up_form(viewer: CurrentCaller, settings: AppSettings, invitation: str =
 def sign_up(request: Request, fields: FormFields, door: Door, viewer: CurrentCaller, settings: AppSettings) -> Response:
     """Make the account and sign in."""
     given = {name: text(fields, name) for name in ("handle", "name", "email", "invitation", "next")}
-    wanted = Application(
-        handle=given["handle"].strip(),
-        name=given["name"].strip(),
-        email=given["email"],
-        invitation=given["invitation"].strip(),
-    )
     try:
-        account = door.sign_up(wanted, text(fields, "password", longest=PASSWORD))
+        account = door.sign_up(_application_of(given), text(fields, "password", longest=PASSWORD))
     except KennelError as error:
         return again("signup.html", error, viewer, **_sign_up_values(settings), given=given)
     response = see(onward(given["next"]))
     cookies.keep(response, request, door.open_for(account))
     return response
+
+
+def _application_of(given: dict[str, str]) -> Application:
+    return Application(
+        handle=given["handle"].strip(),
+        name=given["name"].strip(),
+        email=given["email"],
+        invitation=given["invitation"].strip(),
+    )
 
 
 def _sign_up_values(settings: AppSettings) -> dict[str, Any]:

@@ -67,6 +67,14 @@ def show(
     if account is None or viewer is None:
         raise NotFound("no-submission", "There is no such entry, or it is not yours. Sign in to see your own.")
     values = _entry(session, store, submission_id, viewer, now)
+    etag = _etag_of_entry(values, viewer, now)
+    if is_known(request, etag):
+        return not_modified(etag)
+    return page("submission.html", headers={"ETag": etag}, viewer=viewer, now=now, error=None, place=None, **values)
+
+
+def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str:
+    """It changes once a minute, too: the page says how long ago things were."""
     competition = values["competition"]
     columns = [getattr(competition, column.key) for column in type(competition).__table__.columns]
     shown = (
@@ -74,10 +82,7 @@ def show(
         *(values[name] for name in ("own", "may_attach", "pick", "published", "exhibits", "case", "generator")),
     )
     looking = viewer.csrf, viewer.account.handle, viewer.unread
-    etag = etag_of(BUILD, looking, columns, shown, now.replace(second=0, microsecond=0))
-    if is_known(request, etag):
-        return not_modified(etag)
-    return page("submission.html", headers={"ETag": etag}, viewer=viewer, now=now, error=None, place=None, **values)
+    return etag_of(BUILD, looking, columns, shown, now.replace(second=0, microsecond=0))
 
 
 def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, now: Now) -> dict[str, Any]:

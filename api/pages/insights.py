@@ -1,9 +1,10 @@
 """The page of figures: what the entries of a competition look like as a whole."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
+from sqlalchemy.orm import Session
 
 from api.deps import CurrentCaller, DbSession, Now, Visitor
 from api.etags import etag_of, is_known
@@ -13,7 +14,8 @@ from api.pages.rendering import BUILD, not_modified, page
 from api.routes.gallery import Seed
 from api.routes.insights import LabelChoice
 from scorer import figures, gallery, insights
-from scorer.competitions import may_see_private, shown_state, visible_track
+from scorer.competitions import State, may_see_private, shown_state, visible_track
+from scorer.db.tables import Account
 from scorer.lifecycle import TrackKind
 from scorer.sprites import layout_of
 
@@ -36,28 +38,27 @@ def show(
     state = shown_state(session, slug, account, now)
     visible_track(state, track, account)
     looking = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
-    etag = etag_of(
-        BUILD, insights.version(session, state, account), state.competition.title, looking, track, label, seed
-    )
+    version = insights.version(session, state, account)
+    etag = etag_of(BUILD, version, state.competition.title, looking, track, label, seed)
     if is_known(request, etag):
         return not_modified(etag)
+    chosen: dict[str, Any] = {"track": track, "label": label, "seed": seed}
+    values = _values(session, state, account, track, label)
+    return page("insights.html", headers={"ETag": etag}, viewer=viewer, now=now, state=state, **chosen, **values)
+
+
+def _values(
+    session: Session, state: State, account: Account | None, track: TrackKind, label: LabelChoice
+) -> dict[str, Any]:
     shown = insights.view(session, state, account, label=label)
     everything = may_see_private(state, account)
     names = figures.FIGURES if everything else tuple(figures.SINGLE)
     found = [figures.figure(session, shown, name, track, account) for name in names]
-    return page(
-        "insights.html",
-        headers={"ETag": etag},
-        viewer=viewer,
-        now=now,
-        state=state,
-        track=track,
-        label=label,
-        choices=CHOICES,
-        everything=everything,
-        exhibits=gallery.exhibits(session, state, track, account) if account and shown.names else [],
-        twins=gallery.twins_in(session, state) if shown.names else [],
-        layout=layout_of(state.competition.image_count, state.competition.image_size),
-        seed=seed,
-        pictures=[(figure, drawing_of(figure)) for figure in found],
-    )
+    return {
+        "choices": CHOICES,
+        "everything": everything,
+        "exhibits": gallery.exhibits(session, state, track, account) if account and shown.names else [],
+        "twins": gallery.twins_in(session, state) if shown.names else [],
+        "layout": layout_of(state.competition.image_count, state.competition.image_size),
+        "pictures": [(figure, drawing_of(figure)) for figure in found],
+    }

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.deps import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
-from api.forms import FormFields, text
+from api.forms import Fields, FormFields, text
 from api.network_views import network_view
 from api.pages.rendering import page, see
 from api.pages.tau import number_of, require_reason
@@ -73,11 +73,15 @@ def choose(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, 
     reason = text(fields, "reason", longest=2000).strip()
     try:
         require_reason(reason)
-        tau = number_of(fields, "tau", float)
-        if tau is not None and not 0 <= tau <= 2:
-            raise Invalid("bad-tau", "Distances lie between 0 and 2, and so does tau.")
-        change = networks.Change(text(fields, "extractor"), reason, tau)
+        change = networks.Change(text(fields, "extractor"), reason, _tau_of(fields))
         networks.choose(session, state, change, author=viewer.account, now=now)
     except KennelError as error:
         return _shown(session, slug, viewer, now, error=error, place="choose")
     return see(f"/competitions/{slug}/network")
+
+
+def _tau_of(fields: Fields) -> float | None:
+    tau: float | None = number_of(fields, "tau", float)
+    if tau is not None and not 0 <= tau <= 2:
+        raise Invalid("bad-tau", "Distances lie between 0 and 2, and so does tau.")
+    return tau

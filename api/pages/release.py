@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.deps import Caller, CurrentCaller, DbSession, Now, Organizer, SignedIn, Visitor
-from api.forms import FormFields, text
+from api.forms import Fields, FormFields, text
 from api.pages.rendering import page, see
 from api.problems import status_of
 from scorer import competitions, releases
@@ -65,23 +65,21 @@ def _page(
 def start(slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
     """Have a release made."""
     state = competitions.state_of(session, slug, now)
-    images = WISHES.get(text(fields, "images"))
+    new_names = text(fields, "new_names") == "yes"
+    new_id, key = new_public_id(), secrets.token_bytes(releases.KEY_BYTES)
     try:
-        if images is None:
-            raise Invalid("bad-images", "Choose whose images shall be in it.")
-        releases.start(
-            session,
-            state,
-            images,
-            new_names=text(fields, "new_names") == "yes",
-            public_id=new_public_id(),
-            key=secrets.token_bytes(releases.KEY_BYTES),
-            author=author,
-            now=now,
-        )
+        images = _images_of(fields)
+        releases.start(session, state, images, new_names=new_names, public_id=new_id, key=key, author=author, now=now)
     except KennelError as error:
         return _page(session, slug, author, viewer, now, status=status_of(error), error=error.message)
     return see(f"/competitions/{slug}/release?done=started")
+
+
+def _images_of(fields: Fields) -> Images:
+    images = WISHES.get(text(fields, "images"))
+    if images is None:
+        raise Invalid("bad-images", "Choose whose images shall be in it.")
+    return images
 
 
 @router.post("/{release_id}")

@@ -18,6 +18,7 @@ from api.upload_schemas import NAME, NOTE
 from api.uploads import Counter
 from scorer import limits, rules, submissions
 from scorer.competitions import shown_state, takes_late
+from scorer.db.tables import Submission
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import Phase
 from scorer.settings import Settings
@@ -83,20 +84,23 @@ async def send(
         form = await open_form(request.headers.get("content-type", ""), body)
         cookies.require_csrf(cookies.session_secret(request) or "", form.fields.get(cookies.FIELD))
         note = form.fields.get("note", "").strip()
-        if len(note) > NOTE:
-            raise Invalid("too-long", f"The note may have {NOTE:,} characters.")
-        submission_id = await Counter(begin, store, settings.max_upload_bytes).hand_in(
-            slug,
-            Entry(form.file_name[-NAME:], note),
-            viewer.account,
-            form.chunks,
-            declared=None,
-            look=lambda _, kept: kept.id,
-        )
+        entry = _entry_of(form.file_name, note)
+        counter = Counter(begin, store, settings.max_upload_bytes)
+        submission_id = await counter.hand_in(slug, entry, viewer.account, form.chunks, declared=None, look=_id_of)
     except KennelError as error:
         await drain(body, settings.max_upload_bytes)
         return await run_in_threadpool(_refused, begin, settings, slug, viewer, error, note)
     return RedirectResponse(f"/submissions/{submission_id}", 303, headers=rendering.HEADERS)
+
+
+def _entry_of(file_name: str, note: str) -> Entry:
+    if len(note) > NOTE:
+        raise Invalid("too-long", f"The note may have {NOTE:,} characters.")
+    return Entry(file_name[-NAME:], note)
+
+
+def _id_of(_: Session, kept: Submission) -> str:
+    return kept.id
 
 
 def _refused(

@@ -8,13 +8,14 @@ from fastapi import APIRouter, Header, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from api.deps import CurrentUser, LiveHub, Transactions
+from api.deps import CurrentUser, LiveHub, Transaction, Transactions
 from api.deps import now as moment
 from api.live import State
 from api.live_schemas import StateView
 from api.submission_views import provisional_view
 from scorer import live, submissions
 from scorer.db.session import freeze
+from scorer.db.tables import Account
 from scorer.lifecycle import CANCELLABLE, STAGES
 from scorer.live import Look
 
@@ -46,19 +47,19 @@ async def follow(
     status after that one, and misses none. In between, the newest state comes again as its progress changes.
     """
     hub.require_room(account.id)
-
-    def look() -> tuple[int, Look]:
-        with begin() as session:
-            freeze(session)
-            ref = submissions.find(session, submission_id, account).ref
-            return ref, live.look(session, {ref: 0}, now=moment())[ref]
-
-    ref, known = await run_in_threadpool(look)
+    ref, known = await run_in_threadpool(_looked_at, begin, submission_id, account)
     after = _seen(last_event_id, known)
     if known.steps and known.steps[-1].is_last and known.steps[-1].id == after:
         return Response(status_code=204, headers=HEADERS)
     states = hub.follow(ref, known, after=after, account_id=account.id)
     return StreamingResponse(_lines(states), media_type=STREAM, headers=HEADERS)
+
+
+def _looked_at(begin: Transaction, submission_id: str, account: Account) -> tuple[int, Look]:
+    with begin() as session:
+        freeze(session)
+        ref = submissions.find(session, submission_id, account).ref
+        return ref, live.look(session, {ref: 0}, now=moment())[ref]
 
 
 def _seen(last_event_id: str, known: Look) -> int:

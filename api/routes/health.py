@@ -1,5 +1,7 @@
 """Whether the service lives, and whether it can work."""
 
+from collections.abc import Callable
+
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
@@ -22,12 +24,15 @@ async def ready(request: Request, response: Response) -> dict[str, str]:
         "database": lambda: ping(state.sessions),
         "broker": lambda: state.broker.connection().ensure_connection(max_retries=1, timeout=2).release(),
     }
-    answer = {}
-    for name, check in checks.items():
-        try:
-            await run_in_threadpool(check)
-            answer[name] = "ok"
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is not ready
-            answer[name] = type(error).__name__
-            response.status_code = 503
+    answer = {name: await run_in_threadpool(_outcome_of, check) for name, check in checks.items()}
+    if set(answer.values()) != {"ok"}:
+        response.status_code = 503
     return answer
+
+
+def _outcome_of(check: Callable[[], object]) -> str:
+    try:
+        check()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is not ready
+        return type(error).__name__
+    return "ok"

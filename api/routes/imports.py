@@ -3,17 +3,19 @@
 import hashlib
 import io
 from collections.abc import AsyncIterator
+from datetime import datetime
 from tempfile import SpooledTemporaryFile
 from typing import IO, Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.deps import Now, Organizer, Transactions
+from api.deps import Now, Organizer, Transaction, Transactions
 from api.insight_schemas import ImportView
 from api.uploads import declared_bytes
 from scorer import imports, sheets
 from scorer.blobs import require_bytes
+from scorer.db.tables import Account
 from scorer.errors import Invalid
 from scorer.imports import Imported, ImportRequest
 from scorer.public_ids import new_public_id
@@ -41,25 +43,20 @@ async def load(
     require_bytes(declared_bytes(request), MOST_BYTES)
     with SpooledTemporaryFile(IN_MEMORY) as file:
         sha256 = await _received(request.stream(), file)
-
-        def take() -> Imported:
-            sheet = _sheet(file, asked)
-            with begin() as session:
-                return imports.load(
-                    session,
-                    slug,
-                    sheet,
-                    asked,
-                    table_sha256=sha256,
-                    author=author,
-                    now=now,
-                    new_id=new_public_id,
-                )
-
-        done = await run_in_threadpool(take)
+        done = await run_in_threadpool(_loaded, begin, slug, file, sha256, asked, author, now)
     if not done.added:
         response.status_code = 200
     return ImportView.of(done)
+
+
+def _loaded(
+    begin: Transaction, slug: str, file: IO[bytes], sha256: str, asked: ImportRequest, author: Account, now: datetime
+) -> Imported:
+    sheet = _sheet(file, asked)
+    with begin() as session:
+        return imports.load(
+            session, slug, sheet, asked, table_sha256=sha256, author=author, now=now, new_id=new_public_id
+        )
 
 
 async def _received(chunks: AsyncIterator[bytes], file: IO[bytes]) -> str:

@@ -57,9 +57,12 @@ def show(
     shown = insights.view(session, state, account, label=label)
     found = figures.figure(session, shown, figure, track, account)
     if format == "json":
-        body = FigureView.of(slug, found).model_dump_json()
-    else:
-        body = csv_of(found.columns, found.rows) if format == "csv" else svg_of(found, state.competition.title)
-        name = "-".join(part for part in (slug, figure, found.track, label) if part and part != "all")
-        headers["Content-Disposition"] = f'attachment; filename="{name}.{format}"'
+        return Response(FigureView.of(slug, found).model_dump_json(), media_type=MEDIA[format], headers=headers)
+    body = csv_of(found.columns, found.rows) if format == "csv" else svg_of(found, state.competition.title)
+    headers |= _attached_as(slug, figure, found.track, label, format)
     return Response(body, media_type=MEDIA[format], headers=headers)
+
+
+def _attached_as(slug: str, figure: str, track: str | None, label: str, suffix: str) -> dict[str, str]:
+    name = "-".join(part for part in (slug, figure, track, label) if part and part != "all")
+    return {"Content-Disposition": f'attachment; filename="{name}.{suffix}"'}

@@ -9,6 +9,7 @@ from api.team_schemas import Answer, LimitsView, MemberView, NewTeamInvitation, 
 from scorer import invitations, limits, teams
 from scorer.competitions import State, shown_state
 from scorer.db.tables import TeamInvitation
+from scorer.limits import Allowance
 from scorer.teams import Roster
 
 router = APIRouter(prefix="/competitions/{slug}", tags=["teams"])
@@ -87,7 +88,10 @@ def answer(
 def show_limits(slug: str, session: DbSession, account: CurrentUser, now: Now) -> LimitsView:
     """What one's team has used of its limits, and when the next entry is possible."""
     state = shown_state(session, slug, account, now)
-    allowance = limits.allowance(session, state, account, now=now)
+    return _limits_view(limits.allowance(session, state, account, now=now))
+
+
+def _limits_view(allowance: Allowance) -> LimitsView:
     return LimitsView(
         daily_limit=allowance.limits.daily,
         used_today=allowance.usage.charged,
