@@ -93,7 +93,8 @@ def measurements_of(
 
 
 def _ranks(session: Session, submission: Submission, kind: TrackKind) -> tuple[int | None, int | None]:
-    competition, tracks = submission.competition, lookups.tracks_of(session, submission.competition_id)
+    competition = submission.competition
+    tracks = lookups.tracks_of(session, submission.competition_id)
     kept = memory.of(session)
     if kept is not None:
         order = kept.order(competition, tracks, kind, late=submission.late)

@@ -42,7 +42,8 @@ class Twins:
 
 def exhibits(session: Session, state: State, kind: TrackKind, account: Account) -> list[Exhibit]:
     """The entries that hold :data:`RANKS` on a track's board; ``Forbidden`` for the private one before publication."""
-    track, decimals = visible_track(state, kind, account), state.competition.score_decimals
+    track = visible_track(state, kind, account)
+    decimals = state.competition.score_decimals
     found = [row for row in board.ranks(session, track.id, decimals=decimals) if row.rank in RANKS]
     submissions = results.submissions_by_ref(session, [row.ref for row in found])
     return [
