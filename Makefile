@@ -4,15 +4,18 @@ SHELL := /bin/bash
 
 PYTHON ?= $(firstword $(shell command -v python3.11 python3))
 PORT ?= 8000
+DOCS_PORT ?= 8001
 IMAGES ?= 400
 VENV := .venv
 BIN := $(VENV)/bin
+# Without its notice about a version to come.
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 DEMO_FLAGS = --count $(IMAGES) --port $(PORT) $(if $(ENTRIES),--entries $(ENTRIES)) $(if $(EXIT),--exit) $(if $(FROM),--images $(FROM))
 
-.PHONY: help setup demo up test check format bench migrate clean
+.PHONY: help setup demo up test test-all test-slow check format docs reference bench migrate clean
 
 help: ## List what can be made
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 setup: $(VENV)/installed ## Make .venv and install everything into it
 
@@ -21,7 +24,7 @@ $(VENV)/installed: pyproject.toml deploy/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null \
 	  || { echo "Kennel needs Python 3.11 (or 3.12, 3.13): install it, or name it with PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt -e '.[api,worker,standalone,demo,test,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt -e '.[api,worker,standalone,demo,docs,test,bench]'
 	@touch $@
 
 demo: setup ## Run the demo competition (EXIT=1 stops at the end; IMAGES=400 ENTRIES=n FROM=folder PORT=8000)
@@ -30,10 +33,21 @@ demo: setup ## Run the demo competition (EXIT=1 stops at the end; IMAGES=400 ENT
 up: setup ## Run the service on this machine until Ctrl-C (PORT=8000)
 	$(BIN)/kennel up --port $(PORT)
 
-test: setup ## Run the tests, one process more than there are cores because many wait, five at most (TESTS=what)
-	OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest --numprocesses $$(( $$(nproc) + 1 )) --maxprocesses 5 --dist loadfile $(TESTS)
+# A process more than there are cores, because many tests wait; five at most. Some machines forbid Python to keep
+# compiled modules: each of the many processes that tests start would compile everything anew.
+PYTEST = env -u PYTHONDONTWRITEBYTECODE OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest \
+  --numprocesses $$(( $$(nproc) + 1 )) --maxprocesses 5 --dist loadfile
 
-check: setup ## Format, lint, strict types, import contracts, migration drift, compose and Dockerfile
+test: setup ## Run the everyday tests: none takes long, and fewer examples are tried (TESTS=what)
+	$(PYTEST) $(TESTS)
+
+test-all: setup ## Run all tests but the slow ones, with all examples: what CI runs (TESTS=what)
+	$(PYTEST) -m "not slow" --hypothesis-profile full $(TESTS)
+
+test-slow: setup ## Run the tests that take minutes each: counted reports, soaks
+	$(BIN)/python -m pytest -m slow --hypothesis-profile full
+
+check: setup ## Format, lint, strict types, import contracts, migration drift, compose, Dockerfile, documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -41,19 +55,26 @@ check: setup ## Format, lint, strict types, import contracts, migration drift, c
 	$(BIN)/python -m deploy.drift
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
 	$(BIN)/hadolint deploy/Dockerfile
+	$(BIN)/python -m deploy.documentation --check
+	$(MKDOCS) build --strict
+
+docs: reference ## Serve the documentation until Ctrl-C (DOCS_PORT=8001)
+	$(MKDOCS) serve --strict --dev-addr 127.0.0.1:$(DOCS_PORT)
+
+reference: setup ## Write docs/reference/ from the code
+	$(BIN)/python -m deploy.documentation
 
 format: setup ## Format and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup ## Measure speed against the peers, write benchmarks/RESULTS.md, run the slow tests (BENCH=names)
+bench: setup ## Measure speed against the peers, write benchmarks/RESULTS.md (BENCH=names)
 	$(BIN)/python -m benchmarks $(BENCH)
 	$(if $(BENCH),,$(BIN)/python -m benchmarks.zoo)
-	$(BIN)/python -m pytest -m slow
 
 migrate: setup ## Bring the database at DATABASE_URL to the newest version
 	$(BIN)/kennel migrate
 
 clean: ## Remove .venv and caches (not the data)
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,7 +12,7 @@ from scorer.lifecycle import TrackKind
 class FindingView(BaseModel):
     """One number of one test, and what it says."""
 
-    test: str = Field(description="The method, as the README's table of methods names it.", examples=["data-copying"])
+    test: str = Field(description="The method: docs/explanation/evidence.md lists them.", examples=["data-copying"])
     name: str = Field(examples=["c_t"])
     value: float | None = Field(description="null where the test could not be made: the sentence says why.")
     unit: str = Field(examples=["standard deviations"])

@@ -59,37 +59,18 @@ READERS = 4
 
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The application, with connections opened at start-up and closed at the end."""
-    read = settings or read_settings()
     discretion.hush()
-    engine = engine_of(read)
-    # Of its own, so that nobody who waits for a board holds what the board is read with.
-    readers = Connections(read, most=READERS)
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        with ended_by_signals(app.state.hub):
-            yield
-        app.state.broker.close()
-        readers.close()
-        engine.dispose()
-
     app = FastAPI(
         title="Kennel",
         version=version("kennel"),
         summary="A competition scoring service for generative image models.",
-        lifespan=lifespan,
+        lifespan=_lifespan,
         openapi_url=f"{API}/openapi.json",
         dependencies=[Depends(refuse_nul), Depends(cookies.refuse_cross_site)],
         docs_url=None,
         redoc_url=None,
     )
-    app.state.settings = read
-    app.state.sessions = sessions_of(engine, memory=Memory(readers))
-    app.state.blobs = Blobs(read.blob_url, public_endpoint=read.s3_public_endpoint)
-    app.state.broker = broker(read)
-    app.state.rates = Rates(read)
-    app.state.shelf = Shelf()
-    app.state.hub = Hub(_looker(app.state.sessions))
+    equip(app, settings or read_settings())
     problems.add_handlers(app)
     for module in (
         leaderboard,  # what is read most is looked for first
@@ -127,6 +108,30 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.include_router(module.router, prefix=API)
     pages.mount(app)
     return app
+
+
+def equip(app: FastAPI, settings: Settings) -> None:
+    """Give an application what it works with: all of it is in its state, and none of it in its routes."""
+    engine = engine_of(settings)
+    # Of its own, so that nobody who waits for a board holds what the board is read with.
+    readers = Connections(settings, most=READERS)
+    app.state.settings = settings
+    app.state.engine, app.state.readers = engine, readers
+    app.state.sessions = sessions_of(engine, memory=Memory(readers))
+    app.state.blobs = Blobs(settings.blob_url, public_endpoint=settings.s3_public_endpoint)
+    app.state.broker = broker(settings)
+    app.state.rates = Rates(settings)
+    app.state.shelf = Shelf()
+    app.state.hub = Hub(_looker(app.state.sessions))
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    with ended_by_signals(app.state.hub):
+        yield
+    app.state.broker.close()
+    app.state.readers.close()
+    app.state.engine.dispose()
 
 
 def _looker(sessions: Sessions) -> Callable[[Mapping[int, int]], Mapping[int, live.Look]]:

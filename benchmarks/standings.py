@@ -16,7 +16,7 @@ ENTRIES, TEAMS = 1_100_000, 100_000
 
 
 def measure(plan: Plan, folder: Path, run: Runner) -> list[Case]:
-    """One case: a competition, asked in every way. Query plans are kept for the full size alone."""
+    """One case: a competition, asked in every way. The query plan is kept for the full size alone."""
     sizes = {"entries": plan.entries, "teams": plan.teams}
     given = sizes | {"rounds": plan.rounds, "seconds": plan.load_seconds, "readers": plan.readers}
     plans = PLANS if plan.entries == ENTRIES else folder / "query_plans"
@@ -28,10 +28,10 @@ METHOD = """\
 A competition in an ephemeral PostgreSQL, served by one web process with the arguments of `kennel up`, and asked over
 HTTP. Each entry is measured on both tracks; half of the teams have picked. Its rows were written at once, without jobs.
 A re-tune is the row that it commits; from then on the clock runs until the first reader has the first page of 100
-places, and until a member of a team has their own place as well. Shown is the slowest round. *SQL* is the plain
-statement of the same page, with nothing kept: what every reader would wait for. Readers ask again as soon as they have
-their answer, each from an address of its own, from one other process on the same machine. *Processor* is what the web
-process used for an answer. Query plans are in [query_plans/](query_plans/)."""
+places, and until a member of a team has their own place as well. Shown is the slowest round. Readers ask again as soon
+as they have their answer, each from an address of its own, from one other process on the same machine. *Processor* is
+what the web process used for an answer. The query plan of what every request asks first is in
+[query_plans/](query_plans/)."""
 
 WAITS = (
     ("first page after a re-tune of the public track", "retuned_seconds"),
@@ -42,7 +42,6 @@ WAITS = (
     ("search for teams by name", "search_seconds"),
     ("first page after the web process started", "cold_seconds"),
     ("private board after that", "cold_private_seconds"),
-    ("first page by SQL, nothing kept", "sql_seconds"),
 )
 LOADS = (
     ("first page as JSON", "json"),

@@ -14,8 +14,7 @@ from typing import Any
 
 import httpx
 import psutil
-from sqlalchemy import Engine, Select, create_engine, make_url, text
-from sqlalchemy.dialects.postgresql import psycopg2
+from sqlalchemy import Engine, create_engine, make_url, text
 from sqlalchemy.orm import Session
 
 import migrations
@@ -30,7 +29,6 @@ from deploy.standalone.roles import APP
 from deploy.standalone.service import service_children
 from scorer import accounts, competitions, teams, tokens
 from scorer.competitions import CompetitionSpec, TrackSpec
-from scorer.db import board
 from scorer.db.changes import NEWS
 
 log = logging.getLogger(__name__)
@@ -76,7 +74,7 @@ class Place:
 
 
 def measure(entries: int, teams: int, rounds: int, seconds: float, readers: int, plans: str) -> Run:
-    """Everything, in one competition; numbers by name. ``plans``: the folder that query plans are written to."""
+    """Everything, in one competition; numbers by name. ``plans``: the folder that the query plan is written to."""
     with ephemeral_servers() as servers:
         migrations.upgrade(servers.postgres.owner_url, APP)
         log.info("filling a competition of %d entries", entries)
@@ -84,7 +82,6 @@ def measure(entries: int, teams: int, rounds: int, seconds: float, readers: int,
         log.info("asking")
         with _web(servers) as port:
             found = _asked(place, port, rounds) | _loaded(place, port, seconds, readers)
-        found |= _peer(place, rounds)
         _explain(place, Path(plans))
         place.engine.dispose()
     return found | {"seconds": found["retuned_seconds"]}
@@ -214,28 +211,10 @@ def _run(load: Load) -> dict[str, float]:
     return told
 
 
-def _statements(place: Place) -> dict[str, Select[Any]]:
-    public, private = (place.tracks[kind] for kind in ("public", "private"))
-    return {
-        "first_page_public": board.page(public, decimals=DECIMALS, limit=100),
-        "first_page_private": board.page(private, decimals=DECIMALS, limit=100),
-    }
-
-
-def _peer(place: Place, rounds: int) -> dict[str, float]:
-    """The definition in SQL, asked for the first page, with nothing kept."""
-    with Session(place.engine) as session:
-        statement = _statements(place)["first_page_public"]
-        return {"sql_seconds": min(_timed(lambda: session.execute(statement).all()) for _ in range(min(rounds, 2)))}
-
-
 def _explain(place: Place, folder: Path) -> None:
-    """Query plans as PostgreSQL tells them, with what they took."""
+    """The query plan of what every request asks first, as PostgreSQL tells it, with what it took."""
     folder.mkdir(parents=True, exist_ok=True)
     with place.engine.connect() as connection:
-        for name, statement in _statements(place).items():
-            bound = statement.compile(dialect=psycopg2.dialect(), compile_kwargs={"literal_binds": True})  # type: ignore[no-untyped-call]
-            _write_plan(connection, folder / f"{name}.txt", str(bound).replace("%%", "%"))
         competition = connection.scalar(
             text("SELECT competition_id FROM tracks WHERE id = :id"), {"id": place.tracks["public"]}
         )

@@ -29,6 +29,9 @@ class Place:
     """Ranks gained since the UTC day began; None for a team that had none then, and on boards where nothing moves."""
     public_rank: int | None = None
     """On the private board: where the public one has the team."""
+    medal: str | None = None
+    prize: str | None = None
+    """What the place wins (:func:`scorer.ranking.award_of`)."""
 
     @property
     def shake_up(self) -> int | None:

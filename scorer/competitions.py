@@ -23,8 +23,8 @@ class Prize(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    place: int = Field(ge=1)
-    amount: str = Field(examples=["$2,000"], max_length=100)
+    place: int = Field(ge=1, description="The rank on the private board.")
+    amount: str = Field(examples=["$2,000"], max_length=100, description="What it wins, in words.")
 
 
 class Medals(BaseModel):
@@ -32,9 +32,9 @@ class Medals(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    gold: int = Field(10, ge=0)
-    silver: int = Field(50, ge=0)
-    bronze: int = Field(100, ge=0)
+    gold: int = Field(10, ge=0, description="The last rank with a gold medal.")
+    silver: int = Field(50, ge=0, description="The last rank with a silver medal.")
+    bronze: int = Field(100, ge=0, description="The last rank with a bronze medal.")
 
 
 class TrackSpec(BaseModel):
@@ -42,8 +42,8 @@ class TrackSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    extractor: str = Field(examples=["inception_v3"])
-    epsilon: float = Field(1e-15, gt=0, lt=1e-3)
+    extractor: str = Field(examples=["inception_v3"], description="The network that turns images into features.")
+    epsilon: float = Field(1e-15, gt=0, lt=1e-3, description="The small number that keeps the penalty finite.")
 
 
 class CompetitionSpec(BaseModel):
@@ -51,27 +51,27 @@ class CompetitionSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    slug: Slug = Field(examples=["generative-dogs"])
-    title: str = Field(min_length=1, max_length=200)
+    slug: Slug = Field(examples=["generative-dogs"], description="Its name in addresses and commands.")
+    title: str = Field(min_length=1, max_length=200, description="Its name for people.")
     description: str = Field("", max_length=50_000, description="Markdown.")
     rules: str = Field("", max_length=50_000, description="Markdown.")
-    image_count: int = Field(10_000, ge=2, le=100_000)
+    image_count: int = Field(10_000, ge=2, le=100_000, description="Images in an entry: exactly so many.")
     image_size: int = Field(64, ge=8, le=1024, description="Images are squares of so many pixels, RGB, 8 bits.")
-    opens_at: AwareDatetime | None = None
-    team_merge_deadline: AwareDatetime | None = None
-    closes_at: AwareDatetime | None = None
+    opens_at: AwareDatetime | None = Field(None, description="From when on entries are taken; until then a draft.")
+    team_merge_deadline: AwareDatetime | None = Field(None, description="Until when teams may merge.")
+    closes_at: AwareDatetime | None = Field(None, description="Until when entries are taken; then review begins.")
     upload_grace_seconds: int = Field(
         900,
         ge=0,
         le=86_400,
         description="An upload begun before the close may finish within this time after it.",
     )
-    review_days: int = Field(14, ge=0, le=365)
+    review_days: int = Field(14, ge=0, le=365, description="Days after the close in which rebuttals are taken.")
     daily_limit: int | None = Field(5, ge=1, description="Entries a team and UTC day; null for no limit.")
     pending_limit: int = Field(2, ge=1, description="Entries of a team in progress at once.")
     rejected_limit: int = Field(20, ge=1, description="Uploads of a team and UTC day that fail the deep check.")
     max_team_size: int = Field(5, ge=1, le=100, description="Members of a team.")
-    final_picks: int = Field(2, ge=1, le=10)
+    final_picks: int = Field(2, ge=1, le=10, description="Entries by which a team may be ranked in the end.")
     late_submissions: bool = Field(
         False, description="Whether entries are taken after the close, for a board of their own."
     )

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions import State
 from scorer.db import releases
 from scorer.lifecycle import TRACK_KINDS
+from scorer.lines import lines_of
 from scorer.ranking import medal
 
 Kind = Literal["text", "int", "float", "bool", "time", "ints"]
@@ -265,10 +266,10 @@ def _rulings(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]
 def _ranks(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
     competition = state.competition
     for kind in TRACK_KINDS:
-        for row in releases.ranks(session, state.tracks[kind].id, decimals=competition.score_decimals):
-            won = medal(row.rank, **competition.medals) if kind == "private" else None
-            team, entry = names.of("team", row.team_id), names.of("submission", row.ref)
-            yield kind, row.rank, team, entry, row.score, row.fid, row.memorization_distance, row.penalised, won
+        for rank, line in enumerate(lines_of(session, competition, state.tracks, kind).page(0, None), start=1):
+            won = medal(rank, **competition.medals) if kind == "private" else None
+            team, entry = names.of("team", line.team_id), names.of("submission", line.ref)
+            yield kind, rank, team, entry, line.score, line.fid, line.memorization_distance, line.penalised, won
 
 
 def _ratings(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:

@@ -11,6 +11,7 @@ from scorer.competitions import State
 from scorer.db import board, desk, lookups
 from scorer.db import reviews as rows
 from scorer.db.desk import Duplicate
+from scorer.db.judging import Score
 from scorer.db.tables import Account, CoarseLabel, Submission
 from scorer.flags import Flagged, Reason
 from scorer.leaderboard import why_copy
@@ -28,7 +29,7 @@ class Other:
     """Another entry of the same team, judged on the public track; ``label`` only for those who have said theirs."""
 
     submission: Submission
-    score: Any
+    score: Score | None
     label: str | None
 
 

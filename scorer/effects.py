@@ -1,9 +1,8 @@
 """What a change of tau does: who is penalised or freed, whose rank and medal move, how much review is left."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from scorer.labelling import Known
 from scorer.ranking import medal
@@ -73,14 +72,13 @@ def medal_moves_of(moves: Iterable[Move], last: Mapping[str, int]) -> list[Medal
     return [each for each in changed if each.before != each.after]
 
 
-def reviews_of(ranked: Sequence[Any], about: Mapping[int, Known], places: int) -> Reviews:
-    """``ranked``: the board's rows from rank 1 down, each with the ``ref`` of its entry; ``about``: what is known of
-    entries, by ref."""
+def reviews_of(ranked: Iterable[int], about: Mapping[int, Known], places: int) -> Reviews:
+    """``ranked``: the refs of the board's entries from rank 1 down; ``about``: what is known of entries, by ref."""
     filled = looked = undecided = 0
-    for row in ranked:
+    for ref in ranked:
         if filled == places:
             break
-        known = about.get(row.ref)
+        known = about.get(ref)
         looked += 1
         undecided += known is None
         filled += known is None or known.memorising is not True

@@ -1,16 +1,16 @@
 """What is known of one submission: how far it is, and what was measured, judged with the newest threshold."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import memory, verdicts
+from scorer import verdicts
 from scorer.competitions import is_organizer
 from scorer.db import board, jobs, lookups
 from scorer.db.tables import Account, Job, Measurement, Submission
 from scorer.errors import NotFound
 from scorer.lifecycle import TRACK_KINDS, JobState, Queue, TrackKind
+from scorer.lines import order_for
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def measurements_of(
     session: Session, submission: Submission, account: Account, *, ranked: bool, desk: bool = False
 ) -> list[Judged]:
     """The measurements that this person may see: public ones, and private ones once published (always, for
-    organizers and at the review ``desk``). Ranks cost a whole board each, so a list asks without (``ranked``)."""
+    organizers and at the review ``desk``). Ranks may cost a whole board each, so a list asks without (``ranked``)."""
     private = desk or is_organizer(account) or lookups.is_published(session, submission.competition_id)
     found = []
     tracks = lookups.tracks_of(session, submission.competition_id)
@@ -93,14 +93,6 @@ def measurements_of(
 
 
 def _ranks(session: Session, submission: Submission, kind: TrackKind) -> tuple[int | None, int | None]:
-    competition = submission.competition
     tracks = lookups.tracks_of(session, submission.competition_id)
-    kept = memory.of(session)
-    if kept is not None:
-        order = kept.order(competition, tracks, kind, late=submission.late)
-        return order.rank_of(submission.ref), order.would_be_rank(submission.ref)
-    where: dict[str, Any] = {"decimals": competition.score_decimals, "late": submission.late}
-    return (
-        board.rank_of(session, tracks[kind].id, submission.ref, **where),
-        board.would_be_rank(session, tracks[kind].id, submission.ref, **where),
-    )
+    order = order_for(session, submission.competition, tracks, kind, late=submission.late)
+    return order.rank_of(submission.ref), order.would_be_rank(submission.ref)

@@ -4,9 +4,9 @@ Pure. A column of moments is in microseconds since 1970, so that nothing is lost
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ class Field:
     def __len__(self) -> int:
         return len(self.ref)
 
-    def chosen(self, rows: Any) -> "Field":
+    def chosen(self, rows: Ints | Flags) -> "Field":
         """Some of the rows."""
         return Field(*(getattr(self, each.name)[rows] for each in fields(self)))
 
@@ -97,6 +97,19 @@ class Order:
         teams = self.judged.team[self.rows]
         order = np.argsort(teams)
         return teams[order], order
+
+    @property
+    def refs(self) -> list[int]:
+        """Each ranked team's best entry, from rank 1 on."""
+        found: list[int] = self.judged.field.ref[self.rows].tolist()
+        return found
+
+    @property
+    def contenders(self) -> Ints:
+        """The refs of the entries by which teams can rank in time, whatever tau is: without benchmarks and what was
+        disqualified. A copy among them has no score."""
+        judged = self.judged
+        return judged.field.ref[judged.counts & ~judged.field.late & ~judged.is_benchmark & ~judged.is_disqualified]
 
     def rank_of_team(self, team: int) -> int | None:
         """The rank of a team, if it has one."""
@@ -194,6 +207,10 @@ class Judged:
         """Entries with a score that were not ruled out."""
         return np.isfinite(self.score) & ~self.is_disqualified
 
+    def under(self, tau: float) -> "Judged":
+        """The same entries under another tau; what counts among them stays."""
+        return replace(self, terms=replace(self.terms, tau=tau))
+
     def row_of(self, ref: int) -> int | None:
         """Where an entry is."""
         row = int(np.searchsorted(self.field.ref, ref))
@@ -231,6 +248,13 @@ def finals_of(public: Judged, picks: Finals, most: int) -> Finals:
         best = _best_of_each(public, left)
         chosen[best], left[best] = True, False
     return Finals(public.field.ref[chosen], public.team[chosen])
+
+
+def best_of(public: Judged, most: int) -> Ints:
+    """The refs of the ``most`` best entries in time, best first, whatever was ruled; what has no score is none of
+    them."""
+    rows = np.flatnonzero(np.isfinite(public.score) & ~public.is_benchmark & ~public.field.late)
+    return public.field.ref[_sorted(public, rows)[:most]]
 
 
 def current_teams(teams: Ints, terms: Terms) -> Ints:

@@ -15,6 +15,7 @@ from scorer.errors import KennelError
 from scorer.insights import CHOICES, Field, View
 from scorer.labelling import MEMORISES
 from scorer.lifecycle import TRACK_KINDS, TrackKind
+from scorer.lines import lines_of
 from scorer.metrics.correlation import leaders_in_common, mean_rank_difference, pearson, quantiles, ranks, spearman
 from scorer.metrics.features import Vector
 from scorer.metrics.margin import choose_tau
@@ -186,13 +187,14 @@ def _paired(
 
 def _shake_up(session: Session, shown: View) -> Figure:
     """Where the boards of both tracks have the same teams; labels are of entries, so none is chosen by them."""
-    decimals = shown.state.competition.score_decimals
-    places = [
-        {row.team: row.rank for row in board.ranks(session, shown.state.tracks[kind].id, decimals=decimals)}
-        for kind in TRACK_KINDS
+    competition, tracks = shown.state.competition, shown.state.tracks
+    public, private = (lines_of(session, competition, tracks, kind).page(0, None) for kind in TRACK_KINDS)
+    earlier, names = {line.team_id: line.rank or 0 for line in public}, board.team_names(session, competition.id)
+    rows = [
+        (names[line.team_id], earlier[line.team_id], line.rank, earlier[line.team_id] - line.rank)
+        for line in private
+        if line.team_id in earlier and line.rank is not None
     ]
-    public, private = places
-    rows = [(team, public[team], rank, public[team] - rank) for team, rank in private.items() if team in public]
     before, after = [row[1] for row in rows], [row[2] for row in rows]
     last = shown.state.competition.medals.get("bronze", 0)
     statistics = {

@@ -14,6 +14,7 @@ from scorer.db import board, results, twins
 from scorer.db.tables import Account, Submission
 from scorer.db.twins import SharedEntry
 from scorer.lifecycle import TrackKind
+from scorer.lines import lines_of
 from scorer.sprites import Layout, layout_of
 
 RANKS = (1, 2, 3, 5, 10, 50, 100)
@@ -42,12 +43,14 @@ class Twins:
 
 def exhibits(session: Session, state: State, kind: TrackKind, account: Account) -> list[Exhibit]:
     """The entries that hold :data:`RANKS` on a track's board; ``Forbidden`` for the private one before publication."""
-    track = visible_track(state, kind, account)
-    decimals = state.competition.score_decimals
-    found = [row for row in board.ranks(session, track.id, decimals=decimals) if row.rank in RANKS]
-    submissions = results.submissions_by_ref(session, [row.ref for row in found])
+    visible_track(state, kind, account)
+    lines = lines_of(session, state.competition, state.tracks, kind)
+    found = {rank: line for rank in RANKS for line in lines.page(rank - 1, 1)}
+    refs = [line.ref for line in found.values()]
+    names, submissions = board.named(session, refs), results.submissions_by_ref(session, refs)
     return [
-        Exhibit(row.rank, row.team, row.score, submission) for row, submission in zip(found, submissions, strict=True)
+        Exhibit(rank, names[line.ref].team, line.score, submission)
+        for (rank, line), submission in zip(found.items(), submissions, strict=True)
     ]
 
 

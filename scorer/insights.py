@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from scorer import leaderboard
+from scorer.boards import Place
 from scorer.competitions import State, is_organizer, may_see_private
 from scorer.db import board, lookups
+from scorer.db.judging import Score
 from scorer.db.tables import Account
 from scorer.errors import Invalid
 from scorer.labelling import MEMORISES
@@ -87,7 +89,9 @@ def view(session: Session, state: State, account: Account | None, *, label: str 
     taus: dict[str, float | None] = {}
     for kind in kinds:
         track = state.tracks[kind]
-        rows = board.scores_of_track(session, track.id) if everything else _shown(session, state, account)
+        rows: Sequence[Score | Place] = (
+            board.scores_of_track(session, track.id) if everything else _shown(session, state, account)
+        )
         field = _field(rows, labels)
         fields[kind] = field.where(np.array([each in CHOICES[label] for each in field.labels], dtype=bool))
         newest = lookups.newest_threshold(session, track.id)
@@ -95,12 +99,12 @@ def view(session: Session, state: State, account: Account | None, *, label: str 
     return View(state, fields, taus, labels=everything, names=is_organizer(account), label=label)
 
 
-def _shown(session: Session, state: State, account: Account | None) -> Sequence[Any]:
+def _shown(session: Session, state: State, account: Account | None) -> Sequence[Place]:
     """The best entry of every team, as the public board shows it."""
     return leaderboard.standings(session, state, "public", account).places
 
 
-def _field(rows: Sequence[Any], labels: Mapping[int, str]) -> Field:
+def _field(rows: Sequence[Score | Place], labels: Mapping[int, str]) -> Field:
     def of(name: str, kind: Any, otherwise: Any = None) -> NDArray[Any]:
         return np.array([getattr(row, name, otherwise) for row in rows], dtype=kind)
 
@@ -117,6 +121,5 @@ def _field(rows: Sequence[Any], labels: Mapping[int, str]) -> Field:
     )
 
 
-def _score(row: Any) -> float:
-    found = row.score if hasattr(row, "score") else row.mifid
-    return float("nan") if found is None else float(found)
+def _score(row: Score | Place) -> float:
+    return row.score if isinstance(row, Place) else row.mifid

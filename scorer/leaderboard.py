@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -12,10 +11,12 @@ from scorer import competitions, memory
 from scorer.boards import Benchmark, Board, Copy, Disqualified, Place
 from scorer.competitions import State, is_organizer, visible_track
 from scorer.db import board, lookups
+from scorer.db.board import Listed, Named
 from scorer.db.tables import Account, Track
 from scorer.errors import Forbidden, Invalid
 from scorer.lifecycle import TrackKind, utc_day
 from scorer.lines import Line, Lines, by_team, lines_of
+from scorer.ranking import Award, award_of
 
 __all__ = [
     "Benchmark",
@@ -163,10 +164,8 @@ class _Reading:
         words = search.strip()
         return board.teams_named(self.session, self.state.competition.id, words, self.as_of) if words else None
 
-    def _names(self, lines: Sequence[Line]) -> dict[int, Any]:
-        refs = [line.ref for line in lines]
-        rows = board.named(self.session, refs, late=self.late, at=self.as_of) if refs else []
-        return {row.ref: row for row in rows}
+    def _names(self, lines: Sequence[Line]) -> dict[int, Named]:
+        return board.named(self.session, [line.ref for line in lines], late=self.late, at=self.as_of)
 
     def _labels(self, lines: Sequence[Line]) -> dict[int, str]:
         refs = [line.ref for line in lines]
@@ -178,7 +177,7 @@ class _Reading:
 
         def place(line: Line) -> Place:
             rank, row = line.rank or 0, names[line.ref]
-            before = then.get(line.team_id)
+            before, award = then.get(line.team_id), self._award(rank)
             return Place(
                 rank=rank,
                 team_id=line.team_id,
@@ -194,9 +193,15 @@ class _Reading:
                 label=labels.get(line.ref),
                 moved=None if before is None else before - rank,
                 public_rank=public.get(line.team_id),
+                medal=award.medal,
+                prize=award.prize,
             )
 
         return [place(line) for line in lines]
+
+    def _award(self, rank: int) -> Award:
+        competition = self.state.competition
+        return award_of(rank, self.track.kind, medals=competition.medals, prizes=competition.prizes, late=self.late)
 
     def _ranks_at_daybreak(self, lines: Sequence[Line]) -> dict[int, int | None]:
         """Where the teams were when the UTC day began, on the board that moves."""
@@ -237,9 +242,8 @@ class _Reading:
 
         return [out(line) for line in lines]
 
-    def _facts(self, lines: Sequence[Line]) -> dict[int, Any]:
-        refs = [line.ref for line in lines]
-        return {row.ref: row for row in board.listed(self.session, refs, at=self.as_of)} if refs else {}
+    def _facts(self, lines: Sequence[Line]) -> dict[int, Listed]:
+        return board.listed(self.session, [line.ref for line in lines], at=self.as_of)
 
 
 def _page(lines: list[Line], after: int, limit: int | None) -> list[Line]:

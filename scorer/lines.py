@@ -1,18 +1,17 @@
-"""The lines of one board: out of the process's memory where it keeps boards (:mod:`scorer.memory`), else from SQL."""
+"""The lines of one board: ranked entries out of the process's memory where it keeps boards (:mod:`scorer.memory`), else
+of columns that are read for this one question."""
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
-import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer import memory
-from scorer.db import board, fields
+from scorer.db import fields
 from scorer.db.tables import Competition, Track
-from scorer.field import Order
+from scorer.field import Ints, Order, finals_of, order_of
 
 
 class Line(NamedTuple):
@@ -29,76 +28,39 @@ class Line(NamedTuple):
     accepted_at: datetime
 
 
-class Lines(Protocol):
-    """A board from rank 1 on, and what stands apart."""
-
-    def __len__(self) -> int:
-        """How many teams have a rank."""
-
-    def page(self, after: int, limit: int | None) -> list[Line]:
-        """The lines from rank ``after + 1`` on, at most ``limit``."""
-
-    def of_teams(self, team_ids: Collection[int]) -> list[Line]:
-        """Those of the teams that have a rank, best first."""
-
-    def benchmarks(self) -> list[Line]:
-        """Reference lines, best first."""
-
-    def copies(self) -> list[Line]:
-        """The newest entry of each team that has nothing but copies."""
-
-    def disqualified(self) -> list[Line]:
-        """The newest disqualified entry of each team that is on no line because of it."""
-
-
-def lines_of(
-    session: Session,
-    competition: Competition,
-    tracks: dict[str, Track],
-    kind: str,
-    *,
-    late: bool = False,
-    at: datetime | None = None,
-) -> Lines:
-    """The lines of a track's board: of late entries (``late``), as it was at a moment (``at``)."""
-    kept = memory.of(session)
-    if kept is not None:
-        return KeptLines(kept.order(competition, tracks, kind, late=late, at=at))
-    return ReadLines(session, tracks[kind].id, competition.score_decimals, late, at)
-
-
 @dataclass(frozen=True)
-class KeptLines:
-    """Of an order in memory."""
+class Lines:
+    """A board from rank 1 on, and what stands apart."""
 
     order: Order
 
     def __len__(self) -> int:
+        """How many teams have a rank."""
         return len(self.order)
 
     def page(self, after: int, limit: int | None) -> list[Line]:
-        """See :class:`Lines`."""
+        """The lines from rank ``after + 1`` on, at most ``limit``."""
         end = len(self.order) if limit is None else after + limit
         return self._lines(self.order.rows[after:end], after + 1)
 
     def of_teams(self, team_ids: Collection[int]) -> list[Line]:
-        """See :class:`Lines`."""
+        """Those of the teams that have a rank, best first."""
         ranks = sorted(filter(None, map(self.order.rank_of_team, team_ids)))
         return [line for rank in ranks for line in self.page(rank - 1, 1)]
 
     def benchmarks(self) -> list[Line]:
-        """See :class:`Lines`."""
+        """Reference lines, best first."""
         return self._lines(self.order.benchmarks)
 
     def copies(self) -> list[Line]:
-        """See :class:`Lines`."""
+        """The newest entry of each team that has nothing but copies."""
         return self._lines(self.order.copies)
 
     def disqualified(self) -> list[Line]:
-        """See :class:`Lines`."""
+        """The newest disqualified entry of each team that is on no line because of it."""
         return self._lines(self.order.disqualified)
 
-    def _lines(self, rows: Any, first: int | None = None) -> list[Line]:
+    def _lines(self, rows: Ints, first: int | None = None) -> list[Line]:
         judged, field = self.order.judged, self.order.judged.field
         columns = (field.ref, judged.team, judged.score, field.fid, field.distance, judged.penalised, field.accepted_at)
         numbers = zip(*(column[rows].tolist() for column in columns), strict=True)
@@ -108,64 +70,54 @@ class KeptLines:
         ]
 
 
-@dataclass(frozen=True)
-class ReadLines:
-    """Of the tables."""
-
-    session: Session
-    track_id: int
-    decimals: int
-    late: bool
-    at: datetime | None
-
-    @property
-    def _how(self) -> dict[str, Any]:
-        return {"decimals": self.decimals, "at": self.at, "late": self.late}
-
-    @cached_property
-    def _ranked(self) -> list[Line]:
-        return [_line(row, row.rank) for row in board.ranks(self.session, self.track_id, **self._how)]
-
-    def __len__(self) -> int:
-        return len(self._ranked)
-
-    def page(self, after: int, limit: int | None) -> list[Line]:
-        """See :class:`Lines`."""
-        return self._ranked[after : None if limit is None else after + limit]
-
-    def of_teams(self, team_ids: Collection[int]) -> list[Line]:
-        """See :class:`Lines`."""
-        return [line for line in self._ranked if line.team_id in team_ids]
-
-    def benchmarks(self) -> list[Line]:
-        """See :class:`Lines`."""
-        found = board.benchmarks(self.session, self.track_id, decimals=self.decimals, at=self.at)
-        return _unranked(found)
-
-    def copies(self) -> list[Line]:
-        """See :class:`Lines`."""
-        return _unranked(board.copies(self.session, self.track_id, **self._how))
-
-    def disqualified(self) -> list[Line]:
-        """See :class:`Lines`."""
-        return _unranked(board.disqualified(self.session, self.track_id, **self._how))
+def lines_of(
+    session: Session,
+    competition: Competition,
+    tracks: Mapping[str, Track],
+    kind: str,
+    *,
+    late: bool = False,
+    at: datetime | None = None,
+) -> Lines:
+    """The lines of a track's board: of late entries (``late``), as it was at a moment (``at``)."""
+    return Lines(order_for(session, competition, tracks, kind, late=late, at=at))
 
 
-def _unranked(rows: Iterable[Any]) -> list[Line]:
-    return [_line(row, None) for row in rows]
+def order_for(
+    session: Session,
+    competition: Competition,
+    tracks: Mapping[str, Track],
+    kind: str,
+    *,
+    late: bool = False,
+    at: datetime | None = None,
+) -> Order:
+    """The ranked entries of a track: out of the process's memory where it keeps boards, which knows what is committed;
+    else :func:`read_order`."""
+    kept = memory.of(session)
+    if kept is not None:
+        return kept.order(competition, tracks, kind, late=late, at=at)
+    return read_order(session, competition, tracks, kind, late=late, at=at)
 
 
-def _line(row: Any, rank: int | None) -> Line:
-    return Line(
-        rank,
-        row.ref,
-        row.team_id,
-        np.nan if row.score is None else row.score,
-        row.fid,
-        row.memorization_distance,
-        bool(row.penalised),
-        row.accepted_at,
-    )
+def read_order(
+    session: Session,
+    competition: Competition,
+    tracks: Mapping[str, Track],
+    kind: str,
+    *,
+    late: bool = False,
+    at: datetime | None = None,
+) -> Order:
+    """The ranked entries of a track, read from the tables as this transaction sees them, with what it has written."""
+    session.flush()  # reading columns is no query of the session's, which would do so itself
+    connection = session.connection()
+    judged = fields.judged_of(connection, tracks[kind].id, at=at)
+    if kind == "private":
+        public = fields.judged_of(connection, tracks["public"].id, at=at)
+        picks = fields.picks_of(connection, competition.id, at=at)
+        judged = replace(judged, finals=finals_of(public, picks, competition.final_picks))
+    return order_of(judged, late=late)
 
 
 def by_team(lines: Sequence[Line]) -> dict[int, int | None]:

@@ -6,7 +6,7 @@ the request that asks for it. What changed is read anew; a change of tau reads n
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -76,17 +76,17 @@ class Kept:
     def _forget(self, news: News) -> None:
         if news.kind == "label":
             return  # ranks nobody
-        # The private board takes from the public one what teams are ranked by; the public one takes nothing.
-        tracks = {self.private_id} if news.track_id == self.private_id else {self.public_id, self.private_id}
         if news.kind == "entries":
-            self._forget_entries({news.track_id} if news.track_id else tracks, news.refs)
+            self._forget_entries({news.track_id} if news.track_id else set(self._fields), news.refs)
         if news.kind == "picks":
             self._picks = None
         if news.kind in {"competition", "publication", "track"}:
             self.state = None
-        for track in tracks:
-            self._judged.pop(track, None)
-        for asked in [each for each in self._orders if each.track_id in tracks]:
+        # Private boards take from the public one what teams are ranked by; the public one takes nothing.
+        everywhere = news.track_id in {None, self.public_id}
+        for track_id in [each for each in self._judged if everywhere or each != self.public_id]:
+            del self._judged[track_id]
+        for asked in [each for each in self._orders if everywhere or each.track_id != self.public_id]:
             del self._orders[asked]
 
     def _forget_entries(self, tracks: set[int], refs: Collection[int] | None) -> None:
@@ -101,7 +101,7 @@ class Kept:
         found = self.find(asked)
         if found is None:
             judged = self._judge(connection, asked.track_id, asked.at)
-            if asked.track_id == self.private_id:
+            if asked.track_id != self.public_id:  # the private track, or a former one that is asked for the past
                 judged = replace(judged, finals=self._finals(connection, asked.at))
             found = self._orders[asked] = order_of(judged, late=asked.late)
             while len(self._orders) > ORDERS:
@@ -198,7 +198,7 @@ class Memory:
     def order(
         self,
         competition: Competition,
-        tracks: dict[str, Track],
+        tracks: Mapping[str, Track],
         kind: str,
         *,
         late: bool = False,
@@ -208,7 +208,7 @@ class Memory:
         asked = Asked(tracks[kind].id, late, at)
         return self._surely(lambda: self._order(competition, tracks, asked))
 
-    def _order(self, competition: Competition, tracks: dict[str, Track], asked: Asked) -> Order:
+    def _order(self, competition: Competition, tracks: Mapping[str, Track], asked: Asked) -> Order:
         with self._kept_of(competition, tracks) as kept:
             self._look(kept)
             found = kept.find(asked)
@@ -224,7 +224,7 @@ class Memory:
             kept.look(connection)
 
     @contextmanager
-    def _kept_of(self, competition: Competition, tracks: dict[str, Track]) -> Iterator[Kept]:
+    def _kept_of(self, competition: Competition, tracks: Mapping[str, Track]) -> Iterator[Kept]:
         with self._lock:
             kept = self._kept.get(competition.id)
             public, private = (tracks[kind].id for kind in ("public", "private"))

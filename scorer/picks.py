@@ -11,9 +11,10 @@ from sqlalchemy.orm import Session
 
 from scorer import teams
 from scorer.competitions import State
-from scorer.db import board, results
+from scorer.db import board, fields, results
 from scorer.db.tables import Account, PickSet, Submission, Team
 from scorer.errors import Conflict, Invalid, NotFound
+from scorer.field import best_of
 from scorer.lifecycle import Phase
 
 
@@ -36,10 +37,9 @@ def picks_of(session: Session, team_id: int, at: datetime | None = None) -> tupl
 
 def best_public(session: Session, state: State, team_id: int) -> tuple[int, ...]:
     """The refs of the entries that stand for a team that picks none: its best on the public track, best first."""
-    competition = state.competition
-    track, most = state.tracks["public"], competition.final_picks
-    decimals = competition.score_decimals
-    return tuple(board.best_of_team(session, track.id, team_id, decimals=decimals, most=most))
+    refs, track = board.refs_of_team(session, team_id), state.tracks["public"]
+    own = fields.judged_of(session.connection(), track.id, refs=refs)
+    return tuple(best_of(own, state.competition.final_picks).tolist())
 
 
 def finals(session: Session, state: State, team: Team) -> Finals:

@@ -1,19 +1,22 @@
 """Publishing the final board: what is still open, and the acts of showing it and of taking it back."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
 from scorer import audit, backlog, notices
 from scorer.competitions import State
 from scorer.db import closing, lookups
-from scorer.db.closing import OpenEntry, OpenPlace
+from scorer.db.closing import OpenEntry
+from scorer.db.judging import Score
 from scorer.db.tables import Account, Competition, Publication
 from scorer.errors import Conflict
 from scorer.lifecycle import Phase
+from scorer.lines import Line, Lines, lines_of
 
 SHOWN = 10
 """Entries of an open point that are named one by one."""
@@ -48,6 +51,7 @@ class Point:
 
 def checklist(session: Session, state: State) -> list[Point]:
     """Everything that somebody should have looked at, open or not."""
+    lines = lines_of(session, state.competition, state.tracks, "private")
     return [
         _closed(state),
         _pending(session, state),
@@ -56,8 +60,8 @@ def checklist(session: Session, state: State) -> list[Point]:
         _unscored(session, state),
         _thresholds(session, state),
         _reviews(session, state),
-        _medals(session, state),
-        _borderline(session, state),
+        _medals(session, state, lines),
+        _borderline(session, state, lines),
         _rebuttals(session, state),
     ]
 
@@ -71,13 +75,13 @@ def _closed(state: State) -> Point:
 def _pending(session: Session, state: State) -> Point:
     rows = closing.pending_entries(session, state.competition.id)
     words = "Entries that wait for their public score."
-    return _entries("public-work", "Every entry has ended", rows, words, f"{_here(state)}/entries")
+    return _point("public-work", "Every entry has ended", rows, words, f"{_here(state)}/entries")
 
 
 def _private_work(session: Session, state: State) -> Point:
     rows = closing.unfinished_on(session, state.tracks["private"])
     words = "Entries whose private score is being made."
-    return _entries("private-work", "The private scores are made", rows, words, f"{_here(state)}/entries")
+    return _point("private-work", "The private scores are made", rows, words, f"{_here(state)}/entries")
 
 
 def _failed(session: Session, state: State) -> Point:
@@ -95,7 +99,7 @@ def _first_line(text: str | None) -> str:
 def _unscored(session: Session, state: State) -> Point:
     rows = closing.unscored_on(session, state.tracks["private"])
     words = "Entries with a public score and no private one: they cannot be on the final board."
-    return _entries("unscored", "Every entry has a private score", rows, words, f"{_here(state)}/entries")
+    return _point("unscored", "Every entry has a private score", rows, words, f"{_here(state)}/entries")
 
 
 def _thresholds(session: Session, state: State) -> Point:
@@ -110,28 +114,55 @@ def _thresholds(session: Session, state: State) -> Point:
 def _reviews(session: Session, state: State) -> Point:
     rows = closing.undecided_reviews(session, state.competition.id)
     words = "Entries that somebody has begun to review and nobody has decided."
-    return _entries("reviews", "Reviews that were begun are decided", rows, words, f"{_here(state)}/desk")
+    return _point("reviews", "Reviews that were begun are decided", rows, words, f"{_here(state)}/desk")
 
 
-def _medals(session: Session, state: State) -> Point:
-    rows = closing.unlabelled_places(session, **_private(state))
+def _medals(session: Session, state: State, lines: Lines) -> Point:
+    won = lines.page(0, _last(state))
+    rows = closing.undecided(session, state.tracks["private"].id, [line.ref for line in won])
     words = f"Places down to rank {_last(state)} whose entry has neither a decided label nor a ruling."
-    return _places("medals", "The medal places are reviewed", rows, words, f"{_here(state)}/desk", _at_rank)
+    ranked = _ranked(rows, won)
+    return _point("medals", "The medal places are reviewed", ranked, words, f"{_here(state)}/desk", _at_rank)
 
 
-def _borderline(session: Session, state: State) -> Point:
-    rows = closing.borderline_places(session, **_private(state))
+def _borderline(session: Session, state: State, lines: Lines) -> Point:
+    last = _last(state)
+    cutoff = max((line.score for line in lines.page(0, last)), default=-math.inf)
+    # Without the penalty a score is the FID.
+    concerned = [line for line in lines.page(0, None) if (line.rank or 0) <= last or line.fid < cutoff]
+    rows = closing.near_tau(session, state.tracks["private"].id, [line.ref for line in concerned])
     words = (
         f"Entries within {closing.BAND:g} standard errors of tau, in the medal places or there but for the penalty,"
         " that nobody has ruled on."
     )
-    return _places("borderline", "Nobody's medal hangs on a hair", rows, words, f"{_here(state)}/desk", _near_tau)
+    ranked = _ranked(rows, concerned)
+    return _point("borderline", "Nobody's medal hangs on a hair", ranked, words, f"{_here(state)}/desk", _near_tau)
+
+
+class _Ranked(NamedTuple):
+    """A place behind an open point."""
+
+    rank: int
+    id: str
+    team: str
+    penalised: bool
+    memorization_distance: float
+    tau: float
+
+
+def _ranked(rows: Sequence[Score], lines: Sequence[Line]) -> list[_Ranked]:
+    """Judged entries with their ranks, best first. What has a rank has a tau."""
+    ranks = {line.ref: line.rank or 0 for line in lines}
+    return sorted(
+        _Ranked(ranks[row.ref], row.id, row.team, bool(row.penalised), row.memorization_distance, row.tau or 0.0)
+        for row in rows
+    )
 
 
 def _rebuttals(session: Session, state: State) -> Point:
     rows = closing.open_rebuttals(session, state.competition.id)
     words = "Teams that have appealed and wait for an answer."
-    return _entries("rebuttals", "Every rebuttal is answered", rows, words, f"{_here(state)}/desk")
+    return _point("rebuttals", "Every rebuttal is answered", rows, words, f"{_here(state)}/desk")
 
 
 def _here(state: State) -> str:
@@ -142,27 +173,26 @@ def _last(state: State) -> int:
     return max(state.competition.medals.values(), default=0)
 
 
-def _private(state: State) -> dict[str, int]:
-    decimals = state.competition.score_decimals
-    return {"track_id": state.tracks["private"].id, "decimals": decimals, "last": _last(state)}
+def _named(row: OpenEntry) -> str:
+    return str(row.file_name)
 
 
-def _at_rank(row: OpenPlace) -> str:
+def _at_rank(row: _Ranked) -> str:
     return f"rank {row.rank}"
 
 
-def _near_tau(row: OpenPlace) -> str:
+def _near_tau(row: _Ranked) -> str:
     side = "penalised" if row.penalised else "not penalised"
     return f"rank {row.rank}, {side}: distance {row.memorization_distance:.4f} beside tau {row.tau:.4f}"
 
 
-def _entries(name: str, title: str, rows: Sequence[OpenEntry], words: str, link: str) -> Point:
-    concerns = [Concern(row.id, row.team, row.file_name) for row in rows[:SHOWN]]
-    return Point(name, title, len(rows), words, link, concerns)
-
-
-def _places(
-    name: str, title: str, rows: Sequence[OpenPlace], words: str, link: str, say: Callable[[OpenPlace], str]
+def _point(
+    name: str,
+    title: str,
+    rows: Sequence[OpenEntry | _Ranked],
+    words: str,
+    link: str,
+    say: Callable[[Any], str] = _named,
 ) -> Point:
     concerns = [Concern(row.id, row.team, say(row)) for row in rows[:SHOWN]]
     return Point(name, title, len(rows), words, link, concerns)

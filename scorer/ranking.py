@@ -1,4 +1,5 @@
-"""The standings, in the plainest words: the definition that the SQL is tested against.
+"""The standings, in the plainest words: the definition that the ranking of columns (:mod:`scorer.field`) is tested
+against; and what a rank wins.
 
 A lower score is better. A team stands where its best entry stands. Scores are compared as they are
 shown, rounded to the competition's declared precision; equal ones go to the entry accepted first.
@@ -9,6 +10,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from math import floor, isfinite
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -118,16 +120,6 @@ def would_be_rank(entries: Iterable[Entry], ref: int, precision: int) -> int | N
     return next((line.rank for line in lines if line.entry.ref == ref), None)
 
 
-def shake_up(public: Standings, final: Standings) -> dict[Hashable, int]:
-    """How many ranks each team with a rank on both boards has gained from the public to the final one."""
-    before = {line.entry.team: line.rank for line in public.placings if line.rank is not None}
-    return {
-        line.entry.team: before[line.entry.team] - line.rank
-        for line in final.placings
-        if line.rank is not None and line.entry.team in before
-    }
-
-
 def _in_order(entries: Iterable[Entry], precision: int) -> list[Entry]:
     """Scored entries, best first."""
     return sorted(entries, key=lambda each: (rounded(each.score or 0.0, precision), each.accepted_at, each.ref))
@@ -147,8 +139,8 @@ def _newest_of_each(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 def rounded(score: float, precision: int) -> float:
     """``score`` to ``precision`` decimals, halves upward, in plain IEEE doubles.
 
-    Not Python's ``round``: PostgreSQL must find the very same number, and for these four operations
-    (multiply, add, floor, divide) every IEEE machine does.
+    Not Python's ``round``: numpy must find the very same number, and for these four operations (multiply, add, floor,
+    divide) every IEEE machine does.
     """
     scale = float(10**precision)
     return floor(score * scale + 0.5) / scale
@@ -165,3 +157,20 @@ def medal(rank: int, gold: int = 10, silver: int = 50, bronze: int = 100) -> str
 def prize(rank: int, prizes: Iterable[Mapping[str, object]]) -> str | None:
     """What a rank of the final board wins, given each ``place`` and its ``amount``; None if nothing."""
     return next((str(each["amount"]) for each in prizes if each["place"] == rank), None)
+
+
+class Award(NamedTuple):
+    """What a place on a board wins; None for what it does not."""
+
+    medal: str | None = None
+    prize: str | None = None
+
+
+def award_of(
+    rank: int, track: str, *, medals: Mapping[str, int], prizes: Iterable[Mapping[str, object]], late: bool = False
+) -> Award:
+    """The medal and the prize of a rank on a board of the ``track`` "public" or "private". Medals are of either track,
+    prizes of the private one; the board of late entries wins nothing."""
+    if late:
+        return Award()
+    return Award(medal(rank, **medals), prize(rank, prizes) if track == "private" else None)

@@ -14,12 +14,13 @@ from sqlalchemy.orm import Session
 
 from scorer import audit, work
 from scorer.competitions import State
-from scorer.db import board, lookups, ratings
+from scorer.db import lookups, ratings
 from scorer.db.ratings import ListedRater, RatedEntry, RatedItem
 from scorer.db.tables import Account, Job, Rater, RatingItem, RatingStudy, Submission
 from scorer.digests import digest_of
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import JobState, Queue
+from scorer.lines import lines_of
 from scorer.metrics.krippendorff import interval_alpha
 
 Kind = Literal["realism", "diversity"]
@@ -115,9 +116,8 @@ def _best(session: Session, state: State, most: int) -> list[int]:
     """The entries of the best teams of the private board that are neither penalised nor labelled as anything but
     legitimate."""
     labels = lookups.decided_labels(session, state.competition.id)
-    decimals = state.competition.score_decimals
-    rows = board.ranks(session, state.tracks["private"].id, decimals=decimals)
-    fine = [row.ref for row in rows if not row.penalised and labels.get(row.ref, "legitimate") == "legitimate"]
+    lines = lines_of(session, state.competition, state.tracks, "private").page(0, None)
+    fine = [line.ref for line in lines if not line.penalised and labels.get(line.ref, "legitimate") == "legitimate"]
     return fine[:most]
 
 

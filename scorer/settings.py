@@ -36,36 +36,42 @@ class Settings(BaseSettings):
     addresses that every host already names: ``DATABASE_URL``, ``REDIS_URL`` and ``BLOB_URL``.
     """
 
-    model_config = SettingsConfigDict(env_prefix="KENNEL_", frozen=True, extra="ignore", populate_by_name=True)
+    model_config = SettingsConfigDict(
+        env_prefix="KENNEL_", frozen=True, extra="ignore", populate_by_name=True, use_attribute_docstrings=True
+    )
 
     database_url: DatabaseUrl = Field(validation_alias="DATABASE_URL")
     """PostgreSQL, as the role the service runs as: it may not change tables or rewrite history."""
     database_owner_url: DatabaseUrl | None = Field(default=None, validation_alias="DATABASE_OWNER_URL")
     """PostgreSQL, as the role that owns the tables; only migrations use it. Default: ``DATABASE_URL``."""
     redis_url: SecretStr = Field(validation_alias="REDIS_URL")
+    """Redis, for messages to the workers and for rate limits: ``redis://host:6379/0``."""
     blob_url: str = Field(validation_alias="BLOB_URL")
-    """``file:///folder`` or ``s3://bucket/prefix``."""
+    """Where zips and other files are stored: ``file:///folder`` or ``s3://bucket/prefix``."""
 
     scratch: Path = Field(default_factory=lambda: user_cache_path("kennel") / "scratch")
     """Where a worker keeps decoded images and local copies of reference features; may be lost at any time."""
     weights_dir: Path | None = None
-    """Where the operator puts ``inception_v3`` and ``nasnetalarge`` weights."""
+    """Where the operator puts the weights of ``inception_v3``, ``nasnetalarge`` and ``inception_2015``."""
     weights_sha256: dict[str, str] = {}
     """Hashes (hex) required of those weights, by extractor name; else the first load records them beside the files."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where extractors run; ``auto`` takes the GPU if there is one."""
     mode: Literal["auto", "compiled", "eager"] = "auto"
-    """How networks run (see :mod:`scorer.extractors.options`). What ran is in each measurement's provenance."""
+    """How extractors run: ``compiled`` is torch.compile with frozen weights, which needs a C++ compiler and gains
+    about 15 % for ``nasnetalarge`` on CPUs; ``auto`` is ``eager``. What ran is in each measurement's provenance."""
     batch_size: int | None = Field(default=None, ge=1)
-    """Images at a time; None: 8 on a CPU, and on a GPU the largest that safely fits, found once."""
+    """Images at a time. Without it: 8 on a CPU, and on a GPU the largest that safely fits, found once."""
     recovery: dict[str, int] = {}
-    """How thoroughly a generator is searched for images, where not as usual: numbers of
-    ``scorer.generators.plans.Plan`` by name, for example ``{"train": 400, "held_out": 400}``."""
+    """How thoroughly a generator is searched for images, where not as usual: numbers of the plan of latent recovery by
+    name, for example ``{"train": 400, "held_out": 400}``."""
     provisional: bool = False
     """Whether a team sees a provisional public score, computed in bfloat16, while the final one is computed."""
 
     max_upload_bytes: int = 2 * 1024**3
+    """The largest zip, of an entry or of reference images."""
     generator_max_bytes: int = Field(256 * 1024**2, ge=1)
-    """Of an ONNX file that is handed in as an entry's generator."""
+    """The largest ONNX file that is taken as an entry's generator."""
     upload_life_seconds: int = Field(24 * 3600, ge=60, le=7 * 24 * 3600)
     """An upload that nobody goes on with for so long is removed."""
     kept_days: int = Field(30, ge=1)
@@ -75,9 +81,11 @@ class Settings(BaseSettings):
     """The S3 endpoint as participants reach it. With it programs may send zips straight there; without, all bytes come
     through the API."""
     lease_seconds: int = 30
-    """A worker that has not been heard of for so long has lost its work."""
+    """A worker that has not renewed its lease for so long has lost its job."""
     sweep_seconds: int = 15
+    """How often expired leases are freed and lost messages are sent again."""
     max_attempts: int = 3
+    """How often a job is tried before it has failed."""
     max_job_seconds: int = 6 * 3600
     """A job that takes longer hangs: its process is ended."""
 
@@ -89,21 +97,25 @@ class Settings(BaseSettings):
     """``smtps://user:password@host`` or ``smtp://host:25``. Without it mails stay in the outbox; the operator gives out
     links with ``kennel admin reset-link``."""
     mail_from: str = "Kennel <kennel@localhost>"
+    """The sender of mails."""
     webhooks_local: bool = False
     """Whether webhooks may go without TLS and to this machine and its private networks. Anybody with an account can
     make a webhook, so only where everybody may reach what the workers can reach."""
     rates: dict[str, str] = {}
-    """How often is too often, by name (``scorer.rates.RATES``), for example ``{"sign-in": "5/minute"}``."""
+    """Rate limits that are not as usual, by name, for example ``{"sign-in": "5/minute"}``."""
 
     oidc_issuer: HttpAddress | None = None
     """An OpenID Connect issuer whose people may sign in, for example ``https://accounts.example.org``. It is trusted:
     who has a verified address there has the account with that address here."""
     oidc_client_id: str = ""
+    """The name under which the issuer knows this service."""
     oidc_client_secret: SecretStr = SecretStr("")
+    """The secret that the issuer has given this service."""
     oidc_name: str = "OpenID Connect"
     """What the button says: ``Sign in with ...``."""
 
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """From which importance on messages are logged."""
 
     @model_validator(mode="after")
     def _mails_say_where(self) -> "Settings":

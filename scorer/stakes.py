@@ -7,15 +7,15 @@ from typing import NamedTuple, get_args
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer import memory
 from scorer.competitions import State
 from scorer.db import board, fields
 from scorer.db import rulings as rows
 from scorer.db.tables import Submission
 from scorer.field import Finals, Ints, Judged, Order, finals_of, order_of
 from scorer.flags import last_winning_rank
-from scorer.lifecycle import TrackKind
-from scorer.ranking import medal, prize
+from scorer.lifecycle import TRACK_KINDS, TrackKind
+from scorer.lines import order_for
+from scorer.ranking import award_of
 from scorer.rulings import RulingKind
 from scorer.teams import of_submission
 
@@ -90,15 +90,9 @@ def stakes_of(session: Session, state: State, submission: Submission) -> list[St
 
 
 def _boards(session: Session, state: State) -> _Boards:
-    kept, connection = memory.of(session), session.connection()
-    judged: dict[TrackKind, Judged] = {}
-    for kind in ("public", "private"):
-        track = state.tracks[kind]
-        if kept is not None:
-            judged[kind] = kept.order(state.competition, state.tracks, kind).judged
-        else:
-            judged[kind] = Judged(fields.field_of(connection, track.id), fields.terms_of(connection, track.id))
-    picks = fields.picks_of(connection, state.competition.id)
+    orders = {kind: order_for(session, state.competition, state.tracks, kind) for kind in TRACK_KINDS}
+    judged = {kind: order.judged for kind, order in orders.items()}
+    picks = fields.picks_of(session.connection(), state.competition.id)
     return _Boards(judged, picks, state.competition.final_picks)
 
 
@@ -121,8 +115,10 @@ def _turns(session: Session, state: State, kind: TrackKind, before: Order, after
     refs = {
         team: _ref_of(order, rank) for order in (before, after) for team in teams if (rank := order.rank_of_team(team))
     }
-    names = {row.ref: row.team for row in board.named(session, list(refs.values()))} if refs else {}
-    turns = [Turn(names[refs[team]], _win(state, kind, before, team), _win(state, kind, after, team)) for team in teams]
+    names = board.named(session, list(refs.values()))
+    turns = [
+        Turn(names[refs[team]].team, _win(state, kind, before, team), _win(state, kind, after, team)) for team in teams
+    ]
     return [turn for turn in turns if turn.before[1:] != turn.after[1:]]
 
 
@@ -138,5 +134,4 @@ def _win(state: State, kind: TrackKind, order: Order, team: int) -> Win:
     rank, competition = order.rank_of_team(team), state.competition
     if rank is None:
         return Win(None, None, None)
-    amount = prize(rank, competition.prizes) if kind == "private" else None
-    return Win(rank, medal(rank, **competition.medals), amount)
+    return Win(rank, *award_of(rank, kind, medals=competition.medals, prizes=competition.prizes))

@@ -1,4 +1,4 @@
-"""The history of a track's tau, and the table from which a page can judge any other tau by itself."""
+"""The history of a track's tau: every choice, and whom it penalised or freed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -11,11 +11,14 @@ from sqlalchemy.orm import Session
 from scorer import audit
 from scorer.competitions import State, track_of
 from scorer.db import board, lookups
+from scorer.db.judging import Score
 from scorer.db.tables import Account, Threshold, Track
 from scorer.effects import Change, MedalMove, Move, Reviews, medal_moves_of, moves_of, reviews_of
 from scorer.errors import Conflict, Invalid
+from scorer.field import Order, order_of
 from scorer.labelling import Known, known
 from scorer.lifecycle import TrackKind
+from scorer.lines import read_order
 from scorer.metrics.margin import METHODS, Choice, choose_tau
 
 AUTOMATIC = tuple(method for method in METHODS if method != "manual")
@@ -174,7 +177,7 @@ def _record(session: Session, subject: str, threshold: Threshold, current: Thres
     )
 
 
-def _choose(track: Track, rows: Sequence[Any], about: Mapping[int, Known], request: Request) -> Choice:
+def _choose(track: Track, rows: Sequence[Score], about: Mapping[int, Known], request: Request) -> Choice:
     return choose_tau(
         [row.memorization_distance for row in rows],
         [about[row.ref].memorising if row.ref in about else None for row in rows],
@@ -190,17 +193,19 @@ def _compare(
     session: Session,
     state: State,
     track: Track,
-    rows: Sequence[Any],
+    rows: Sequence[Score],
     about: Mapping[int, Known],
     choice: Choice,
     current: Threshold | None,
 ) -> Retuning:
-    decimals, last = state.competition.score_decimals, state.competition.medals
-    before = board.ranks(session, track.id, decimals=decimals)
-    after = board.ranks(session, track.id, decimals=decimals, tau=choice.tau)
-    then = {row.ref: row.penalised for row in board.scores_of_track(session, track.id, tau=choice.tau)}
+    last = state.competition.medals
+    # Not what the process keeps: an import chooses tau in the transaction that writes the entries.
+    before = read_order(session, state.competition, state.tracks, track.kind)
+    after = order_of(before.judged.under(choice.tau))
+    then = dict(zip(after.judged.field.ref.tolist(), after.judged.penalised.tolist(), strict=True))
     changed = [row for row in rows if bool(row.penalised) != then[row.ref]]
-    moves = moves_of(ranks_by_team(before), ranks_by_team(after))
+    names = board.team_names(session, state.competition.id)
+    moves = moves_of(_ranks_by_team(before, names), _ranks_by_team(after, names))
     places = max(last.values(), default=0)
     return Retuning(
         threshold=None,
@@ -211,17 +216,17 @@ def _compare(
         borderline=changes_of([rows[index] for index in choice.borderline or ()], about),
         moves=moves,
         medals=medal_moves_of(moves, last),
-        reviews=reviews_of(after, about, places),
-        reviews_before=reviews_of(before, about, places),
+        reviews=reviews_of(after.refs, about, places),
+        reviews_before=reviews_of(before.refs, about, places),
     )
 
 
-def ranks_by_team(ranked: Sequence[Any]) -> dict[str, int]:
-    """Rank by team of the board's rows."""
-    return {row.team: row.rank for row in ranked}
+def _ranks_by_team(order: Order, names: Mapping[int, str]) -> dict[str, int]:
+    """Rank by the name of the team, which ``names`` has by id."""
+    return {names[team]: rank for rank, team in enumerate(order.judged.team[order.rows].tolist(), start=1)}
 
 
-def changes_of(rows: Sequence[Any], about: Mapping[int, Known]) -> list[Change]:
+def changes_of(rows: Sequence[Score], about: Mapping[int, Known]) -> list[Change]:
     """Judged entries as changes, each with its decided label, the closest to the training images first."""
     return [
         Change(row.id, row.team, row.memorization_distance, about[row.ref].label if row.ref in about else None)

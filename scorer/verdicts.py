@@ -1,8 +1,8 @@
 """Why an entry has the score that it has, in one sentence with the numbers in it."""
 
 from math import floor, log10
-from typing import Any
 
+from scorer.db.judging import Score
 from scorer.db.tables import Submission
 from scorer.leaderboard import why_copy
 from scorer.metrics.mifid import penalty
@@ -10,9 +10,8 @@ from scorer.metrics.mifid import penalty
 MOST_DECIMALS = 12
 
 
-def explain(submission: Submission, judged: Any) -> str:
-    """The sentence about a submission on one track. ``judged`` has its fid, memorization_distance, tau,
-    copy, ruling and disqualified."""
+def explain(submission: Submission, judged: Score) -> str:
+    """The sentence about a submission on one track, whose judged score this is."""
     if judged.copy:
         counts = submission.exact_copies or 0, submission.mirrored_copies or 0
         return f"It is a copy and has no score. {why_copy(*counts, submission.copied_share or 0.0)}"

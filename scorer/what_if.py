@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions import State, track_of
 from scorer.db import board, lookups
-from scorer.db.contenders import contenders
 from scorer.db.tables import Threshold
 from scorer.effects import EVERYBODY
 from scorer.labelling import known
 from scorer.lifecycle import TrackKind
+from scorer.lines import order_for
 from scorer.ranking import rounded
 
 
@@ -51,7 +51,7 @@ def table_of(session: Session, state: State, kind: TrackKind) -> Table:
     about = known(session, competition.id)
     free = {row.ref: row.mifid for row in board.scores_of_track(session, track.id, tau=0.0)}
     rows = board.scores_of_track(session, track.id, tau=EVERYBODY)
-    ranking = contenders(session, track.id, decimals=competition.score_decimals)
+    ranking = set(order_for(session, competition, state.tracks, kind).contenders.tolist())
 
     def score(ref: int, value: float) -> float | None:
         return rounded(value, competition.score_decimals) if ref in ranking and math.isfinite(value) else None

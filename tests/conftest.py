@@ -8,18 +8,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+import sqlalchemy
 from redis import Redis
-from sqlalchemy import Engine, create_engine, make_url, text
+from sqlalchemy import Engine, make_url, text
+from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.orm import Session
+from sqlalchemy.util import LRUCache
 
 import migrations
 from deploy.standalone.ephemeral import Servers, ephemeral_servers
 from deploy.standalone.roles import APP
+from scorer.db import session as db_session
 from scorer.settings import Settings
+from tests import examples
 
 TEMPLATE = "template_kennel"
 LOOPBACK = ("127.", "::1", "localhost")
+
+hypothesis.settings.load_profile(examples.EVERYDAY)  # unless the command line names another
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -37,6 +45,24 @@ def no_network() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def compiled_statements() -> Iterator[None]:
+    """Statements stay compiled from one test's service to the next, as they do in a service that lives long: a
+    compiled statement depends on the kind of database, and not on which one it is."""
+    create, kept = sqlalchemy.create_engine, LRUCache[Any, Any](10_000)
+
+    def create_engine(*args: Any, **options: Any) -> Engine:
+        engine = create(*args, **options)
+        engine._compiled_cache = kept
+        return engine
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PGDialect_psycopg2, "__eq__", lambda self, other: type(self) is type(other))
+        patch.setattr(PGDialect_psycopg2, "__hash__", lambda self: hash(type(self)))
+        patch.setattr(db_session, "create_engine", create_engine)
+        yield
+
+
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
     """PostgreSQL with every migration applied, and Redis."""
@@ -47,7 +73,7 @@ def servers() -> Iterator[Servers]:
 
 
 def _as_admin(servers: Servers, statement: str) -> None:
-    engine = create_engine(servers.postgres.admin_url, isolation_level="AUTOCOMMIT")
+    engine = sqlalchemy.create_engine(servers.postgres.admin_url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(text(statement))
     engine.dispose()
@@ -56,7 +82,7 @@ def _as_admin(servers: Servers, statement: str) -> None:
 @pytest.fixture(scope="session")
 def engine(servers: Servers) -> Iterator[Engine]:
     """The service's own role."""
-    engine = create_engine(servers.postgres.app_url, connect_args={"options": "-c timezone=utc"})
+    engine = sqlalchemy.create_engine(servers.postgres.app_url, connect_args={"options": "-c timezone=utc"})
     yield engine
     engine.dispose()
 
@@ -74,7 +100,7 @@ def session(engine: Engine) -> Iterator[Session]:
 def settings_of_its_own(servers: Servers, folder: Path) -> Iterator[Settings]:
     """Settings of a service of one's own: a fresh database from the template, a Redis emptied, a blob folder."""
     name = f"t_{secrets.token_hex(6)}"
-    _as_admin(servers, f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+    _as_admin(servers, f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY")
     with Redis.from_url(servers.redis.url) as redis:
         redis.flushdb()
     url = make_url(servers.postgres.app_url).set(database=name)

@@ -26,6 +26,7 @@ from scorer.db.tables import Release, Submission
 from scorer.extractors import Progress
 from scorer.imports import stored_zip
 from scorer.lifecycle import TRACK_KINDS
+from scorer.lines import order_for
 from scorer.queue import transaction
 from scorer.releases import BUNDLE, CARD, IMAGES_IN, MANIFEST, blob_key
 from worker import pixels
@@ -113,9 +114,8 @@ def _entries_with_images(session: Session, state: State, release: Release) -> Se
         return ()
     refs = None
     if release.images == "ranked":
-        decimals = state.competition.score_decimals
-        boards = [release_rows.ranks(session, track.id, decimals=decimals) for track in state.tracks.values()]
-        refs = sorted({row.ref for board in boards for row in board})
+        boards = [order_for(session, state.competition, state.tracks, kind).refs for kind in state.tracks]
+        refs = sorted({ref for board in boards for ref in board})
     return release_rows.with_images(session, state.competition.id, refs)
 
 

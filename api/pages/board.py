@@ -1,4 +1,4 @@
-"""What the leaderboard page shows of a board: its lines in order, its pages, its medals. Pure."""
+"""What the leaderboard page shows of a board: its lines in order, its pages. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ from pydantic import AfterValidator, BeforeValidator
 from scorer.competitions import State, may_see_private, takes_late
 from scorer.db.tables import Account
 from scorer.leaderboard import Benchmark, Board, Copy, Disqualified, Place
-from scorer.ranking import medal, prize
 
 PAGE = 100
 SHOWN_APART = 100
@@ -30,12 +29,11 @@ Moment = Annotated[
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the table. A benchmark has neither rank nor medal, and no entries are counted for it."""
+    """A line of the table. A benchmark is no place: it has neither rank nor medal, and no entries are counted for
+    it."""
 
     entry: Place | Benchmark
     place: Place | None
-    medal: str | None
-    prize: str | None = None
     own: bool = False
     """Whether it is the line of the team of whoever looks."""
 
@@ -89,7 +87,7 @@ def leaf_of(board: Board, *, after: int = 0, size: int = PAGE) -> Leaf:
     """
     shown, beyond = board.places[:size], board.places[size : size + 1]
     benchmarks = [each for each in board.benchmarks if _is_here(each, shown, beyond, after)]
-    lines = [*(_line(place, board) for place in shown), *(Line(each, None, None) for each in benchmarks)]
+    lines = [*(_line(place, board) for place in shown), *(Line(each, None) for each in benchmarks)]
     copies, out = (board.copies, board.disqualified) if after == 0 else ([], [])
     own = board.own
     return Leaf(
@@ -108,11 +106,8 @@ def leaf_of(board: Board, *, after: int = 0, size: int = PAGE) -> Leaf:
 
 
 def _line(place: Place, board: Board) -> Line:
-    """Late entries win nothing, and prizes are of the final board."""
-    competition = board.state.competition
-    won = prize(place.rank, competition.prizes or ()) if board.track.kind == "private" else None
-    earned = None if board.late else medal(place.rank, **competition.medals)
-    return Line(place, place, earned, won, own=board.own is not None and board.own.rank == place.rank)
+    own = board.own is not None and board.own.rank == place.rank
+    return Line(place, place, own)
 
 
 def _is_here(benchmark: Benchmark, shown: Sequence[Place], beyond: Sequence[Place], after: int) -> bool:

@@ -1,4 +1,4 @@
-"""The pages everyone may see: the competitions, and a competition's leaderboard."""
+"""All pages under one router, and those that everyone may see: the competitions, and a competition's leaderboard."""
 
 from datetime import datetime
 from typing import Annotated

@@ -17,7 +17,6 @@ from scorer.competitions import is_organizer
 from scorer.db.tables import Account
 from scorer.leaderboard import Board, Place
 from scorer.lifecycle import TrackKind
-from scorer.ranking import medal, prize
 
 router = APIRouter(tags=["leaderboard"])
 COLUMNS = ("rank", "team", "score", "fid", "memorization_distance", "penalised", "entries", "last_entry_at")
@@ -82,7 +81,7 @@ def _view(board: Board, account: Account | None) -> BoardView:
         return {name: value for name, value in vars(row).items() if name not in hidden}
 
     def place(row: Place) -> PlaceView:
-        return PlaceView.model_validate(fields(row) | _honours(row, board))
+        return PlaceView.model_validate(fields(row) | {"shake_up": row.shake_up})
 
     last = board.places[-1].rank if board.places else None
     return BoardView(
@@ -101,14 +100,6 @@ def _view(board: Board, account: Account | None) -> BoardView:
     )
 
 
-def _honours(place: Place, board: Board) -> dict[str, object]:
-    """What is told of a place beside its own fields. Late entries win nothing, and prizes are of the final board."""
-    competition = board.state.competition
-    won = prize(place.rank, competition.prizes) if board.track.kind == "private" else None
-    earned = None if board.late else medal(place.rank, **competition.medals)
-    return {"medal": earned, "prize": won, "shake_up": place.shake_up}
-
-
 def csv_of(board: Board) -> str:
     """The places of a board, one a line."""
     file = io.StringIO()
@@ -117,6 +108,6 @@ def csv_of(board: Board) -> str:
     writer.writerow(columns)
     for place in board.places:
         values = vars(place) | {"last_entry_at": place.last_entry_at.isoformat(), "team": inert(place.team)}
-        values |= _honours(place, board)
+        values["shake_up"] = place.shake_up
         writer.writerow([values[column] for column in columns])
     return file.getvalue()

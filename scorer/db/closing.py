@@ -1,11 +1,13 @@
 """What stands between a competition and its final board, in SQL."""
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, Subquery, func, or_, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
-from scorer.db import board, merges
+from scorer.db import merges
+from scorer.db.judging import Score, judged
 from scorer.db.tables import (
     Job,
     Label,
@@ -25,22 +27,12 @@ BAND = 2.0
 
 
 class OpenEntry(NamedTuple):
-    """An entry that something is open about, under its team after merges."""
+    """An entry with which something is left to do; ``team``: the name of the one that it belongs to now."""
 
+    ref: int
     id: str
     file_name: str
     team: str
-
-
-class OpenPlace(NamedTuple):
-    """A team's best entry on a track that something is open about."""
-
-    id: str
-    team: str
-    rank: int
-    penalised: bool | None
-    memorization_distance: float
-    tau: float | None
 
 
 def pending_entries(session: Session, competition_id: int) -> list[OpenEntry]:
@@ -82,8 +74,8 @@ def unscored_on(session: Session, track: Track) -> list[OpenEntry]:
 def _entries(session: Session, competition_id: int, *conditions: ColumnElement[bool]) -> list[OpenEntry]:
     """Entries under the team that they belong to now, oldest first."""
     merged = merges.newest()
-    query = (
-        select(Submission.id, Submission.file_name, Team.name)
+    query: Any = (
+        select(Submission.ref, Submission.id, Submission.file_name, Team.name.label("team"))
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
         .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
         .where(Submission.competition_id == competition_id, *conditions)
@@ -91,26 +83,19 @@ def _entries(session: Session, competition_id: int, *conditions: ColumnElement[b
     return [OpenEntry(*row) for row in session.execute(query.order_by(Submission.ref))]
 
 
-def unlabelled_places(session: Session, track_id: int, *, decimals: int, last: int) -> list[OpenPlace]:
-    """The places down to rank ``last`` whose entry nobody has decided about, by a label or a ruling."""
-    places = board.ranked(track_id, decimals=decimals).subquery("places")
-    decided = or_(_is_labelled(places.c.ref), _is_ruled(places.c.ref))
-    return _open_places(session, places, places.c.rank <= last, ~decided)
+def undecided(session: Session, track_id: int, refs: Collection[int]) -> list[Score]:
+    """Those of the entries, judged on a track, that nobody has decided about, by a label or a ruling."""
+    scores = judged(track_id=track_id, refs=refs).subquery("scores")
+    decided = or_(_is_labelled(scores.c.ref), _is_ruled(scores.c.ref))
+    return [Score(*row) for row in session.execute(select(scores).where(~decided))]
 
 
-def borderline_places(session: Session, track_id: int, *, decimals: int, last: int) -> list[OpenPlace]:
-    """Teams' best entries whose distance is within two standard errors of tau and that are in the places down to
-    ``last``, or would be without the penalty; those apart that somebody has ruled on."""
-    places = board.ranked(track_id, decimals=decimals).subquery("places")
-    cutoff: Select[Any] = select(func.max(places.c.score)).where(places.c.rank <= last)
-    near = func.abs(places.c.memorization_distance - places.c.tau) <= BAND * func.coalesce(places.c.distance_se, 0.0)
-    concerned = or_(places.c.rank <= last, places.c.fid < cutoff.scalar_subquery())
-    return _open_places(session, places, near, concerned, ~_is_ruled(places.c.ref))
-
-
-def _open_places(session: Session, places: Subquery, *conditions: ColumnElement[bool]) -> list[OpenPlace]:
-    query: Select[Any] = select(*(places.c[name] for name in OpenPlace._fields)).where(*conditions)
-    return [OpenPlace(*row) for row in session.execute(query.order_by(places.c.rank))]
+def near_tau(session: Session, track_id: int, refs: Collection[int]) -> list[Score]:
+    """Those of the entries, judged on a track, whose distance is within two standard errors of tau, without those that
+    somebody has ruled on."""
+    scores = judged(track_id=track_id, refs=refs).subquery("scores")
+    near = func.abs(scores.c.memorization_distance - scores.c.tau) <= BAND * func.coalesce(scores.c.distance_se, 0.0)
+    return [Score(*row) for row in session.execute(select(scores).where(near, ~_is_ruled(scores.c.ref)))]
 
 
 def _is_labelled(ref: Any) -> ColumnElement[bool]:

@@ -3,19 +3,22 @@
 import io
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, func, select
-from sqlalchemy.dialects.postgresql import psycopg2
+from sqlalchemy.dialects.postgresql import distinct_on, psycopg2
+from sqlalchemy.engine import Compiled
 
 from scorer.db import merges
-from scorer.db.finals import newest_sets
 from scorer.db.judging import newest_measurements, newest_rulings
-from scorer.db.tables import Competition, Submission, Team, Threshold, Track
-from scorer.field import NONE, Field, Finals, Ints, Terms
+from scorer.db.tables import Competition, PickSet, Submission, Team, Threshold, Track
+from scorer.field import NONE, Field, Finals, Ints, Judged, Terms
 from scorer.lifecycle import Status
 
+DIALECT = psycopg2.dialect()  # type: ignore[no-untyped-call]
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """PostgreSQL's own: its binary moments are microseconds since then."""
 HEADER, TRAILER = 19, 2
@@ -36,11 +39,19 @@ ROW = np.dtype(
 )
 
 
+def judged_of(
+    connection: Connection, track_id: int, *, refs: Collection[int] | None = None, at: datetime | None = None
+) -> Judged:
+    """The scored entries of a track, or those ``refs`` of them, under its terms; as of the moment ``at``."""
+    return Judged(field_of(connection, track_id, refs=refs, at=at), terms_of(connection, track_id, at=at))
+
+
 def field_of(
     connection: Connection, track_id: int, *, refs: Collection[int] | None = None, at: datetime | None = None
 ) -> Field:
     """The scored entries of a track with their newest measurements, or those ``refs`` of them."""
-    rows = _copied(connection, _entries(track_id, refs, at))
+    written = _written_for_all(track_id, at) if refs is None else _written(_entries(track_id, refs, at))
+    rows = _copied(connection, written)
     order = np.argsort(rows["ref"], kind="stable")
     return Field(**{name: rows[name].astype(np.dtype(kind).newbyteorder("="))[order] for name, kind in COLUMNS.items()})
 
@@ -63,9 +74,17 @@ def _entries(track_id: int, refs: Collection[int] | None, at: datetime | None) -
     )
 
 
-def _copied(connection: Connection, query: Select[Any]) -> Any:
+@lru_cache(maxsize=64)  # writing the statement down takes longer than reading a small board
+def _written_for_all(track_id: int, at: datetime | None) -> Compiled:
+    return _written(_entries(track_id, None, at))
+
+
+def _written(query: Select[Any]) -> Compiled:
+    return query.compile(dialect=DIALECT)
+
+
+def _copied(connection: Connection, statement: Compiled) -> NDArray[np.void]:
     """The rows of a query, as the server itself has them: a million in about a second."""
-    statement = query.compile(dialect=psycopg2.dialect())  # type: ignore[no-untyped-call]
     driver: Any = connection.connection.driver_connection
     buffer = io.BytesIO()
     with driver.cursor() as cursor:
@@ -119,9 +138,11 @@ def _tau(connection: Connection, track_id: int, at: datetime | None) -> float:
 
 def picks_of(connection: Connection, competition_id: int, *, at: datetime | None = None) -> Finals:
     """What the teams of a competition have picked, as pairs."""
-    sets = newest_sets(at)
-    picked = select(sets.c.team_id, sets.c.submission_refs).join(Team, Team.id == sets.c.team_id)
-    rows = connection.execute(picked.where(Team.competition_id == competition_id)).all()
+    newest = select(PickSet.team_id, PickSet.submission_refs).ext(distinct_on(PickSet.team_id))
+    newest = newest.join(Team, Team.id == PickSet.team_id).where(Team.competition_id == competition_id)
+    if at is not None:
+        newest = newest.where(PickSet.created_at <= at)
+    rows = connection.execute(newest.order_by(PickSet.team_id, PickSet.id.desc())).all()
     ref = _ints([ref for row in rows for ref in row.submission_refs])
     team = _ints([row.team_id for row in rows for _ in row.submission_refs])
     order = np.argsort(ref, kind="stable")

@@ -35,9 +35,8 @@ from sqlalchemy.orm import Session
 from sqlalchemy.types import TypeEngine
 
 from scorer.db import merges
-from scorer.db.finals import INFINITY
 from scorer.db.generators import remembering
-from scorer.db.judging import judged
+from scorer.db.judging import INFINITY, judged
 from scorer.db.questions import Bounds, FlaggedPage, FlaggedRow, Question
 from scorer.db.reviews import tally
 from scorer.db.signs import with_signs

@@ -1,13 +1,14 @@
 """The score in SQL: measurements joined with a threshold, judged on read.
 
 The formula itself is :func:`scorer.metrics.mifid.mifid`; here it meets columns instead of arrays. The view
-``scores`` is the same selection with every track's newest threshold, for people with psql.
+``scores`` is the same selection with every track's newest threshold, for people with psql; a migration holds its
+statement, and a test holds the view to this module. Ranks are :mod:`scorer.field`'s.
 """
 
 import math
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -22,7 +23,6 @@ from sqlalchemy import (
     literal_column,
     select,
 )
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 
 from scorer.db import merges
@@ -32,7 +32,38 @@ from scorer.metrics.mifid import is_copy, is_penalised, mifid
 
 ZERO: ColumnElement[float] = literal_column("0::double precision")
 NAN: ColumnElement[float] = literal_column("'NaN'::double precision")
+INFINITY: ColumnElement[float] = literal_column("'Infinity'::double precision")
 KEEP: ColumnElement[str] = literal_column("'keep'::text")
+
+
+class Score(NamedTuple):
+    """A row of :func:`judged`."""
+
+    ref: int
+    id: str
+    competition: str
+    track: str
+    competition_id: int
+    track_id: int
+    team_id: int
+    team: str
+    benchmark: bool
+    accepted_at: datetime
+    fid: float
+    memorization_distance: float
+    distance_se: float | None
+    copied_share: float
+    tau: float | None
+    """0 where nothing is penalised: a benchmark, or a penalty that was waived; None without a threshold."""
+    copy: bool
+    penalised: bool | None
+    mifid: float
+    """nan for a copy and without a threshold."""
+    measurement_id: int
+    measured_at: datetime
+    late: bool
+    ruling: str
+    disqualified: bool
 
 
 def sql_where(condition: Any, then: Any, otherwise: Any) -> ColumnElement[Any]:
@@ -42,12 +73,6 @@ def sql_where(condition: Any, then: Any, otherwise: Any) -> ColumnElement[Any]:
 
 def _sql(value: Any) -> Any:
     return NAN if isinstance(value, float) and math.isnan(value) else value
-
-
-def rounded(score: Any, decimals: int) -> ColumnElement[Any]:
-    """``scorer.ranking``'s rounding, bit for bit: both are IEEE double arithmetic."""
-    scale = 10.0**decimals
-    return func.floor(score * literal(scale) + literal(0.5)) / literal(scale)
 
 
 def id_list(ids: Collection[int]) -> ColumnElement[Any]:
@@ -65,10 +90,7 @@ def judged(
     """Every scored submission of a track (None: of all), judged with ``tau`` (None: the newest threshold), under the
     team that it belongs to now and the newest ruling. ``at``: as it was at that moment. ``refs``: of these alone.
 
-    Columns: ref, id, competition, track, competition_id, track_id, team_id, team, benchmark, accepted_at, fid,
-    memorization_distance, distance_se, copied_share, tau (0 where nothing is penalised: a benchmark, or a penalty
-    that was waived), copy, penalised, mifid (NaN for a copy and without a threshold), measurement_id, measured_at,
-    late, ruling, disqualified.
+    The columns are those of :class:`Score`.
     """
     entry = _measured(track_id, tau, at, refs).subquery("entry").c
     distance, copied = entry.memorization_distance, entry.copied_share
@@ -185,12 +207,3 @@ def name_at(team: Any, at: datetime) -> ColumnElement[Any]:
         .correlate(team)
     )
     return func.coalesce(later.scalar_subquery(), team.name)
-
-
-def scores_view() -> str:
-    """The statement that makes the view ``scores`` from the one formula; migrations execute it."""
-    query = judged().compile(
-        dialect=postgresql.dialect(),  # type: ignore[no-untyped-call]
-        compile_kwargs={"literal_binds": True},
-    )
-    return f"CREATE OR REPLACE VIEW scores AS {query}"

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Select, and_, any_, case, exists, func, li
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
-from scorer.db import board, merges
+from scorer.db import merges
 from scorer.db.judging import judged
 from scorer.db.tables import (
     CoarseLabel,
@@ -234,11 +234,6 @@ def rulings(session: Session, competition_id: int) -> Iterable[Any]:
         .where(_in(competition_id, Ruling.submission_ref))
     )
     return _read(session, query.order_by(Ruling.submission_ref, Ruling.id))
-
-
-def ranks(session: Session, track_id: int, *, decimals: int) -> Sequence[Any]:
-    """The board of a track, best first."""
-    return board.ranks(session, track_id, decimals=decimals)
 
 
 def ratings(session: Session, competition_id: int) -> Iterable[Any]:

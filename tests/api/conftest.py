@@ -9,19 +9,37 @@ from typing import Any, cast
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from pwdlib import PasswordHash
+from pwdlib.hashers.argon2 import Argon2Hasher
 
-from api.main import create_app
-from scorer import accounts, tokens
+from api.main import create_app, equip
+from scorer import accounts, passwords, tokens
 from scorer.db.session import engine_of, sessions_of
 from scorer.db.tables import Job
 from scorer.lifecycle import Queue
 from scorer.queue import broker
 from scorer.settings import Settings
-from tests.factories import noise, spec, zipped
+from tests import prepared_references
+from tests.factories import spec, zipped
 from worker.bench import Bench
 from worker.pipeline import FIRST, run_next
 
 API = "/api/v1"
+_idle: list[FastAPI] = []
+"""Applications that no test uses now. A new one builds every route anew when it is first asked."""
+
+
+@contextmanager
+def application(settings: Settings) -> Iterator[FastAPI]:
+    """The application with these settings, its routes used before by other tests."""
+    if _idle:
+        app = _idle.pop()
+        equip(app, settings)
+    else:
+        app = create_app(settings)
+    yield app
+    app.dependency_overrides = {}
+    _idle.append(app)
 
 
 @dataclass
@@ -62,14 +80,15 @@ class Service:
         return self.call(who, "POST", f"/competitions/{slug}/submissions", content=content, params=params)
 
     def competition(self, references: dict[str, Any] | None = None, **changes: Any) -> str:
-        """An open competition with prepared references of 40 training, 12 held-out and 10 private-only images, or of
-        the images given by role."""
+        """An open competition with the usual references, prepared before; or with the images given by role, prepared
+        by a worker."""
         body = spec(datetime.now(UTC), **changes).model_dump(mode="json")
         slug: str = body["slug"]
         assert self.call("organizer", "POST", "/competitions", json=body).status_code == 201
-        size = body["image_size"]
-        parts = {"train": noise(1, 40, size), "held_out": noise(2, 12, size), "private_extra": noise(3, 10, size)}
-        for role, images in (references or parts).items():
+        if references is None:
+            prepared_references.give(self.bench, slug, body["image_size"])
+            return slug
+        for role, images in references.items():
             answer = self.call("organizer", "PUT", f"/competitions/{slug}/references/{role}", content=zipped(images))
             assert answer.status_code == 200, answer.text
         for kind in ("public", "private"):
@@ -84,6 +103,16 @@ class Service:
         assert answer.status_code == 202, answer.text
         self.work()
         return self.call(who, "GET", f"/submissions/{answer.json()['id']}").json()
+
+
+@contextmanager
+def cheap_passwords() -> Iterator[None]:
+    """Hashes of next to no cost, since tests sign in so often. ``tests/pure/test_passwords.py`` has the true ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_hashing", PasswordHash((Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1),)))
+        passwords._nobodys.cache_clear()
+        yield
+    passwords._nobodys.cache_clear()
 
 
 @contextmanager
@@ -105,7 +134,7 @@ def running(settings: Settings) -> Iterator[Service]:
             secrets_of[handle] = f"secret-of-{handle}"
             tokens.issue(session, account, secrets_of[handle], name="test", now=now)
     app = broker(settings)
-    with TestClient(create_app(settings)) as http:
+    with cheap_passwords(), application(settings) as web, TestClient(web) as http:
         yield Service(http, Bench.open(settings, app), secrets_of)
     app.close()
     engine.dispose()

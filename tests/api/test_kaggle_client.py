@@ -79,6 +79,7 @@ def terminal(official: Official, service: Service, tmp_path: Path) -> Iterator[T
         yield Terminal(official, service, url, home)
 
 
+@pytest.mark.heavy
 def test_an_entry_from_the_terminal_to_the_board(terminal: Terminal) -> None:
     service, slug = terminal.service, terminal.service.competition()
     said = terminal.told("submit", "-f", terminal.file("mine.zip", zipped(noise(9))), "-m", "first try", slug)
@@ -204,6 +205,7 @@ def test_our_command_points_the_client_here(terminal: Terminal) -> None:
     assert "by ours" in kennel("c", "submissions", slug).stdout
 
 
+@pytest.mark.heavy
 def test_our_command_refuses_what_leads_nowhere(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Refused, match="pip install kaggle"):
         kaggle_shim.run(["c", "list"], "http://127.0.0.1:9", "token")

@@ -7,6 +7,7 @@ from threading import Thread
 from typing import Any
 
 import httpx
+import pytest
 from sqlalchemy import text
 
 from scorer import work
@@ -219,6 +220,7 @@ async def crowd(address: str, slug: str, tokens: list[str], content: bytes) -> l
         return await asyncio.gather(*posts)
 
 
+@pytest.mark.heavy
 def test_two_hundred_parallel_posts_leave_exactly_the_limit(service: Service) -> None:
     slug = service.competition(daily_limit=5, pending_limit=100)
     join(service, slug, "ada", "bob")

@@ -204,6 +204,7 @@ async def followers(url: str, wanted: list[tuple[str, str]]) -> AsyncIterator[li
                 await answer.aclose()
 
 
+@pytest.mark.heavy
 def test_hundreds_of_idle_listeners_cost_next_to_nothing(service: Service, url: str) -> None:
     slug = service.competition()
     people = ("ada", "bob", "eve", "organizer")
@@ -213,20 +214,23 @@ def test_hundreds_of_idle_listeners_cost_next_to_nothing(service: Service, url: 
     }
     wanted = [(service.tokens[who], entry[who].json()["id"]) for who in people for _ in range(80)]
 
-    async def listen() -> tuple[int, float, int]:
+    async def listen() -> tuple[int, float, float, int]:
         me = psutil.Process()
         threads = me.num_threads()
+        begun = sum(me.cpu_times()[:2])
         async with followers(url, wanted) as answers:
             assert {answer.status_code for answer in answers} == {200}
             spent = sum(me.cpu_times()[:2])
+            opening = spent - begun
             await asyncio.sleep(5)
             spent = sum(me.cpu_times()[:2]) - spent
             held = _connections(service)
-            return me.num_threads() - threads, spent, held
+            return me.num_threads() - threads, opening, spent, held
 
-    threads, spent, held = asyncio.run(listen())
+    threads, opening, spent, held = asyncio.run(listen())
     assert len(wanted) == 320
-    assert spent < 1.0, f"{spent:.2f} s of CPU in 5 s"
+    # Both are processor time of this process, so that a slow machine is slow in both.
+    assert spent < opening / 2, f"{spent:.2f} s of CPU in 5 s; to begin took {opening:.2f}"
     assert held < 40, "none holds a connection to the database"
     assert threads < 50, "none holds a thread"
 
@@ -260,6 +264,13 @@ class Source:
         }
 
 
+async def _soon(true: Callable[[], bool]) -> None:
+    """Wait until it is true."""
+    async with asyncio.timeout(60):
+        while not true():
+            await asyncio.sleep(0.01)
+
+
 def step(number: int, status: Status = Status.QUEUED) -> Step:
     """A step."""
     return Step(number, status, NOW)
@@ -277,12 +288,12 @@ def test_one_look_for_all_and_none_for_nobody() -> None:
         for stream in streams:
             assert await anext(stream)
         assert hub.listeners == 600
-        await asyncio.sleep(0.1)
+        await _soon(lambda: len(source.asked) >= 3)
         assert set(source.asked) == {300}
         for stream in streams:
             await stream.aclose()
         assert hub.listeners == 0
-        await asyncio.sleep(0.05)
+        await _soon(lambda: hub._looking is None)
         asked = len(source.asked)
         await asyncio.sleep(0.1)
         assert len(source.asked) == asked, "nobody listens, nobody looks"
@@ -348,9 +359,9 @@ def test_a_stream_ends_in_time_and_when_the_service_stops(monkeypatch: pytest.Mo
         end(hub)
         assert [state async for state in stream if state is not None] == []
 
-    asyncio.run(asyncio.wait_for(story(Hub.close), 2))
+    asyncio.run(asyncio.wait_for(story(Hub.close), 60))
     monkeypatch.setattr(live, "LIFE_SECONDS", 0.2)
-    asyncio.run(asyncio.wait_for(story(lambda _: None), 2))
+    asyncio.run(asyncio.wait_for(story(lambda _: None), 60))
 
 
 def test_a_server_that_is_told_to_stop_does_not_wait_for_listeners(service: Service) -> None:
@@ -370,13 +381,13 @@ def test_a_server_that_is_told_to_stop_does_not_wait_for_listeners(service: Serv
                 assert next(events)["status"] == "received"
                 server.send_signal(signal.SIGTERM)
                 assert list(events) == []
-            assert server.wait(5) in {0, -signal.SIGTERM}
+            assert server.wait(60) in {0, -signal.SIGTERM}
         finally:
             server.kill()
 
 
 def _wait_for(url: str) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         with suppress(httpx.TransportError):
             if httpx.get(url, trust_env=False).status_code == 200:

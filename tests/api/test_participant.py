@@ -206,6 +206,7 @@ def test_signing_in_by_token(terminal: Terminal, service: Service) -> None:
     assert kept(terminal)["handle"] == "eve"
 
 
+@pytest.mark.heavy
 def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
     terminal: Terminal, service: Service, tmp_path: Path
 ) -> None:

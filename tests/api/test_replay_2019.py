@@ -14,7 +14,7 @@ import pytest
 from deploy.standalone.ephemeral import Servers
 from tests.api.conftest import Service, running
 from tests.conftest import settings_of_its_own
-from tests.pure.oracles import table_path
+from tests.pure.oracles import TABLE
 
 SLUG = "dogs-2019"
 TRACKS = ("public", "private")
@@ -24,7 +24,7 @@ SEALED = 999_999.0
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, str]]:
     """The released table."""
-    with table_path().open(newline="") as file:
+    with TABLE.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -46,7 +46,7 @@ def done(rows: list[dict[str, str]], service: Service) -> Any:
 def imported(service: Service) -> Any:
     """Import the table with the thresholds that the competition used."""
     params = {"tau_public": 0.10, "tau_private": 0.25}
-    content = table_path().read_bytes()
+    content = TABLE.read_bytes()
     return service.call("organizer", "POST", f"/competitions/{SLUG}/imports", content=content, params=params)
 
 

@@ -15,7 +15,7 @@ from scorer import competitions, lines, memory, teams
 from scorer.competitions import State
 from scorer.db import board, lookups
 from scorer.db.session import Connections
-from scorer.db.tables import Account, PickSet, Publication, Ruling, Submission, Team, TeamMerge, TeamRenaming
+from scorer.db.tables import Account, PickSet, Publication, Ruling, Submission, Team, TeamMerge, TeamRenaming, Track
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.memory import Memory
 from tests.api.conftest import Service
@@ -182,6 +182,23 @@ def test_past_boards_are_those_that_were_shown(service: Service) -> None:
     assert ranks(then("ada", days=0.8, track="private").json()) == ["Bob"]
     arena.publish(published=False)
     assert then("ada", days=0.8, track="private").status_code == 403
+
+
+def test_a_past_private_board_is_of_final_picks_though_the_track_was_replaced(service: Service) -> None:
+    arena = Arena(service, final_picks=1)
+    arena.entry("ada", 10.0, 50.0)
+    arena.entry("ada", 11.0, 5.0)
+    arena.entry("bob", 20.0, 20.0)
+    assert ranks(arena.board("organizer", track="private")) == ["Bob", "Ada"]
+    with arena.begin() as session:
+        former = session.merge(arena.state.tracks["private"])
+        former.kind, former.replaced_at = "former", arena.now
+        session.flush()
+        other = {"extractor": "other", "signed": False, "epsilon": former.epsilon}
+        session.add(Track(competition_id=former.competition_id, kind="private", **other))
+    assert ranks(arena.board("organizer", track="private")) == []
+    then = (arena.now - timedelta(days=1)).isoformat()
+    assert ranks(arena.board("organizer", track="private", as_of=then)) == ["Bob", "Ada"]
 
 
 def rename(team: Team, name: str, *, by: int, at: datetime) -> None:

@@ -1,8 +1,17 @@
-"""A board in memory against its definition."""
+"""Ranked columns against the definition of a board."""
 
-from scorer import ranking
+from sqlalchemy.orm import Session
+
+from scorer import lines, ranking
+from scorer.competitions import State
 from scorer.field import Order
+from scorer.lines import Lines
 from tests.db.drawing import DECIMALS, Competition
+
+
+def board_of(session: Session, state: State, kind: str = "public", *, late: bool = False) -> Lines:
+    """The board of a track, by the tables."""
+    return lines.lines_of(session, state.competition, state.tracks, kind, late=late)
 
 
 def lines_of(found: ranking.Standings) -> list[tuple[int, float, int, object]]:
@@ -19,7 +28,7 @@ def refs_of(entries: tuple[ranking.Entry, ...]) -> list[int]:
 
 
 def columns_are_the_definition(order: Order, drawn: Competition, which: str, minute: int) -> None:
-    """The same of a board in memory."""
+    """Ranks, benchmarks, what is listed apart, and the rank of every entry and team."""
     kind, late, judged = "private" if which == "private" else "public", which == "late", order.judged
     expected = drawn.standings(kind, minute, late=late)
     found = [
@@ -31,6 +40,7 @@ def columns_are_the_definition(order: Order, drawn: Competition, which: str, min
     assert judged.field.ref[order.disqualified].tolist() == refs_of(expected.disqualified)
     if not late:
         assert judged.field.ref[order.benchmarks].tolist() == benchmarks_of(expected)
+        assert order.contenders.tolist() == contenders_of(drawn, kind, minute)
     teams = {line.entry.team: line.rank for line in expected.placings}
     best = {line.entry.ref: line.rank for line in expected.placings}
     entries = drawn.field(kind, minute, late=late)
@@ -39,3 +49,14 @@ def columns_are_the_definition(order: Order, drawn: Competition, which: str, min
         assert order.rank_of(entry.ref) == best.get(entry.ref)
         if kind == "public":
             assert order.would_be_rank(entry.ref) == ranking.would_be_rank(entries, entry.ref, DECIMALS)
+
+
+def contenders_of(drawn: Competition, kind: str, minute: int) -> list[int]:
+    """The entries that can rank: of the private track final picks, and copies of teams that have none."""
+    final = None if kind == "public" else drawn.finals(minute)
+    entries = [entry for entry in drawn.field(kind, minute) if not entry.benchmark and not entry.disqualified]
+    return [
+        entry.ref
+        for entry in entries
+        if final is None or entry.ref in final.get(entry.team, ()) or (entry.copy and not final.get(entry.team))
+    ]

@@ -1,4 +1,4 @@
-"""The score and the standings in SQL against their readable definitions."""
+"""The score in SQL, and the standings read from the tables, against their readable definitions."""
 
 import math
 from datetime import datetime, timedelta
@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, text
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
@@ -14,8 +15,10 @@ from deploy.standalone.ephemeral import Servers
 from scorer import ranking
 from scorer.competitions import State
 from scorer.db import board
-from scorer.db.judging import scores_view
+from scorer.db.judging import Score, judged
 from scorer.metrics.mifid import mifid
+from tests.db.judging import board_of
+from tests.examples import examples
 from tests.factories import add_measurement, make_competition, make_scored, make_team, set_label, set_tau
 
 MOMENT = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
@@ -71,7 +74,7 @@ def test_without_a_threshold_nothing_is_scored_and_nothing_ranks(session: Sessio
     bare = make_competition(session, now)
     make_scored(session, bare, make_team(session, bare, now), fid=1, distance=0.5, now=now)
     assert all(score is None or math.isnan(score) for score in rows_of(session, bare).values())
-    assert board.ranks(session, bare.tracks["public"].id, decimals=5) == []
+    assert len(board_of(session, bare)) == 0
 
 
 def test_a_benchmark_is_shown_unranked_and_never_penalised(session: Session, state: State, now: datetime) -> None:
@@ -79,10 +82,9 @@ def test_a_benchmark_is_shown_unranked_and_never_penalised(session: Session, sta
     line.benchmark = True
     make_scored(session, state, honest, fid=20, distance=0.5, now=now)
     make_scored(session, state, line, fid=3, distance=0.01, now=now)
-    ranked = board.ranks(session, state.tracks["public"].id, decimals=5)
-    assert [row.team for row in ranked] == [honest.name]
-    shown = board.benchmarks(session, state.tracks["public"].id, decimals=5)
-    assert [(row.team, row.score, row.penalised) for row in shown] == [(line.name, 3.0, False)]
+    lines = board_of(session, state)
+    assert [each.team_id for each in lines.page(0, None)] == [honest.id]
+    assert [(each.team_id, each.score, each.penalised) for each in lines.benchmarks()] == [(line.id, 3.0, False)]
 
 
 def test_copies_are_listed_apart_unless_the_team_has_an_honest_entry(
@@ -92,9 +94,9 @@ def test_copies_are_listed_apart_unless_the_team_has_an_honest_entry(
     make_scored(session, state, copier, fid=0.1, distance=0.0, now=now)
     make_scored(session, state, both, fid=0.1, distance=0.0, now=now)
     make_scored(session, state, both, fid=30, distance=0.5, now=now)
-    track = state.tracks["public"].id
-    assert [row.team for row in board.copies(session, track, decimals=5)] == [copier.name]
-    assert [row.team for row in board.ranks(session, track, decimals=5)] == [both.name]
+    lines = board_of(session, state)
+    assert [line.team_id for line in lines.copies()] == [copier.id]
+    assert [line.team_id for line in lines.page(0, None)] == [both.id]
 
 
 @pytest.mark.parametrize("status", ["scoring", "failed"])
@@ -105,7 +107,7 @@ def test_an_entry_that_did_not_end_as_scored_is_on_no_board(
     entry.status = status
     session.flush()
     assert rows_of(session, state, "private") == {}
-    assert board.ranks(session, state.tracks["private"].id, decimals=5) == []
+    assert len(board_of(session, state, "private")) == 0
 
 
 def test_labels_change_the_version_for_those_who_see_them_only(session: Session, state: State, now: datetime) -> None:
@@ -118,12 +120,17 @@ def test_labels_change_the_version_for_those_who_see_them_only(session: Session,
     assert before[1] != after[1]
 
 
+def test_a_score_has_the_columns_of_the_statement() -> None:
+    assert tuple(judged().selected_columns.keys()) == Score._fields
+
+
 def test_the_stored_view_is_the_view_in_code(servers: Servers) -> None:
-    """A migration made the view; if the formula changes, a new migration must make it anew."""
+    """A migration made the view; if the formula changes, a new migration must make it anew, of this statement."""
+    query = judged().compile(dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True})  # type: ignore[no-untyped-call]
     engine = create_engine(servers.postgres.owner_url)
     with engine.connect() as connection:
         stored = connection.scalar(text("SELECT pg_get_viewdef('scores'::regclass)"))
-        connection.execute(text(scores_view().replace("VIEW scores", "TEMPORARY VIEW fresh_scores")))
+        connection.execute(text(f"CREATE TEMPORARY VIEW fresh_scores AS {query}"))
         fresh = connection.scalar(text("SELECT pg_get_viewdef('fresh_scores'::regclass)"))
     engine.dispose()
     assert stored == fresh
@@ -147,7 +154,7 @@ entries = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries)
 def test_the_board_is_the_readable_definition(session: Session, drawn: list[tuple[int, float, float, int]]) -> None:
     with session.begin_nested() as savepoint:
@@ -176,6 +183,6 @@ def test_the_board_is_the_readable_definition(session: Session, drawn: list[tupl
             for line in ranking.standings(expected, 5).placings
             if line.rank is not None
         ]
-        found = board.ranks(session, made.tracks["public"].id, decimals=5)
-        assert [(row.rank, row.score, row.ref) for row in found] == wanted
+        found = board_of(session, made).page(0, None)
+        assert [(line.rank, line.score, line.ref) for line in found] == wanted
         savepoint.rollback()

@@ -11,6 +11,7 @@ from scorer.competitions import State, state_of
 from scorer.db import board, lookups, merges, rosters
 from scorer.db.tables import Team, TeamMerge
 from scorer.lifecycle import Queue
+from tests.db.judging import board_of
 from tests.factories import make_account, make_competition, make_scored, make_submission, make_team, set_tau
 
 
@@ -43,9 +44,12 @@ def test_a_merged_team_is_ranked_by_the_best_entry_of_all(session: Session, stat
     entries = {team: make_scored(session, state, team, fid=fid, distance=0.5, now=now) for team, fid in fids.items()}
     merge(session, third, second, now)
     merge(session, second, first, now)
-    ranked = board.standings(session, state.tracks["public"].id, decimals=5)
-    assert [(row.team_id, row.score, row.entries) for row in ranked] == [(first.id, 10.0, 3), (other.id, 15.0, 1)]
-    assert board.count_ranked(session, state.tracks["public"].id, decimals=5) == 2
+    ranked = board_of(session, state).page(0, None)
+    entries_of = {ref: row.entries for ref, row in board.named(session, [line.ref for line in ranked]).items()}
+    assert [(line.team_id, line.score, entries_of[line.ref]) for line in ranked] == [
+        (first.id, 10.0, 3),
+        (other.id, 15.0, 1),
+    ]
     view = "SELECT team_id, count(*) FROM scores WHERE competition_id = :id GROUP BY team_id ORDER BY team_id"
     stored = session.execute(text(view), {"id": state.competition.id}).all()
     assert [tuple(row) for row in stored] == [(first.id, 3), (other.id, 1)]
@@ -132,8 +136,9 @@ def test_late_entries_have_limits_and_a_board_apart_after_a_merge_too(
     assert lookups.usage_of(session, first.id, now, late=True).charged == 3
     assert rosters.count_charged(session, [first.id, second.id]) == 1
     for late, count in ((False, 1), (True, 3)):
-        (row,) = board.standings(session, state.tracks["public"].id, decimals=5, late=late)
-        assert (row.team_id, row.entries) == (first.id, count)
+        (line,) = board_of(session, state, late=late).page(0, None)
+        assert line.team_id == first.id
+        assert board.named(session, [line.ref], late=late)[line.ref].entries == count
     assert limits.allowance(session, state, ada, now=now).remaining == 4
     state.competition.closes_at = now
     session.flush()

@@ -1,4 +1,4 @@
-"""Would-be ranks, late boards, picks and the window of late entries, in SQL and against their definitions."""
+"""Would-be ranks, late boards, picks and the window of late entries, against their definitions."""
 
 from datetime import datetime, timedelta
 
@@ -12,12 +12,13 @@ from sqlalchemy.orm import Session
 from scorer import picks, ranking, submissions, teams, work
 from scorer.blobs import Received
 from scorer.competitions import State, state_of
-from scorer.db import board
 from scorer.db.tables import PickSet
 from scorer.errors import Conflict
 from scorer.lifecycle import is_late
 from scorer.metrics.mifid import is_copy, mifid
 from scorer.submissions import Entry
+from tests.db.judging import board_of
+from tests.examples import examples
 from tests.factories import make_account, make_competition, make_scored, make_team, set_tau
 
 MOMENT = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
@@ -36,9 +37,9 @@ entries = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries)
-def test_late_boards_and_would_be_ranks_in_sql_are_the_readable_ones(
+def test_late_boards_and_would_be_ranks_are_the_readable_ones(
     session: Session, given: list[tuple[int, float, float, int, bool]]
 ) -> None:
     with session.begin_nested() as savepoint:
@@ -55,21 +56,17 @@ def test_late_boards_and_would_be_ranks_in_sql_are_the_readable_ones(
             line = ranking.Entry(made.ref, team, score, at, copy=bool(is_copy(distance)), benchmark=team == 3)
             plain[late].append(line)
         session.flush()
-        track = state.tracks["public"].id
         for late, field in plain.items():
             expected = [
                 (line.rank, line.entry.ref) for line in ranking.standings(field, DECIMALS).placings if line.rank
             ]
-            rows = board.standings(session, track, decimals=DECIMALS, late=late)
-            assert [(row.rank, row.ref) for row in rows] == expected
-            assert board.count_ranked(session, track, decimals=DECIMALS, late=late) == len(expected)
+            lines = board_of(session, state, late=late)
+            assert [(line.rank, line.ref) for line in lines.page(0, None)] == expected
+            assert len(lines) == len(expected)
             apart = [entry.ref for entry in ranking.standings(field, DECIMALS).copies]
-            assert sorted(row.ref for row in board.copies(session, track, decimals=DECIMALS, late=late)) == sorted(
-                ref for ref in apart
-            )
+            assert [line.ref for line in lines.copies()] == apart
             for entry in field:
-                found = board.would_be_rank(session, track, entry.ref, decimals=DECIMALS, late=late)
-                assert found == ranking.would_be_rank(field, entry.ref, DECIMALS)
+                assert lines.order.would_be_rank(entry.ref) == ranking.would_be_rank(field, entry.ref, DECIMALS)
         savepoint.rollback()
 
 
@@ -82,8 +79,8 @@ def test_the_best_entry_would_rank_where_it_ranks(session: Session, now: datetim
         for team, fid in zip(made_teams, (3, 1, 2), strict=True)
     ]
     worse = make_scored(session, state, made_teams[1], fid=9, distance=0.5, now=now)
-    track = state.tracks["public"].id
-    would = [board.would_be_rank(session, track, each.ref, decimals=5) for each in (*made, worse)]
+    order = board_of(session, state).order
+    would = [order.would_be_rank(each.ref) for each in (*made, worse)]
     assert would == [3, 1, 2, 3], "two other teams are better than the last one; its own best does not count"
 
 

@@ -1,8 +1,10 @@
-"""The standings in SQL and in columns against their readable definition, on random competitions."""
+"""Ranked columns, and scores in SQL, against their readable definition, on random competitions."""
 
 import itertools
+import math
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 import pytest
@@ -11,12 +13,14 @@ from hypothesis import strategies as st
 from sqlalchemy import Select, text
 from sqlalchemy.orm import Session
 
-from scorer.db import board
+from scorer.db import board, tables
 from scorer.db.changes import Reader
+from scorer.db.judging import judged
+from scorer.db.tables import Track
+from scorer.lines import order_for
 from scorer.memory import Asked, Kept
 from tests.db.drawing import (
     BASE,
-    DECIMALS,
     DIALECT,
     MOST,
     PRIVATE,
@@ -27,11 +31,13 @@ from tests.db.drawing import (
     competitions,
     write,
 )
-from tests.db.judging import benchmarks_of, columns_are_the_definition, lines_of, refs_of
+from tests.db.judging import columns_are_the_definition
+from tests.examples import examples
 from tests.factories import make_account
 
 NOW = 99
-TRACKS = {"public": PUBLIC, "private": PRIVATE, "late": PUBLIC}
+COMPETITION = tables.Competition(id=BASE, final_picks=MOST)
+TRACKS = {"public": Track(id=PUBLIC), "private": Track(id=PRIVATE), "late": Track(id=PUBLIC)}
 BOARDS = st.sampled_from(list(TRACKS))
 MINUTES = st.sampled_from([NOW, NOW, 0, 3, 6])
 
@@ -56,18 +62,22 @@ class Prepared:
         return list(self.session.execute(text(f"EXECUTE {name}")))
 
 
-def sql_is_the_definition(ask: Any, drawn: Competition, which: str, minute: int) -> None:
-    """Ranks, benchmarks, and what is listed apart."""
-    track, late = TRACKS[which], which == "late"
-    expected = drawn.standings("private" if which == "private" else "public", minute, late=late)
-    how: dict[str, Any] = {"decimals": DECIMALS, "at": moment_of(minute)}
-    rows = ask(board.page(track, late=late, **how))
-    assert [(row.rank, row.score, row.ref, row.team_id) for row in rows] == lines_of(expected)
-    assert [row.team for row in rows] == [drawn.name_at(row.team_id - BASE, minute) for row in rows]
-    assert [row.ref for row in ask(board.copies_apart(track, late=late, **how))] == refs_of(expected.copies)
-    assert [row.ref for row in ask(board.disqualified_apart(track, late=late, **how))] == refs_of(expected.disqualified)
-    if not late:
-        assert [row.ref for row in ask(board.reference_lines(track, **how))] == benchmarks_of(expected)
+def scores_are_the_definition(ask: Any, drawn: Competition, which: str, minute: int) -> None:
+    """The formula in SQL, over everything that it joins."""
+    kind = "private" if which == "private" else "public"
+    expected = [entry for late in (False, True) for entry in drawn.field(kind, minute, late=late)]
+    rows = {row.ref: row for row in ask(statement_of(TRACKS[which].id, minute))}
+    assert rows.keys() == {entry.ref for entry in expected}
+    for entry in expected:
+        row, score = rows[entry.ref], entry.score if entry.score is not None else math.nan
+        told = (row.team_id, row.accepted_at, row.copy, row.benchmark, row.disqualified)
+        assert told == (entry.team, entry.accepted_at, entry.copy, entry.benchmark, entry.disqualified)
+        assert row.mifid == score or (math.isnan(row.mifid) and math.isnan(score))
+
+
+@cache
+def statement_of(track_id: int, minute: int) -> Select[Any]:
+    return judged(track_id=track_id, at=moment_of(minute))
 
 
 @pytest.fixture
@@ -77,27 +87,34 @@ def tools(session: Session) -> Iterator[tuple[Writer, Prepared]]:
     session.execute(text("DEALLOCATE ALL"))
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn=competitions(), minute=MINUTES, which=BOARDS)
-def test_sql_is_the_readable_definition(
+def test_columns_read_from_the_tables_are_the_readable_definition(
     session: Session, tools: tuple[Writer, Prepared], drawn: Competition, minute: int, which: str
 ) -> None:
     writer, ask = tools
     with session.begin_nested() as savepoint:
         write(writer, drawn)
-        sql_is_the_definition(ask.all, drawn, which, minute)
+        late, at = which == "late", moment_of(minute)
+        kind = "private" if which == "private" else "public"
+        order = order_for(session, COMPETITION, TRACKS, kind, late=late, at=at)
+        columns_are_the_definition(order, drawn, which, minute)
+        names = board.named(session, order.refs, late=late, at=at)
+        teams = order.judged.team[order.rows].tolist()
+        assert [names[ref].team for ref in order.refs] == [drawn.name_at(team - BASE, minute) for team in teams]
+        scores_are_the_definition(ask.all, drawn, which, minute)
         savepoint.rollback()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn=competitions(), minute=MINUTES, which=BOARDS)
-def test_columns_read_from_the_tables_are_too(
+def test_a_board_that_a_process_begins_to_keep_is_too(
     session: Session, tools: tuple[Writer, Prepared], drawn: Competition, minute: int, which: str
 ) -> None:
     writer, _ = tools
     with session.begin_nested() as savepoint:
         write(writer, drawn)
-        asked = Asked(TRACKS[which], which == "late", moment_of(minute))
+        asked = Asked(TRACKS[which].id, which == "late", moment_of(minute))
         order = Kept(PUBLIC, PRIVATE, MOST, Reader(BASE)).order(session.connection(), asked)
         columns_are_the_definition(order, drawn, which, minute)
         savepoint.rollback()

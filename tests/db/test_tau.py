@@ -15,6 +15,8 @@ from scorer.db.tables import Account, CoarseLabel, Ruling, Submission
 from scorer.errors import Conflict
 from scorer.labelling import known
 from scorer.thresholds import Request, Retuning
+from tests.db.judging import board_of
+from tests.examples import examples
 from tests.factories import make_account, make_competition, make_scored, make_team, set_label
 
 MOMENT = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
@@ -65,7 +67,7 @@ def judged_by_hand(table: what_if.Table, tau: float) -> list[tuple[str, str, flo
     return [(team, table.lines[order].id, score) for team, (score, order) in sorted(best.items(), key=lambda it: it[1])]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries, taus, taus)
 def test_a_preview_is_what_happens_and_the_table_says_the_same(
     session: Session, drawn: list[tuple[int, float, float, str | None, int]], first: float, second: float
@@ -74,23 +76,29 @@ def test_a_preview_is_what_happens_and_the_table_says_the_same(
         state = made(session, drawn)
         author, track = make_account(session, MOMENT, "organizer"), state.tracks["public"]
         choose(session, state, author, first)
-        before = {row.team: row.rank for row in board.ranks(session, track.id, decimals=5)}
+        names = board.team_names(session, state.competition.id)
+
+        def ranks() -> dict[str, int | None]:
+            return {names[line.team_id]: line.rank for line in board_of(session, state).page(0, None)}
+
+        before = ranks()
         was = {row.id: row.penalised for row in board.scores_of_track(session, track.id)}
         preview = choose(session, state, author, second, preview=True)
         table = what_if.table_of(session, state, "public")
-        assert {row.team: row.rank for row in board.ranks(session, track.id, decimals=5)} == before
+        assert ranks() == before
         assert told(choose(session, state, author, second)) == told(preview)
-        ranked = board.ranks(session, track.id, decimals=5)
         now = {row.id: row.penalised for row in board.scores_of_track(session, track.id)}
         assert {each.submission_id for each in preview.penalised} == {id_ for id_ in now if now[id_] and not was[id_]}
         assert {each.submission_id for each in preview.freed} == {id_ for id_ in now if was[id_] and not now[id_]}
-        after = {row.team: row.rank for row in ranked}
+        after = ranks()
         assert {(move.team, move.before, move.after) for move in preview.moves} == {
             (team, before.get(team), after.get(team))
             for team in before.keys() | after.keys()
             if before.get(team) != after.get(team)
         }
-        assert judged_by_hand(table, second) == [(row.team, row.id, row.score) for row in ranked]
+        ranked = board_of(session, state).page(0, None)
+        ids = {ref: row.id for ref, row in board.named(session, [line.ref for line in ranked]).items()}
+        assert judged_by_hand(table, second) == [(names[line.team_id], ids[line.ref], line.score) for line in ranked]
         savepoint.rollback()
 
 

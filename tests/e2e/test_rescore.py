@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.conftest import Live
 from tests.e2e.test_service import competition, finished, participant
 from tests.factories import noise, zipped
 
 
+@pytest.mark.heavy
 def test_what_the_workers_measured_is_equal_bit_for_bit(live: Live) -> None:
     with participant(live, "eve") as eve:
         entry = eve.submit(competition(live), io.BytesIO(zipped(noise(12))), file_name="entry.zip")

@@ -102,6 +102,7 @@ def _command(process: psutil.Process) -> list[str]:
         return []
 
 
+@pytest.mark.heavy
 def test_a_killed_worker_yields_exactly_one_measurement_within_a_minute(live: Live) -> None:
     """SIGKILL to parent and child in the middle of a score; the supervisor starts the worker again."""
     slug = competition(live, image_count=1500)

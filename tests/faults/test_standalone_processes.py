@@ -42,7 +42,7 @@ def lives(pid: int) -> bool:
         return False
 
 
-def soon(condition: Callable[[], object], seconds: float = 8.0) -> bool:
+def soon(condition: Callable[[], object], seconds: float = 60.0) -> bool:
     """Whether ``condition`` comes true within ``seconds``."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -83,10 +83,13 @@ def test_lines_stay_whole_and_aligned_when_parts_talk_at_once() -> None:
         assert mine[:count] == [f"{name:<10} | word {i} of {name}" for i in range(count)]
 
 
-def test_standard_error_is_logged_and_a_last_line_needs_no_newline() -> None:
-    out = io.StringIO()
+def test_standard_error_is_logged_and_a_last_line_needs_no_newline(tmp_path: Path) -> None:
+    out, started = io.StringIO(), tmp_path / "started"
+    # A part that ends before `start` has looked would be one that failed.
+    script = f"while [ ! -e {started} ]; do sleep 0.02; done; echo wrong >&2; printf unfinished"
     with Supervisor(Log(out)) as supervisor:
-        supervisor.start(Child("part", ["/bin/sh", "-c", "echo wrong >&2; printf unfinished"], restart=True))
+        supervisor.start(Child("part", ["/bin/sh", "-c", script], restart=True))
+        started.touch()
         assert soon(lambda: "unfinished" in out.getvalue())
     assert out.getvalue().splitlines()[:2] == ["part       | wrong", "part       | unfinished"]
 

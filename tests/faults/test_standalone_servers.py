@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -378,12 +377,9 @@ def test_everything_works_for_an_ordinary_user_too(folder: Path) -> None:
     assert (folder / "data").stat().st_mode & 0o777 == 0o700
 
 
-def test_ephemeral_servers_are_quick_and_leave_nothing() -> None:
-    begun = time.monotonic()
+def test_ephemeral_servers_leave_nothing() -> None:
     with ephemeral_servers() as running:
-        took = time.monotonic() - begun
         folder = running.postgres._data.path
         assert ask(running.postgres.admin_url, "SELECT 1") == [(1,)]
-    assert took < 20.0  # about 0.7 s on an idle machine
     assert not folder.exists()
     assert working_in(folder / "postgres", "postgres") == []

@@ -56,6 +56,7 @@ def put_back(world: World) -> Iterator[None]:
     world.restore()
 
 
+@pytest.mark.heavy
 def test_no_route_tells_what_is_hidden(world: World) -> None:
     found = walk(world)
     assert not found.broken
@@ -70,6 +71,7 @@ def test_no_route_tells_what_is_hidden(world: World) -> None:
     assert "code-bytes" in found.seen["reviewer"]
 
 
+@pytest.mark.heavy
 def test_publication_shows_scores_and_nothing_else(world: World, put_back: None) -> None:
     with world.rewriting() as session:
         publish(session, NOW)
@@ -87,6 +89,7 @@ def test_publication_shows_scores_and_nothing_else(world: World, put_back: None)
     assert {"example-public-own", "example-private-own"} <= own.seen["insider"]
 
 
+@pytest.mark.heavy
 def test_what_is_private_changes_nothing_that_competitors_see(
     world: World, before: dict[tuple[str, str], Answer], put_back: None
 ) -> None:

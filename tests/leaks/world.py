@@ -50,7 +50,11 @@ class World:
     def restore(self) -> None:
         """Let the database and the blobs be what they were."""
         self._engine.dispose()
-        _statements(self.servers, f"DROP DATABASE {NAME} WITH (FORCE)", f"CREATE DATABASE {NAME} TEMPLATE {KEPT}")
+        _statements(
+            self.servers,
+            f"DROP DATABASE {NAME} WITH (FORCE)",
+            f"CREATE DATABASE {NAME} TEMPLATE {KEPT} STRATEGY FILE_COPY",
+        )
         shutil.rmtree(self.blobs)
         shutil.copytree(self.blobs.with_name("kept"), self.blobs)
 
@@ -82,7 +86,7 @@ def planted_world(servers: Servers, folder: Path) -> Iterator[World]:
     """A world of its own, and every clock in it at ``NOW``."""
     blobs = folder / "blobs"
     blobs.mkdir()
-    _statements(servers, f"CREATE DATABASE {NAME} TEMPLATE {TEMPLATE}")
+    _statements(servers, f"CREATE DATABASE {NAME} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY")
     url = make_url(servers.postgres.app_url).set(database=NAME)
     settings = Settings(
         database_url=url.render_as_string(hide_password=False),
@@ -94,7 +98,7 @@ def planted_world(servers: Servers, folder: Path) -> Iterator[World]:
     try:
         with _owning(servers) as session:
             planted = planting.plant(session, settings, NOW)
-        _statements(servers, f"CREATE DATABASE {KEPT} TEMPLATE {NAME}")
+        _statements(servers, f"CREATE DATABASE {KEPT} TEMPLATE {NAME} STRATEGY FILE_COPY")
         shutil.copytree(blobs, blobs.with_name("kept"))
         app = create_app(settings)
         app.dependency_overrides[deps.moment] = lambda: NOW

@@ -15,6 +15,7 @@ from PIL import Image
 
 from scorer.archive import ImageSpec, PixelHashes, check_images, list_images, pixel_hashes, write_images
 from scorer.errors import Invalid, KennelError
+from tests.examples import examples
 from tests.pure.crafting import (
     SIGNATURE,
     Chunk,
@@ -300,7 +301,7 @@ def test_a_member_whose_local_header_pushes_it_into_the_next_is_refused() -> Non
     assert caught.value.faults == ("0.png runs into the next part of the zip",)
 
 
-FUZZ = settings(max_examples=150, deadline=None, database=None, derandomize=True)
+FUZZ = settings(max_examples=examples(150), deadline=None, database=None, derandomize=True)
 FLIPS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 255)), min_size=1, max_size=6)
 
 

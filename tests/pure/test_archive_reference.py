@@ -14,6 +14,7 @@ from PIL import Image
 from scorer.archive import BOTTLENECK, mirrored, pixel_hashes, read_references, reference, write_images
 from scorer.archive.photograph import MAX_PIXELS
 from scorer.errors import Invalid, KennelError, TooLarge
+from tests.examples import examples
 from tests.pure.crafting import assembled, header, photos, png, zipped
 
 WIDE = np.random.default_rng(3).integers(0, 256, (30, 50, 3), np.uint8)
@@ -222,7 +223,7 @@ MIXED = zipped(
 ).getvalue()
 
 
-@settings(max_examples=150, deadline=None, database=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, database=None, derandomize=True)
 @given(
     st.sampled_from(["JPEG", "WEBP", "PNG"]),
     st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 255)), min_size=1, max_size=6),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scorer.errors import Invalid
 from scorer.metrics.authenticity import authenticity, p_fewer
 from scorer.metrics.manifold import manifold_of
+from tests.examples import examples
 from tests.pure.oracles import golden, squared_distances
 
 
@@ -23,7 +24,7 @@ def test_the_golden_value() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), own=st.integers(1, 30), training=st.integers(2, 30))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_it_is_the_definition(seed: int, own: int, training: int) -> None:
     generated, real = normal(seed, own, 3), normal(seed + 1, training, 3)
     between, within = squared_distances(generated, real), squared_distances(real, real)

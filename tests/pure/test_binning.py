@@ -11,6 +11,7 @@ from scipy.stats import chi2_contingency, norm
 
 from scorer.errors import Invalid
 from scorer.metrics.binning import binning, bins_of, compared
+from tests.examples import examples
 
 
 def normal(seed: int, count: int, shift: float = 0.0) -> Any:
@@ -22,7 +23,7 @@ def normal(seed: int, count: int, shift: float = 0.0) -> Any:
         lambda pairs: any(own for own, _ in pairs)
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_it_is_what_scipy_says(counts: list[tuple[int, int]]) -> None:
     own, training = np.array(counts, np.int64).T
     found = compared(own, training)

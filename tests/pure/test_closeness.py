@@ -11,6 +11,7 @@ from scorer.errors import Invalid
 from scorer.metrics.closeness import Closeness, closeness, is_partly_copied
 from scorer.metrics.memorization import nearest
 from scorer.metrics.mifid import penalty
+from tests.examples import examples
 from tests.pure.oracles import Matrix
 
 
@@ -49,7 +50,7 @@ def test_quantiles_and_counts_by_hand() -> None:
 
 
 @given(n=st.integers(1, 5), m=st.integers(1, 4), rare=st.sampled_from([0.01, 0.3, 0.6]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_the_p_value_is_exact(n: int, m: int, rare: float) -> None:
     """Over all ways to call m of n + m distinct distances generated, each as likely as any other."""
     values = np.arange(1.0, n + m + 1)

@@ -1,5 +1,6 @@
 """The released table of the 2019 Generative Dog Images competition, judged again."""
 
+import hashlib
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -10,10 +11,11 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 from scorer.metrics.margin import Choice, Interval, choose_tau
 from scorer.metrics.mifid import is_penalised, mifid
 from scorer.ranking import Entry, standings
-from tests.pure.oracles import Table, competition_table, mifid_by_hand
+from tests.pure.oracles import TABLE, Table, competition_table, mifid_by_hand
 
 TAU = {"public": 0.10, "private": 0.25}
 DISQUALIFIED = 999_999.0
+SHA256 = "c8e26eaa68bcf65070283f380d6fc212d21803860f4eaea0e15ad23b89287e70"
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +41,7 @@ def errors(chosen: Choice) -> tuple[int, int, int]:
 
 
 def test_the_table_is_the_released_one(table: Table) -> None:
+    assert hashlib.sha256(TABLE.read_bytes()).hexdigest() == SHA256
     kinds, counts = np.unique(table.labels, return_counts=True)
     assert dict(zip(kinds.tolist(), counts.tolist(), strict=True)) == {
         "": 671,

@@ -24,6 +24,7 @@ from scorer.metrics.copying import (
 )
 from scorer.metrics.partition import Partition
 from scorer.metrics.rank_sum import RankSum
+from tests.examples import examples
 from tests.pure.oracles import Matrix, golden, squared_distances
 
 Rows = NDArray[np.floating[Any]]
@@ -260,7 +261,7 @@ def likeliest(held_out: Matrix, training: Matrix) -> float:
     sizes=st.tuples(st.integers(2, 40), st.integers(3, 40)),
     dimension=st.integers(1, 5),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_the_likeliest_kernel_density_keeps_the_distances(seed: int, sizes: tuple[int, int], dimension: int) -> None:
     random = np.random.default_rng(seed)
     training, held_out = (random.standard_normal((count, dimension)) for count in sizes)
@@ -275,7 +276,7 @@ def test_the_likeliest_kernel_density_keeps_the_distances(seed: int, sizes: tupl
 
 
 @given(seed=st.integers(0, 2**32 - 1), bandwidth=st.floats(0.003, 3.0))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_the_lemmas_distance_is_the_nearest_one_unless_the_bandwidth_is_large(seed: int, bandwidth: float) -> None:
     random = np.random.default_rng(seed)
     training, rows = (random.standard_normal((count, 2), np.float32).astype(np.float64) for count in (60, 40))

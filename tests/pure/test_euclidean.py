@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scorer.errors import Invalid
 from scorer.metrics import euclidean
 from scorer.metrics.euclidean import Neighbours, Pairing, neighbours
+from tests.examples import examples
 from tests.pure.oracles import squared_distances
 
 Rows = NDArray[np.floating[Any]]
@@ -85,7 +86,7 @@ def test_neighbours_are_those_of_the_definition(kind: Any, precision: type[np.fl
     k=st.integers(1, 4),
     kind=st.sampled_from([spread_out, on_a_grid]),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_neighbours_of_any_size(seed: int, sizes: tuple[int, int, int], k: int, kind: Any) -> None:
     own, other = kind(seed, sizes[0], sizes[2]), kind(seed + 1, sizes[1], sizes[2])
     assert_as_defined(neighbours(own, other, k=k), own, other, k)

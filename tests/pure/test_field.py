@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from scorer import ranking
 from scorer.db.fields import instant
-from scorer.field import Field, Finals, Judged, Terms, finals_of, order_of
+from scorer.field import Field, Finals, Judged, Terms, best_of, finals_of, order_of
 from scorer.metrics.mifid import EPSILON
 from tests.db.drawing import BASE, BENCHMARK, DECIMALS, MOST, START, Competition, competitions
 from tests.db.judging import columns_are_the_definition
+from tests.examples import examples
 
 NOW = 99
 
@@ -64,7 +66,7 @@ def picks_of(drawn: Competition) -> Finals:
     return Finals(np.array(ref, np.int64), np.array(team, np.int64))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(competitions())
 def test_columns_are_the_readable_definition(drawn: Competition) -> None:
     public = Judged(field_of(drawn, "public"), terms_of(drawn, "public"))
@@ -73,6 +75,10 @@ def test_columns_are_the_readable_definition(drawn: Competition) -> None:
     columns_are_the_definition(order_of(public), drawn, "public", NOW)
     columns_are_the_definition(order_of(public, late=True), drawn, "late", NOW)
     columns_are_the_definition(order_of(private), drawn, "private", NOW)
+    best = ranking.finals(drawn.field("public", NOW), {}, MOST, DECIMALS)
+    for team in np.unique(public.team).tolist():
+        own = Judged(public.field.chosen(public.team == team), public.terms)
+        assert tuple(best_of(own, MOST).tolist()) == best.get(team, ())
 
 
 def some(*refs: int, fid: float = 1.0) -> Field:

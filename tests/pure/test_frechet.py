@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from scorer.errors import Invalid
 from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of, with_factor
+from tests.examples import examples
 from tests.pure.oracles import frechet_by_eigenvalues, frechet_from_rows, golden
 
 Matrix = NDArray[np.float64]
@@ -222,7 +223,7 @@ def test_singular_covariances_without_their_features(rank: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), own=st.integers(2, 60), other=st.integers(2, 60), d=st.integers(1, 25))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_it_agrees_with_the_rows_alone_and_is_symmetric(seed: int, own: int, other: int, d: int) -> None:
     generated, reference = rows(seed, own, d), rows(seed + 1, other, d)
     found = fid(generated, reference)
@@ -238,7 +239,7 @@ def test_it_agrees_with_the_eigenvalues_of_the_plain_product() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), own=st.sampled_from([5, 17, 80]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_order_rotation_and_common_shift_do_not_matter(seed: int, own: int) -> None:
     random = np.random.default_rng(seed)
     generated, reference = rows(seed, own, 16), rows(seed + 1, 60, 16)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scorer.errors import Invalid
 from scorer.metrics import kernel_sums
 from scorer.metrics.kernel import KernelDistance, kernel_distance, squared_mmd
+from tests.examples import examples
 from tests.pure.oracles import golden, mmd_by_pairs
 
 Matrix = NDArray[np.float64]
@@ -40,7 +41,7 @@ def test_by_hand() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), own=st.integers(2, 9), other=st.integers(2, 9), d=st.integers(1, 12))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_it_is_the_definition_and_symmetric(seed: int, own: int, other: int, d: int) -> None:
     generated, reference = rows(seed, own, d), rows(seed + 1, other, d, 0.3)
     found = squared_mmd(generated, reference).value

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scorer.errors import Invalid
 from scorer.metrics import euclidean
 from scorer.metrics.manifold import Manifold, Overlap, manifold_of, overlap_with_error
+from tests.examples import examples
 from tests.pure.oracles import golden, overlap_by_definition
 
 Rows = NDArray[np.floating[Any]]
@@ -59,7 +60,7 @@ def test_the_golden_values(k: int, values: tuple[float, ...], precision: type[np
     ks=st.tuples(st.integers(1, 5), st.integers(1, 5)),
     kind=st.sampled_from([spread_out, on_a_grid]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_it_is_the_definition_on_ties_too(
     seed: int, sizes: tuple[int, int, int], ks: tuple[int, int], kind: Any
 ) -> None:

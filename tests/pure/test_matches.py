@@ -1,5 +1,7 @@
 """Which images evidence names."""
 
+import pytest
+
 from scorer.matches import SHOWN, Match, groups_of
 
 
@@ -28,6 +30,7 @@ def test_what_details_name_is_in_groups() -> None:
     }
 
 
+@pytest.mark.heavy
 def test_hidden_sets_and_what_is_too_much_are_left_out() -> None:
     details = {"near_copies": [pair(1, "0123abcd"), *(pair(number, "fedc9876") for number in range(2, 20))]}
     shown = groups_of(details, {"0123abcd"})["near-copies"]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scorer.errors import Invalid
 from scorer.metrics.cosine import TILE_COLUMNS, TILE_ROWS, error_bound
 from scorer.metrics.memorization import Nearest, Pair, closest, memorization_distance, nearest, normalise
+from tests.examples import examples
 from tests.pure.oracles import golden, nearest_by_definition
 
 Matrix = NDArray[np.float64]
@@ -93,7 +94,7 @@ def test_distances_reach_two_with_sign() -> None:
     dimension=st.integers(1, 40),
     signed=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_it_is_the_definition(seed: int, own: int, other: int, dimension: int, signed: bool) -> None:
     generated, reference = signed_features(seed, own, dimension), signed_features(seed + 1, other, dimension)
     found = nearest(generated, reference, signed=signed)
@@ -222,7 +223,7 @@ def test_the_bits_do_not_depend_on_the_company(dimension: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_rotation_scale_and_repetition_do_not_matter(seed: int) -> None:
     random = np.random.default_rng(seed)
     generated, reference = signed_features(seed, 30, 12), signed_features(seed + 1, 50, 12)
@@ -237,7 +238,7 @@ def test_rotation_scale_and_repetition_do_not_matter(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_more_references_can_only_be_nearer(seed: int) -> None:
     generated, reference = features(seed, 20, 10), features(seed + 1, 60, 10)
     assert (nearest(generated, reference).distance <= nearest(generated, reference[:40]).distance).all()

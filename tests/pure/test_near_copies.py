@@ -13,6 +13,7 @@ from scorer.metrics.closeness import Closeness, closeness
 from scorer.metrics.memorization import Nearest, nearest
 from scorer.metrics.near_copies import NearCopy, near_copies, originals_of
 from scorer.metrics.repeats import repeats
+from tests.examples import examples
 from tests.pure.oracles import groups_by_search
 
 
@@ -75,7 +76,7 @@ def test_no_copies_at_all() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(2, 40), limit=st.floats(0.001, 0.5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_groups_are_those_of_a_search(seed: int, count: int, limit: float) -> None:
     own = photographs(seed, count, 3)
     unit = own.astype(np.float64) / np.linalg.norm(own.astype(np.float64), axis=1, keepdims=True)

@@ -12,6 +12,7 @@ from sklearn.decomposition import PCA
 
 from scorer.errors import Invalid
 from scorer.metrics.partition import Partition, fit_partition, partition_from, partition_of
+from tests.examples import examples
 
 Rows = NDArray[np.floating[Any]]
 
@@ -47,7 +48,7 @@ def test_there_are_as_many_cells_as_the_held_out_images_fill() -> None:
 
 
 @given(seed=st.integers(0, 1000), fresh=st.integers(20, 160), least=st.integers(1, 20), most=st.integers(1, 9))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_every_cell_holds_enough_held_out_images(seed: int, fresh: int, least: int, most: int) -> None:
     random = np.random.default_rng(seed)
     training, held_out = random.standard_normal((120, 3)), random.standard_normal((fresh, 3))

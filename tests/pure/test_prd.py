@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from scorer.errors import Invalid
 from scorer.metrics.prd import _spread, curve_of, prd, summary_of
+from tests.examples import examples
 
 EVEN, UNEVEN = np.full(4, 0.25), np.array([0.1, 0.2, 0.3, 0.4])
 
@@ -37,7 +38,7 @@ def test_half_of_what_is_generated_is_not_real() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), cells=st.integers(1, 12))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_turned_around_precision_and_recall_change_places(seed: int, cells: int) -> None:
     q, p = np.random.default_rng(seed).dirichlet(np.ones(cells), 2)
     found, turned = summary_of(q, p), summary_of(p, q)

@@ -102,7 +102,7 @@ def test_nothing_runs_on_after_an_error(terminal: bool) -> None:
     until(lambda: set(threading.enumerate()) <= before)
 
 
-def until(true: Callable[[], bool], patience: float = 10.0) -> None:
+def until(true: Callable[[], bool], patience: float = 60.0) -> None:
     end = time.monotonic() + patience
     while not true():
         assert time.monotonic() < end, "waited too long"

@@ -11,6 +11,7 @@ from scipy.stats import mannwhitneyu, norm
 
 from scorer.errors import Invalid
 from scorer.metrics.rank_sum import RankSum, rank_sum
+from tests.examples import examples
 
 COARSE = st.lists(st.integers(0, 4), min_size=1, max_size=12)  # mostly ties
 DISTINCT = st.lists(st.integers(-1000, 1000), min_size=2, max_size=8, unique=True)
@@ -102,7 +103,7 @@ def test_one_image_moves_the_share_by_no_more_than_its_weight(
     rate=st.floats(0.05, 20.0),
     level=st.sampled_from([0.02, 0.1, 0.3]),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_the_share_leaves_its_radius_as_seldom_as_promised(
     seed: int, n: int, m: int, rate: float, level: float
 ) -> None:
@@ -126,7 +127,7 @@ def test_the_radius_is_the_theorems() -> None:
 
 
 @given(values=DISTINCT, data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_one_law_without_atoms_wins_half_of_its_comparisons(values: list[int], data: st.DataObject) -> None:
     """Exactly: over all splits of any distinct values the mean of U is n m / 2, its variance sigma^2."""
     size = data.draw(st.integers(1, len(values) - 1))
@@ -138,7 +139,7 @@ def test_one_law_without_atoms_wins_half_of_its_comparisons(values: list[int], d
 
 
 @given(values=st.lists(st.integers(0, 2), min_size=2, max_size=8), data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_ties_keep_the_half_and_narrow_the_spread(values: list[int], data: st.DataObject) -> None:
     """With atoms, Pr(q > p) alone is below 1/2; ties counted half mend that, and sigma^2 stays exact."""
     size = data.draw(st.integers(1, len(values) - 1))

@@ -3,12 +3,13 @@
 import math
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorer.ranking import Entry, medal, rounded, standings
+from scorer.ranking import Entry, award_of, medal, rounded, standings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -170,3 +171,21 @@ def test_medals(rank: int, colour: str | None) -> None:
 
 def test_medals_as_the_competition_sets_them() -> None:
     assert [medal(rank, gold=1, silver=1, bronze=3) for rank in (1, 2, 3, 4)] == ["gold", "bronze", "bronze", None]
+
+
+@pytest.mark.parametrize(
+    ("track", "late", "first", "second"),
+    [
+        ("public", False, ("gold", None), ("silver", None)),
+        ("private", False, ("gold", "$2,000"), ("silver", None)),
+        ("public", True, (None, None), (None, None)),
+    ],
+)
+def test_late_entries_win_nothing_and_prizes_are_of_the_private_board(
+    track: str, late: bool, first: tuple[str | None, ...], second: tuple[str | None, ...]
+) -> None:
+    terms: dict[str, Any] = {
+        "medals": {"gold": 1, "silver": 2, "bronze": 2},
+        "prizes": [{"place": 1, "amount": "$2,000"}],
+    }
+    assert [award_of(rank, track, late=late, **terms) for rank in (1, 2, 3)] == [first, second, (None, None)]

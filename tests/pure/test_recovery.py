@@ -19,6 +19,7 @@ from scorer.metrics.recovery import (
     summary_of,
 )
 from scorer.metrics.rises import rise_of
+from tests.examples import examples
 from tests.pure.oracles import Matrix
 
 
@@ -151,7 +152,7 @@ def test_what_are_no_errors_is_refused(train: list[float], slug: str) -> None:
 
 
 @given(count=st.integers(1, 40), fresh=st.integers(1, 40), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_only_the_order_counts_but_for_the_gap(count: int, fresh: int, seed: int) -> None:
     """The test is the same in any unit; so is the gap in any multiple."""
     own, other = errors(seed, count), errors(seed + 1, fresh)
@@ -192,7 +193,7 @@ def test_how_large_a_difference_must_be() -> None:
 
 
 @given(count=st.integers(60, 120))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_the_needed_difference_is_where_p_crosses(count: int) -> None:
     needed = needed_statistic(count, count)
     assert needed is not None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scorer.errors import Invalid
 from scorer.metrics import kernel_sums
 from scorer.metrics.relative_mmd import RelativeDiscrepancy, relative_mmd
+from tests.examples import examples
 from tests.pure.oracles import golden, relative_mmd_by_matrices
 
 Matrix = NDArray[np.float64]
@@ -35,7 +36,7 @@ def test_the_golden_values() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(3, 30), dimension=st.integers(1, 6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_it_is_the_definition(seed: int, count: int, dimension: int) -> None:
     sets = [normal(seed + step, count, dimension, 0.2 * step) for step in range(3)]
     found = compared(sets[2], sets[0], sets[1], authors=True)

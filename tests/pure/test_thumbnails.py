@@ -10,6 +10,7 @@ from scorer.errors import Invalid
 from scorer.metrics.near_copies import near_copies
 from scorer.metrics.thumbnails import LEVEL, contrast_of, thumbnail_originals, thumbnails_of
 from scorer.thumbnail_findings import of_thumbnail_copies
+from tests.examples import examples
 from tests.factories import noise
 
 GREY_LEVELS = np.sqrt(192)
@@ -27,7 +28,7 @@ def test_a_pixel_is_the_mean_over_its_square(size: int) -> None:
     assert (thumbnails_of(images, mirrored=True) == thumbnails_of(mirrored(images))).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.integers(0, 2**31), st.floats(0.2, 5.0), st.integers(-200, 200))
 def test_neither_colour_nor_contrast_makes_a_distance(seed: int, contrast: float, colour: int) -> None:
     images = noise(seed, 5)
@@ -43,7 +44,7 @@ def test_neither_colour_nor_contrast_makes_a_distance(seed: int, contrast: float
     assert (unrelated.distance < np.sqrt(2.0)).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.integers(0, 2**31))
 def test_equal_images_are_at_0(seed: int) -> None:
     images = noise(seed, 5)

@@ -1,6 +1,7 @@
 """Images of one zip that are the same or one another's mirror images, against a search through all pairs."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ def twins_of(images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> Twins:
     return twins(pixel_hashes(images), pixel_hashes(mirrored(images)))
 
 
+@pytest.mark.heavy
 @given(st.lists(st.lists(st.integers(0, 1), min_size=3, max_size=3), max_size=9))
 def test_against_every_pair(rows: list[list[int]]) -> None:
     """Of three-pixel images many are equal, many mirrored, and many their own mirror image."""

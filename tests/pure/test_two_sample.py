@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scorer.errors import Invalid
 from scorer.metrics.euclidean import neighbours
 from scorer.metrics.two_sample import TwoSample, _accuracy, _graph, two_sample
+from tests.examples import examples
 from tests.pure.oracles import golden, relabelled
 
 
@@ -29,7 +30,7 @@ def test_the_golden_values() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), each=st.integers(1, 4), dimension=st.integers(1, 3))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_the_moments_are_those_of_all_labellings(seed: int, each: int, dimension: int) -> None:
     """Every way to call half of the images real, one by one."""
     nearest = neighbours(normal(seed, 2 * each, dimension)).index[:, 0]

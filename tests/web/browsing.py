@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 PHONE, DESK = 360, 1280
+PATIENCE = 60.0
+"""Seconds: on a busy machine a page takes longer than the five that Playwright waits."""
+expect.set_options(timeout=PATIENCE * 1000)
 WIDTHS = (DESK, 897, 896, 500, PHONE, 320)
 """Cards give way to columns between 896 and 897."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -19,6 +19,7 @@ from scorer.errors import NotFound
 from scorer.leaderboard import Benchmark, Board, Copy, Disqualified, Place
 from scorer.lifecycle import Limits, Phase, TrackKind, Usage, next_entry_at, refusal_of, utc_day
 from scorer.limits import Allowance
+from scorer.ranking import award_of
 from scorer.tokens import SCOPES
 
 Row = TypeVar("Row", Place, Benchmark, Copy, Disqualified)
@@ -163,11 +164,15 @@ def board(
     copies: list[Copy] | None = None,
     of: State | None = None,
     tau: float | None = 0.1905,
+    track: str = "public",
 ) -> Board:
-    """A board of the public track."""
+    """A board of a track; its places win what they win there."""
     of = of or state()
+    medals, prizes = of.competition.medals, of.competition.prizes
+    awards = [award_of(each.rank, track, medals=medals, prizes=prizes) for each in places]
+    places = [replace(each, medal=won.medal, prize=won.prize) for each, won in zip(places, awards, strict=True)]
     threshold = None if tau is None else Threshold(track_id=1, tau=tau, method="margin")
-    return Board(of, of.tracks["public"], threshold, places, benchmarks or [], copies or [], len(places))
+    return Board(of, of.tracks[track], threshold, places, benchmarks or [], copies or [], len(places))
 
 
 def file(number: int, name: str, count: int) -> DataFile:

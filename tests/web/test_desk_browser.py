@@ -113,6 +113,7 @@ def test_keys_can_be_switched_off_and_the_form_needs_no_script(
         assert tab.page.get_by_text("rita").count() == 1
 
 
+@pytest.mark.heavy
 def test_the_desk_fits_every_screen(
     browser: Browser, service: Service, site: tuple[str, str, dict[str, str]], tmp_path: Path
 ) -> None:

@@ -48,6 +48,7 @@ def fill(page: Any, folder: Path, content: bytes, dimension: int) -> None:
         page.get_by_role("button", name="the generator").click()
 
 
+@pytest.mark.heavy
 def test_a_team_hands_its_generator_in_and_the_desk_sees_what_it_holds(
     browser: Browser, service: Service, site: tuple[str, str], tmp_path: Path
 ) -> None:

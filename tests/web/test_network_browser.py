@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
+import pytest
 from playwright.sync_api import Browser
 
 from tests.api.conftest import Service
@@ -15,6 +16,7 @@ from tests.worker.test_networks import OTHER, label, near
 __all__ = ["browser"]  # a fixture is found by its name here
 
 
+@pytest.mark.heavy
 def test_compare_and_choose(browser: Browser, service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     for who, name, images in (("ada", "aug", near(0)), ("bob", "legitimate", noise(11)), ("eve", "mgan", near(5))):

@@ -176,7 +176,7 @@ def test_who_moved_is_said_in_words(browse: Browse) -> None:
     assert "since midnight UTC" in page.one(class_="legend").text
     final = samples.state(phase=Phase.FINAL, prizes=[{"place": 1, "amount": "$2,000"}])
     places = [replace(place, public_rank=3) for place in whole.places[:2]]
-    page = document(browse(Site(board=samples.board(places, of=final))), f"{HERE}?track=private")
+    page = document(browse(Site(board=samples.board(places, of=final, track="private"))), f"{HERE}?track=private")
     assert [each.text for each in page.one("tbody").all(class_="step")] == [
         "▲2up 2 against the public board",
         "▲1up 1 against the public board",

@@ -56,6 +56,7 @@ def site(service: Service) -> Iterator[tuple[str, dict[str, str]]]:
         yield url, pages
 
 
+@pytest.mark.heavy
 def test_pages_fit_every_screen_and_ask_nobody_else(
     browser: Browser, service: Service, site: tuple[str, dict[str, str]], tmp_path: Path
 ) -> None:

@@ -116,6 +116,7 @@ def test_without_scripts_the_page_says_the_same(browser: Browser, service: Servi
         assert plain.page.locator(".options .chosen").inner_text().startswith("Margin")
 
 
+@pytest.mark.heavy
 def test_the_released_table_of_2019(browser: Browser, service: Service, address: str, tmp_path: Path) -> None:
     """Margin on the private track catches 446 of 498 and wrongs nobody; applied and undone in the browser."""
     table, now = competition_table(), datetime.now(UTC)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from scorer.generators.descent import ENOUGH, FLAT, Descent, Objective, minimise
+from tests.examples import examples
 
 AUTHORS = Descent(iterations=50, wolfe=False, history=100)
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -128,7 +129,7 @@ def test_problems_do_not_hear_of_one_another() -> None:
     dimension=st.integers(1, 12),
     history=st.integers(1, 20),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_quadratic_bowls_of_any_scale(seed: int, scale: float, dimension: int, history: int) -> None:
     random = torch.Generator().manual_seed(seed)
     root = torch.randn(dimension, dimension, generator=random, dtype=torch.float64)
@@ -145,7 +146,7 @@ def test_quadratic_bowls_of_any_scale(seed: int, scale: float, dimension: int, h
 
 
 @given(seed=st.integers(0, 2**31 - 1))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_every_accepted_step_fulfils_strong_wolfe(seed: int) -> None:
     """One dimension, a wavy function: after one iteration the conditions hold between start and end."""
     random = torch.Generator().manual_seed(seed)

@@ -398,6 +398,7 @@ def test_inception_from_a_local_file(inception_folder: Path, inception_state: di
     assert recorded.split() == [extractor.provenance["weights_sha256"], "inception_v3.safetensors"]
 
 
+@pytest.mark.heavy
 def test_nasnet_from_a_local_file(tmp_path: Path) -> None:
     state = seeded_state("nasnetalarge.tf_in1k")
     torch.save(state, tmp_path / "nasnetalarge.pth")

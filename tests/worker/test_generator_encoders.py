@@ -91,6 +91,7 @@ def test_an_errand_may_hold_one(tmp_path: Path) -> None:
     assert errands.read_encoder_of(tmp_path) == b"encoder"
 
 
+@pytest.mark.heavy
 def test_the_audit_by_an_encoder_in_the_sandbox() -> None:
     """Training images lie where the encoder is right, held-out ones where it is not: the audit sees just that."""
     train, held_out = images(0, 60, 196), images(1, 0, 256)

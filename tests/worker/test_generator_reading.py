@@ -21,6 +21,7 @@ from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.limits import Limits
 from scorer.generators.reading import read_generator
+from tests.examples import examples
 from tests.worker.onnx_files import DIMENSION, SIDE, Decoder, Styled, dcgan, exported, handmade, plain, weight
 
 LATENT = Latent(DIMENSION)
@@ -485,7 +486,7 @@ def test_images_out_of_range_are_refused() -> None:
     assert read_generator(bright, LATENT, values="tanh").values == "tanh"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_a_damaged_file_is_refused_or_read(data: st.DataObject) -> None:
     """Whatever a byte or two become: images or ``Invalid``, and nothing else."""

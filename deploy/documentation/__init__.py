@@ -1,0 +1,1 @@
+"""The reference pages of ``docs/reference/``, generated from the code that they describe."""

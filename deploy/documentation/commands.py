@@ -1,0 +1,97 @@
+"""``docs/reference/cli.md``: every command of ``kennel`` with its arguments and options."""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import typer
+
+from deploy import exits
+from deploy.cli import app
+from deploy.documentation.markdown import code, page, table, text
+
+TYPES = {int: "integer", float: "number", Path: "path"}
+PASSED_ON = "Arguments are passed on to the official client as they are."
+
+
+def commands_page() -> str:
+    """The page: exit statuses, then a section for each command."""
+    statuses = ((str(status.value), text(words)) for status, words in exits.IN_WORDS.items())
+    return page(
+        "The `kennel` command",
+        "## Exit statuses",
+        table(("status", "meaning"), statuses),
+        *(part for name, command in _all_commands().items() for part in _section(name, command)),
+    )
+
+
+def command_names() -> frozenset[str]:
+    """Every command as it is typed: ``kennel up``, ``kennel admin create``, ..."""
+    return frozenset(_all_commands())
+
+
+def options_of(name: str) -> frozenset[str]:
+    """The options of a command that is typed as ``name``."""
+    found = _all_commands()[name].params
+    return frozenset(option for parameter in found for option in (*parameter.opts, *parameter.secondary_opts))
+
+
+@cache
+def _all_commands() -> dict[str, Any]:
+    """Every command by the words that call it."""
+    return dict(_commands(typer.main.get_command(app), "kennel"))
+
+
+def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The commands below this one, the groups left out, in the order of ``--help``."""
+    if not hasattr(command, "commands"):
+        yield name, command
+        return
+    for each, inner in command.commands.items():
+        yield from _commands(inner, f"{name} {each}")
+
+
+def _section(name: str, command: Any) -> Iterator[str]:
+    yield f"## {name}"
+    yield "\n\n".join(text(paragraph) for paragraph in (command.help or "").split("\n\n"))
+    own = [each for each in command.params if each.name != "help"]
+    if command.ignore_unknown_options and command.allow_extra_args:
+        yield PASSED_ON
+    if own:
+        yield table(("argument", "type", "default", "meaning"), [_row(each) for each in own])
+
+
+def _row(parameter: Any) -> tuple[str, str, str, str]:
+    argument = parameter.param_type_name == "argument"
+    names = [parameter.metavar or parameter.name.upper()] if argument else [*parameter.opts, *parameter.secondary_opts]
+    shown = ", ".join(code(each) for each in names) + (" ..." if parameter.nargs == -1 or parameter.multiple else "")
+    variable = f" ({code(parameter.envvar)})" if getattr(parameter, "envvar", None) else ""
+    return shown + variable, _type(parameter), _default(parameter), text(getattr(parameter, "help", None))
+
+
+def _type(parameter: Any) -> str:
+    """The type of a value in words, with its bounds; the choices where there are some."""
+    annotation = parameter.type_descriptor.annotation
+    if getattr(parameter, "is_flag", False):
+        return "flag"
+    if get_origin(annotation) is Literal:
+        return " or ".join(code(choice) for choice in get_args(annotation))
+    name = TYPES.get(annotation, "text")
+    if get_origin(annotation) is tuple:
+        name = f"{parameter.nargs} numbers"
+    bounds = [
+        f"{sign} {bound}"
+        for sign, bound in (("at least", parameter.min), ("at most", parameter.max))
+        if bound is not None
+    ]
+    return text(", ".join([name, *bounds]))
+
+
+def _default(parameter: Any) -> str:
+    if parameter.required:
+        return "**required**"
+    default = parameter.default
+    if default is None or default is False or default in ("", [], ()):
+        return ""
+    return code("on" if default is True else default)

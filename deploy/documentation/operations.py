@@ -1,0 +1,66 @@
+"""``docs/reference/api.md``: every operation of the API, from its OpenAPI document."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from api.main import create_app
+from deploy.documentation.markdown import code, page, table, text
+from scorer.settings import Settings
+
+Operation = tuple[str, str, Mapping[str, Any]]
+
+
+def openapi() -> dict[str, Any]:
+    """The API's description of itself; no database and no broker is asked for it."""
+    with TemporaryDirectory(prefix="kennel-openapi-") as folder:
+        addresses = {"database_url": "postgresql://x/x", "redis_url": "redis://x", "blob_url": Path(folder).as_uri()}
+        return create_app(Settings.model_validate(addresses)).openapi()
+
+
+def operations_page() -> str:
+    """The page: how to call the API, then a section for each group of operations."""
+    document = openapi()
+    groups: dict[str, list[Operation]] = defaultdict(list)
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            groups[operation["tags"][0]].append((method.upper(), path, operation))
+    return page(
+        "The API",
+        "Calls carry `Authorization: Bearer TOKEN`. Bodies are JSON unless said otherwise. Errors are "
+        "[problems](problems.md). A running service describes itself in full, with all fields, at "
+        "`/api/v1/openapi.json`.",
+        *(part for tag in sorted(groups) for part in _group(tag, groups[tag])),
+    )
+
+
+def paths() -> frozenset[str]:
+    """The paths of all operations, with ``{}`` for what is filled in."""
+    return frozenset(openapi()["paths"])
+
+
+def _group(tag: str, operations: list[Operation]) -> Iterator[str]:
+    yield f"## {tag.capitalize()}"
+    for method, path, operation in operations:
+        yield f"### {code(f'{method} {path}')}"
+        yield "\n\n".join(text(paragraph) for paragraph in operation.get("description", "").split("\n\n"))
+        body = _body(operation)
+        if body:
+            yield f"Body: {body}."
+        parameters = [each for each in operation.get("parameters", ()) if each["in"] != "path"]
+        if parameters:
+            yield table(("parameter", "in", "meaning"), [_parameter(each) for each in parameters])
+
+
+def _parameter(parameter: Mapping[str, Any]) -> tuple[str, str, str]:
+    needed = " **required**" if parameter.get("required") else ""
+    return code(parameter["name"]), parameter["in"] + needed, text(parameter.get("description"))
+
+
+def _body(operation: Mapping[str, Any]) -> str:
+    """The names of a JSON body's schema, if there is one."""
+    schemas = [content.get("schema", {}) for content in operation.get("requestBody", {}).get("content", {}).values()]
+    references = [each for schema in schemas for each in schema.get("anyOf", [schema]) if "$ref" in each]
+    return " or ".join(code(each["$ref"].rpartition("/")[2]) for each in references)

@@ -1,0 +1,122 @@
+"""``docs/reference/problems.md``: the slugs of all problems, found in the code that raises them."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from api.problems import STATUS
+from deploy.documentation.markdown import code, page, table, text
+from scorer.lifecycle import Refusal
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("api", "deploy", "scorer", "worker")
+KINDS: Mapping[str, int] = {kind.__name__: status for kind, status in STATUS.items()}
+STATUS_FIRST = frozenset({"Refusal", "problem"})
+"""Functions of the web edge that take (status, slug, sentence)."""
+VARIABLES: Mapping[str, tuple[str, ...]] = {"refusal": tuple(Refusal), "slug": ()}
+"""What a variable in place of a slug can be; of a parameter ``slug``, the calls of its function say it."""
+FILLED_IN = "…"
+
+
+class Problem(NamedTuple):
+    """A place that makes a problem; in ``sentence``, "…" stands where something is filled in."""
+
+    slug: str
+    status: int
+    sentence: str
+    place: str
+
+
+class Construction(NamedTuple):
+    """A call that makes an error: its status and the expressions of slug and sentence."""
+
+    status: int
+    slug: ast.expr
+    sentence: ast.expr | None
+
+
+def problems_page() -> str:
+    """The page: every slug with its status, its sentences and the modules that raise it."""
+    of_slug: dict[str, list[Problem]] = defaultdict(list)
+    for problem in problems():
+        of_slug[problem.slug].append(problem)
+    return page(
+        "Problems",
+        "An error of the API is a JSON object of [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457): `type` is "
+        "`urn:kennel:problem:` and a slug, `title` a sentence for people, `faults` a list of particulars where there "
+        "are any. Slugs are stable, sentences are not. The same errors end commands and jobs, where only the sentence "
+        "is shown. In sentences, … stands for what is filled in.",
+        table(("slug", "status", "sentences", "raised in"), (_row(slug, of_slug[slug]) for slug in sorted(of_slug))),
+    )
+
+
+def _row(slug: str, places: Sequence[Problem]) -> tuple[str, ...]:
+    statuses = sorted({str(place.status) for place in places})
+    sentences = dict.fromkeys(text(place.sentence) for place in places if place.sentence != FILLED_IN)
+    modules = dict.fromkeys(code(place.place) for place in places)
+    return code(slug), ", ".join(statuses), "<br>".join(sentences), "<br>".join(modules)
+
+
+def problems() -> list[Problem]:
+    """Every problem in the code, in the order of its files; ``LookupError`` for a slug that cannot be found out."""
+    files = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in files}
+    wrappers = dict(pair for tree in trees.values() for pair in _wrappers(tree))
+    return [problem for place, tree in trees.items() for problem in _problems_in(tree, place, wrappers)]
+
+
+def _calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
+    """Every call with arguments, and the last part of what it calls."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.args:
+            function = node.func
+            yield str(getattr(function, "id", "") or getattr(function, "attr", "")), node
+
+
+def _wrappers(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Functions that have a parameter ``slug`` and make an error of it: (name, kind)."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            for name, call in _calls(function):
+                if name in KINDS and isinstance(call.args[0], ast.Name) and call.args[0].id == "slug":
+                    yield function.name, name
+
+
+def _problems_in(tree: ast.AST, place: str, wrappers: Mapping[str, str]) -> Iterator[Problem]:
+    for name, call in _calls(tree):
+        made = _construction(name, call.args, wrappers)
+        if made is not None:
+            for slug in _slugs(made.slug, place):
+                yield Problem(slug, made.status, _sentence(made.sentence), place)
+
+
+def _construction(name: str, given: Sequence[ast.expr], wrappers: Mapping[str, str]) -> Construction | None:
+    sentence = given[1] if len(given) > 1 else None
+    if name in KINDS:
+        return Construction(KINDS[name], given[0], sentence)
+    if name in wrappers and isinstance(given[0], ast.Constant) and isinstance(given[0].value, str):
+        return Construction(KINDS[wrappers[name]], given[0], sentence)
+    if name in STATUS_FIRST and len(given) == 3 and isinstance(given[0], ast.Constant):
+        return Construction(int(str(given[0].value)), given[1], given[2])
+    return None
+
+
+def _slugs(expression: ast.expr, place: str) -> tuple[str, ...]:
+    """The slugs that an expression can be; none where it hands another problem's slug on."""
+    if isinstance(expression, ast.Constant) and isinstance(expression.value, str):
+        return (expression.value,)
+    if isinstance(expression, ast.Attribute) and expression.attr == "slug":
+        return ()
+    if isinstance(expression, ast.Name) and expression.id in VARIABLES:
+        return VARIABLES[expression.id]
+    raise LookupError(f"{place}:{expression.lineno}: no telling which slug `{ast.unparse(expression)}` is")
+
+
+def _sentence(expression: ast.expr | None) -> str:
+    if isinstance(expression, ast.Constant):
+        return str(expression.value)
+    if isinstance(expression, ast.JoinedStr):
+        return "".join(str(each.value) if isinstance(each, ast.Constant) else FILLED_IN for each in expression.values)
+    return FILLED_IN

@@ -1,0 +1,52 @@
+"""The documentation as tests read it: its pages, the code spans in them, the blocks of commands."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL)
+SPAN = re.compile(r"`([^`\n]+)`")
+MARK = re.compile(r"<!-- (?P<kind>not run|run by): (?P<what>[^>]+?) -->\s*$")
+
+
+def pages() -> list[Path]:
+    """Every page of the documentation, README and CONTRIBUTING with them."""
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, its lines, and the mark in a comment right above it ("" without one)."""
+
+    language: str
+    body: str
+    mark: str = ""
+    marked: str = ""
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The fenced blocks of a page, in order."""
+    for found in FENCE.finditer(text):
+        indent = len(found["indent"])
+        body = "".join(line[indent:] for line in found["body"].splitlines(keepends=True))
+        mark = MARK.search(text[: found.start()].rstrip())
+        yield Block(found["language"], body, mark["kind"] if mark else "", mark["what"] if mark else "")
+
+
+def commands(block: Block) -> list[str]:
+    """The commands of a block: the lines after ``$``, with those that a backslash continues."""
+    joined = block.body.replace("\\\n", " ")
+    return [line[2:] for line in joined.splitlines() if line.startswith("$ ")]
+
+
+def code_spans(text: str) -> list[str]:
+    """Everything in backticks outside of fenced blocks."""
+    return SPAN.findall(FENCE.sub("", text))
+
+
+def spoken_commands(text: str) -> list[str]:
+    """Every command that a page shows or mentions."""
+    shown = [command for block in blocks(text) if block.language == "console" for command in commands(block)]
+    return shown + [span for span in code_spans(text) if span.startswith(("kennel ", "make ", "python -m "))]

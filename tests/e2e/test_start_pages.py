@@ -1,0 +1,151 @@
+"""The commands on the start pages work, one after the other, on a machine that has nothing but Kennel's environment."""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from deploy.standalone.ports import free_port
+from tests.documents import ROOT, Block, blocks, commands
+
+EXECUTED = (
+    "start/demo.md",
+    "start/organizer.md",
+    "start/participant.md",
+    "start/reviewer.md",
+    "start/operator.md",
+    "how-to/choose-a-threshold.md",
+    "how-to/publish-and-release.md",
+)
+"""In this order: each page goes on with what those before it have made."""
+BESIDE = "another terminal"
+TITLE = re.compile(
+    r"^(?P<indent> *)```\w+ title=\"(?P<name>[\w.-]+)\"\n(?P<body>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL
+)
+START_SECONDS, PAGE_SECONDS, STOP_SECONDS = 120, 400, 30
+SAID = {
+    "start/organizer.md": ("dogs is open; complete.", "It is a copy and has no score."),
+    "start/participant.md": ("gaussian.zip is fine", "so it is not penalised", "Your team has picked 1"),
+    "start/reviewer.md": ('"submission_id"', '"complete":true', '"aug"'),
+    "start/operator.md": ("carl is reviewer now.",),
+    "how-to/choose-a-threshold.md": ('"method": "margin"', '"method": "undo"'),
+    "how-to/publish-and-release.md": ("The final board of dogs is published.", "Everybody may have it"),
+}
+"""What each page's commands print, among other things."""
+
+
+@dataclass
+class Machine:
+    """A folder as a newcomer has it: an environment in ``.venv``, a home of its own, and a port that is free."""
+
+    folder: Path
+    port: int
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Nothing of the one who runs the tests but where programs are."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("KENNEL_", "XDG_", "AWS_"))}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
+        return kept | {"HOME": str(self.folder / "home"), "PATH": path, "PYTHONPATH": str(ROOT)}
+
+    def here(self, text: str) -> str:
+        """Commands as they are typed on this machine: port 8000 may be taken."""
+        return re.sub(r"(127\.0\.0\.1:|--port )8000", rf"\g<1>{self.port}", text)
+
+    def run(self, lines: list[str]) -> str:
+        """Type commands in one shell; what they print."""
+        traced = ["set -euo pipefail", "trap 'echo \"failed: $BASH_COMMAND\"' ERR", *map(self.here, lines)]
+        done = subprocess.run(
+            ["bash", "-c", "\n".join(traced)],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=PAGE_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-4000:]
+        return done.stdout
+
+    def start(self, command: str) -> None:
+        """Run a command in another terminal, unless it runs there already, and wait until it says so."""
+        if command in self.running:
+            return
+        log = self.folder / "terminal.log"
+        with log.open("wb") as out:
+            self.running[command] = subprocess.Popen(
+                shlex.split(self.here(command)), cwd=self.folder, env=self.environment, stdout=out, stderr=out
+            )
+        end = time.monotonic() + START_SECONDS
+        while "is running at" not in log.read_text(errors="replace"):
+            assert self.running[command].poll() is None, log.read_text()
+            assert time.monotonic() < end, log.read_text()
+            time.sleep(0.2)
+
+
+@contextmanager
+def machine() -> Iterator[Machine]:
+    """A machine whose terminals are closed in the end."""
+    folder = Path(mkdtemp(prefix="kennel-newcomer-"))
+    folder.chmod(0o755)  # PostgreSQL's account gets there where root runs the tests
+    (folder / "home").mkdir()
+    (folder / ".venv").symlink_to(sys.prefix)
+    made = Machine(folder, free_port())
+    try:
+        yield made
+    finally:
+        for process in made.running.values():
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        shutil.rmtree(folder)
+
+
+def lines_of(block: Block, machine: Machine) -> list[str]:
+    """What is to be typed of a block here; what another terminal runs is started."""
+    if block.language != "console" or block.mark == "not run":
+        return []
+    if block.mark == "run by":
+        for command in commands(block) if block.marked == BESIDE else ():
+            machine.start(command)
+        return []
+    return commands(block)
+
+
+def follow(page: str, machine: Machine) -> str:
+    """Do what a page says: save its files, start what another terminal runs, type its commands."""
+    text = (ROOT / "docs" / page).read_text()
+    for file in TITLE.finditer(text):
+        (machine.folder / file["name"]).write_text(machine.here(file["body"]))
+    lines = [line for block in blocks(text) for line in lines_of(block, machine)]
+    return machine.run(lines) if lines else ""
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1200)
+def test_the_commands_on_the_start_pages_work() -> None:
+    with machine() as newcomer:
+        for page in EXECUTED:
+            printed = follow(page, newcomer)
+            assert [words for words in SAID.get(page, ()) if words not in printed] == [], f"{page}:\n{printed}"
+
+
+def test_every_start_page_is_executed() -> None:
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs" / "start").glob("*.md")}
+    assert pages <= set(EXECUTED)

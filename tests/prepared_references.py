@@ -1,0 +1,93 @@
+"""The usual references of small competitions, prepared once in a process: what a worker has found is given to each
+service anew, through the functions with which the service itself keeps it."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sqlalchemy import select
+
+from scorer import competitions, references
+from scorer.blobs import Blobs, Received
+from scorer.db.tables import Account, Preparation, ReferenceSet
+from scorer.references import Role, Space
+from tests.factories import noise, zipped
+from worker.bench import Bench
+from worker.references import Prepared, SetAddress, prepare
+
+SEEDS: dict[Role, tuple[int, int]] = {"train": (1, 40), "held_out": (2, 12), "private_extra": (3, 10)}
+"""By role: the seed of the noise, and how many images there are."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a worker found, and the blobs that it left."""
+
+    found: Prepared
+    blobs: dict[str, bytes]
+
+
+_kept: dict[str, Kept] = {}
+"""By the key of a preparation, which says all that goes in."""
+
+
+def give(bench: Bench, slug: str, size: int) -> None:
+    """Attach the usual references to a competition without entries, and let them be prepared on both tracks."""
+    now = datetime.now(UTC)
+    with bench.sessions.begin() as session:
+        author = session.scalars(select(Account).where(Account.handle == "organizer")).one()
+        state = competitions.state_of(session, slug, now)
+        sets = {}
+        for role in SEEDS:
+            content, received = _upload(role, size)
+            sets[role] = references.attach(session, state, role, received, author=author, now=now)
+            if not bench.blobs.exists(received.key):
+                bench.blobs.write(received.key, content)
+        for kind, roles in references.REFERENCE_ROLES.items():
+            track = state.tracks[kind]
+            space = Space(track.extractor, track.signed)
+            preparation = references.preparation_of(session, state, kind, space, now=now)
+            if preparation.finished_at is None:
+                kept = _prepared(bench, preparation, [sets[role] for role in roles], sets["held_out"])
+                for key, content in kept.blobs.items():
+                    bench.blobs.write(key, content)
+                for name, value in vars(kept.found).items():
+                    setattr(preparation, name, value)
+                preparation.finished_at = now
+            references.prepare(session, state, kind, author=author, now=now)
+
+
+@cache
+def _upload(role: Role, size: int) -> tuple[bytes, Received]:
+    content = zipped(noise(*SEEDS[role], size))
+    sha256 = hashlib.sha256(content).hexdigest()
+    return content, Received(f"references/{sha256[:32]}.zip", len(content), sha256)
+
+
+def _prepared(bench: Bench, preparation: Preparation, sets: list[ReferenceSet], held_out: ReferenceSet) -> Kept:
+    """What the worker makes of these sets in a blob store of its own."""
+    if preparation.key not in _kept:
+        with TemporaryDirectory() as name:
+            folder, size = Path(name), preparation.image_size
+            settings = bench.settings.model_copy(update={"scratch": folder / "scratch"})
+            alone = replace(bench, settings=settings, blobs=Blobs((folder / "blobs").as_uri()))
+            for role in SEEDS:
+                content, received = _upload(role, size)
+                alone.blobs.write(received.key, content)
+            addresses = [SetAddress(each.sha256, each.blob_key, size) for each in (*sets, held_out)]
+            found = prepare(
+                alone,
+                preparation.key,
+                preparation.extractor,
+                addresses[:-1],
+                addresses[-1],
+                signed=preparation.signed,
+                progress=lambda *_: None,
+            )
+            files = [path for path in (folder / "blobs").rglob("*") if path.is_file()]
+            blobs = {path.relative_to(folder / "blobs").as_posix(): path.read_bytes() for path in files}
+        _kept[preparation.key] = Kept(found, blobs)
+    return _kept[preparation.key]

@@ -1,0 +1,270 @@
+"""What the documentation names exists: pages, paths, settings, commands and their options, calls, slugs."""
+
+import itertools
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from html.parser import HTMLParser
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from api.main import create_app
+from deploy.documentation.__main__ import stale_pages
+from deploy.documentation.commands import command_names, options_of
+from deploy.documentation.problems import problems
+from deploy.documentation.settings import variables
+from scorer.competitions import CompetitionSpec
+from scorer.settings import Settings
+from tests.documents import ROOT, blocks, code_spans, commands, pages, spoken_commands
+from tests.leaks.walk import routes_of
+
+FOLDERS = {"start", "how-to", "reference", "explanation"}
+PATH = re.compile(r"^(?:api|scorer|worker|deploy|benchmarks|migrations|tests|docs|\.ci)/[\w./*{},-]*$")
+FILE = re.compile(r"^[\w.-]+\.(?:md|toml|yml|cfg|ini)$|^(?:Makefile|Dockerfile|LICENSE)$")
+SETTING = re.compile(r"\b(?:KENNEL|AWS)_[A-Z0-9_]+\b|\b(?:DATABASE|DATABASE_OWNER|REDIS|BLOB)_URL\b")
+CALL = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE|HEAD) (/[^\s`?\"]*)|(?<=\$KENNEL_URL)()(/api/v1/[^\s`?\"]*)")
+OF_TESTS = {"KENNEL_2019_TABLE", "KENNEL_SCREENSHOTS"}
+ELSEWHERE = {"dogs.toml", "prices.toml", "README.md", "zensical.toml"}
+"""Files that pages have their readers make, or that lie in what the service makes."""
+REASONS = {
+    "makes the environment in which this page is tested",
+    "needs a file from elsewhere",
+    "needs a generator",
+    "needs docker",
+    "takes minutes; CI runs the usual size",
+}
+"""Why a block of commands is not run by a test."""
+ANOTHER_TERMINAL = "another terminal"
+OF_THE_MACHINE = ("/var/", "/root")
+MOVED = (ROOT / "scorer" / "metrics" / "kid.py").exists()
+
+every_page = pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+
+
+@pytest.mark.heavy
+def test_reference_pages_are_what_the_code_says() -> None:
+    assert list(stale_pages()) == [], "run `make reference`"
+
+
+def test_every_setting_has_a_description() -> None:
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+def test_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
+def test_docs_has_its_folders_and_no_others() -> None:
+    assert {each.name for each in (ROOT / "docs").iterdir() if each.is_dir()} == FOLDERS
+    assert list((ROOT / "docs").rglob("*.py")) == []
+
+
+def missing_paths(text: str) -> list[str]:
+    """The paths in a page's code spans that do not exist; ``a/{b,c}.py`` and ``*`` stand for several."""
+    spans = [span.split("::")[0] for span in code_spans(text)]
+    named = [span for span in spans if (PATH.match(span) or FILE.match(span)) and span not in ELSEWHERE]
+    return [span for span in named if not all(any(ROOT.glob(each)) for each in _expanded(span))]
+
+
+def _expanded(path: str) -> list[str]:
+    """``a/{b,c}`` as ``a/b`` and ``a/c``."""
+    parts = re.split(r"\{([^{}]*)\}", path.rstrip("/"))
+    choices = [part.split(",") if index % 2 else [part] for index, part in enumerate(parts)]
+    return ["".join(each) for each in itertools.product(*choices)]
+
+
+def test_paths_are_found_and_missing_ones_named() -> None:
+    text = (
+        "`scorer/errors.py` `scorer/{settings,errors}.py` `tests/*/conftest.py` `api/` `Makefile` `a/b.py` `dogs.toml`"
+    )
+    assert missing_paths(text) == []
+    assert missing_paths("`scorer/no_such.py` and `scorer/{errors,none}.py`, `no-such.yml`") == [
+        "scorer/no_such.py",
+        "scorer/{errors,none}.py",
+        "no-such.yml",
+    ]
+
+
+@every_page
+@pytest.mark.skipif(not MOVED, reason="pages name the modules where they will be; they have not moved yet")
+def test_every_path_exists(page: Path) -> None:
+    assert missing_paths(page.read_text()) == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_links_to_files_lead_somewhere(name: str) -> None:
+    """Those between pages of the site are mkdocs' to check."""
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", (ROOT / name).read_text())
+    assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+@every_page
+def test_every_setting_exists(page: Path) -> None:
+    assert set(SETTING.findall(page.read_text())) - variables() - OF_TESTS == set()
+
+
+@every_page
+def test_every_command_exists(page: Path) -> None:
+    for command in spoken_commands(page.read_text()):
+        if command.startswith("kennel "):
+            assert faults_of_kennel(command) == [], command
+
+
+def faults_of_kennel(command: str) -> list[str]:
+    """What a ``kennel`` command line names and does not exist: the command itself, or its options."""
+    words = shlex.split(re.split(r"\s[|>&;#]|\s{2,}#", command)[0])
+    names = command_names()
+    known = [name for length in range(len(words), 1, -1) if (name := " ".join(words[:length])) in names]
+    if not known:
+        groups = {" ".join(name.split()[:2]) for name in names}
+        return [] if " ".join(words[:2]) in groups and len(words) == 2 else [command]
+    if known[0] == "kennel kaggle":
+        return []
+    given = {word.split("=")[0] for word in words if re.match(r"--\w", word)}
+    return sorted(given - options_of(known[0]) - {"--help"})
+
+
+def test_wrong_commands_are_named() -> None:
+    assert faults_of_kennel("kennel admin create dogs.toml") == []
+    assert faults_of_kennel("kennel admin") == []
+    assert faults_of_kennel("kennel submit dogs dogs.zip --note 'a b' --watch") == []
+    assert faults_of_kennel("kennel admin no-such dogs") == ["kennel admin no-such dogs"]
+    assert faults_of_kennel("kennel up --prot 8000") == ["--prot"]
+
+
+@every_page
+def test_marks_say_why_commands_are_not_run(page: Path) -> None:
+    """A mark stands above a block of commands that the test of the start pages leaves out, and its reason is known."""
+    text = page.read_text()
+    marked = [block for block in blocks(text) if block.mark]
+    assert text.count("<!-- not run") + text.count("<!-- run by") == len(marked), "a mark without a block below it"
+    assert {block.marked for block in marked if block.mark == "not run"} <= REASONS
+    for block in marked:
+        if block.mark == "run by" and block.marked != ANOTHER_TERMINAL:
+            runs = (ROOT / block.marked).read_text()
+            assert [command for command in commands(block) if command.split("#")[0].strip() not in runs] == []
+
+
+@every_page
+def test_every_target_of_make_exists(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = [command for command in spoken_commands(page.read_text()) if command.startswith("make ")]
+    words = [word for command in named for word in command.split("#")[0].split()[1:]]
+    assert [word for word in words if "=" not in word and word not in targets] == []
+
+
+@every_page
+@pytest.mark.skipif(not MOVED, reason="pages name the modules where they will be; they have not moved yet")
+def test_every_module_that_is_run_exists(page: Path) -> None:
+    named = re.findall(r"python -m ([\w.]+)", page.read_text())
+    own = [name for name in named if (ROOT / name.split(".")[0]).is_dir()]
+    assert [name for name in own if find_spec(name) is None] == []
+
+
+@pytest.fixture(scope="module")
+def addresses(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, re.Pattern[str]]]:
+    """Every method and path that the service answers."""
+    blobs = tmp_path_factory.mktemp("blobs").as_uri()
+    settings = Settings.model_validate(
+        {"database_url": "postgresql://x/x", "redis_url": "redis://x", "blob_url": blobs}
+    )
+    routes = routes_of(create_app(settings))
+    return [(route.method.lower(), re.compile(re.sub(r"\{[^}]*\}", "[^/]+", route.path))) for route in routes]
+
+
+@every_page
+def test_every_call_exists(page: Path, addresses: list[tuple[str, re.Pattern[str]]]) -> None:
+    text = page.read_text()
+    for method, path, _, called in CALL.findall(text):
+        wanted = (path or called).rstrip(".,;:)'\\")
+        if not wanted.startswith("/api/"):
+            wanted = f"/api/v1{wanted}"
+        matching = [each for each, pattern in addresses if pattern.fullmatch(wanted)]
+        assert matching, f"no route {wanted}"
+        assert not method or method.lower() in matching, f"{wanted} answers no {method}"
+
+
+@every_page
+def test_every_page_of_the_service_exists(page: Path, addresses: list[tuple[str, re.Pattern[str]]]) -> None:
+    """A code span that begins with a slash is a page, unless it is a file of the machine."""
+    named = [
+        span
+        for span in code_spans(page.read_text())
+        if re.match(r"/[a-z]", span) and not span.startswith(OF_THE_MACHINE)
+    ]
+    wanted = [span.split("?")[0] for span in named]
+    assert [each for each in wanted if not any(pattern.fullmatch(each) for _, pattern in addresses)] == []
+
+
+@every_page
+def test_toml_in_pages_makes_competitions(page: Path) -> None:
+    for block in blocks(page.read_text()):
+        if block.language == "toml":
+            CompetitionSpec.model_validate(tomllib.loads(block.body))
+
+
+def test_the_slugs_of_refused_generators_exist() -> None:
+    rows = [line for line in (ROOT / "docs/how-to/hand-in-a-generator.md").read_text().splitlines() if line[:2] == "| "]
+    named = {
+        slug
+        for row in rows
+        for slug in re.findall(r"`([a-z]+(?:-[a-z]+)+)`", row.rpartition("| `")[1] + row.rpartition("| `")[2])
+    }
+    assert len(named) > 20
+    assert named - {problem.slug for problem in problems()} == set()
+
+
+class Sources(HTMLParser):
+    """What a browser fetches by itself when it shows a page; links that people follow are left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.diagrams = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep every address in an element that loads something."""
+        given = {name: value or "" for name, value in attrs}
+        self.diagrams += "mermaid" in given.get("class", "").split()
+        if tag != "a":
+            self.found += [
+                given[name] for name in ("src", "href", "srcset", "data", "poster", "action") if name in given
+            ]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site as `make check` builds it."""
+    folder = tmp_path_factory.mktemp("site")
+    mkdocs = Path(sys.executable).with_name("mkdocs")
+    done = subprocess.run(
+        [mkdocs, "build", "--strict", "--site-dir", folder],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_site_asks_no_other_host(site: Path) -> None:
+    built = sorted(site.rglob("*.html"))
+    assert len(built) > 20
+    for page in built:
+        sources = Sources()
+        sources.feed(page.read_text())
+        assert [each for each in sources.found if re.match(r"(?:[a-z]+:)?//", each)] == [], page
+        assert sources.diagrams == 0, f"{page}: the theme fetches what draws diagrams from another host"
+    for sheet in site.rglob("*.css"):
+        assert re.findall(r"(?:@import|url\()\s*[\"']?(?:https?:)?//", sheet.read_text()) == [], sheet
+
+
+def test_the_site_has_contributing_as_it_stands(site: Path) -> None:
+    assert "A first change" in (site / "contributing.html").read_text()
