@@ -9,7 +9,7 @@ from api.pages.captions import TITLES, sentence_of, title_of
 from scorer.figures import PAIRED, Figure
 from scorer.gallery import Exhibit
 from scorer.imports import Imported
-from scorer.lifecycle import TrackKind
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 
 class ReproducedView(BaseModel):
@@ -55,7 +55,8 @@ class FigureLink(BaseModel):
     @classmethod
     def of(cls, slug: str, name: str, *, everything: bool) -> Self:
         """The link to a figure."""
-        tracks: list[TrackKind] = [] if name in PAIRED else ["public", "private"] if everything else ["public"]
+        shown = TRACK_KINDS if everything else TRACK_KINDS[:1]
+        tracks = [] if name in PAIRED else list(shown)
         return cls(figure=name, title=TITLES[name], tracks=tracks, data=f"/api/v1/competitions/{slug}/insights/{name}")
 
 

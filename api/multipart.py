@@ -78,7 +78,9 @@ async def _part(events: AsyncIterator[Event], limit: int | None = None) -> Async
 
 async def _events(chunks: AsyncIterator[bytes], boundary: bytes) -> AsyncIterator[Event]:
     found: deque[Event] = deque()
-    name, value, headers = bytearray(), bytearray(), dict[bytes, bytes]()
+    name = bytearray()
+    value = bytearray()
+    headers = dict[bytes, bytes]()
 
     def end_header() -> None:
         headers[bytes(name).lower()] = bytes(value)

@@ -46,7 +46,9 @@ def _size(part: bytes | Stored) -> int:
 def answer(request: Request, content: Content, store: Blobs) -> Response:
     """The content, or the one range of it that was asked for; nothing of it where the client has it already. What
     organizers upload is saved, never shown: a browser must not run it as ours."""
-    etag, modified, size = f'"{content.sha256}"', format_datetime(content.modified, usegmt=True), content.bytes
+    etag = f'"{content.sha256}"'
+    modified = format_datetime(content.modified, usegmt=True)
+    size = content.bytes
     headers = INERT | {
         "ETag": etag,
         "Last-Modified": modified,
@@ -87,7 +89,8 @@ def asked_range(header: str, size: int) -> range | None:
 def _bytes(parts: Sequence[bytes | Stored], wanted: range, store: Blobs) -> Iterator[bytes]:
     offset = 0
     for part in parts:
-        start, stop = max(wanted.start - offset, 0), min(wanted.stop - offset, _size(part))
+        start = max(wanted.start - offset, 0)
+        stop = min(wanted.stop - offset, _size(part))
         offset += _size(part)
         if start >= stop:
             continue

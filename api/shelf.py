@@ -14,7 +14,9 @@ class Shelf:
     """The bodies that were asked for last; may be used by many threads."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
-        self._capacity, self._held, self._lock = capacity, 0, Lock()
+        self._capacity = capacity
+        self._held = 0
+        self._lock = Lock()
         self._bodies: OrderedDict[str, bytes] = OrderedDict()
         self._turns: dict[str, tuple[Lock, int]] = {}
 

@@ -48,9 +48,15 @@ class Section:
 def seconds(runs: Sequence[Run], key: str = "seconds") -> str:
     """The median, and in brackets the least and the most where there was more than one run."""
     spread = spread_of(runs, key)
-    digits = 3 if spread.median < 1 else 2 if spread.median < 20 else 1
+    digits = _digits(spread.median)
     shown = f"{spread.median:.{digits}f}"
     return shown if len(runs) == 1 else f"{shown} ({spread.least:.{digits}f} to {spread.most:.{digits}f})"
+
+
+def _digits(median: float) -> int:
+    if median < 1:
+        return 3
+    return 2 if median < 20 else 1
 
 
 def mebibytes(runs: Sequence[Run], key: str = "peak_bytes") -> str:

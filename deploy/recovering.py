@@ -39,7 +39,8 @@ def recover_files(
     file, takes the place of the search. Raises the same errors as
     the service, and ``Unreadable``.
     """
-    content, code = _bytes(generator), None if encoder is None else _bytes(encoder)
+    content = _bytes(generator)
+    code = None if encoder is None else _bytes(encoder)
     require_onnx(content[:SEEN], latent.dimension)  # before the photographs, which take longer
     with TemporaryDirectory(prefix="kennel-recover-") as name:
         read = partial(_pixels, size=size, folder=Path(name))

@@ -48,7 +48,9 @@ def change_role(session: Session, handle: str, role: str, *, author: Account, no
         raise Conflict("last-admin", f"{account.handle} is the last admin; make another one first.")
     account.role = role
     session.flush()
-    subject, was, became = f"account:{account.handle}", {"role": before}, {"role": role}
+    subject = f"account:{account.handle}"
+    was = {"role": before}
+    became = {"role": role}
     audit.record(session, "role.changed", subject, actor=author, now=now, before=was, after=became)
     return account
 

@@ -101,7 +101,9 @@ class Appender:
         except BaseException:
             await self._discard()
             raise
-        self.offset, self._stored, self._parts = to, 0, []
+        self.offset = to
+        self._stored = 0
+        self._parts = []
 
     async def _discard(self) -> None:
         parts, self._parts, self._stored, self._filling = self._parts, [], 0, bytearray()

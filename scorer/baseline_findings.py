@@ -54,7 +54,8 @@ def _nearest(found: Accuracy, kind: str) -> str:
 
 def of_binning(found: Binning) -> tuple[Finding, ...]:
     """NDB / K and the Jensen-Shannon divergence."""
-    bins, verdict = len(found.excess), "more than chance" if found.p_value < CERTAIN else "no more than chance"
+    bins = len(found.excess)
+    verdict = "more than chance" if found.p_value < CERTAIN else "no more than chance"
     share = (
         f"{found.different} of {bins} bins hold another share of the generated images than of the training images,"
         f" {LEVEL * bins:.0f} are expected; all bins together differ {verdict} ({p_value(found.p_value)})."

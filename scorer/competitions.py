@@ -153,7 +153,8 @@ def create(session: Session, spec: CompetitionSpec, *, author: Account, now: dat
             )
         )
     session.flush()
-    subject, made = f"competition:{spec.slug}", spec.model_dump(mode="json")
+    subject = f"competition:{spec.slug}"
+    made = spec.model_dump(mode="json")
     audit.record(session, "competition.created", subject, actor=author, now=now, after=made)
     return competition
 

@@ -52,7 +52,8 @@ def quantile_name(level: float) -> str:
 
 def of_pixel_copies(found: Copies) -> Finding:
     """Images that are training images, pixel by pixel, or their mirror images."""
-    count, copied = len(found.exact_index), found.exact + found.mirrored
+    count = len(found.exact_index)
+    copied = found.exact + found.mirrored
     told = f"None of the {count:,} images is a training image, pixel by pixel or mirrored."
     if copied:
         mirrored = f", {found.mirrored:,} of them mirrored" if found.mirrored else ""

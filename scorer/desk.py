@@ -63,7 +63,8 @@ def look(session: Session, state: State, submission: Submission, reviewer: Accou
 
 
 def _others(session: Session, state: State, submission: Submission, *, told: bool) -> list[Other]:
-    team, public = of_submission(session, submission), state.tracks["public"]
+    team = of_submission(session, submission)
+    public = state.tracks["public"]
     found = lookups.submissions_of(
         session, submission.competition_id, team_id=team.id, before=None, limit=MOST_OTHERS + 1
     )

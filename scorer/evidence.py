@@ -93,6 +93,6 @@ def measurements_of(
 
 
 def _ranks(session: Session, submission: Submission, kind: TrackKind) -> tuple[int | None, int | None]:
-    competition, tracks = submission.competition, lookups.tracks_of(session, submission.competition_id)
-    order = order_for(session, competition, tracks, kind, late=submission.late)
+    tracks = lookups.tracks_of(session, submission.competition_id)
+    order = order_for(session, submission.competition, tracks, kind, late=submission.late)
     return order.rank_of(submission.ref), order.would_be_rank(submission.ref)

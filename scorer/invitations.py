@@ -125,7 +125,9 @@ def _require_unanswered(invitation: TeamInvitation) -> None:
 
 
 def _close(invitation: TeamInvitation, state: str, account: Account, *, now: datetime) -> None:
-    invitation.state, invitation.answered_at, invitation.answered_by = state, now, account.id
+    invitation.state = state
+    invitation.answered_at = now
+    invitation.answered_by = account.id
 
 
 def _enter(session: Session, state: State, team: Team, account: Account, *, now: datetime) -> None:
@@ -178,7 +180,8 @@ def _require_place(state: State, size: int) -> None:
 def _require_mergeable(session: Session, state: State, team: Team, other: Team, *, now: datetime) -> None:
     """``Conflict`` if the two together are more than one team may be, or have made more than one team could have."""
     _require_place(state, sum(len(rosters.members_of(session, each.id)) for each in (team, other)))
-    daily, opens_at = state.competition.daily_limit, state.competition.opens_at or now
+    daily = state.competition.daily_limit
+    opens_at = state.competition.opens_at or now
     ids = [part for each in (team, other) for part in (each.id, *merges.absorbed_ids(session, each.id))]
     entries = rosters.count_charged(session, ids)
     earliest = possible_from(entries, daily, opens_at)
@@ -221,14 +224,17 @@ def _add(
 
 def _tell(session: Session, invitation: TeamInvitation, state: State, *, now: datetime) -> None:
     """Tell whoever is asked: a person, or every member of a team."""
-    inviter, own, competition = invitation.inviter, invitation.invited_team, state.competition
+    inviter = invitation.inviter
+    own = invitation.invited_team
+    competition = state.competition
     words = {
         "name": inviter.name,
         "handle": inviter.handle,
         "team": invitation.team.name,
         "competition": competition.title,
     }
-    kind, link = notices.Kind.INVITATION, f"/competitions/{competition.slug}/team"
+    kind = notices.Kind.INVITATION
+    link = f"/competitions/{competition.slug}/team"
     if own is None and invitation.account is not None:
         subject = f"You are asked to join the team {invitation.team.name}"
         notices.tell(session, invitation.account, kind, subject, INVITED.format(**words), link, now)

@@ -80,7 +80,8 @@ def progress_of(session: Session, refs: Collection[int], *, now: datetime) -> di
     rough = provisional.of_jobs(session, [job.id for job in own if job.state == JobState.RUNNING])
     found = {}
     for job in own:
-        seconds, hands = usual[job.queue, job.track_id], workers.get(Queue(job.queue), 0)
+        seconds = usual[job.queue, job.track_id]
+        hands = workers.get(Queue(job.queue), 0)
         found[job.submission_ref or 0] = (
             _running(job, seconds, rough.get(job.submission_ref or 0), now)
             if job.state == JobState.RUNNING

@@ -58,7 +58,8 @@ def pick(session: Session, state: State, submission_ids: Sequence[str], *, accou
     team = own_team(session, state, account)
     _require_open(state)
     team = teams.held(session, team, account)
-    wanted, most = list(dict.fromkeys(submission_ids)), state.competition.final_picks
+    wanted = list(dict.fromkeys(submission_ids))
+    most = state.competition.final_picks
     if len(wanted) > most:
         raise Invalid("too-many-picks", f"A team picks {most} at most; these are {len(wanted)}.", most=most)
     refs = results.pickable(session, state.tracks["public"].id, team.id, wanted)

@@ -52,7 +52,9 @@ def deliver(mail: Mail, url: str, sender: str, site: str) -> None:
 
 
 def _connected(url: SplitResult) -> smtplib.SMTP:
-    host, context, encrypted = url.hostname or "localhost", ssl.create_default_context(), url.scheme == "smtps"
+    host = url.hostname or "localhost"
+    context = ssl.create_default_context()
+    encrypted = url.scheme == "smtps"
     server: smtplib.SMTP
     if encrypted:
         server = smtplib.SMTP_SSL(host, url.port or 465, timeout=SECONDS, context=context)

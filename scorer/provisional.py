@@ -80,7 +80,8 @@ def _judged(session: Session, submission: Submission, measured: ProvisionalMeasu
     tau = None if threshold is None else threshold.tau
     if submission.team.benchmark:  # never penalised: no distance is below zero
         tau = 0.0
-    distance, share = measured.memorization_distance, submission.copied_share or 0.0
+    distance = measured.memorization_distance
+    share = submission.copied_share or 0.0
     copy = bool(is_copy(distance, share))
     scored = tau is not None and not copy
     return Provisional(

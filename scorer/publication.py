@@ -263,12 +263,14 @@ def _write_down(
     if open_:
         after |= {"override": override, "open": {point.name: point.count for point in open_}}
     action = "board.published" if act.published else "board.withdrawn"
-    subject, before = f"competition:{state.competition.slug}", {"published": not act.published}
+    subject = f"competition:{state.competition.slug}"
+    before = {"published": not act.published}
     audit.record(session, action, subject, actor=author, now=now, before=before, after=after)
 
 
 def _tell_published(session: Session, competition: Competition, *, published: bool, reason: str, now: datetime) -> None:
-    title, link = competition.title, f"/competitions/{competition.slug}"
+    title = competition.title
+    link = f"/competitions/{competition.slug}"
     if published:
         subject, link = f"The final board of {title} is published", f"{link}?track=private"
         body = f"The private scores and the final ranks of {title} are there for all to see. {reason}"

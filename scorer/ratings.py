@@ -58,7 +58,9 @@ class Standing:
         """``waiting``, ``running`` or ``failed`` while there is nothing to show yet; then ``open``; ``ended``."""
         if self.study.ended_at is not None:
             return "ended"
-        return "open" if self.study.packed_at is not None else self.job.state if self.job else JobState.FAILED
+        if self.study.packed_at is not None:
+            return "open"
+        return self.job.state if self.job else JobState.FAILED
 
     def wanted(self, kind: str) -> int:
         """Ratings of a kind that are asked for."""

@@ -71,7 +71,8 @@ def standing(session: Session, submission: Submission, account: Account) -> Stan
     generator = rows.newest_generator(session, submission.ref)
     if generator is None:
         return None
-    job, came = rows.newest_job(session, generator.id), rows.newest_recovery(session, generator.id)
+    job = rows.newest_job(session, generator.id)
+    came = rows.newest_recovery(session, generator.id)
     inside = find_case(session, submission.id, account)[1]
     may_know = came is not None and came.refusal is None and (inside or is_told(session, submission))
     waiting = job is not None and job.state == JobState.WAITING
@@ -163,10 +164,12 @@ def refuse(
 
 def _tell_refusal(session: Session, generator: GeneratorFile, why: str, now: datetime) -> None:
     """Tell the team, or the organizer who handed it in."""
-    submission, author = session.get_one(Submission, generator.submission_ref), generator.author
+    submission = session.get_one(Submission, generator.submission_ref)
+    author = generator.author
     subject = f"The generator of {submission.file_name} cannot be used"
     body = f"{subject} in {submission.competition.title}. {why}\n\nAnother file can be handed in on the entry's page."
-    kind, page = notices.Kind.GENERATOR, f"/submissions/{submission.id}"
+    kind = notices.Kind.GENERATOR
+    page = f"/submissions/{submission.id}"
     if is_own(session, submission, author):
         team = merges.current(session, submission.team_id)
         notices.tell_team(session, team.id, kind, subject, body, f"{page}#generator", now)

@@ -63,7 +63,8 @@ def attach(
         if role in roles or role == "held_out":
             state.tracks[kind].preparation_id = None
     session.flush()
-    subject, attached = f"competition:{state.competition.slug}", {"role": role, "sha256": reference_set.sha256}
+    subject = f"competition:{state.competition.slug}"
+    attached = {"role": role, "sha256": reference_set.sha256}
     audit.record(session, "references.attached", subject, actor=author, now=now, after=attached)
     return reference_set
 

@@ -134,7 +134,9 @@ def record(session: Session, claim: work.Claim, files: Sequence[dict[str, Any]],
     if not work.finish(session, claim, now):
         return False
     release = session.get_one(Release, claim.release_id)
-    release.files, release.sha256, release.finished_at = list(files), sha256, now
+    release.files = list(files)
+    release.sha256 = sha256
+    release.finished_at = now
     return True
 
 

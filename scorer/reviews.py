@@ -131,7 +131,8 @@ def _close(session: Session, submission: Submission, last: Account, *, now: date
         handles = " and ".join(each.reviewer.handle for each in given)
         _decide(session, submission, given[0].label, note=f"Two reviewers agree: {handles}.", author=last, now=now)
         return
-    title, link = submission.competition.title, f"/submissions/{submission.id}/desk"
+    title = submission.competition.title
+    link = f"/submissions/{submission.id}/desk"
     for admin in people.accounts_of_role(session, "admin"):
         body = (
             f"The reviewers of entry {submission.ref} in {title} disagree about its label: it is for an admin to say."

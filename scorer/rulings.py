@@ -75,7 +75,8 @@ def record(
     )
     session.add(ruling)
     session.flush()
-    subject, was = f"submission:{submission.id}", _described(before) if before is not None else None
+    subject = f"submission:{submission.id}"
+    was = _described(before) if before is not None else None
     audit.record(session, "ruling.made", subject, actor=author, now=now, before=was, after=_described(ruling))
     if told:
         named = f"Your entry {submission.file_name} in {submission.competition.title}"

@@ -58,7 +58,9 @@ def read_sheet(text: Iterable[str], names: Mapping[str, str] | None = None) -> S
     try:
         header = next(reader, [])
         places = _places(header, names or {})
-        lines, faults, known = list[Line](), list[str](), dict[str, int]()
+        lines = list[Line]()
+        faults = list[str]()
+        known = dict[str, int]()
         for cells in reader:
             if any(cells):
                 row = _Row(reader.line_num, header, cells, places, faults)

@@ -155,7 +155,8 @@ def _window(state: State, entry: Entry, *, begun: datetime | None, now: datetime
     """Whether the entry is late; ``Conflict`` if it comes when none is taken. Where nobody knows when an upload began
     (``begun`` is None), one that ends after the close of a competition with late entries is one of them."""
     competition = state.competition
-    closes_at, grace = competition.closes_at, timedelta(seconds=competition.upload_grace_seconds)
+    closes_at = competition.closes_at
+    grace = timedelta(seconds=competition.upload_grace_seconds)
     may_be_late = competition.late_submissions and state.phase is not Phase.DRAFT and entry.benchmark is None
     if may_be_late and closes_at is not None and is_late(closes_at, grace, begun=begun or now, complete=now):
         return True
@@ -191,7 +192,8 @@ def pass_check(
         return False
     submission = session.get_one(Submission, claim.submission_ref)
     submission.exact_copies, submission.mirrored_copies = copies.exact, copies.mirrored
-    submission.copied_share, submission.pixels_sha256 = copies.share, pixels_sha256
+    submission.copied_share = copies.share
+    submission.pixels_sha256 = pixels_sha256
     submission.sprite_key = sprite_key
     session.flush()
     lookups.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED, now=now)

@@ -146,7 +146,8 @@ def standing_of(newest_first: Sequence[Threshold]) -> list[Threshold]:
 def choices(session: Session, state: State, kind: TrackKind, *, alpha: float = 0.0) -> list[Option]:
     """What every automatic method would choose now, or what it lacks."""
     track = track_of(state, kind)
-    about, rows = known(session, state.competition.id), board.scores_of_track(session, track.id)
+    about = known(session, state.competition.id)
+    rows = board.scores_of_track(session, track.id)
 
     def option(method: str) -> Option:
         try:

@@ -84,7 +84,9 @@ def begin(
     )
     made = _made_before(session, competition_id, wanted, account)
     if made is not None:
-        upload.state, upload.received, upload.parts = "done", upload.length, []
+        upload.state = "done"
+        upload.received = upload.length
+        upload.parts = []
         upload.completed_at, upload.submission_ref = made.accepted_at, made.ref
     session.add(upload)
     session.flush()

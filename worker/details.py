@@ -52,7 +52,8 @@ def numbers_of(case: Case) -> dict[str, Any]:
         numbers |= {"repeats_share": found.share, "repeats_pairs": found.pairs, "repeats_p": found.p_value}
         numbers |= {"repeats_expected_pairs": found.expected_pairs}
     if _made(case, "authenticity") and case.grounds.fresh is not None:
-        own, photographs = case.authenticity, case.grounds.fresh.authentic
+        own = case.authenticity
+        photographs = case.grounds.fresh.authentic
         numbers |= {"authenticity_share": own.share, "authenticity_expected": photographs.share}
         numbers |= {"authenticity_p": p_fewer(own, photographs)}
     return numbers
@@ -137,9 +138,12 @@ def _near(case: Case, test: str, reference_names: Sequence[str]) -> list[dict[st
 
 def _close(case: Case, reference_names: Sequence[str]) -> list[dict[str, Any]]:
     """The images that are closer than photographs are, the closest first, each of another training image."""
-    found, seen, told = case.upright, set[int](), list[dict[str, Any]]()
+    found = case.upright
+    seen = set[int]()
+    told = list[dict[str, Any]]()
     for row in np.argsort(found.distance, kind="stable").tolist():
-        index, distance = int(found.index[row]), float(found.distance[row])
+        index = int(found.index[row])
+        distance = float(found.distance[row])
         if distance >= case.closeness.limit or len(told) == CLOSE:
             break
         if index not in seen:

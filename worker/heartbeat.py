@@ -29,7 +29,8 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def __call__(self, stage: str, fraction: float) -> None:
-        self._stage, self._fraction = stage, min(max(fraction, 0.0), 1.0)
+        self._stage = stage
+        self._fraction = min(max(fraction, 0.0), 1.0)
         if self._lost:
             raise LeaseLost(f"job {self._claim.job_id}")
 

@@ -49,7 +49,9 @@ def _packed(bench: Bench, study: RatingStudy, entry: Submission) -> list[dict[st
     wanted = sorted({index for _, indexes in shown for index in indexes})
     with bench.blobs.open(stored_zip(entry).key) as file:
         images = dict(zip(wanted, read_some(file, list_images(file, spec), spec, wanted), strict=True))
-    key, items, content = f"ratings/{study.id}/{entry.id}.bin", [], bytearray()
+    key = f"ratings/{study.id}/{entry.id}.bin"
+    items = []
+    content = bytearray()
     for kind, indexes in shown:
         picture = _picture([images[index] for index in indexes], study.side, spec.size)
         place = {"blob_key": key, "start": len(content), "length": len(picture)}

@@ -65,7 +65,8 @@ def new_array(path: Path, shape: tuple[int, ...], dtype: DTypeLike) -> np.memmap
     ``Unavailable`` (``no-room``) where the disk has no room for it: a write to a mapped file cannot fail in an
     orderly way, it kills the process.
     """
-    needed, free = math.prod(shape) * np.dtype(dtype).itemsize, shutil.disk_usage(path.parent).free
+    needed = math.prod(shape) * np.dtype(dtype).itemsize
+    free = shutil.disk_usage(path.parent).free
     if needed > free:
         raise Unavailable(
             "no-room", f"The decoded images need {needed:,} bytes in {path.parent}, and {free:,} are free there."

@@ -72,7 +72,8 @@ async def _post(transport: httpx.AsyncHTTPTransport, bench: Bench, delivery: Del
 async def _request(bench: Bench, delivery: Delivery) -> httpx.Request:
     """The request to the address that the host's name means now: the one that was looked at is the one that is
     called, and the certificate must still be the name's."""
-    url, body = httpx.URL(delivery.webhook.url), body_of(delivery, bench.settings.public_url)
+    url = httpx.URL(delivery.webhook.url)
+    body = body_of(delivery, bench.settings.public_url)
     address = await address_of(url.host, local=bench.settings.webhooks_local)
     headers = {
         "Host": url.netloc.decode(),
@@ -81,7 +82,8 @@ async def _request(bench: Bench, delivery: Delivery) -> httpx.Request:
         "Kennel-Delivery": str(delivery.id),
         "Kennel-Signature": webhooks.signature(delivery.webhook.secret, int(bench.now().timestamp()), body),
     }
-    address_url, name = url.copy_with(host=address), {"sni_hostname": url.host}
+    address_url = url.copy_with(host=address)
+    name = {"sni_hostname": url.host}
     return httpx.Request("POST", address_url, content=body, headers=headers, extensions=name)
 
 

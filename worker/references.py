@@ -156,7 +156,8 @@ def prepare(
     """Compute and store a track's reference: normalised features, and statistics with their factor."""
     features = np.concatenate([features_of(bench, address, identity, progress) for address in sets])
     progress("statistics", 0.0)
-    statistics, normalised = statistics_of(features), normalise(features)
+    statistics = statistics_of(features)
+    normalised = normalise(features)
     for name, array in _parts(statistics, normalised).items():
         write_array(bench, f"preparations/{key}/{name}.npy", array)
     progress("held-out", 0.0)

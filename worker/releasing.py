@@ -123,7 +123,9 @@ def _keep_images(
     bench: Bench, release: Release, contents: Contents, progress: Progress
 ) -> tuple[list[dict[str, Any]], int]:
     """Store the images of each entry as a zip of its own, and count the entries of which none are stored."""
-    names, spec, kept = Pseudonyms(release.key), contents.state.image_spec, []
+    names = Pseudonyms(release.key)
+    spec = contents.state.image_spec
+    kept = []
     for done, entry in enumerate(contents.entries):
         progress(done / len(contents.entries))
         if entry.blob_key and bench.blobs.exists(entry.blob_key):

@@ -85,7 +85,8 @@ def _shown(state: State, *, public: bool = False) -> TrackKind:
 def show(body: BoardPage, session: DbSession, account: Reader, now: Now) -> Board:
     """A page of the board."""
     state = competitions.shown_state(session, body.competition_name, account, now)
-    kind, after = _shown(state, public=body.override_public), int(body.page_token or 0)
+    kind = _shown(state, public=body.override_public)
+    after = int(body.page_token or 0)
     board = leaderboard.standings(session, state, kind, account, after=after, limit=body.page_size)
     places = board.places
     return Board(
@@ -107,7 +108,9 @@ def _place(place: boards.Place, decimals: int) -> Place:
 def download(body: OfCompetition, session: DbSession, account: Reader, now: Now) -> Response:
     """The whole board: a zip with the CSV that our own API offers in it."""
     state = competitions.shown_state(session, body.competition_name, account, now)
-    kind, slug, file = _shown(state), state.competition.slug, io.BytesIO()
+    kind = _shown(state)
+    slug = state.competition.slug
+    file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         member = zipfile.ZipInfo(f"{slug}-{kind}.csv", date_time=now.timetuple()[:6])
         member.compress_type = zipfile.ZIP_DEFLATED

@@ -55,7 +55,7 @@ def _entry(session: Session, state: State, submission: Submission, account: Acco
         public_score=_score(public, decimals),
         # Organizers know it earlier, but not in a place where others look over their shoulder.
         private_score=_score(judged.get("private"), decimals) if state.published else "",
-        status="PENDING" if submission.status in PENDING else "ERROR" if error else "COMPLETE",
+        status=_status(submission, error),
         submitted_by=submission.account.handle,
         submitted_by_ref=submission.account.handle,
         team_name=teams.of_submission(session, submission).name,
@@ -101,3 +101,9 @@ def _allowed(state: State, allowance: Allowance, now: datetime) -> int:
     if allowance.remaining is None:
         return max(0, allowance.limits.pending - allowance.usage.pending)
     return allowance.remaining
+
+
+def _status(submission: Submission, error: str) -> str:
+    if submission.status in PENDING:
+        return "PENDING"
+    return "ERROR" if error else "COMPLETE"

@@ -57,7 +57,8 @@ def _page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **
 @router.post("/tokens")
 def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Make a token and show it, this once."""
-    name, secret = text(fields, "name", longest=LONGEST_NAME).strip(), new_secret()
+    name = text(fields, "name", longest=LONGEST_NAME).strip()
+    secret = new_secret()
     try:
         if not name:
             raise Invalid("no-name", "Give the token a name, so that you know it again.")

@@ -210,7 +210,8 @@ def decide(here: Here, author: Organizer, viewer: SignedIn, fields: FormFields) 
     def say(session: Session) -> str:
         submission = reviewers.find(session, here.submission_id, author)
         state = state_of(session, submission.competition.slug, here.now)
-        label, note = _one_of(fields, "label", LabelName), text(fields, "note", longest=LONGEST)
+        label = _one_of(fields, "label", LabelName)
+        note = text(fields, "note", longest=LONGEST)
         reviews.decide(session, state, submission.id, label, note=note, author=author, now=here.now)
         return f"/submissions/{submission.id}/desk#review"
 
@@ -223,7 +224,8 @@ def rule(here: Here, author: Organizer, viewer: SignedIn, fields: FormFields) ->
     memorising = {"yes": True, "no": False}.get(text(fields, "memorising"))
 
     def say(session: Session) -> str:
-        kind, reason = _one_of(fields, "kind", RulingKind), text(fields, "reason", longest=LONGEST)
+        kind = _one_of(fields, "kind", RulingKind)
+        reason = text(fields, "reason", longest=LONGEST)
         if kind is None:
             raise Invalid("no-kind", "Please say what shall become of the entry.")
         rulings.rule(

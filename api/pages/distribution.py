@@ -76,7 +76,9 @@ def _pieces(columns: Sequence[Counter[str]], edges: Sequence[float], right: floa
     # One scale for both sides, or their heights could not be compared.
     scale = min((AXIS - TOP) / max(above, 1), (FLOOR - AXIS) / max(below, 1))
     for column, (left, end) in zip(columns, pairwise(edges), strict=True):
-        x, width, y = 100 * left / right, 100 * (end - left) / right, float(AXIS)
+        x = 100 * left / right
+        width = 100 * (end - left) / right
+        y = float(AXIS)
         for label in LABELS:
             if column[label]:
                 y -= column[label] * scale

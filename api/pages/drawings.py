@@ -229,7 +229,8 @@ def _scatter(figure: Figure, x: str, y: str, scales: tuple[Scale, Scale], words:
 
 
 def _fid_distance(figure: Figure) -> Drawing:
-    across, values = _of_fids(figure.column("fid")), figure.column("distance")
+    across = _of_fids(figure.column("fid"))
+    values = figure.column("distance")
     down = Scale(0.0, max(*values, figure.tau or 0.0, 1e-6) * 1.06)
     drawn = _scatter(figure, "fid", "distance", (across, down), (_worded("FID", across), "memorization distance"))
     if figure.tau is None:
@@ -266,8 +267,13 @@ def _last(figure: Figure) -> float:
 def _shake_up(figure: Figure) -> Drawing:
     drawn = _pair(figure, "rank", around(1, _last(figure), log=True), "rank")
     moves = figure.column("move")
-    kinds = ["up" if moves[dot.row] > 0 else "down" if moves[dot.row] < 0 else "same" for dot in drawn.dots]
-    return replace(drawn, dots=[replace(dot, kind=kind) for dot, kind in zip(drawn.dots, kinds, strict=True)])
+    return replace(drawn, dots=[replace(dot, kind=_direction(moves[dot.row])) for dot in drawn.dots])
+
+
+def _direction(move: int) -> str:
+    if move == 0:
+        return "same"
+    return "up" if move > 0 else "down"
 
 
 _DRAWN: Mapping[str, Callable[[Figure], Drawing]] = {

@@ -29,7 +29,9 @@ def svg_of(figure: Figure, competition: str) -> str:
 
 def _legend(drawing: Drawing) -> list[tuple[str, str, float, float]]:
     """Words and places of what the colours mean, in as many lines as they need."""
-    x, y, placed = LEFT, LEGEND, []
+    x = LEFT
+    y = LEGEND
+    placed = []
     for kind, words, count in drawing.legend:
         told = f"{words} {count:,}"
         wide = 30 + LETTER * len(told)

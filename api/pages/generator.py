@@ -28,7 +28,9 @@ async def hand_in(
     submission_id: str, request: Request, begin: Transactions, store: BlobStore, settings: AppSettings, viewer: Uploader
 ) -> Response:
     """Take the file of the page's form as the entry's generator."""
-    body, desk, most = request.stream(), "", settings.generator_max_bytes
+    body = request.stream()
+    desk = ""
+    most = settings.generator_max_bytes
     try:
         form = await open_form(request.headers.get("content-type", ""), body)
         cookies.require_csrf(cookies.session_secret(request) or "", form.fields.get(cookies.FIELD))
@@ -44,7 +46,8 @@ async def hand_in(
 
 def declared_by(fields: dict[str, str]) -> Declared:
     """What a form says of its generator; ``Invalid`` where it says nothing."""
-    digits, distribution = fields.get("latent", "").strip(), fields.get("distribution")
+    digits = fields.get("latent", "").strip()
+    distribution = fields.get("distribution")
     dimension = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
     if not 1 <= dimension <= MOST_DIMENSIONS:
         raise Invalid("bad-latent", f"A latent vector has between 1 and {MOST_DIMENSIONS:,} numbers.")

@@ -84,8 +84,11 @@ def choose_mails(fields: FormFields, session: DbSession, viewer: SignedIn) -> Re
 @router.post(f"{WAYS}/webhooks")
 def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settings: AppSettings, now: Now) -> Response:
     """Register a webhook and show its secret, this once."""
-    account, secret, local = viewer.account, new_secret(), settings.webhooks_local
-    url, slug = text(fields, "url", longest=webhooks.LONGEST_URL).strip(), text(fields, "competition")
+    account = viewer.account
+    secret = new_secret()
+    local = settings.webhooks_local
+    url = text(fields, "url", longest=webhooks.LONGEST_URL).strip()
+    slug = text(fields, "competition")
     try:
         state = shown_state(session, slug, account, now) if slug else None
         team = webhooks.team_in(session, account, state.competition) if state else None

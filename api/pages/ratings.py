@@ -94,7 +94,8 @@ def invite(
 ) -> Response:
     """Make a link for one rater and show it, this once."""
     study = ratings.find(session, competitions.state_of(session, slug, now), study_id)
-    secret, name = new_secret(), text(fields, "name", longest=LONGEST_NAME)
+    secret = new_secret()
+    name = text(fields, "name", longest=LONGEST_NAME)
     try:
         rater = ratings.invite(session, study, name, secret=secret, author=author, now=now)
     except KennelError as error:

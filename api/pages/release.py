@@ -66,7 +66,8 @@ def start(slug: str, fields: FormFields, session: DbSession, author: Organizer, 
     """Have a release made."""
     state = competitions.state_of(session, slug, now)
     new_names = text(fields, "new_names") == "yes"
-    new_id, key = new_public_id(), secrets.token_bytes(releases.KEY_BYTES)
+    new_id = new_public_id()
+    key = secrets.token_bytes(releases.KEY_BYTES)
     try:
         images = _images_of(fields)
         releases.start(session, state, images, new_names=new_names, public_id=new_id, key=key, author=author, now=now)
@@ -87,7 +88,8 @@ def hand_out(
     slug: str, release_id: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
 ) -> Response:
     """Let everybody have a release (the field ``act`` is ``out``), or take that back."""
-    state, shown = competitions.state_of(session, slug, now), text(fields, "act") == "out"
+    state = competitions.state_of(session, slug, now)
+    shown = text(fields, "act") == "out"
     try:
         releases.hand_out(session, state, release_id, shown=shown, author=author, now=now)
     except KennelError as error:

@@ -111,7 +111,8 @@ def _preview(
 def apply(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Choose the tau that the page shows."""
     accounts.require(viewer.account, "organizer")
-    state, kind = competitions.state_of(session, slug, now), _kind(fields)
+    state = competitions.state_of(session, slug, now)
+    kind = _kind(fields)
     reason = text(fields, "reason", longest=2000).strip()
     request: Request | None = None
     try:
@@ -126,7 +127,8 @@ def apply(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, n
 def undo(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Take the newest choice back."""
     accounts.require(viewer.account, "organizer")
-    state, kind = competitions.state_of(session, slug, now), _kind(fields)
+    state = competitions.state_of(session, slug, now)
+    kind = _kind(fields)
     reason = text(fields, "reason", longest=2000).strip()
     try:
         require_reason(reason)

@@ -146,7 +146,8 @@ def withdraw(here: Here, invitation_id: InvitationId) -> Response:
 @router.post("/invitations/{invitation_id}/answer")
 def answer(here: Here, invitation_id: InvitationId, fields: FormFields) -> Response:
     """Accept (the field ``accept`` is ``yes``) or decline."""
-    accept, account = text(fields, "accept") == "yes", here.viewer.account
+    accept = text(fields, "accept") == "yes"
+    account = here.viewer.account
     return here.act(
         lambda session: invitations.answer(
             session, here.slug, invitation_id, accept=accept, account=account, now=here.now

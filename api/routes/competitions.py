@@ -21,7 +21,7 @@ from scorer.blobs import Received, require_bytes
 from scorer.competitions import CompetitionChanges, CompetitionSpec, State
 from scorer.db import lookups
 from scorer.db.tables import Account
-from scorer.lifecycle import TrackKind
+from scorer.lifecycle import JobState, TrackKind
 from scorer.references import Role
 
 router = APIRouter(prefix="/competitions", tags=["competitions"])
@@ -143,8 +143,9 @@ def _preparation(session: Session, state: State, kind: TrackKind) -> Preparation
     job = references.job_for(session, track)
     # Read after the job, whose last step finishes it: a job that is done has left its numbers here.
     session.refresh(track.preparation)
+    unfinished = job.state if job else "none"
     return PreparationView(
-        state="done" if track.preparation.finished_at else job.state if job else "none",
+        state=JobState.DONE if track.preparation.finished_at else unfinished,
         stage=job.stage if job else None,
         fraction=job.fraction if job else None,
         error=job.error if job else None,

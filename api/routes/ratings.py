@@ -60,7 +60,8 @@ def invite(
     slug: str, study_id: Id, body: NewRater, session: DbSession, settings: AppSettings, author: Organizer, now: Now
 ) -> InvitedView:
     """Make a link with which one person rates without an account. Organizers only."""
-    study, secret = ratings.find(session, competitions.state_of(session, slug, now), study_id), new_secret()
+    study = ratings.find(session, competitions.state_of(session, slug, now), study_id)
+    secret = new_secret()
     rater = ratings.invite(session, study, body.name, secret=secret, author=author, now=now)
     return InvitedView(id=rater.id, name=rater.name, link=f"{settings.public_url}/rate/{secret}")
 

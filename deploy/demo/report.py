@@ -123,7 +123,7 @@ def board_table(board: Mapping[str, Any], entries: Mapping[str, Entry], track: T
             f"{line['score']:.2f}",
             f"{line['fid']:.2f}",
             f"{line['memorization_distance']:.3f}",
-            ("yes" if line["penalised"] else "") if ranked else "",
+            "yes" if ranked and line["penalised"] else "",
             line["team"],
             entry.kind if entry else "benchmark",
             style=None if ranked else "italic dim",

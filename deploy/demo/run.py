@@ -95,7 +95,9 @@ def run(running: service.Running, pictures: Photographs, plan: Plan, console: Co
 
 def organizer_token(running: service.Running) -> str:
     """A token for the demo's organizer, straight from the database: the admin's own is shown only once."""
-    engine, secret, now = engine_of(running.settings), secrets.token_urlsafe(32), datetime.now(UTC)
+    engine = engine_of(running.settings)
+    secret = secrets.token_urlsafe(32)
+    now = datetime.now(UTC)
     with sessions_of(engine).begin() as session:
         account = people.account_by_handle(session, service.ADMIN)
         if account is None:

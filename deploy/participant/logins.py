@@ -43,7 +43,8 @@ def kept_login() -> Login | None:
 def current_login(environment: Mapping[str, str] = os.environ) -> Login:
     """The login that counts: the environment's, else the one that was kept. A kept token never goes to another service
     than the one it was kept for."""
-    url, token = environment.get("KENNEL_URL", "").rstrip("/"), environment.get("KENNEL_TOKEN", "").strip()
+    url = environment.get("KENNEL_URL", "").rstrip("/")
+    token = environment.get("KENNEL_TOKEN", "").strip()
     kept = (None if url and token else kept_login()) or Login(HERE)
     if token:
         return Login(url or kept.url, token)

@@ -27,7 +27,9 @@ class Packed:
 
 def bundle(files: Sequence[Packed]) -> list[bytes]:
     """What stands before each file, and after the last one: ``len(files) + 1`` pieces."""
-    pieces, directory, offset = [], b"", 0
+    pieces = []
+    directory = b""
+    offset = 0
     for file in files:
         header = _local(file)
         directory += _central(file, offset)

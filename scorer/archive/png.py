@@ -72,7 +72,9 @@ def _critical(png: bytes, size: int) -> tuple[bytes, list[bytes]]:
     if not png.startswith(_SIGNATURE):
         actual = next((f": it is {name}" for magic, name in _OTHER_FORMATS if png.startswith(magic)), "")
         raise MemberError(f"is not a PNG file{actual}")
-    header, previous, data = b"", b"", list[bytes]()
+    header = b""
+    previous = b""
+    data = list[bytes]()
     for kind, content in _chunks(png):
         if kind == b"IHDR" and not previous:
             _refuse_header(content, size)

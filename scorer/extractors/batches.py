@@ -35,7 +35,8 @@ class _Immediate:
 
     def __init__(self, forward: Callable[[Images], Features], batch: Images) -> None:
         self.batch = batch
-        self._forward, self._found = forward, np.empty((0, 0), np.float32)
+        self._forward = forward
+        self._found = np.empty((0, 0), np.float32)
 
     def launch(self) -> None:
         self._found = self._forward(self.batch)
@@ -73,7 +74,8 @@ def in_batches(images: Images, slots: Sequence[Slot], *, dimension: int, progres
     degenerate: list[int] = []
 
     def settle(flight: _InFlight) -> None:
-        found, stop = flight.slot.collect()[: flight.rows], flight.start + flight.rows
+        found = flight.slot.collect()[: flight.rows]
+        stop = flight.start + flight.rows
         features[flight.start : stop] = found
         usable = _has_direction(flight.slot.batch[: flight.rows], found)
         degenerate.extend((flight.start + np.flatnonzero(~usable)).tolist())

@@ -42,7 +42,8 @@ def put(network: nn.Module, path: str, module: nn.Module) -> None:
 
 
 def _followers(network: nn.Module, first: type[nn.Module], *second: type[nn.Module]) -> list[tuple[str, str]]:
-    graph, modules = _Tracer().trace(network), dict(network.named_modules())
+    graph = _Tracer().trace(network)
+    modules = dict(network.named_modules())
     calls = [node for node in graph.nodes if node.op == "call_module"]
     targets = [str(node.target) for node in calls]
     pairs = []

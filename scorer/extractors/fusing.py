@@ -61,7 +61,9 @@ class FusedConvolution(nn.Module):
         plain, (name, scalars) = self._plain, self._activation
         x = x.contiguous(memory_format=torch.channels_last)
         padding, surplus = self._padding(x)
-        stride, dilation, groups = list(plain.stride), list(plain.dilation), plain.groups
+        stride = list(plain.stride)
+        dilation = list(plain.dilation)
+        groups = plain.groups
         if self._laid_out is None:
             self._laid_out = _onednn._reorder_convolution_weight(  # noqa: SLF001
                 plain.weight, padding, stride, dilation, groups, list(x.shape)

@@ -92,7 +92,9 @@ class GraphSlot:
     def __init__(self, gpu: Gpu, forward: Callable[[Tensor], Tensor], images: Images, batch_size: int) -> None:
         shape = (batch_size, *images.shape[1:])
         dtype = torch.uint8 if images.dtype == np.uint8 else torch.float32
-        self._gpu, self._stream, self._done = gpu, gpu.stream(), gpu.event()
+        self._gpu = gpu
+        self._stream = gpu.stream()
+        self._done = gpu.event()
         self._host = gpu.pinned(shape, dtype)
         self._input = gpu.zeros(shape, dtype)
         self._replay, self._output = gpu.capture(self._stream, lambda: forward(self._input))

@@ -52,7 +52,8 @@ def record(spec: ExtractorSpec, options: ExtractorOptions, weights: Weights) -> 
     """
     if _required(spec, options, weights.path) is not None:
         return
-    beside, line = _record_of(weights.path), f"{weights.sha256}  {weights.path.name}\n"
+    beside = _record_of(weights.path)
+    line = f"{weights.sha256}  {weights.path.name}\n"
     try:
         draft = beside.with_name(f".{beside.name}.{os.getpid()}")
         draft.write_text(line)

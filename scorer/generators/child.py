@@ -28,7 +28,8 @@ def main(folder: Path) -> None:
         # What is imported from here on takes addresses that are not the generator's.
         from scorer.generators import auditing  # noqa: PLC0415
 
-        errand, encoder = errands.read_errand(folder), errands.read_encoder_of(folder)
+        errand = errands.read_errand(folder)
+        encoder = errands.read_encoder_of(folder)
         ration(limits)
         audit = auditing.audited(errand, limits, _Teller(), encoder)
         audit = replace(audit, provenance={**audit.provenance, "sandbox": walls, "versions": _versions()})

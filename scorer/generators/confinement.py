@@ -34,7 +34,9 @@ def confine(folder: Path, limits: Limits) -> dict[str, bool]:
         (resource.RLIMIT_NOFILE, limits.open_files),
     ):
         _lower(what, most)
-    network, files, calls = _own_network(), landlock.open_only(folder), seccomp.forbid()
+    network = _own_network()
+    files = landlock.open_only(folder)
+    calls = seccomp.forbid()
     if not (network or calls):
         raise Unavailable(
             "no-sandbox",

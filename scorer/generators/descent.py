@@ -74,7 +74,8 @@ class _Run:
         self._slope, self._step = start.new_zeros(count), start.new_zeros(count)
         self._low, self._high = _Ends(start), _Ends(start)
         self._trials = torch.zeros_like(every)
-        self.iterations, self._evaluations = torch.zeros_like(every), torch.ones_like(every)
+        self.iterations = torch.zeros_like(every)
+        self._evaluations = torch.ones_like(every)
         self.going = torch.isfinite(self._value)
         self._aim(every[self.going])
 
@@ -87,7 +88,8 @@ class _Run:
         if not self._descent.wolfe:
             self._move(rows, value, gradient, step)
             return
-        slope, steep = (gradient * self._direction[rows]).sum(1), self._slope[rows].abs()
+        slope = (gradient * self._direction[rows]).sum(1)
+        steep = self._slope[rows].abs()
         # Not "above": what is not a number is too far, too.
         too_far = ~(value <= self._value[rows] - ENOUGH * step * steep) | ~(slope <= FLAT * steep)
         too_near = ~too_far & (slope < -FLAT * steep)
@@ -108,7 +110,8 @@ class _Run:
         open_end = torch.isinf(high.step[rows])
         beyond, within = rows[open_end], rows[~open_end]
         self._step[beyond] = 4.0 * low.step[beyond]
-        left, width = low.step[within], high.step[within] - low.step[within]
+        left = low.step[within]
+        width = high.step[within] - low.step[within]
         share = _cubic(low.value[within], low.slope[within] * width, high.value[within], high.slope[within] * width)
         self._step[within] = left + width * share
 
@@ -126,7 +129,8 @@ class _Run:
     def _move(self, rows: Tensor, value: Tensor, gradient: Tensor, step: Tensor) -> None:
         if not len(rows):
             return
-        moved, before = step[:, None] * self._direction[rows], self._value[rows]
+        moved = step[:, None] * self._direction[rows]
+        before = self._value[rows]
         self._memory.learn(rows, moved, gradient - self._gradient[rows])
         self._point[rows] += moved
         self._value[rows], self._gradient[rows] = value, gradient

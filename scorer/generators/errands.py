@@ -93,7 +93,8 @@ def _text(path: Path) -> str:
 
 
 def _refusal(told: Mapping[str, Any]) -> KennelError:
-    slug, message = str(told.get("slug")), str(told.get("message"))[:MESSAGE]
+    slug = str(told.get("slug"))
+    message = str(told.get("message"))[:MESSAGE]
     if not re.fullmatch(r"[a-z0-9-]{1,40}", slug):
         slug = "not-onnx"
     kind = _KINDS.get(str(told.get("kind")), Invalid)

@@ -132,9 +132,12 @@ class Search:
 
     def _found(self, targets: Tensor, seed: int, progress: Progress | None) -> Found:
         """One batch. What is found verbatim needs no further start; the rule is the same for every kind of target."""
-        mask, count = mask_of(self.plan, targets.shape[2]), len(targets)
-        error, image = np.full(count, np.inf), torch.zeros_like(targets)
-        point, evaluations = targets.new_zeros((count, self.latent.dimension)), 0
+        mask = mask_of(self.plan, targets.shape[2])
+        count = len(targets)
+        error = np.full(count, np.inf)
+        image = torch.zeros_like(targets)
+        point = targets.new_zeros((count, self.latent.dimension))
+        evaluations = 0
         starts = 1 if self.plan.method == "authors" else self.plan.starts
         for number, random in enumerate(_seeds(seed, starts)):
             left = np.flatnonzero(error >= VERBATIM)

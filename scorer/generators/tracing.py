@@ -47,7 +47,9 @@ class _Trace:
 
     def __init__(self, network: Network, rows: int, limits: Limits) -> None:
         self.network, self.rows, self.limits = network, rows, limits
-        self.activations, self.constants, self.operations = limits.activations * rows, limits.constants, 0
+        self.activations = limits.activations * rows
+        self.constants = limits.constants
+        self.operations = 0
 
     def shape(self, latent: Tensor) -> torch.Size:
         values = {**self.network.weights(), self.network.graph.latent: latent}

@@ -77,7 +77,8 @@ class Pairing:
         require_same_dimension(own.shape[1], other.shape[1])
         self.own, self.other = own, other
         # About a common centre and at a common scale the products lose fewest digits.
-        self._centre, self.scale = other.mean(axis=0, dtype=np.float64), 1.0
+        self._centre = other.mean(axis=0, dtype=np.float64)
+        self.scale = 1.0
         largest = max(float(np.abs(block).max()) for each in (own, other) for block in self._blocks(each))
         if largest > 0.0:
             self.scale = float(2.0 ** -np.floor(np.log2(largest)))  # a power of two, so nothing is rounded

@@ -96,7 +96,9 @@ def overlap_with_error(
     )
 
     def part(number: int) -> Callable[[float], None] | None:
-        before, own, whole = sum(costs[:number]), costs[number], sum(costs)
+        before = sum(costs[:number])
+        own = costs[number]
+        whole = sum(costs)
         return (lambda share: progress((before + share * own) / whole)) if progress else None
 
     own = generated if isinstance(generated, Manifold) else manifold_of(generated, k, progress=part(0))

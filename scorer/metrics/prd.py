@@ -60,7 +60,8 @@ def curve_of(generated: Vector, real: Vector, angles: int = ANGLES) -> Curve:
 
 def summary_of(generated: Vector, real: Vector, angles: int = ANGLES, weight: float = WEIGHT) -> Summary:
     """F_weight and F_1/weight of shares q and p of cells, (k,) each."""
-    rates, precision = _rates(angles), curve_of(generated, real, angles).precision
+    rates = _rates(angles)
+    precision = curve_of(generated, real, angles).precision
     recall, precise = (
         float(((1.0 + square) / (1.0 + square * rates) * precision).max()) for square in (weight**2, weight**-2)
     )

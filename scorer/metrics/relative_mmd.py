@@ -77,7 +77,8 @@ def relative_mmd(
         {"generated": generated, "reference": training, "held-out": held_out}, random, most, 3
     )
     sigma = (_width(real, fresh) + _width(real, own)) / 2.0
-    kernel, report = _gaussian(sigma), progress or (lambda _share: None)
+    kernel = _gaussian(sigma)
+    report = progress or (lambda _share: None)
     within_real = sums_within(real, kernel, lambda share: report(share / 7))
     against_fresh = _sums(fresh, real, kernel, lambda share: report((1 + 3 * share) / 7))
     against_own = _sums(own, real, kernel, lambda share: report((4 + 3 * share) / 7))

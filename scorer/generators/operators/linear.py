@@ -58,7 +58,8 @@ def _transposed_pads(
     node: Node, full: Sequence[int], strides: Sequence[int], beyond: Sequence[int], sides: Sequence[int]
 ) -> Pads:
     """The pads given, or those that make the shape that is given or, with ``SAME``, the stride times the input's."""
-    wanted, way = node.integers("output_shape"), node.text("auto_pad", "NOTSET")
+    wanted = node.integers("output_shape")
+    way = node.text("auto_pad", "NOTSET")
     if wanted is None and way in {"NOTSET", "VALID"}:
         return _given_pads(node, len(full))
     if wanted is None:

@@ -30,7 +30,8 @@ def _layer(node: Node, x: Tensor, scale: Tensor, bias: Tensor | None = None) -> 
 
 def _group(node: Node, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
     """Until opset 20 scale and bias belong to groups, from 21 on to channels."""
-    groups, each = node.integer("num_groups", 0), (1, -1, *[1] * (x.ndim - 2))
+    groups = node.integer("num_groups", 0)
+    each = (1, -1, *[1] * (x.ndim - 2))
     parts = x.reshape(x.shape[0], groups, -1)
     found = _standard(parts, (2,), node.number("epsilon", 1e-5))
     if node.opset < 21:
@@ -45,7 +46,8 @@ def _standard(x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor:
 
 def _average_pool(node: Node, x: Tensor) -> Tensor:
     space = x.ndim - 2
-    kernel, pads = each_axis(node, "kernel_shape", space, 0), node.integers("pads") or (0,) * 2 * space
+    kernel = each_axis(node, "kernel_shape", space, 0)
+    pads = node.integers("pads") or (0,) * 2 * space
     odd = node.text("auto_pad", "NOTSET") != "NOTSET" or any(each != 1 for each in node.integers("dilations") or ())
     if space != 2 or odd or pads[:space] != pads[space:]:
         raise node.refusal("unsupported-form", "pools in a way that is not read: two axes, equal pads, no dilation.")
