@@ -31,10 +31,10 @@ from api.submission_views import view_of
 from scorer import desk, rebuttals, rulings
 from scorer.competitions import State
 from scorer.db.desk import Duplicate
+from scorer.db.rulings import Appeal
 from scorer.db.tables import Account, Review, Ruling, Submission
 from scorer.flags import Flagged, Queue
 from scorer.pairs import Pair
-from scorer.rebuttals import Appeal
 from scorer.reviews import Agreement, Opinions
 from scorer.stakes import Stake
 

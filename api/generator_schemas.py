@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from scorer.exporting import Distribution
-from scorer.metrics.recovery import Verdict
+from scorer.metrics.copying.latent_recovery import Verdict
 from scorer.recoveries import Group, Progress
 
 

@@ -11,26 +11,27 @@ import numpy as np
 from benchmarks.isolation import Run
 from benchmarks.synthetic import features
 from scorer.archive import copies
-from scorer.metrics import authenticity as authentic
-from scorer.metrics.binning import Bins, bins_of
-from scorer.metrics.binning import binning as binned
-from scorer.metrics.closeness import closeness
-from scorer.metrics.copying import copying_reference_from, placed_in
-from scorer.metrics.copying import data_copying as copied
-from scorer.metrics.frechet import Statistics, statistics_of
-from scorer.metrics.frechet_error import frechet_standard_error
-from scorer.metrics.frechet_limit import frechet_limit as limit_of
-from scorer.metrics.kernel import kernel_distance
-from scorer.metrics.manifold import Manifold, manifold_of, overlap_with_error
-from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest, normalise
-from scorer.metrics.near_copies import near_copies as near
-from scorer.metrics.near_copies import originals_of
-from scorer.metrics.partition import Partition, partition_from, partition_of
-from scorer.metrics.prd import prd as curve
-from scorer.metrics.relative_mmd import relative_mmd as relative
-from scorer.metrics.repeats import repeats as repeated
-from scorer.metrics.thumbnails import thumbnail_originals
-from scorer.metrics.two_sample import two_sample as told_apart
+from scorer.metrics.copying import authenticity as authentic
+from scorer.metrics.copying.cells import Partition, partition_from, partition_of
+from scorer.metrics.copying.data_copying import copying_reference_from, copying_reference_in
+from scorer.metrics.copying.data_copying import data_copying as copied
+from scorer.metrics.copying.internal_duplicates import internal_duplicates as repeated
+from scorer.metrics.copying.ndb import TrainingBins, bins_of
+from scorer.metrics.copying.ndb import compare_with_bins as binned
+from scorer.metrics.copying.near_duplicates import near_duplicates as near
+from scorer.metrics.copying.near_duplicates import originals_of
+from scorer.metrics.copying.partial_copying import partial_copying
+from scorer.metrics.copying.thumbnails import thumbnail_originals
+from scorer.metrics.cosine import NormalisedFeatures, normalise
+from scorer.metrics.memorization import Nearest, nearest
+from scorer.metrics.sample_quality.fid_infinity import fid_infinity as limit_of
+from scorer.metrics.sample_quality.frechet import Statistics, statistics_of
+from scorer.metrics.sample_quality.frechet_standard_error import frechet_standard_error
+from scorer.metrics.sample_quality.kid import kernel_inception_distance
+from scorer.metrics.sample_quality.prd import prd as curve
+from scorer.metrics.sample_quality.prdc import Manifold, manifold_of, prdc_with_error
+from scorer.metrics.sample_quality.relative_mmd import relative_mmd as relative
+from scorer.metrics.sample_quality.two_sample import two_sample as told_apart
 from worker.case import Entry
 from worker.evidence import evidence_of
 from worker.grounds import Grounds, grounds_of
@@ -68,7 +69,7 @@ def prepare(folder: str, dimension: int, count: int, reference: int, held_out: i
 
 
 def _cells(training: Any, fresh: Any) -> dict[str, Any]:
-    return placed_in(partition_of(training, CELLS, seed=0), training, fresh).arrays()
+    return copying_reference_in(partition_of(training, CELLS, seed=0), training, fresh).arrays()
 
 
 class _Given:
@@ -133,13 +134,13 @@ def kid(folder: str) -> Run:
     """100 subsets of 1,000, or of all where there are fewer."""
     given, real = _Given(folder), np.array(_Given(folder).part("training"))
     size = min(1000, len(given.generated))
-    return _timed(lambda: kernel_distance(given.generated, real, random=_random(), subset_size=size).mean)
+    return _timed(lambda: kernel_inception_distance(given.generated, real, random=_random(), subset_size=size).mean)
 
 
 def overlap(folder: str) -> Run:
     """Precision and the others, from the generated features and the reference's manifold."""
     given, manifold = _Given(folder), _Given(folder).manifold
-    return _timed(lambda: overlap_with_error(given.generated, manifold)[0].precision)
+    return _timed(lambda: prdc_with_error(given.generated, manifold)[0].precision)
 
 
 def authenticity(folder: str) -> Run:
@@ -170,7 +171,7 @@ def prd(folder: str) -> Run:
 def binning(folder: str) -> Run:
     """In the bins of the reference."""
     given = _Given(folder)
-    bins = Bins(given.partition("bins"), np.array(given.part("counts")))
+    bins = TrainingBins(given.partition("bins"), np.array(given.part("counts")))
     return _timed(lambda: binned(given.generated, bins).share)
 
 
@@ -194,7 +195,7 @@ def repeats(folder: str) -> Run:
     """With the limit that the held-out images give."""
     given = _Given(folder)
     distances, training = np.array(given.part("fresh")), len(given.part("training"))
-    limit = closeness(distances, distances)
+    limit = partial_copying(distances, distances)
     return _timed(lambda: repeated(given.generated, limit, training).share)
 
 

@@ -17,7 +17,7 @@ from torchmetrics.image.fid import FrechetInceptionDistance
 
 from benchmarks.isolation import THREADS, Run
 from benchmarks.synthetic import features
-from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of
+from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
 
 Moments = tuple[NDArray[np.float64], NDArray[np.float64]]
 

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.datasets import make_moons
 from sklearn.neighbors import KernelDensity
 
-from scorer.metrics.copying import CopyingReference, data_copying, placed_in
+from scorer.metrics.copying.cells import partition_of
+from scorer.metrics.copying.data_copying import CopyingReference, copying_reference_in, data_copying
 from scorer.metrics.features import Vector
-from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of
-from scorer.metrics.partition import partition_of
+from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
 
 CELLS = 5  # the authors' number for this data
 FIRST_DRAW = 100  # seed of the first generated sample
@@ -47,7 +47,7 @@ class MoonsExperiment:
     @cached_property
     def reference(self) -> CopyingReference:
         """What a generated sample is compared with."""
-        return placed_in(partition_of(self.training, CELLS, seed=0), self.training, self.held_out)
+        return copying_reference_in(partition_of(self.training, CELLS, seed=0), self.training, self.held_out)
 
     @cached_property
     def _statistics(self) -> Statistics:

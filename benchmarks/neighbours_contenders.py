@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.isolation import Run
 from benchmarks.synthetic import features
-from scorer.metrics.cosine import TILE_COLUMNS, TILE_ROWS
-from scorer.metrics.memorization import NormalisedFeatures, nearest, normalise
+from scorer.metrics.cosine import TILE_COLUMNS, TILE_ROWS, NormalisedFeatures, normalise
+from scorer.metrics.memorization import nearest
 
 
 def prepare(folder: str, dimension: int, count: int, reference: int) -> Run:

@@ -11,8 +11,9 @@ from deploy.demo.entries import ENTRIES
 from deploy.demo.photographs import photographs
 from deploy.demo.run import SEED
 from scorer.extractors import Precision
-from scorer.metrics.frechet import statistics_of
-from scorer.metrics.memorization import memorization_distance, normalise
+from scorer.metrics.cosine import normalise
+from scorer.metrics.memorization import memorization_distance
+from scorer.metrics.sample_quality.frechet import statistics_of
 from worker.measuring import Reference, measure
 
 

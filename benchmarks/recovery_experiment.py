@@ -26,12 +26,13 @@ from benchmarks.recovery_table import page_of
 from deploy.demo.photographs import photographs
 from scorer import extractors
 from scorer.extractors import ExtractorOptions
-from scorer.generators.audits import Audit, Plan
 from scorer.generators.latents import Latent
+from scorer.generators.plans import Plan
 from scorer.generators.reading import read_generator
 from scorer.generators.recovering import pixels_of, targets_of
+from scorer.generators.results import Audit
 from scorer.generators.sandbox import audit_in_sandbox
-from scorer.metrics.frechet_gap import frechet_gap
+from scorer.metrics.sample_quality.fid_gap import fid_gap
 
 log = logging.getLogger(__name__)
 HERE = Path(__file__).parent
@@ -136,7 +137,7 @@ def _fid(content: bytes, train: Pixels, held_out: Pixels, setting: Setting) -> d
         made = pixels_of(generator(setting.latent.draw(count, 7)))
     network = extractors.load(setting.extractor, options=ExtractorOptions())
     features = [network.features(images) for images in (made, train[:count], held_out[:count])]
-    found = frechet_gap(*features, random=np.random.default_rng(0))
+    found = fid_gap(*features, random=np.random.default_rng(0))
     return {"train": found.train, "held_out": found.held_out, "gap": found.gap, "count": found.count}
 
 

@@ -31,9 +31,9 @@ from benchmarks.networks import PeerNetwork, extractor_of, outermost_forwards, s
 from benchmarks.scoring_inputs import hashes_of
 from scorer.archive import ImageSpec, copies
 from scorer.blobs import Blobs
-from scorer.metrics.frechet import Statistics
-from scorer.metrics.memorization import NormalisedFeatures
+from scorer.metrics.cosine import NormalisedFeatures
 from scorer.metrics.mifid import mifid
+from scorer.metrics.sample_quality.frechet import Statistics
 from worker import pixels
 from worker.measuring import Reference, measure
 

@@ -10,8 +10,8 @@ from benchmarks.isolation import Run
 from benchmarks.networks import extractor_of, spec_of, write_weights
 from deploy.demo.photographs import photographs
 from scorer.archive import PixelHashes, mirrored, pixel_hashes, write_images
-from scorer.metrics.frechet import statistics_of
-from scorer.metrics.memorization import normalise
+from scorer.metrics.cosine import normalise
+from scorer.metrics.sample_quality.frechet import statistics_of
 
 SEED = 2019
 

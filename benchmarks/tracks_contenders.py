@@ -16,8 +16,8 @@ from deploy.demo.photographs import photographs
 from scorer import catalogue
 from scorer.archive import ImageSpec, write_images
 from scorer.archive.png import decoded
-from scorer.metrics.frechet import statistics_of
-from scorer.metrics.memorization import normalise
+from scorer.metrics.cosine import normalise
+from scorer.metrics.sample_quality.frechet import statistics_of
 from worker import pixels
 from worker.measuring import measure
 from worker.references import load_prepared, write_array

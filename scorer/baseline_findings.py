@@ -1,22 +1,21 @@
 """What the tests besides data-copying found: each number with its unit, its direction and a sentence for a person."""
 
 from scorer.findings import CERTAIN, HIGHER, LOWER, SHARE, Finding
-from scorer.metrics.authenticity import Authenticity, p_fewer
-from scorer.metrics.binning import Binning
-from scorer.metrics.frechet_limit import FrechetLimit
-from scorer.metrics.inception_score import InceptionScore
-from scorer.metrics.kernel import KernelDistance
-from scorer.metrics.manifold import Overlap, OverlapError
-from scorer.metrics.near_copies import NearCopies
-from scorer.metrics.prd import PrecisionRecall
-from scorer.metrics.relative_mmd import RelativeDiscrepancy
-from scorer.metrics.repeats import Repeats
-from scorer.metrics.representation import LEVEL
-from scorer.metrics.two_sample import Accuracy, TwoSample
+from scorer.metrics.copying.authenticity import Authenticity, p_fewer
+from scorer.metrics.copying.internal_duplicates import InternalDuplicates
+from scorer.metrics.copying.ndb import NDB_LEVEL, BinComparison
+from scorer.metrics.copying.near_duplicates import NearDuplicates
+from scorer.metrics.sample_quality.fid_infinity import FidInfinity
+from scorer.metrics.sample_quality.inception_score import InceptionScore
+from scorer.metrics.sample_quality.kid import KernelInceptionDistance
+from scorer.metrics.sample_quality.prd import PrecisionRecall
+from scorer.metrics.sample_quality.prdc import Prdc, PrdcError
+from scorer.metrics.sample_quality.relative_mmd import RelativeMmd
+from scorer.metrics.sample_quality.two_sample import Accuracy, TwoSample
 from scorer.numerals import p_value, percent
 
 HALF = "0.5 is best; far below is copying"
-USUAL = f"{LEVEL} is best"
+USUAL = f"{NDB_LEVEL} is best"
 NEITHER = "0 is best; above 0 is closer to the training images than photographs"
 SQUARED_MMD, FID, CLASSES, NATS, RATIO = "squared MMD", "FID", "classes", "nats", "ratio"
 
@@ -52,13 +51,13 @@ def _nearest(found: Accuracy, kind: str) -> str:
     return f"{percent(found.share)} have a {kind} one nearest; chance makes {percent(found.expected)}"
 
 
-def of_binning(found: Binning) -> tuple[Finding, ...]:
+def of_binning(found: BinComparison) -> tuple[Finding, ...]:
     """NDB / K and the Jensen-Shannon divergence."""
     bins = len(found.excess)
     verdict = "more than chance" if found.p_value < CERTAIN else "no more than chance"
     share = (
         f"{found.different} of {bins} bins hold another share of the generated images than of the training images,"
-        f" {LEVEL * bins:.0f} are expected; all bins together differ {verdict} ({p_value(found.p_value)})."
+        f" {NDB_LEVEL * bins:.0f} are expected; all bins together differ {verdict} ({p_value(found.p_value)})."
     )
     divergence = (
         f"Between how both sets fill the bins, the divergence is {found.divergence:.4f} nats; equal sets of these sizes"
@@ -92,7 +91,7 @@ def _curve(what: str, name: str, value: float, error: float) -> str:
     return f"Over the cells of both sets, {name}, which weighs {what}, is {value:.3f} ± {error:.3f}; equal sets have 1."
 
 
-def of_relative_mmd(found: RelativeDiscrepancy) -> Finding:
+def of_relative_mmd(found: RelativeMmd) -> Finding:
     """The three-sample kernel test."""
     told = (
         f"By the kernel distance, generated images are {found.generated:.2g} from the training images and fresh"
@@ -107,7 +106,7 @@ def of_relative_mmd(found: RelativeDiscrepancy) -> Finding:
     return Finding("relative_mmd", difference, SQUARED_MMD, NEITHER, verdict, found.standard_error, found.p_closer)
 
 
-def of_kid(found: KernelDistance) -> Finding:
+def of_kid(found: KernelInceptionDistance) -> Finding:
     """The kernel distance over subsets."""
     error = found.resampling_error
     doubt = "" if error is None else f" ± {error:.2g} (by the draw of {found.subsets} subsets)"
@@ -115,7 +114,7 @@ def of_kid(found: KernelDistance) -> Finding:
     return Finding("kid", found.mean, SQUARED_MMD, LOWER, sentence, error)
 
 
-def of_overlap(found: Overlap, error: OverlapError) -> tuple[Finding, ...]:
+def of_overlap(found: Prdc, error: PrdcError) -> tuple[Finding, ...]:
     """Improved precision and recall, density and coverage."""
     words = {
         "precision": f"{percent(found.precision)} of the generated images lie where real images are",
@@ -169,7 +168,7 @@ def of_frechet(fid: float, error: float | None) -> Finding:
     return Finding("fid", fid, FID, LOWER, sentence, error)
 
 
-def of_frechet_limit(found: FrechetLimit | None, fid: float) -> Finding:
+def of_frechet_limit(found: FidInfinity | None, fid: float) -> Finding:
     """FID-infinity beside the FID, >= 0, of all images."""
     name, unit = "fid_infinity", FID
     if found is None:
@@ -181,7 +180,7 @@ def of_frechet_limit(found: FrechetLimit | None, fid: float) -> Finding:
     return Finding(name, found.value, unit, LOWER, sentence, found.standard_error)
 
 
-def of_near_copies(found: NearCopies) -> Finding:
+def of_near_copies(found: NearDuplicates) -> Finding:
     """Near duplicates of training images."""
     near = found.closeness
     name = "near_copies"
@@ -197,7 +196,7 @@ def of_near_copies(found: NearCopies) -> Finding:
     return Finding(name, near.share, SHARE, LOWER, told + mirrored + often + chance, near.standard_error, near.p_value)
 
 
-def of_repeats(found: Repeats) -> Finding:
+def of_repeats(found: InternalDuplicates) -> Finding:
     """Near duplicates within the entry."""
     count = len(found.group)
     told = f"No two of the {count:,} images are nearly the same"

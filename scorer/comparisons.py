@@ -16,7 +16,7 @@ from scorer.db.tables import Account, ComparedDistance, Comparison, Preparation
 from scorer.errors import Conflict, Invalid
 from scorer.labelling import Known, known
 from scorer.lifecycle import JobState
-from scorer.metrics.margin import Choice, choose_tau
+from scorer.metrics.statistics.threshold_selection import ThresholdChoice, choose_tau
 
 Progress = Literal["preparing", "measuring", "done", "incomplete", "failed"]
 """``incomplete``: nobody measures what is missing; comparing again does."""
@@ -37,7 +37,7 @@ class Space:
     failed: int
     error: str | None
     heldout_distance: float | None
-    choice: Choice | None
+    choice: ThresholdChoice | None
     """By ``margin``, of the known entries that are measured; None where it lacks something."""
     lacks: str | None
 
@@ -200,7 +200,7 @@ def _progress(session: Session, preparation: Preparation, missing: Sequence[int]
     return "failed" if failed == len(missing) else "incomplete"
 
 
-def _separation(found: Mapping[int, float], about: Mapping[int, Known]) -> tuple[Choice | None, str | None]:
+def _separation(found: Mapping[int, float], about: Mapping[int, Known]) -> tuple[ThresholdChoice | None, str | None]:
     refs = sorted(found)
     try:
         return choose_tau([found[ref] for ref in refs], [about[ref].memorising for ref in refs]), None

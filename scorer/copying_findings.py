@@ -3,14 +3,14 @@
 from scorer import copying_words as words
 from scorer.archive import Copies, Twins
 from scorer.findings import CERTAIN, HIGHER, LOWER, SHARE, Finding
-from scorer.metrics.closeness import Closeness
-from scorer.metrics.copying import DataCopying, copied_cells
-from scorer.metrics.representation import LEVEL
+from scorer.metrics.copying.data_copying import DataCopying, copied_cells
+from scorer.metrics.copying.ndb import NDB_LEVEL
+from scorer.metrics.copying.partial_copying import PartialCopying
 from scorer.numerals import percent
 
 DEVIATIONS, REGIONS, IMAGES, COSINE = "standard deviations", "regions", "images", "cosine distance"
 BALANCED = "0 is best; far below is copying"
-FIVE_PERCENT = f"{percent(LEVEL)} of the regions is best"
+FIVE_PERCENT = f"{percent(NDB_LEVEL)} of the regions is best"
 
 
 def of_data_copying(found: DataCopying) -> tuple[Finding, ...]:
@@ -33,7 +33,7 @@ def of_representation(found: DataCopying) -> tuple[Finding, ...]:
     )
 
 
-def of_closeness(found: Closeness) -> tuple[Finding, ...]:
+def of_closeness(found: PartialCopying) -> tuple[Finding, ...]:
     """The share of the images that are closer to a training image than photographs are, and how close they are."""
     told = words.of_single_images(found)
     share = Finding("partly_copied", found.share, SHARE, LOWER, told, found.standard_error, found.p_value)

@@ -1,16 +1,16 @@
 """What the tests for copying found, each in a sentence for a person, with the numbers in it."""
 
 from scorer.findings import CERTAIN
-from scorer.metrics.closeness import Closeness, is_partly_copied
-from scorer.metrics.copying import CellCopying, DataCopying, copied_cells
-from scorer.metrics.rank_sum import RankSum
-from scorer.metrics.representation import LEVEL
+from scorer.metrics.copying.data_copying import CellCopying, DataCopying, copied_cells
+from scorer.metrics.copying.ndb import NDB_LEVEL
+from scorer.metrics.copying.partial_copying import PartialCopying, is_partly_copied
+from scorer.metrics.statistics.mann_whitney import MannWhitney
 from scorer.numerals import p_value as _p
 from scorer.numerals import percent as _percent
 from scorer.signs import LEAST, SLIGHT
 
 
-def of_all_images(found: RankSum) -> str:
+def of_all_images(found: MannWhitney) -> str:
     """The test over all images together."""
     if found.deviation == 0.0:
         return "All distances to the training images are equal, so nothing can be said of copying."
@@ -71,14 +71,14 @@ def of_region(cell: CellCopying) -> str:
 
 def of_representation(found: DataCopying) -> str:
     """NDB-over and NDB-under."""
-    chance = LEVEL * len(found.cells)
+    chance = NDB_LEVEL * len(found.cells)
     return (
         f"Of {len(found.cells)} regions {found.ndb_over} hold more of its images than photographs would, and"
         f" {found.ndb_under} fewer; chance alone makes about {chance:.1f} of either."
     )
 
 
-def of_single_images(found: Closeness) -> str:
+def of_single_images(found: PartialCopying) -> str:
     """How many images are closer than photographs are: a zip that is copied in part."""
     if not found.tells:
         return "Some held-out photographs are training images themselves, so single images can't be told from copies."

@@ -16,9 +16,16 @@ from scorer.insights import CHOICES, Field, View
 from scorer.labelling import MEMORISES
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.lines import lines_of
-from scorer.metrics.correlation import leaders_in_common, mean_rank_difference, pearson, quantiles, ranks, spearman
 from scorer.metrics.features import Vector
-from scorer.metrics.margin import choose_tau
+from scorer.metrics.statistics.correlation import (
+    leaders_in_common,
+    mean_rank_difference,
+    pearson,
+    quantiles,
+    ranks,
+    spearman,
+)
+from scorer.metrics.statistics.threshold_selection import choose_tau
 from scorer.thresholds import described
 
 METHODS = ("margin", "accuracy", "otsu", "paper")

@@ -21,7 +21,7 @@ from scorer.digests import digest_of
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import JobState, Queue
 from scorer.lines import lines_of
-from scorer.metrics.krippendorff import interval_alpha
+from scorer.metrics.statistics.rater_agreement import interval_alpha
 
 Kind = Literal["realism", "diversity"]
 KINDS: tuple[Kind, Kind] = ("realism", "diversity")

@@ -16,7 +16,7 @@ from scorer.db import jobs, lookups, merges
 from scorer.db.tables import Account, GeneratorFile, Job, Recovery, Submission
 from scorer.errors import Invalid, NotFound, TooLarge
 from scorer.lifecycle import UNFINISHED, JobState
-from scorer.metrics.recovery import LEAST_FOUND, Verdict, is_overfitted
+from scorer.metrics.copying.latent_recovery import MIN_SHARE_FOUND, Verdict, is_overfitted
 from scorer.pairs import is_shown_to_team
 from scorer.pictures import png_of
 from scorer.reviewers import find_case
@@ -117,7 +117,7 @@ def verdict_of(came: Recovery) -> Verdict:
     """What the numbers say by the limits of now (METRICS A8): ``inconclusive`` where the search did not find what the
     generator itself has made, ``copies`` if training images are made so much better than fresh ones that chance does
     not explain it."""
-    if came.recovered_share is not None and came.recovered_share < LEAST_FOUND:
+    if came.recovered_share is not None and came.recovered_share < MIN_SHARE_FOUND:
         return "inconclusive"
     return "copies" if came.p_value is not None and is_overfitted(came.p_value, came.gap) else "no-sign"
 

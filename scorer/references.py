@@ -19,7 +19,7 @@ from scorer.db.jobs import job_of_preparation
 from scorer.db.tables import Account, CompetitionReference, Job, Preparation, ReferenceSet, Threshold, Track
 from scorer.errors import Conflict
 from scorer.lifecycle import JobState, Queue, TrackKind
-from scorer.metrics.margin import choose_tau
+from scorer.metrics.statistics.threshold_selection import choose_tau
 
 Role = Literal["train", "held_out", "private_extra"]
 REFERENCE_ROLES: dict[TrackKind, tuple[Role, ...]] = {"public": ("train",), "private": ("train", "private_extra")}

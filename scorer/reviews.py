@@ -15,7 +15,7 @@ from scorer.db import reviews as rows
 from scorer.db.tables import Account, Label, Review, Submission
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Status
-from scorer.metrics.agreement import cohens_kappa
+from scorer.metrics.statistics.rater_agreement import cohens_kappa
 
 LabelName = Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
 Intent = Literal["intended", "unintended", "unclear"]

@@ -19,7 +19,7 @@ from scorer.field import Order, order_of
 from scorer.labelling import Known, known
 from scorer.lifecycle import TrackKind
 from scorer.lines import read_order
-from scorer.metrics.margin import METHODS, Choice, choose_tau
+from scorer.metrics.statistics.threshold_selection import METHODS, ThresholdChoice, choose_tau
 
 AUTOMATIC = tuple(method for method in METHODS if method != "manual")
 UNDO = "undo"
@@ -32,7 +32,7 @@ class Retuning:
     threshold: Threshold | None
     """The recorded row; None for a preview."""
     previous_tau: float | None
-    choice: Choice
+    choice: ThresholdChoice
     penalised: Sequence[Change]
     freed: Sequence[Change]
     borderline: Sequence[Change]
@@ -62,7 +62,7 @@ class Option:
     """What one method would choose, or what it lacks."""
 
     method: str
-    choice: Choice | None
+    choice: ThresholdChoice | None
     lacks: Invalid | None
 
 
@@ -177,7 +177,7 @@ def _record(session: Session, subject: str, threshold: Threshold, current: Thres
     )
 
 
-def _choose(track: Track, rows: Sequence[Score], about: Mapping[int, Known], request: Request) -> Choice:
+def _choose(track: Track, rows: Sequence[Score], about: Mapping[int, Known], request: Request) -> ThresholdChoice:
     return choose_tau(
         [row.memorization_distance for row in rows],
         [about[row.ref].memorising if row.ref in about else None for row in rows],
@@ -195,7 +195,7 @@ def _compare(
     track: Track,
     rows: Sequence[Score],
     about: Mapping[int, Known],
-    choice: Choice,
+    choice: ThresholdChoice,
     current: Threshold | None,
 ) -> Retuning:
     last = state.competition.medals
@@ -234,7 +234,7 @@ def changes_of(rows: Sequence[Score], about: Mapping[int, Known]) -> list[Change
     ]
 
 
-def described(choice: Choice) -> dict[str, Any]:
+def described(choice: ThresholdChoice) -> dict[str, Any]:
     """What a choice found, as JSON, beside its tau and method."""
     found = asdict(choice)
     return {name: found[name] for name in found.keys() - {"tau", "method", "borderline"}}

@@ -1,14 +1,14 @@
 """What thumbnails found, in a sentence for a person."""
 
 from scorer.findings import CERTAIN, LOWER, SHARE, Finding
-from scorer.metrics.near_copies import NearCopies
+from scorer.metrics.copying.near_duplicates import NearDuplicates
 from scorer.numerals import p_value, percent
 from scorer.signs import LEAST
 
 NAME = "thumbnail_copies"
 
 
-def of_thumbnail_copies(found: NearCopies) -> Finding:
+def of_thumbnail_copies(found: NearDuplicates) -> Finding:
     """Images that are training images once both are made very small."""
     near = found.closeness
     if not near.tells:

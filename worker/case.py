@@ -8,15 +8,16 @@ import numpy as np
 
 from scorer.archive import Copies, PixelHashes, Twins, twins
 from scorer.extractors import Features
-from scorer.metrics.authenticity import Authenticity, authenticity
-from scorer.metrics.closeness import Closeness, closeness
-from scorer.metrics.copying import DataCopying, data_copying
-from scorer.metrics.frechet import Statistics
-from scorer.metrics.manifold import Manifold
-from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest, normalise
-from scorer.metrics.near_copies import NearCopies, near_copies, originals_of
-from scorer.metrics.repeats import Repeats, repeats
-from scorer.metrics.thumbnails import LEVEL, contrast_of
+from scorer.metrics.copying.authenticity import Authenticity, authenticity
+from scorer.metrics.copying.data_copying import DataCopying, data_copying
+from scorer.metrics.copying.internal_duplicates import InternalDuplicates, internal_duplicates
+from scorer.metrics.copying.near_duplicates import NearDuplicates, near_duplicates, originals_of
+from scorer.metrics.copying.partial_copying import PartialCopying, partial_copying
+from scorer.metrics.copying.thumbnails import MIN_CONTRAST, contrast_of
+from scorer.metrics.cosine import NormalisedFeatures, normalise
+from scorer.metrics.memorization import Nearest, nearest
+from scorer.metrics.sample_quality.frechet import Statistics
+from scorer.metrics.sample_quality.prdc import Manifold
 from worker.grounds import Fresh, Grounds, Lacking, Share
 
 NO_PHOTOGRAPHS = "There are no held-out photographs to compare with."
@@ -72,24 +73,24 @@ class Case:
         return nearest(self.normalised, self.grounds.training, signed=self.grounds.signed, progress=self.progress)
 
     @cached_property
-    def closeness(self) -> Closeness:
+    def closeness(self) -> PartialCopying:
         fresh = self.fresh
-        return closeness(self.upright.distance, fresh.upright.distance)
+        return partial_copying(self.upright.distance, fresh.upright.distance)
 
     @cached_property
-    def near_copies(self) -> NearCopies:
+    def near_copies(self) -> NearDuplicates:
         fresh = self.fresh
         turned = nearest(self.normalised, self.grounds.mirrored, signed=self.grounds.signed, progress=self.progress)
-        return near_copies(originals_of(self.upright, turned), originals_of(fresh.upright, fresh.turned))
+        return near_duplicates(originals_of(self.upright, turned), originals_of(fresh.upright, fresh.turned))
 
     @cached_property
-    def thumbnail_copies(self) -> NearCopies:
+    def thumbnail_copies(self) -> NearDuplicates:
         small = self.grounds.small
         if small.fresh is None:
             raise Lacking(NO_PHOTOGRAPHS)
         own = small.originals(self.entry.thumbnails, self.progress)
-        telling = own.distance / (contrast_of(self.entry.thumbnails) + LEVEL)
-        return near_copies(own, small.fresh, telling=telling)
+        telling = own.distance / (contrast_of(self.entry.thumbnails) + MIN_CONTRAST)
+        return near_duplicates(own, small.fresh, telling=telling)
 
     @cached_property
     def copying(self) -> DataCopying:
@@ -99,8 +100,8 @@ class Case:
         return data_copying(self.entry.features, cells, progress=self.progress)
 
     @cached_property
-    def repeats(self) -> Repeats:
-        return repeats(self.normalised, self.closeness, len(self.grounds.training), progress=self.progress)
+    def repeats(self) -> InternalDuplicates:
+        return internal_duplicates(self.normalised, self.closeness, len(self.grounds.training), progress=self.progress)
 
     @cached_property
     def twins(self) -> Twins:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from scorer.findings import CERTAIN
-from scorer.metrics.authenticity import p_fewer
-from scorer.metrics.closeness import Closeness
-from scorer.metrics.copying import CellCopying, DataCopying, copied_cells
+from scorer.metrics.copying.authenticity import p_fewer
+from scorer.metrics.copying.data_copying import CellCopying, DataCopying, copied_cells
+from scorer.metrics.copying.near_duplicates import NearDuplicates
+from scorer.metrics.copying.partial_copying import PartialCopying
 from scorer.metrics.memorization import nearest
-from scorer.metrics.near_copies import NearCopies
 from scorer.signs import SLIGHT
 from worker.case import Case
 from worker.grounds import Lacking, lacking_images
@@ -44,7 +44,7 @@ def numbers_of(case: Case) -> dict[str, Any]:
         numbers |= _of_closeness("partly_copied", case.closeness)
     for prefix, test in (("near_copies", "near_copies"), ("thumbnail", "thumbnail_copies")):
         if _made(case, test):
-            near: NearCopies = getattr(case, test)
+            near: NearDuplicates = getattr(case, test)
             numbers |= _of_closeness(prefix, near.closeness)
             numbers |= {f"{prefix}_mirrored": near.mirrored} if near.closeness.tells else {}
     if _made(case, "repeats"):
@@ -69,7 +69,7 @@ def _made(case: Case, test: str) -> bool:
     return True
 
 
-def _of_closeness(prefix: str, found: Closeness) -> dict[str, Any]:
+def _of_closeness(prefix: str, found: PartialCopying) -> dict[str, Any]:
     if not found.tells:
         return {}
     return {f"{prefix}_share": found.share, f"{prefix}_expected": found.expected, f"{prefix}_p": found.p_value}

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from scorer.findings import Finding
-from scorer.metrics.frechet import Statistics
+from scorer.metrics.sample_quality.frechet import Statistics
 from worker.case import Case, Entry
 from worker.details import details_of, numbers_of
 from worker.examinations import EXAMINATIONS, Examination

@@ -17,16 +17,16 @@ from scorer.baseline_findings import (
     USUAL,
 )
 from scorer.findings import HIGHER, LOWER, SHARE, Finding
-from scorer.metrics.binning import Bins, binning
-from scorer.metrics.closeness import QUANTILES
-from scorer.metrics.frechet_error import frechet_standard_error
-from scorer.metrics.frechet_limit import frechet_limit
-from scorer.metrics.inception_score import inception_score
-from scorer.metrics.kernel import kernel_distance
-from scorer.metrics.manifold import overlap_with_error
-from scorer.metrics.prd import prd
-from scorer.metrics.relative_mmd import relative_mmd
-from scorer.metrics.two_sample import two_sample
+from scorer.metrics.copying.ndb import TrainingBins, compare_with_bins
+from scorer.metrics.copying.partial_copying import QUANTILES
+from scorer.metrics.sample_quality.fid_infinity import fid_infinity
+from scorer.metrics.sample_quality.frechet_standard_error import frechet_standard_error
+from scorer.metrics.sample_quality.inception_score import inception_score
+from scorer.metrics.sample_quality.kid import kernel_inception_distance
+from scorer.metrics.sample_quality.prd import prd
+from scorer.metrics.sample_quality.prdc import prdc_with_error
+from scorer.metrics.sample_quality.relative_mmd import relative_mmd
+from scorer.metrics.sample_quality.two_sample import two_sample
 from scorer.thumbnail_findings import of_thumbnail_copies
 from worker.case import Case
 from worker.grounds import Lacking
@@ -106,9 +106,9 @@ def _relative_mmd(case: Case) -> tuple[Finding, ...]:
 
 def _binning(case: Case) -> tuple[Finding, ...]:
     bins = case.grounds.bins
-    if not isinstance(bins, Bins):
+    if not isinstance(bins, TrainingBins):
         raise Lacking(bins)
-    return baselines.of_binning(binning(case.entry.features, bins))
+    return baselines.of_binning(compare_with_bins(case.entry.features, bins))
 
 
 def _prd(case: Case) -> tuple[Finding, ...]:
@@ -119,12 +119,12 @@ def _prd(case: Case) -> tuple[Finding, ...]:
 def _kid(case: Case) -> tuple[Finding, ...]:
     own, real = case.entry.features, case.training
     size = min(SUBSET, len(own), len(real))
-    found = kernel_distance(own, real, random=case.random(4), subset_size=size, progress=case.progress)
+    found = kernel_inception_distance(own, real, random=case.random(4), subset_size=size, progress=case.progress)
     return (baselines.of_kid(found),)
 
 
 def _overlap(case: Case) -> tuple[Finding, ...]:
-    return baselines.of_overlap(*overlap_with_error(case.entry.features, case.manifold, progress=case.progress))
+    return baselines.of_overlap(*prdc_with_error(case.entry.features, case.manifold, progress=case.progress))
 
 
 def _scores(case: Case) -> tuple[Finding, ...]:
@@ -134,7 +134,7 @@ def _scores(case: Case) -> tuple[Finding, ...]:
 
 
 def _limit(case: Case) -> tuple[Finding, ...]:
-    found = frechet_limit(case.entry.features, case.statistics, random=case.random(5), progress=case.progress)
+    found = fid_infinity(case.entry.features, case.statistics, random=case.random(5), progress=case.progress)
     return (baselines.of_frechet_limit(found, case.entry.fid),)
 
 

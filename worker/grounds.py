@@ -12,12 +12,13 @@ import numpy as np
 
 from scorer.errors import Invalid
 from scorer.extractors import Features
-from scorer.metrics.authenticity import Authenticity, authenticity
-from scorer.metrics.binning import Bins, bins_of
-from scorer.metrics.copying import CopyingReference, copying_reference, copying_reference_from
-from scorer.metrics.manifold import Manifold, manifold_of
-from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest, normalise
-from scorer.metrics.partition import partition_from
+from scorer.metrics.copying.authenticity import Authenticity, authenticity
+from scorer.metrics.copying.cells import partition_from
+from scorer.metrics.copying.data_copying import CopyingReference, copying_reference, copying_reference_from
+from scorer.metrics.copying.ndb import TrainingBins, bins_of
+from scorer.metrics.cosine import NormalisedFeatures, normalise
+from scorer.metrics.memorization import Nearest, nearest
+from scorer.metrics.sample_quality.prdc import Manifold, manifold_of
 from worker.keeping import Arrays, Keep, made_anew
 from worker.small import Small
 
@@ -64,7 +65,7 @@ class Grounds:
     mirrored: NormalisedFeatures
     """The features of their mirror images, in the same order."""
     manifold: Manifold | str
-    bins: Bins | str
+    bins: TrainingBins | str
     small: Small
     fresh: Fresh | None
     """None where no photographs are held out."""
@@ -94,7 +95,7 @@ def grounds_of(
     manifold = _lack(kept) or Manifold(training, kept["squares"])
     progress(0.4)
     kept = keep("bins", _told(lambda: _bins(training)))
-    bins = _lack(kept) or Bins(partition_from(kept), kept["training"])
+    bins = _lack(kept) or TrainingBins(partition_from(kept), kept["training"])
     progress(0.5)
     fresh = None
     if held_out is not None:

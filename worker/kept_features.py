@@ -15,7 +15,7 @@ from scorer.archive import PixelHashes, mirrored, pixel_hashes
 from scorer.db.tables import Submission
 from scorer.errors import NotFound
 from scorer.extractors import Extractor, Features
-from scorer.metrics.thumbnails import thumbnails_of
+from scorer.metrics.copying.thumbnails import thumbnails_of
 from worker import pixels
 from worker.bench import Bench
 from worker.measuring import Progress

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.extractors import Extractor, Features
-from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of
-from scorer.metrics.memorization import Nearest, NormalisedFeatures, nearest
+from scorer.metrics.cosine import NormalisedFeatures
+from scorer.metrics.memorization import Nearest, nearest
+from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
 
 Progress = Callable[[str, float], None]
 """Hears the stage of the work, and the finished share of it."""

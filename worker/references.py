@@ -19,9 +19,10 @@ from scorer.archive import BOTTLENECK, PixelHashes, mirrored, read_references
 from scorer.db.tables import Preparation
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
-from scorer.metrics.frechet import Statistics, statistics_of
-from scorer.metrics.memorization import NormalisedFeatures, memorization_distance, normalise
-from scorer.metrics.thumbnails import Pixels
+from scorer.metrics.copying.thumbnails import Pixels
+from scorer.metrics.cosine import NormalisedFeatures, normalise
+from scorer.metrics.memorization import memorization_distance
+from scorer.metrics.sample_quality.frechet import Statistics, statistics_of
 from worker.bench import Bench, options_of
 from worker.measuring import Progress, Reference
 from worker.pixels import arrays_in

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from scorer.extractors import Features
-from scorer.metrics.near_copies import Originals
-from scorer.metrics.thumbnails import Pixels, thumbnail_originals, thumbnails_of
+from scorer.metrics.copying.near_duplicates import Originals
+from scorer.metrics.copying.thumbnails import Pixels, thumbnail_originals, thumbnails_of
 from worker.keeping import Arrays, Keep, made_anew
 
 Load = Callable[[], Pixels]

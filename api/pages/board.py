@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
+from scorer.boards import Benchmark, Board, Copy, Disqualified, Place
 from scorer.competitions import State, may_see_private, takes_late
 from scorer.db.tables import Account
-from scorer.leaderboard import Benchmark, Board, Copy, Disqualified, Place
 
 PAGE = 100
 SHOWN_APART = 100

@@ -9,7 +9,7 @@ from api.pages.lanes import HEIGHT, Lane, marks_of
 from api.pages.scales import Scale, around
 from api.pages.shapes import Mark, anchor_of
 from api.pages.words import GROUPS
-from scorer.metrics.recovery import VERBATIM
+from scorer.metrics.copying.latent_recovery import VERBATIM
 
 LEAST = 1e-4
 """Smaller errors are drawn as this one: nobody sees a difference between such images."""

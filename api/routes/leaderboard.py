@@ -13,9 +13,9 @@ from api.etags import etag_of, is_known
 from api.schemas import BenchmarkView, BoardView, CopyView, DisqualifiedView, PlaceView
 from api.tables import inert
 from scorer import leaderboard
+from scorer.boards import Board, Place
 from scorer.competitions import is_organizer
 from scorer.db.tables import Account
-from scorer.leaderboard import Board, Place
 from scorer.lifecycle import TrackKind
 
 router = APIRouter(tags=["leaderboard"])

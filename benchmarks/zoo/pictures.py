@@ -15,8 +15,8 @@ from scorer.figures import PAIRED, SINGLE, Figure
 from scorer.insights import Field, View
 from scorer.labelling import MEMORISES
 from scorer.lifecycle import TRACK_KINDS, Phase
-from scorer.metrics.margin import choose_tau
 from scorer.metrics.mifid import is_penalised, mifid
+from scorer.metrics.statistics.threshold_selection import choose_tau
 
 NAME = "The zoo"
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from deploy.demo.tiles import Pixels
 from scorer.archive import PixelHashes, copies, mirrored, pixel_hashes
 from scorer.extractors import Features
-from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of
-from scorer.metrics.memorization import NormalisedFeatures, nearest, normalise
+from scorer.metrics.cosine import NormalisedFeatures, normalise
+from scorer.metrics.memorization import nearest
+from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
 from worker.case import Case, Entry
 from worker.details import numbers_of
 from worker.grounds import Grounds, Share, grounds_of

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer.db.tables import GeneratorFile, Job, Recovery, Submission
 from scorer.lifecycle import UNFINISHED, Queue
-from scorer.metrics.recovery import LEAST_FOUND, LEAST_GAP, LEVEL
+from scorer.metrics.copying.latent_recovery import MIN_GAP, MIN_SHARE_FOUND, SIGNIFICANCE_LEVEL
 
 
 def newest_generator(session: Session, submission_ref: int) -> GeneratorFile | None:
@@ -60,13 +60,13 @@ def former_recoveries(session: Session, generator: GeneratorFile) -> Sequence[tu
 
 def remembering(competition_id: int) -> Select[Any]:
     """The refs of a competition's entries of which any generator, replaced or not, remembers its training images: the
-    condition of :func:`scorer.metrics.recovery.is_overfitted`, where the search can be trusted."""
-    trusted = or_(Recovery.recovered_share.is_(None), Recovery.recovered_share >= LEAST_FOUND)
+    condition of :func:`scorer.metrics.copying.latent_recovery.is_overfitted`, where the search can be trusted."""
+    trusted = or_(Recovery.recovered_share.is_(None), Recovery.recovered_share >= MIN_SHARE_FOUND)
     return (
         select(GeneratorFile.submission_ref.label("ref"))
         .join(Recovery, Recovery.generator_id == GeneratorFile.id)
         .join(Submission, Submission.ref == GeneratorFile.submission_ref)
         .where(Submission.competition_id == competition_id, trusted)
-        .where(Recovery.p_value < LEVEL, Recovery.gap > LEAST_GAP)
+        .where(Recovery.p_value < SIGNIFICANCE_LEVEL, Recovery.gap > MIN_GAP)
         .distinct()
     )

@@ -27,7 +27,7 @@ from scorer.generators.recovering import (
     targets_of,
 )
 from scorer.generators.results import Audit, Pairs, Pixels, audit_from, shown
-from scorer.metrics.recovery import kolmogorov
+from scorer.metrics.copying.latent_recovery import kolmogorov_smirnov
 
 __all__ = ["Audit", "Pairs", "Plan", "audit", "audit_by_encoder", "audit_from", "plan_from"]
 
@@ -110,7 +110,7 @@ def _told(
         latent=latent,
         errors={kind: each.error for kind, each in found.items()},
         distorted={name: each.error for name, each in distorted.items()},
-        likeness=kolmogorov(roughness(drawn["train"][0]), roughness(drawn["held_out"][0])),
+        likeness=kolmogorov_smirnov(roughness(drawn["train"][0]), roughness(drawn["held_out"][0])),
         pairs=pairs,
         evaluations=sum(each.evaluations for each in (*found.values(), *distorted.values())),
     )

@@ -18,8 +18,8 @@ from scorer.errors import Invalid
 from scorer.generators.descent import Descent, minimise
 from scorer.generators.latents import Latent
 from scorer.generators.plans import Plan
+from scorer.metrics.copying.latent_recovery import VERBATIM
 from scorer.metrics.features import Vector
-from scorer.metrics.recovery import VERBATIM
 
 Generator = Callable[[Tensor], Tensor]
 """Latent points (n, d) to images (n, 3, s, s) or (n, 1, s, s) in [-1, 1], each row by itself."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scorer.generators.latents import Latent
 from scorer.generators.plans import Plan, plan_from
 from scorer.generators.words import findings_of, sentence_of
+from scorer.metrics.copying.latent_recovery import KolmogorovSmirnov, RecoveryTest, recovery_test
 from scorer.metrics.features import Vector
-from scorer.metrics.recovery import Kolmogorov, Recovery, recovery
 
 Pixels = NDArray[np.uint8]
 Kind = Literal["train", "held_out", "generated"]
@@ -42,7 +42,7 @@ class Audit:
     """``train``, ``held_out``, ``generated`` (unless an encoder took the place of the search)."""
     distorted: Mapping[str, Vector]
     """``warp_train``, ``warp_generated`` and so on: errors of the first targets of that kind, distorted."""
-    likeness: Kolmogorov
+    likeness: KolmogorovSmirnov
     """Of the roughness of training and held-out targets: whether they are of one kind."""
     pairs: Mapping[str, Pairs] = field(default_factory=dict)
     evaluations: int = 0
@@ -51,9 +51,9 @@ class Audit:
     """Of what the generator was, and how it was run; JSON."""
 
     @property
-    def recovery(self) -> Recovery:
+    def recovery(self) -> RecoveryTest:
         """The test."""
-        return recovery(self.errors["train"], self.errors["held_out"], self.errors.get("generated"))
+        return recovery_test(self.errors["train"], self.errors["held_out"], self.errors.get("generated"))
 
     def report(self) -> dict[str, Any]:
         """Everything in JSON but the images: verdict, sentence, findings, numbers, all errors, plan."""
@@ -117,7 +117,7 @@ def audit_from(report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) ->
         latent=Latent(**report["latent"]),
         errors=errors,
         distorted={name.split(".")[1]: arrays[name] for name in arrays if name.startswith("distorted.")},
-        likeness=Kolmogorov(statistic, p_value, excess, p_smaller, None),
+        likeness=KolmogorovSmirnov(statistic, p_value, excess, p_smaller, None),
         pairs={
             kind: Pairs(**{name: arrays[f"pairs.{kind}.{name}"] for name in ("target", "recovered", "error", "index")})
             for kind in KINDS

@@ -3,9 +3,16 @@
 from collections.abc import Iterator, Mapping
 
 from scorer.findings import CERTAIN, HIGHER, LOWER, SHARE, Finding
+from scorer.metrics.copying.latent_recovery import (
+    MIN_GAP,
+    MIN_SHARE_FOUND,
+    ErrorSummary,
+    KolmogorovSmirnov,
+    RecoveryTest,
+    summary_of,
+)
 from scorer.metrics.features import Vector
-from scorer.metrics.recovery import LEAST_FOUND, LEAST_GAP, ErrorSummary, Kolmogorov, Recovery, summary_of
-from scorer.metrics.rises import Rise, rise_of
+from scorer.metrics.statistics.sign_test import SignTest, sign_test
 from scorer.numerals import p_value, percent
 
 SQUARED = "mean squared error, pixels in -1..1"
@@ -13,13 +20,13 @@ KINDS = {"train": "training images", "held_out": "fresh images", "generated": "i
 DISTORTED = {"warp": "warped", "patches": "partly covered", "noise": "noisy"}
 
 
-def sentence_of(found: Recovery, likeness: Kolmogorov) -> str:
+def sentence_of(found: RecoveryTest, likeness: KolmogorovSmirnov) -> str:
     """The verdict."""
     gap, told = found.gap, found.generated
     if told is not None and not found.conclusive:
         return (
             f"Of {told.count} images that the generator itself made only {percent(told.verbatim)} were found again, and"
-            f" {percent(LEAST_FOUND)} are needed: the search failed, so nothing can be said of copying."
+            f" {percent(MIN_SHARE_FOUND)} are needed: the search failed, so nothing can be said of copying."
         )
     if gap is None:
         return "The generator makes fresh images without any error, so training images can't be made better."
@@ -30,14 +37,14 @@ def sentence_of(found: Recovery, likeness: Kolmogorov) -> str:
         doubt = ". But the fresh images are of another kind, which may be a part of it." if _differs(likeness) else "."
         return f"{compared}, and not by chance ({chance}): the generator remembers what it was trained on{doubt}"
     if found.test.p_value < CERTAIN and gap > 0:
-        return f"{compared}, hardly by chance ({chance}), but less than the {percent(LEAST_GAP)} that counts."
+        return f"{compared}, hardly by chance ({chance}), but less than the {percent(MIN_GAP)} that counts."
     if found.test.p_value < CERTAIN:
         return f"{compared} ({chance}): the two kinds differ, and it is not that training images are remembered."
     return f"{compared}, which may be chance ({chance}): no sign that training images are remembered."
 
 
 def findings_of(
-    found: Recovery, errors: Mapping[str, Vector], distorted: Mapping[str, Vector], likeness: Kolmogorov
+    found: RecoveryTest, errors: Mapping[str, Vector], distorted: Mapping[str, Vector], likeness: KolmogorovSmirnov
 ) -> list[Finding]:
     """All numbers, in a fixed order."""
     summaries = {"train": found.train, "held_out": found.held_out, "generated": found.generated}
@@ -51,7 +58,7 @@ def findings_of(
     ]
 
 
-def _gap(found: Recovery) -> Finding:
+def _gap(found: RecoveryTest) -> Finding:
     direction, unit = "0 is best; above 0 is copying", "share of the fresh images' error"
     if found.gap is None:
         told = "Fresh images are made without any error, so there is no gap."
@@ -61,12 +68,12 @@ def _gap(found: Recovery) -> Finding:
         within = f"with 95 % certainty between {found.gap_low:+.3f} and {found.gap_high:+.3f}"
     sentence = (
         f"The median error is {found.train.median:.3g} on training and {found.held_out.median:.3g} on fresh images:"
-        f" a gap of {found.gap:+.3f} ({within}); above {LEAST_GAP:+.1f} it counts."
+        f" a gap of {found.gap:+.3f} ({within}); above {MIN_GAP:+.1f} it counts."
     )
     return Finding("recovery_gap", found.gap, unit, direction, sentence, p_value=found.test.p_value)
 
 
-def _test(found: Recovery) -> Finding:
+def _test(found: RecoveryTest) -> Finding:
     test = found.test
     side = "more" if test.training_is_smaller else "fewer"
     able = "no difference could be shown with so few" if test.needed is None else f"from {test.needed:.2f} on it counts"
@@ -94,7 +101,7 @@ def _share(kind: str, found: ErrorSummary) -> Finding:
     return Finding(f"recovery_{kind}_verbatim", found.verbatim, SHARE, direction, sentence, found.verbatim_error)
 
 
-def _likeness(found: Kolmogorov) -> Finding:
+def _likeness(found: KolmogorovSmirnov) -> Finding:
     told = "Training and fresh images are equally rough, as far as can be told"
     if _differs(found):
         rougher = "rougher" if found.training_is_smaller else "smoother"
@@ -106,7 +113,7 @@ def _likeness(found: Kolmogorov) -> Finding:
 def _distortions(errors: Mapping[str, Vector], distorted: Mapping[str, Vector]) -> Iterator[Finding]:
     for name, values in distorted.items():
         how, kind = name.split("_", maxsplit=1)
-        found = rise_of(errors[kind][: len(values)], values)
+        found = sign_test(errors[kind][: len(values)], values)
         yield Finding(
             f"recovery_{name}",
             summary_of(values).median,
@@ -117,7 +124,7 @@ def _distortions(errors: Mapping[str, Vector], distorted: Mapping[str, Vector]) 
         )
 
 
-def _specific(found: Rise, what: str) -> str:
+def _specific(found: SignTest, what: str) -> str:
     told = (
         f"With {what} the median error is {found.after:.3g} instead of {found.before:.3g}, and larger for"
         f" {found.rose} of {found.count}"
@@ -127,5 +134,5 @@ def _specific(found: Rise, what: str) -> str:
     return f"{told}: it makes distorted images about as well, so small errors say little."
 
 
-def _differs(likeness: Kolmogorov) -> bool:
+def _differs(likeness: KolmogorovSmirnov) -> bool:
     return likeness.p_value < CERTAIN

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from scorer.metrics.agreement import cohens_kappa
+from scorer.metrics.statistics.rater_agreement import cohens_kappa
 
 LABELS = st.sampled_from(["legitimate", "mgan", "sup", "ae", "aug", "other"])
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
-from scorer.metrics.authenticity import authenticity, p_fewer
-from scorer.metrics.manifold import manifold_of
+from scorer.metrics.copying.authenticity import authenticity, p_fewer
+from scorer.metrics.sample_quality.prdc import manifold_of
 from tests.examples import examples
 from tests.pure.oracles import golden, squared_distances
 

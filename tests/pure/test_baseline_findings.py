@@ -6,20 +6,20 @@ import numpy as np
 
 from scorer import baseline_findings as words
 from scorer.findings import Finding
-from scorer.metrics.authenticity import authenticity
-from scorer.metrics.binning import compared
-from scorer.metrics.closeness import closeness
-from scorer.metrics.frechet import statistics_of
-from scorer.metrics.frechet_limit import frechet_limit
-from scorer.metrics.inception_score import inception_score
-from scorer.metrics.kernel import kernel_distance
-from scorer.metrics.manifold import overlap_with_error
+from scorer.metrics.copying.authenticity import authenticity
+from scorer.metrics.copying.internal_duplicates import internal_duplicates
+from scorer.metrics.copying.ndb import compared
+from scorer.metrics.copying.near_duplicates import near_duplicates, originals_of
+from scorer.metrics.copying.partial_copying import partial_copying
 from scorer.metrics.memorization import nearest
-from scorer.metrics.near_copies import near_copies, originals_of
-from scorer.metrics.prd import prd
-from scorer.metrics.relative_mmd import relative_mmd
-from scorer.metrics.repeats import repeats
-from scorer.metrics.two_sample import two_sample
+from scorer.metrics.sample_quality.fid_infinity import fid_infinity
+from scorer.metrics.sample_quality.frechet import statistics_of
+from scorer.metrics.sample_quality.inception_score import inception_score
+from scorer.metrics.sample_quality.kid import kernel_inception_distance
+from scorer.metrics.sample_quality.prd import prd
+from scorer.metrics.sample_quality.prdc import prdc_with_error
+from scorer.metrics.sample_quality.relative_mmd import relative_mmd
+from scorer.metrics.sample_quality.two_sample import two_sample
 from scorer.numerals import p_value, percent
 
 
@@ -33,20 +33,20 @@ def random() -> np.random.Generator:
 
 def all_of(own: Any) -> dict[str, Finding]:
     training, fresh = photographs(1), photographs(2)
-    near = near_copies(originals_of(nearest(own, training)), originals_of(nearest(fresh, training)))
+    near = near_duplicates(originals_of(nearest(own, training)), originals_of(nearest(fresh, training)))
     rows = compared(np.array([len(own) - 40, 40]), np.array([60, 60]))
     found = [
         *words.of_two_sample(two_sample(own, training, random=random())),
         *words.of_binning(rows),
         *words.of_prd(prd(own, training, random=random())),
         words.of_relative_mmd(relative_mmd(own, training, fresh, random=random())),
-        words.of_kid(kernel_distance(own, training, random=random(), subsets=3, subset_size=50)),
-        *words.of_overlap(*overlap_with_error(own, training)),
+        words.of_kid(kernel_inception_distance(own, training, random=random(), subsets=3, subset_size=50)),
+        *words.of_overlap(*prdc_with_error(own, training)),
         words.of_authenticity(authenticity(own, training), authenticity(fresh, training)),
         words.of_inception_score(inception_score(own)),
-        words.of_frechet_limit(frechet_limit(own, statistics_of(training), random=random(), smallest=60), 1.5),
+        words.of_frechet_limit(fid_infinity(own, statistics_of(training), random=random(), smallest=60), 1.5),
         words.of_near_copies(near),
-        words.of_repeats(repeats(own, near.closeness, len(training))),
+        words.of_repeats(internal_duplicates(own, near.closeness, len(training))),
     ]
     return {each.name: each for each in found}
 
@@ -87,10 +87,10 @@ def test_what_does_not_exist_says_so() -> None:
     assert words.of_frechet_limit(None, 3.0).value is None
     training = photographs(5)
     same = originals_of(nearest(training, training))
-    assert words.of_near_copies(near_copies(same, same)).value is None
-    assert words.of_repeats(repeats(photographs(6, 5), closeness(np.ones(9), np.full(9, 1e-9)), 9)).sentence.startswith(
-        "No two of the 5 images are nearly the same"
-    )
+    assert words.of_near_copies(near_duplicates(same, same)).value is None
+    assert words.of_repeats(
+        internal_duplicates(photographs(6, 5), partial_copying(np.ones(9), np.full(9, 1e-9)), 9)
+    ).sentence.startswith("No two of the 5 images are nearly the same")
     alone = words.of_authenticity(authenticity(photographs(7), training))
     assert (alone.p_value, alone.sentence[-1]) == (None, ".")
 

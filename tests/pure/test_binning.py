@@ -10,7 +10,7 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import chi2_contingency, norm
 
 from scorer.errors import Invalid
-from scorer.metrics.binning import binning, bins_of, compared
+from scorer.metrics.copying.ndb import bins_of, compare_with_bins, compared
 from tests.examples import examples
 
 
@@ -61,12 +61,14 @@ def test_what_it_sees_and_what_not() -> None:
     training = normal(2, 600)
     bins = bins_of(training, 10, seed=0)
     assert bins.training.sum() == 600
-    copied = binning(training, bins)
+    copied = compare_with_bins(training, bins)
     assert (copied.different, copied.divergence, copied.p_value) == (0, 0.0, 1.0)
-    collapsed = binning(np.repeat(training[:1], 300, axis=0), bins)
+    collapsed = compare_with_bins(np.repeat(training[:1], 300, axis=0), bins)
     assert collapsed.share > 0.5
     assert collapsed.p_value < 1e-12
-    assert binning(normal(3, 400, 1.0), bins).divergence > 5 * binning(normal(4, 400), bins).divergence
+    assert (
+        compare_with_bins(normal(3, 400, 1.0), bins).divergence > 5 * compare_with_bins(normal(4, 400), bins).divergence
+    )
 
 
 def test_one_bin_shows_nothing() -> None:

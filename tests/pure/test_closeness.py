@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorer.errors import Invalid
-from scorer.metrics.closeness import Closeness, closeness, is_partly_copied
+from scorer.metrics.copying.partial_copying import PartialCopying, is_partly_copied, partial_copying
 from scorer.metrics.memorization import nearest
 from scorer.metrics.mifid import penalty
 from tests.examples import examples
@@ -31,16 +31,16 @@ def test_half_honest_and_half_copied_escapes_the_mean_but_not_the_count() -> Non
     fresh, found = nearest(photographs(4, 500), training), nearest(np.concatenate((honest, copied)), training)
     assert found.mean == pytest.approx(0.122, abs=0.001)
     assert penalty(found.mean, 0.1) == 1.0
-    told = closeness(found.distance, fresh.distance)
+    told = partial_copying(found.distance, fresh.distance)
     assert 0.5 <= told.share < 0.53
     assert told.p_value < 1e-6
     assert is_partly_copied(told)
-    assert not is_partly_copied(closeness(nearest(honest, training).distance, fresh.distance))
+    assert not is_partly_copied(partial_copying(nearest(honest, training).distance, fresh.distance))
 
 
 def test_quantiles_and_counts_by_hand() -> None:
     own, fresh = np.array([0.0, 0.1, 0.2, 0.9]), np.arange(1, 301) / 1000 + 0.1
-    found = closeness(own, fresh)
+    found = partial_copying(own, fresh)
     assert (found.rank, found.below) == (3, 2)
     assert found.limit == pytest.approx(0.103)
     assert (found.share, found.expected, found.generated, found.held_out) == (0.5, 3 / 301, 4, 300)
@@ -57,7 +57,7 @@ def test_the_p_value_is_exact(n: int, m: int, rare: float) -> None:
     found = []
     for chosen in itertools.combinations(range(n + m), m):
         mask = np.isin(np.arange(n + m), chosen)
-        found.append(closeness(values[mask], values[~mask], rare=rare))
+        found.append(partial_copying(values[mask], values[~mask], rare=rare))
     counts = np.array([each.below for each in found])
     assert counts.mean() / m == pytest.approx(found[0].expected, rel=1e-9)
     for each in found:
@@ -66,27 +66,29 @@ def test_the_p_value_is_exact(n: int, m: int, rare: float) -> None:
 
 def test_honest_entries_are_called_at_the_level_of_the_test() -> None:
     """With 100 photographs the limit is the smallest of them: taken for known, it would call far too often."""
-    called = [closeness(uniform(2 * seed, 1000), uniform(2 * seed + 1, 100)).p_value < 0.05 for seed in range(600)]
+    called = [
+        partial_copying(uniform(2 * seed, 1000), uniform(2 * seed + 1, 100)).p_value < 0.05 for seed in range(600)
+    ]
     assert 0.02 < np.mean(called) < 0.08
 
 
 def test_equal_distances_only_make_the_count_smaller() -> None:
-    tied = closeness(np.array([0.1] * 50), np.array([0.1] * 200))
+    tied = partial_copying(np.array([0.1] * 50), np.array([0.1] * 200))
     assert (tied.below, tied.p_value) == (0, 1.0)
 
 
 def test_photographs_that_are_training_images_show_nothing() -> None:
-    found = closeness(np.zeros(100), np.concatenate((np.zeros(10), np.full(90, 0.3))))
+    found = partial_copying(np.zeros(100), np.concatenate((np.zeros(10), np.full(90, 0.3))))
     assert (found.tells, found.below) == (False, 0)
     assert not is_partly_copied(found)
 
 
 @pytest.mark.parametrize(("below", "called"), [(49, False), (50, True)])
 def test_a_few_close_images_are_not_half_a_zip(below: int, called: bool) -> None:
-    found = Closeness((), limit=0.1, rank=5, below=below, generated=1000, held_out=500)
+    found = PartialCopying((), limit=0.1, rank=5, below=below, generated=1000, held_out=500)
     assert found.p_value < 0.01
     assert is_partly_copied(found) is called
-    assert not is_partly_copied(Closeness((), limit=0.1, rank=1, below=2, generated=20, held_out=20))
+    assert not is_partly_copied(PartialCopying((), limit=0.1, rank=1, below=2, generated=20, held_out=20))
 
 
 @pytest.mark.parametrize(
@@ -95,5 +97,5 @@ def test_a_few_close_images_are_not_half_a_zip(below: int, called: bool) -> None
 )
 def test_what_cannot_be_compared_is_refused(own: list[float], fresh: list[float], slug: str) -> None:
     with pytest.raises(Invalid) as refused:
-        closeness(np.array(own), np.array(fresh))
+        partial_copying(np.array(own), np.array(fresh))
     assert refused.value.slug == slug

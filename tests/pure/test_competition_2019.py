@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import pearsonr, rankdata, spearmanr
 
-from scorer.metrics.margin import Choice, Interval, choose_tau
 from scorer.metrics.mifid import is_penalised, mifid
+from scorer.metrics.statistics.threshold_selection import Interval, ThresholdChoice, choose_tau
 from scorer.ranking import Entry, standings
 from tests.pure.oracles import TABLE, Table, competition_table, mifid_by_hand
 
@@ -24,13 +24,13 @@ def table() -> Table:
     return competition_table()
 
 
-def choice(table: Table, track: str, method: str, tau: float | None = None) -> Choice:
+def choice(table: Table, track: str, method: str, tau: float | None = None) -> ThresholdChoice:
     """A threshold chosen from the 995 labelled rows."""
     known = table.labelled
     return choose_tau(table.distance[track][known], table.memorising[known], method=method, tau=tau)
 
 
-def errors(chosen: Choice) -> tuple[int, int, int]:
+def errors(chosen: ThresholdChoice) -> tuple[int, int, int]:
     """(caught, missed, wronged)."""
     assert chosen.confusion is not None
     return (

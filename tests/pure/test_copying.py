@@ -13,17 +13,17 @@ from scipy.special import logsumexp, softmax
 from scipy.stats import norm
 
 from scorer.errors import Invalid
-from scorer.metrics.copying import (
+from scorer.metrics.copying.cells import Partition
+from scorer.metrics.copying.data_copying import (
     CopyingReference,
     DataCopying,
     copied_cells,
     copying_reference,
     copying_reference_from,
+    copying_reference_in,
     data_copying,
-    placed_in,
 )
-from scorer.metrics.partition import Partition
-from scorer.metrics.rank_sum import RankSum
+from scorer.metrics.statistics.mann_whitney import MannWhitney
 from tests.examples import examples
 from tests.pure.oracles import Matrix, golden, squared_distances
 
@@ -38,10 +38,10 @@ def cut_at(column: int, places: list[float], dimension: int = 32) -> Partition:
 
 
 def golden_reference(column: int, places: list[float]) -> CopyingReference:
-    return placed_in(cut_at(column, places), golden().training, golden().held_out)
+    return copying_reference_in(cut_at(column, places), golden().training, golden().held_out)
 
 
-def shifted(found: RankSum) -> float:
+def shifted(found: MannWhitney) -> float:
     """Z as the authors' code has it, with 1/2 added to U."""
     return found.z + 0.5 / found.deviation
 
@@ -172,7 +172,7 @@ def test_weights_and_error_are_those_of_the_used_cells(reference: CopyingReferen
 
 @pytest.mark.parametrize(("own", "used"), [(20, True), (19, False)])
 def test_twenty_images_of_either_kind_make_a_cell_count(own: int, used: bool) -> None:
-    reference = placed_in(cut_at(0, [0.0], 2), points(1, 50), points(2, 20))
+    reference = copying_reference_in(cut_at(0, [0.0], 2), points(1, 50), points(2, 20))
     found = data_copying(points(3, own), reference)
     assert bool(found.used) is used
     assert (found.c_t is not None, found.c_t_error is not None, found.c_t_p_copying is not None) == (used,) * 3
@@ -184,7 +184,9 @@ def test_the_error_is_the_spread_of_honest_entries() -> None:
     training, scores, errors = points(1, 600), [], []
     partition = copying_reference(training, points(2, 150), seed=0).partition
     for seed in range(120):
-        found = data_copying(points(5000 + seed, 300), placed_in(partition, training, points(9000 + seed, 150)))
+        found = data_copying(
+            points(5000 + seed, 300), copying_reference_in(partition, training, points(9000 + seed, 150))
+        )
         if found.c_t is not None and found.c_t_error is not None:
             scores.append(found.c_t)
             errors.append(found.c_t_error)
@@ -220,7 +222,7 @@ def test_progress_rises_to_one(reference: CopyingReference, scope: Any) -> None:
 
 
 def test_a_cell_without_training_images_has_no_neighbours() -> None:
-    reference = placed_in(cut_at(0, [0.0, 1000.0], 2), points(1, 60), points(2, 30))
+    reference = copying_reference_in(cut_at(0, [0.0, 1000.0], 2), points(1, 60), points(2, 30))
     far = points(3, 30) + np.array([1000.0, 0.0])
     assert data_copying(far, reference).overall.z > 5
     with pytest.raises(Invalid) as refused:
@@ -280,7 +282,7 @@ def test_the_likeliest_kernel_density_keeps_the_distances(seed: int, sizes: tupl
 def test_the_lemmas_distance_is_the_nearest_one_unless_the_bandwidth_is_large(seed: int, bandwidth: float) -> None:
     random = np.random.default_rng(seed)
     training, rows = (random.standard_normal((count, 2), np.float32).astype(np.float64) for count in (60, 40))
-    nearest = data_copying(rows, placed_in(cut_at(0, [0.0], 2), training, rows)).placed.distance ** 2
+    nearest = data_copying(rows, copying_reference_in(cut_at(0, [0.0], 2), training, rows)).placed.distance ** 2
     weighted = posterior_squares(rows, training, bandwidth)
     assert (weighted >= nearest * (1 - 1e-6)).all()
     if bandwidth < 0.02:

@@ -6,17 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorer import copying_words as words
-from scorer.metrics.closeness import Closeness
-from scorer.metrics.copying import CellCopying, DataCopying, Placed
-from scorer.metrics.rank_sum import RankSum
+from scorer.metrics.copying.data_copying import CellCopying, DataCopying, PlacedImages
+from scorer.metrics.copying.partial_copying import PartialCopying
+from scorer.metrics.statistics.mann_whitney import MannWhitney
 from scorer.numerals import percent
 
-NOWHERE = Placed(np.array([], np.int64), np.array([], np.int64), np.array([]))
+NOWHERE = PlacedImages(np.array([], np.int64), np.array([], np.int64), np.array([]))
 
 
-def ranked(z: float, low: int = 100, high: int = 400) -> RankSum:
+def ranked(z: float, low: int = 100, high: int = 400) -> MannWhitney:
     deviation = float(np.sqrt(low * high * (low + high + 1) / 12))
-    return RankSum(low * high / 2 + z * deviation, low, high, deviation)
+    return MannWhitney(low * high / 2 + z * deviation, low, high, deviation)
 
 
 def entry(*scores: float | None, over: int = 0, under: int = 0) -> DataCopying:
@@ -27,8 +27,8 @@ def entry(*scores: float | None, over: int = 0, under: int = 0) -> DataCopying:
     return DataCopying("global", ranked(0.0), cells, over, under, NOWHERE)
 
 
-def single(below: int, generated: int = 1000, held_out: int = 500, limit: float = 0.1) -> Closeness:
-    return Closeness((), limit, 5, below, generated, held_out)
+def single(below: int, generated: int = 1000, held_out: int = 500, limit: float = 0.1) -> PartialCopying:
+    return PartialCopying((), limit, 5, below, generated, held_out)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_slight_difference_that_is_certain_is_told_as_both() -> None:
 
 
 def test_equal_distances_say_nothing() -> None:
-    assert "nothing can be said" in words.of_all_images(RankSum(50.0, 10, 10, 0.0))
+    assert "nothing can be said" in words.of_all_images(MannWhitney(50.0, 10, 10, 0.0))
 
 
 @pytest.mark.parametrize(

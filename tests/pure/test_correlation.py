@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from scorer.errors import Invalid
-from scorer.metrics.correlation import (
+from scorer.metrics.statistics.correlation import (
     leaders_in_common,
     mean_rank_difference,
     pearson,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from scorer.metrics.cover import Cover
-from scorer.metrics.manifold import manifold_of, overlap_with_error
+from scorer.metrics.sample_quality.prdc import CoverageCounter, manifold_of, prdc_with_error
 
 
 def by_leaving_out(inside: NDArray[np.bool_]) -> float:
@@ -21,7 +20,7 @@ def by_leaving_out(inside: NDArray[np.bool_]) -> float:
 @pytest.mark.parametrize("density", [0.0, 0.01, 0.05, 1.0])
 def test_it_is_the_definition(block: int, density: float) -> None:
     inside = np.random.default_rng(0).random((40, 90)) < density
-    cover = Cover(90)
+    cover = CoverageCounter(90)
     for start in range(0, 40, block):
         cover.add(inside[start : start + block], start)
     assert cover.share == inside.any(axis=0).mean()
@@ -34,7 +33,7 @@ def test_it_is_the_definition(block: int, density: float) -> None:
 def test_the_errors_are_the_spread_over_fresh_samples_or_more(dimension: int, scale: float) -> None:
     reference = manifold_of(np.random.default_rng(1).standard_normal((200, dimension)))
     drawn = [
-        overlap_with_error(scale * np.random.default_rng(seed).standard_normal((150, dimension)), reference)
+        prdc_with_error(scale * np.random.default_rng(seed).standard_normal((150, dimension)), reference)
         for seed in range(10, 110)
     ]
     spread = np.std([astuple(found) for found, _ in drawn], axis=0, ddof=1)
@@ -45,7 +44,7 @@ def test_the_errors_are_the_spread_over_fresh_samples_or_more(dimension: int, sc
 
 def test_the_values_are_those_without_errors() -> None:
     generated, reference = np.random.default_rng(2).standard_normal((2, 60, 5))
-    found, error = overlap_with_error(generated, reference)
+    found, error = prdc_with_error(generated, reference)
     assert error.precision == pytest.approx(np.sqrt(found.precision * (1 - found.precision) / 60))
-    copied = overlap_with_error(reference, reference)[1]
+    copied = prdc_with_error(reference, reference)[1]
     assert copied.precision == copied.coverage == 0.0

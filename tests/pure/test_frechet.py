@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
-from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of, with_factor
+from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of, with_factor
 from tests.examples import examples
 from tests.pure.oracles import frechet_by_eigenvalues, frechet_from_rows, golden
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
-from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of
-from scorer.metrics.frechet_error import frechet_standard_error
+from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
+from scorer.metrics.sample_quality.frechet_standard_error import frechet_standard_error
 
 Matrix = NDArray[np.float64]
 

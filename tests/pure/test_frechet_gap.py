@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from scorer.errors import Invalid
-from scorer.metrics.frechet import frechet_distance, statistics_of
-from scorer.metrics.frechet_gap import FrechetGap, frechet_gap
+from scorer.metrics.sample_quality.fid_gap import FidGap, fid_gap
+from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
 from tests.pure.oracles import Matrix
 
 
@@ -19,7 +19,7 @@ def random() -> np.random.Generator:
 
 def test_both_distances_are_the_frechet_distance() -> None:
     own, train, fresh = drawn(0, shift=0.5), drawn(1), drawn(2)
-    found = frechet_gap(own, train, fresh, random=random())
+    found = fid_gap(own, train, fresh, random=random())
     assert found.train == pytest.approx(frechet_distance(statistics_of(own), statistics_of(train)), rel=1e-12)
     assert found.held_out == pytest.approx(frechet_distance(statistics_of(own), statistics_of(fresh)), rel=1e-12)
     assert found.count == 300
@@ -28,7 +28,7 @@ def test_both_distances_are_the_frechet_distance() -> None:
 def test_real_sets_count_alike_whatever_their_sizes() -> None:
     """FID to few images is larger by its bias alone; a gap from nothing but that would be a false one."""
     own, train, fresh = drawn(0), drawn(1, 20_000), drawn(2, 60)
-    found = frechet_gap(own, train, fresh, random=random())
+    found = fid_gap(own, train, fresh, random=random())
     assert found.count == 60
     biased = frechet_distance(statistics_of(own), statistics_of(train))
     assert found.train > 2 * biased
@@ -39,15 +39,15 @@ def test_real_sets_count_alike_whatever_their_sizes() -> None:
 def test_copies_that_are_a_little_off_are_not_seen() -> None:
     """Every generated image is a training image with the same slight change: that change is all that FID sees."""
     train, fresh = drawn(1, 2000), drawn(2, 2000)
-    found = frechet_gap(train + 0.5, train, fresh, random=random())
+    found = fid_gap(train + 0.5, train, fresh, random=random())
     assert found.train == pytest.approx(6 * 0.25)
     assert found.gap is not None
     assert abs(found.gap) < 0.1
 
 
 def test_signs() -> None:
-    assert FrechetGap(1.0, 2.0, 9).gap == 0.5
-    assert FrechetGap(3.0, 2.0, 9).gap == -0.5
-    assert FrechetGap(3.0, 0.0, 9).gap is None
+    assert FidGap(1.0, 2.0, 9).gap == 0.5
+    assert FidGap(3.0, 2.0, 9).gap == -0.5
+    assert FidGap(3.0, 0.0, 9).gap is None
     with pytest.raises(Invalid, match="different networks"):
-        frechet_gap(drawn(0), drawn(1)[:, :5], drawn(2), random=random())
+        fid_gap(drawn(0), drawn(1)[:, :5], drawn(2), random=random())

@@ -5,8 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
-from scorer.metrics.frechet import frechet_distance, statistics_of
-from scorer.metrics.frechet_limit import frechet_limit, line_through
+from scorer.metrics.sample_quality.fid_infinity import fid_infinity, line_through
+from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
 
 
 def normal(seed: int, count: int, scale: float = 1.0) -> NDArray[np.float64]:
@@ -35,7 +35,7 @@ def test_it_is_nearer_to_the_truth_than_the_distance() -> None:
     """Between N(0, I) and N(0, 1.2^2 I) in six dimensions the distance is 6 (1.2 - 1)^2 = 0.24."""
     reference = statistics_of(normal(1, 20_000))
     found = [
-        frechet_limit(normal(seed, 800, 1.2), reference, random=np.random.default_rng(seed), smallest=100)
+        fid_infinity(normal(seed, 800, 1.2), reference, random=np.random.default_rng(seed), smallest=100)
         for seed in range(2, 22)
     ]
     limits = np.array([each.value for each in found if each is not None])
@@ -46,7 +46,7 @@ def test_it_is_nearer_to_the_truth_than_the_distance() -> None:
 
 def test_the_last_part_is_everything() -> None:
     features, reference, told = normal(30, 300, 1.1), statistics_of(normal(31, 500)), list[float]()
-    found = frechet_limit(
+    found = fid_infinity(
         features, reference, random=np.random.default_rng(0), sizes=4, smallest=100, progress=told.append
     )
     assert found is not None
@@ -56,10 +56,10 @@ def test_the_last_part_is_everything() -> None:
 
 
 def test_too_few_images_have_none() -> None:
-    assert frechet_limit(normal(32, 100), statistics_of(normal(33, 99)), random=np.random.default_rng(0)) is None
+    assert fid_infinity(normal(32, 100), statistics_of(normal(33, 99)), random=np.random.default_rng(0)) is None
 
 
 def test_what_is_refused() -> None:
     with pytest.raises(Invalid) as refused:
-        frechet_limit(normal(34, 9), statistics_of(normal(35, 9)), random=np.random.default_rng(0), sizes=2)
+        fid_infinity(normal(34, 9), statistics_of(normal(35, 9)), random=np.random.default_rng(0), sizes=2)
     assert refused.value.slug == "bad-count"

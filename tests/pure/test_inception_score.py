@@ -6,7 +6,7 @@ import torch
 from torch_fidelity.metric_isc import KEY_METRIC_ISC_MEAN, KEY_METRIC_ISC_STD, isc_features_to_metric
 
 from scorer.errors import Invalid
-from scorer.metrics.inception_score import inception_score
+from scorer.metrics.sample_quality.inception_score import inception_score
 
 
 @pytest.mark.parametrize("splits", [1, 4, 10])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
-from scorer.metrics import kernel_sums
-from scorer.metrics.kernel import KernelDistance, kernel_distance, squared_mmd
+from scorer.metrics.sample_quality import kernel_sums
+from scorer.metrics.sample_quality.kid import KernelInceptionDistance, kernel_inception_distance, squared_mmd
 from tests.examples import examples
 from tests.pure.oracles import golden, mmd_by_pairs
 
@@ -22,8 +22,8 @@ def rows(seed: int, count: int, dimension: int, shift: float = 0.0) -> Matrix:
     return np.random.default_rng(seed).standard_normal((count, dimension)) + shift
 
 
-def kid(generated: NDArray[Any], reference: NDArray[Any], seed: int = 0, **options: Any) -> KernelDistance:
-    return kernel_distance(generated, reference, random=np.random.default_rng(seed), **options)
+def kid(generated: NDArray[Any], reference: NDArray[Any], seed: int = 0, **options: Any) -> KernelInceptionDistance:
+    return kernel_inception_distance(generated, reference, random=np.random.default_rng(seed), **options)
 
 
 # The value

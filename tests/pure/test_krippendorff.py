@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorer.metrics.krippendorff import interval_alpha
+from scorer.metrics.statistics.rater_agreement import interval_alpha
 
 Units = list[list[int]]
 # Krippendorff (2011), section C and E: four observers, twelve units, some of them not seen by all.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from scorer.errors import Invalid
 from scorer.metrics import euclidean
-from scorer.metrics.manifold import Manifold, Overlap, manifold_of, overlap_with_error
+from scorer.metrics.sample_quality.prdc import Manifold, Prdc, manifold_of, prdc_with_error
 from tests.examples import examples
 from tests.pure.oracles import golden, overlap_by_definition
 
@@ -25,17 +25,17 @@ def on_a_grid(seed: int, count: int, dimension: int) -> Rows:
     return np.random.default_rng(seed).integers(0, 3, (count, dimension)).astype(np.float64)
 
 
-def expected(generated: Rows, reference: Rows, k: int, density_k: int) -> Overlap:
+def expected(generated: Rows, reference: Rows, k: int, density_k: int) -> Prdc:
     own = overlap_by_definition(generated, reference, k, strict=False)
     dense = overlap_by_definition(generated, reference, density_k, strict=False)
-    return Overlap(own["precision"], own["recall"], dense["density"], dense["coverage"])
+    return Prdc(own["precision"], own["recall"], dense["density"], dense["coverage"])
 
 
-def overlap(generated: Rows | Manifold, reference: Rows | Manifold, **options: Any) -> Overlap:
-    return overlap_with_error(generated, reference, **options)[0]
+def overlap(generated: Rows | Manifold, reference: Rows | Manifold, **options: Any) -> Prdc:
+    return prdc_with_error(generated, reference, **options)[0]
 
 
-def approximately(found: Overlap, other: Overlap) -> bool:
+def approximately(found: Prdc, other: Prdc) -> bool:
     """Counts are whole: what differs at all, differs by more than the rounding of a quotient."""
     return np.allclose(tuple(vars(found).values()), tuple(vars(other).values()), rtol=1e-14, atol=0)
 
@@ -72,7 +72,7 @@ def test_it_is_the_definition_on_ties_too(
 def test_by_hand() -> None:
     """Real 0, 1, 3 with radii 1, 1, 2; generated 4 and 2 with radii 2: 2 sits on the border of the ball of 1."""
     real, generated = np.array([[0.0], [1.0], [3.0]]), np.array([[2.0], [4.0]])
-    assert overlap(generated, real, k=1, density_k=1) == Overlap(1.0, 1.0, 1.0, 1 / 3)
+    assert overlap(generated, real, k=1, density_k=1) == Prdc(1.0, 1.0, 1.0, 1 / 3)
     border = np.array([[2.0], [-1.0]])  # on the borders of the balls of 1 and 0, and inside that of 3
     found = overlap(border, real, k=1, density_k=1)
     assert (found.precision, found.density, found.coverage) == (1.0, 0.5, 1 / 3)
@@ -93,7 +93,7 @@ def test_a_perfect_copy(precision: type[np.floating[Any]], same: bool) -> None:
     """Each ball holds its own centre and k - 1 others inside, and the k-th on its border: density exactly 1."""
     reference = (spread_out(2, 200, 40) + 5.0).astype(precision)
     generated = reference if same else reference[::-1].copy()
-    assert overlap(generated, reference) == Overlap(1.0, 1.0, 1.0, 1.0)
+    assert overlap(generated, reference) == Prdc(1.0, 1.0, 1.0, 1.0)
 
 
 def test_one_real_image_over_and_over() -> None:
@@ -135,7 +135,7 @@ def test_two_samples_of_one_law() -> None:
 
 
 def test_far_apart_nothing_overlaps() -> None:
-    assert overlap(spread_out(7, 50, 5) + 100.0, spread_out(8, 50, 5)) == Overlap(0.0, 0.0, 0.0, 0.0)
+    assert overlap(spread_out(7, 50, 5) + 100.0, spread_out(8, 50, 5)) == Prdc(0.0, 0.0, 0.0, 0.0)
 
 
 def test_order_shift_scale_and_rotation_do_not_matter() -> None:

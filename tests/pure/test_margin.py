@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorer.errors import Invalid
-from scorer.metrics.margin import METHODS, Interval, choose_tau, memorization_margin
-from scorer.metrics.separation import Confusion, area_under_curve, cohens_d
+from scorer.metrics.statistics.class_separation import Confusion, area_under_curve, cohens_d, memorization_margin
+from scorer.metrics.statistics.threshold_selection import METHODS, Interval, choose_tau
 from tests.pure.oracles import auc_by_pairs, counts_below
 
 grid = st.integers(0, 40).map(lambda step: step / 40)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
-from scorer.metrics.cosine import TILE_COLUMNS, TILE_ROWS, error_bound
-from scorer.metrics.memorization import Nearest, Pair, closest, memorization_distance, nearest, normalise
+from scorer.metrics.cosine import TILE_COLUMNS, TILE_ROWS, error_bound, normalise
+from scorer.metrics.memorization import Nearest, Pair, closest, memorization_distance, nearest
 from tests.examples import examples
 from tests.pure.oracles import golden, nearest_by_definition
 

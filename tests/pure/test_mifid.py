@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Column, Float, MetaData, Table, case, create_engine, insert, literal_column, select
 
-from scorer.metrics.frechet import frechet_distance, statistics_of
 from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.mifid import COPY_DISTANCE, is_copy, is_penalised, mifid, penalty
+from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
 from tests.pure.oracles import golden, mifid_by_hand
 
 distances = st.floats(COPY_DISTANCE, 2.0)

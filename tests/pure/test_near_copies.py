@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from scorer.errors import Invalid
 from scorer.metrics import euclidean
-from scorer.metrics.closeness import Closeness, closeness
+from scorer.metrics.copying.internal_duplicates import internal_duplicates
+from scorer.metrics.copying.near_duplicates import NearDuplicate, near_duplicates, originals_of
+from scorer.metrics.copying.partial_copying import PartialCopying, partial_copying
 from scorer.metrics.memorization import Nearest, nearest
-from scorer.metrics.near_copies import NearCopy, near_copies, originals_of
-from scorer.metrics.repeats import repeats
 from tests.examples import examples
 from tests.pure.oracles import groups_by_search
 
@@ -25,9 +25,9 @@ def noise(seed: int, like: Any, scale: float = 1e-3) -> Any:
     return (like * (1.0 + scale * np.random.default_rng(seed).standard_normal(like.shape))).astype(np.float32)
 
 
-def limited(limit: float) -> Closeness:
+def limited(limit: float) -> PartialCopying:
     """A limit that 3 of 300 held-out photographs reached."""
-    return closeness(np.ones(2), np.concatenate([np.full(3, limit), np.full(297, 1.0)]))
+    return partial_copying(np.ones(2), np.concatenate([np.full(3, limit), np.full(297, 1.0)]))
 
 
 # Against the training images
@@ -37,7 +37,7 @@ def test_planted_copies_are_found_upright_and_mirrored() -> None:
     upright, mirrored, fresh, own = (photographs(seed, count) for seed, count in enumerate((400, 400, 300, 200)))
     own[10:20], own[30:35] = noise(4, upright[:10]), noise(5, mirrored[[7, 50, 51, 52, 52]])
     held_out = originals_of(nearest(fresh, upright), nearest(fresh, mirrored))
-    found = near_copies(originals_of(nearest(own, upright), nearest(own, mirrored)), held_out)
+    found = near_duplicates(originals_of(nearest(own, upright), nearest(own, mirrored)), held_out)
     chance = found.closeness.below - 15
     assert 0 <= chance < 10
     assert 5 <= found.mirrored <= 5 + chance
@@ -49,7 +49,7 @@ def test_planted_copies_are_found_upright_and_mirrored() -> None:
     assert {(each.generated, each.reference, each.mirrored) for each in found.examples} & planted
     assert len(found.examples) == len({each.reference for each in found.examples}) == 12
     assert [each.distance for each in found.examples] == sorted(each.distance for each in found.examples)
-    without = near_copies(originals_of(nearest(own, upright)), originals_of(nearest(fresh, upright)))
+    without = near_duplicates(originals_of(nearest(own, upright)), originals_of(nearest(fresh, upright)))
     assert without.mirrored == 0
     assert without.closeness.below < found.closeness.below
 
@@ -60,15 +60,15 @@ def test_the_nearer_search_counts_and_a_tie_is_upright() -> None:
     assert found.distance.tolist() == [0.1, 0.1, 0.2]
     assert found.index.tolist() == [0, 6, 2]
     assert found.mirrored.tolist() == [False, True, False]
-    copies = near_copies(found, originals_of(Nearest(np.full(9, 0.15), np.zeros(9, np.int64))))
-    assert copies.examples == (NearCopy(0, 0, 0.1, False), NearCopy(1, 6, 0.1, True))
+    copies = near_duplicates(found, originals_of(Nearest(np.full(9, 0.15), np.zeros(9, np.int64))))
+    assert copies.examples == (NearDuplicate(0, 0, 0.1, False), NearDuplicate(1, 6, 0.1, True))
     with pytest.raises(Invalid):
         originals_of(one, Nearest(np.array([0.1]), np.arange(1)))
 
 
 def test_no_copies_at_all() -> None:
     apart = originals_of(Nearest(np.full(5, 0.5), np.arange(5)))
-    found = near_copies(apart, apart)
+    found = near_duplicates(apart, apart)
     assert (found.closeness.below, found.originals, found.most_copied, found.examples) == (0, 0, None, ())
 
 
@@ -84,7 +84,7 @@ def test_groups_are_those_of_a_search(seed: int, count: int, limit: float) -> No
     np.fill_diagonal(distances, 1.0)
     if (np.abs(distances - limit) < 1e-6).any():
         return  # the rounding of unit rows decides
-    found = repeats(own, limited(limit), 1000)
+    found = internal_duplicates(own, limited(limit), 1000)
     expected = groups_by_search(distances < limit)
     assert found.group.tolist() == [sorted(set(expected)).index(first) for first in expected]
     assert found.pairs == int((distances < limit).sum()) // 2
@@ -92,9 +92,9 @@ def test_groups_are_those_of_a_search(seed: int, count: int, limit: float) -> No
 
 def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     own, told = photographs(0, 90, 3), list[float]()
-    whole = repeats(own, limited(0.01), 1000)
+    whole = internal_duplicates(own, limited(0.01), 1000)
     monkeypatch.setattr(euclidean, "_STRIP_ROWS", 7)
-    found = repeats(own, limited(0.01), 1000, progress=told.append)
+    found = internal_duplicates(own, limited(0.01), 1000, progress=told.append)
     np.testing.assert_array_equal(found.group, whole.group)
     assert (found.pairs, told[-1]) == (whole.pairs, 1.0)
     assert told == sorted(told)
@@ -102,7 +102,7 @@ def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_collapsed_generator() -> None:
     own = np.concatenate([photographs(1, 50), noise(2, np.repeat(photographs(3, 2), (30, 20), axis=0), 1e-4)])
-    found = repeats(own, limited(1e-4), 1000)
+    found = internal_duplicates(own, limited(1e-4), 1000)
     assert (found.images, found.groups, found.pairs) == (50, 2, 30 * 29 // 2 + 20 * 19 // 2)
     assert found.share == 0.5
     # Two groups and fifty single images: 30 and 20 times 1/2, and fifty times 1/2.
@@ -112,7 +112,7 @@ def test_a_collapsed_generator() -> None:
 
 
 def test_one_image_over_and_over_is_one_group() -> None:
-    found = repeats(np.repeat(photographs(4, 1), 500, axis=0), limited(1e-6), 1000)
+    found = internal_duplicates(np.repeat(photographs(4, 1), 500, axis=0), limited(1e-6), 1000)
     assert (found.groups, found.images, found.pairs) == (1, 500, 500 * 499 // 2)
 
 
@@ -121,7 +121,7 @@ def test_photographs_repeat_as_often_as_expected() -> None:
     for seed in range(0, 150, 3):
         training, fresh, own = (photographs(seed + step, count, 16) for step, count in enumerate((300, 200, 250)))
         distances = nearest(fresh, training).distance
-        found.append(repeats(own, closeness(distances, distances, rare=0.05), 300))
+        found.append(internal_duplicates(own, partial_copying(distances, distances, rare=0.05), 300))
     assert np.mean([each.pairs for each in found]) == pytest.approx(
         np.mean([each.expected_pairs for each in found]), rel=0.3
     )
@@ -130,8 +130,8 @@ def test_photographs_repeat_as_often_as_expected() -> None:
 
 
 def test_where_photographs_are_training_images_nothing_is_alike() -> None:
-    found = repeats(np.repeat(photographs(5, 1), 9, axis=0), limited(0.0), 10)
+    found = internal_duplicates(np.repeat(photographs(5, 1), 9, axis=0), limited(0.0), 10)
     assert (found.pairs, found.images) == (0, 0)
     with pytest.raises(Invalid) as refused:
-        repeats(photographs(6, 9), limited(0.1), 0)
+        internal_duplicates(photographs(6, 9), limited(0.1), 0)
     assert refused.value.slug == "bad-count"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from scorer.errors import Invalid
-from scorer.metrics.partition import Partition, fit_partition, partition_from, partition_of
+from scorer.metrics.copying.cells import Partition, fit_partition, partition_from, partition_of
 from tests.examples import examples
 
 Rows = NDArray[np.floating[Any]]

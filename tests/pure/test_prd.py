@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorer.errors import Invalid
-from scorer.metrics.prd import _spread, curve_of, prd, summary_of
+from scorer.metrics.sample_quality.prd import _spread, curve_of, prd, summary_of
 from tests.examples import examples
 
 EVEN, UNEVEN = np.full(4, 0.25), np.array([0.1, 0.2, 0.3, 0.4])

@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, norm
 
 from scorer.errors import Invalid
-from scorer.metrics.rank_sum import RankSum, rank_sum
+from scorer.metrics.statistics.mann_whitney import MannWhitney, mann_whitney
 from tests.examples import examples
 
 COARSE = st.lists(st.integers(0, 4), min_size=1, max_size=12)  # mostly ties
 DISTINCT = st.lists(st.integers(-1000, 1000), min_size=2, max_size=8, unique=True)
 
 
-def compared(high: Sequence[float], low: Sequence[float]) -> RankSum:
-    return rank_sum(np.array(high, np.float64), np.array(low, np.float64))
+def compared(high: Sequence[float], low: Sequence[float]) -> MannWhitney:
+    return mann_whitney(np.array(high, np.float64), np.array(low, np.float64))
 
 
 def wins(high: Sequence[float], low: Sequence[float]) -> float:
     return sum(1.0 if q > p else 0.5 if q == p else 0.0 for q in high for p in low)
 
 
-def splits(values: Sequence[float], size: int) -> list[RankSum]:
+def splits(values: Sequence[float], size: int) -> list[MannWhitney]:
     """Every way to call ``size`` of the values the second sample: all equally likely if both have one law."""
     rows = range(len(values))
     return [
@@ -111,7 +111,7 @@ def test_the_share_leaves_its_radius_as_seldom_as_promised(
     random, draws = np.random.default_rng(seed), 200
     delta, left = rate / (1.0 + rate), 0
     for _ in range(draws):
-        found = rank_sum(random.exponential(1.0, m), random.exponential(1.0 / rate, n))
+        found = mann_whitney(random.exponential(1.0, m), random.exponential(1.0 / rate, n))
         left += abs(found.share - delta) >= found.radius(level)
     assert left <= level * draws
 
@@ -150,7 +150,7 @@ def test_ties_keep_the_half_and_narrow_the_spread(values: list[int], data: st.Da
 
 def test_z_is_standard_normal_where_both_samples_have_one_law() -> None:
     random = np.random.default_rng(3)
-    scores = [rank_sum(random.exponential(size=40), random.exponential(size=25)).z for _ in range(2000)]
+    scores = [mann_whitney(random.exponential(size=40), random.exponential(size=25)).z for _ in range(2000)]
     assert abs(np.mean(scores)) < 3.0 / np.sqrt(2000)
     assert np.std(scores) == pytest.approx(1.0, abs=0.05)
     assert np.mean(np.array(scores) < norm.ppf(0.05)) == pytest.approx(0.05, abs=0.015)

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from scipy.stats import binom, kstest
 
 from scorer.errors import Invalid
-from scorer.metrics.recovery import (
+from scorer.metrics.copying.latent_recovery import (
     gap_interval,
     is_overfitted,
-    kolmogorov,
+    kolmogorov_smirnov,
     needed_statistic,
-    recovery,
+    recovery_test,
     signed_gap,
     summary_of,
 )
-from scorer.metrics.rises import rise_of
+from scorer.metrics.statistics.sign_test import sign_test
 from tests.examples import examples
 from tests.pure.oracles import Matrix
 
@@ -105,7 +105,7 @@ def test_neither_sign_of_memory_is_enough_alone() -> None:
 
 
 def test_by_hand() -> None:
-    found = recovery(np.array([0.01, 0.02, 0.03, 0.2]), np.array([0.05, 0.1, 0.2]), np.array([0.0, 0.024]))
+    found = recovery_test(np.array([0.01, 0.02, 0.03, 0.2]), np.array([0.05, 0.1, 0.2]), np.array([0.0, 0.024]))
     assert found.train.median == pytest.approx(0.025)  # the mean of the middle two; torch's median would be 0.02
     assert found.held_out.median == pytest.approx(0.1)
     assert found.gap == pytest.approx(0.75)
@@ -120,15 +120,15 @@ def test_by_hand() -> None:
 def test_nothing_is_said_where_the_search_fails() -> None:
     own, fresh = errors(0, 200, 0.001), errors(1, 200)
     good = np.full(10, 0.001)
-    assert recovery(own, fresh, good).verdict == "copies"
-    assert recovery(own, fresh, np.append(good[:9], 0.5)).verdict == "copies"
-    failed = recovery(own, fresh, np.append(good[:8], [0.5, 0.025]))
+    assert recovery_test(own, fresh, good).verdict == "copies"
+    assert recovery_test(own, fresh, np.append(good[:9], 0.5)).verdict == "copies"
+    failed = recovery_test(own, fresh, np.append(good[:8], [0.5, 0.025]))
     assert (failed.conclusive, failed.verdict) == (False, "inconclusive")
-    assert recovery(own, fresh, None).verdict == "copies"
+    assert recovery_test(own, fresh, None).verdict == "copies"
 
 
 def test_a_difference_the_other_way_is_no_memory() -> None:
-    found = recovery(errors(0, 200), errors(1, 200, 0.001), None)
+    found = recovery_test(errors(0, 200), errors(1, 200, 0.001), None)
     assert found.gap is not None
     assert found.gap < -10
     assert found.test.p_value < 1e-9
@@ -138,7 +138,7 @@ def test_a_difference_the_other_way_is_no_memory() -> None:
 
 
 def test_a_generator_that_makes_everything_has_no_gap() -> None:
-    found = recovery(np.zeros(20), np.zeros(20), np.zeros(20))
+    found = recovery_test(np.zeros(20), np.zeros(20), np.zeros(20))
     assert (found.gap, found.gap_low, found.verdict) == (None, None, "no-sign")
 
 
@@ -147,7 +147,7 @@ def test_a_generator_that_makes_everything_has_no_gap() -> None:
 )
 def test_what_are_no_errors_is_refused(train: list[float], slug: str) -> None:
     with pytest.raises(Invalid) as refused:
-        recovery(np.array(train), np.array([0.1]), None)
+        recovery_test(np.array(train), np.array([0.1]), None)
     assert refused.value.slug == slug
 
 
@@ -156,10 +156,10 @@ def test_what_are_no_errors_is_refused(train: list[float], slug: str) -> None:
 def test_only_the_order_counts_but_for_the_gap(count: int, fresh: int, seed: int) -> None:
     """The test is the same in any unit; so is the gap in any multiple."""
     own, other = errors(seed, count), errors(seed + 1, fresh)
-    found, scaled = recovery(own, other, None), recovery(4 * own, 4 * other, None)
+    found, scaled = recovery_test(own, other, None), recovery_test(4 * own, 4 * other, None)
     assert scaled.gap == pytest.approx(found.gap)
     assert (scaled.test, scaled.test.needed) == (found.test, found.test.needed)
-    assert kolmogorov(own**2, other**2) == found.test
+    assert kolmogorov_smirnov(own**2, other**2) == found.test
     assert found.test.p_smaller <= 1.0
     assert 0.0 <= found.test.excess <= found.test.statistic <= 1.0
 
@@ -169,7 +169,7 @@ def test_only_the_order_counts_but_for_the_gap(count: int, fresh: int, seed: int
 
 def test_p_is_uniform_where_nothing_is_remembered() -> None:
     """400 audits of one law each: their p-values against the uniform law; and at most 1 % flagged by the test alone."""
-    found = [kolmogorov(errors(2 * seed, 120), errors(2 * seed + 1, 120)) for seed in range(400)]
+    found = [kolmogorov_smirnov(errors(2 * seed, 120), errors(2 * seed + 1, 120)) for seed in range(400)]
     both = np.array([each.p_value for each in found])
     one = np.array([each.p_smaller for each in found])
     # D has few values, so p has steps: it is never too small (the law of "at most"), and near the uniform above.
@@ -180,7 +180,7 @@ def test_p_is_uniform_where_nothing_is_remembered() -> None:
 
 
 def test_flags_are_rarer_than_the_level() -> None:
-    flags = [recovery(errors(2 * seed, 100), errors(2 * seed + 1, 100), None).verdict for seed in range(300)]
+    flags = [recovery_test(errors(2 * seed, 100), errors(2 * seed + 1, 100), None).verdict for seed in range(300)]
     assert flags.count("copies") <= binom.ppf(0.999, 300, 0.01)
 
 
@@ -200,7 +200,7 @@ def test_the_needed_difference_is_where_p_crosses(count: int) -> None:
     for sign in (-1, 1):
         places = int(np.floor(needed * count)) + (2 if sign > 0 else -2)
         shifted = np.arange(count) + places - 0.5  # D = places / count
-        found = kolmogorov(np.arange(count, dtype=np.float64), shifted.astype(np.float64))
+        found = kolmogorov_smirnov(np.arange(count, dtype=np.float64), shifted.astype(np.float64))
         assert found.statistic == pytest.approx(places / count)
         assert (found.p_value < 0.01) == (sign > 0)
 
@@ -235,14 +235,14 @@ def test_it_narrows_and_needs_targets() -> None:
 
 
 def test_rises_by_hand() -> None:
-    found = rise_of(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 3.0, 3.0, 1.0]))
+    found = sign_test(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 3.0, 3.0, 1.0]))
     assert (found.before, found.after, found.rose, found.fell, found.count) == (2.5, 2.5, 2, 1, 4)
     assert found.p_value == pytest.approx(0.5)
-    assert rise_of(np.zeros(3), np.zeros(3)).p_value == 1.0
+    assert sign_test(np.zeros(3), np.zeros(3)).p_value == 1.0
     with pytest.raises(Invalid, match="can't be the same"):
-        rise_of(np.zeros(3), np.zeros(2))
+        sign_test(np.zeros(3), np.zeros(2))
     with pytest.raises(Invalid, match="Without targets"):
-        rise_of(np.zeros(0), np.zeros(0))
+        sign_test(np.zeros(0), np.zeros(0))
 
 
 def test_a_share_has_its_error() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
-from scorer.metrics import kernel_sums
-from scorer.metrics.relative_mmd import RelativeDiscrepancy, relative_mmd
+from scorer.metrics.sample_quality import kernel_sums
+from scorer.metrics.sample_quality.relative_mmd import RelativeMmd, relative_mmd
 from tests.examples import examples
 from tests.pure.oracles import golden, relative_mmd_by_matrices
 
@@ -21,7 +21,7 @@ def normal(seed: int, count: int, dimension: int = 4, shift: float = 0.0) -> Mat
     return np.random.default_rng(seed).standard_normal((count, dimension)) + shift
 
 
-def compared(generated: Any, training: Any, held_out: Any, **options: Any) -> RelativeDiscrepancy:
+def compared(generated: Any, training: Any, held_out: Any, **options: Any) -> RelativeMmd:
     return relative_mmd(generated, training, held_out, random=np.random.default_rng(0), **options)
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 
 from scorer.errors import Invalid
-from scorer.metrics.representation import excess_of, ndb_of
+from scorer.metrics.copying.ndb import excess_of, ndb_of
 
 COUNTS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=8).filter(
     lambda cells: min(sum(each) for each in zip(*cells, strict=True)) > 0

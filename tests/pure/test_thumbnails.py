@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from scorer.archive.pixels import mirrored
 from scorer.errors import Invalid
-from scorer.metrics.near_copies import near_copies
-from scorer.metrics.thumbnails import LEVEL, contrast_of, thumbnail_originals, thumbnails_of
+from scorer.metrics.copying.near_duplicates import near_duplicates
+from scorer.metrics.copying.thumbnails import MIN_CONTRAST, contrast_of, thumbnail_originals, thumbnails_of
 from scorer.thumbnail_findings import of_thumbnail_copies
 from tests.examples import examples
 from tests.factories import noise
@@ -35,7 +35,7 @@ def test_neither_colour_nor_contrast_makes_a_distance(seed: int, contrast: float
     mean = images.mean(axis=(1, 2), keepdims=True)
     other = ((images - mean) * contrast + mean + colour).astype(np.float32)
     shown = contrast_of(thumbnails_of(images))
-    lost = np.abs(contrast * shown / (contrast * shown + LEVEL) - shown / (shown + LEVEL))
+    lost = np.abs(contrast * shown / (contrast * shown + MIN_CONTRAST) - shown / (shown + MIN_CONTRAST))
     found = thumbnail_originals(thumbnails_of(other), *_both(images))
     assert found.distance == pytest.approx(lost, abs=1e-4)
     assert found.index.tolist() == [0, 1, 2, 3, 4]
@@ -70,7 +70,7 @@ def test_blurred_noisy_and_mirrored_copies_are_found_and_new_images_are_not() ->
     grainy = np.clip(training[20:40] + np.random.default_rng(1).normal(0, 20, (20, 16, 16, 3)), 0, 255)
     turned = mirrored(training[40:50])
     entry = np.concatenate([blurred, grainy, turned, shapes(3, 50)]).astype(np.uint8)
-    found = near_copies(thumbnail_originals(thumbnails_of(entry), *_both(training)), fresh)
+    found = near_duplicates(thumbnail_originals(thumbnails_of(entry), *_both(training)), fresh)
     assert 50 <= found.closeness.below <= 53
     assert 10 <= found.mirrored <= 12
     told = of_thumbnail_copies(found)
@@ -78,9 +78,9 @@ def test_blurred_noisy_and_mirrored_copies_are_found_and_new_images_are_not() ->
     assert "of 100 images" in told.sentence
     assert "of them mirrored" in told.sentence
     assert told.sentence.endswith("training images that were blurred, recoloured or put through a network look so.")
-    honest = near_copies(thumbnail_originals(thumbnails_of(shapes(4, 100)), *_both(training)), fresh)
+    honest = near_duplicates(thumbnail_originals(thumbnails_of(shapes(4, 100)), *_both(training)), fresh)
     assert of_thumbnail_copies(honest).sentence.endswith("nothing out of the ordinary.")
-    spoilt = near_copies(fresh, thumbnail_originals(thumbnails_of(training[:30]), *_both(training)))
+    spoilt = near_duplicates(fresh, thumbnail_originals(thumbnails_of(training[:30]), *_both(training)))
     assert of_thumbnail_copies(spoilt).value is None
 
 
@@ -94,17 +94,17 @@ def test_examples_are_those_with_something_to_see() -> None:
     assert contrast[3] == pytest.approx(np.sqrt(entry[3].reshape(8, 2, 8, 2, 3).mean((1, 3)).var((0, 1)).mean()), 1e-6)
     own = thumbnail_originals(small, *_both(training))
     fresh = thumbnail_originals(thumbnails_of(shapes(2, 200)), *_both(training))
-    found = near_copies(own, fresh, telling=(own.distance + 0.1) / (contrast + 1.0))
+    found = near_duplicates(own, fresh, telling=(own.distance + 0.1) / (contrast + 1.0))
     assert found.examples[-1].generated == 0, "what is of one colour comes last"
     assert len(found.examples) == 6, "and once: the training images of one colour are one to it"
-    assert near_copies(own, fresh).examples[0].generated == 0
+    assert near_duplicates(own, fresh).examples[0].generated == 0
 
 
 def test_a_few_copies_are_few() -> None:
     training = shapes(1, 300)
     fresh = thumbnail_originals(thumbnails_of(shapes(2, 1000)), *_both(training))
     entry = np.concatenate([training[:30], shapes(3, 970)])
-    found = near_copies(thumbnail_originals(thumbnails_of(entry), *_both(training)), fresh)
+    found = near_duplicates(thumbnail_originals(thumbnails_of(entry), *_both(training)), fresh)
     assert "more than chance, but few." in of_thumbnail_copies(found).sentence
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scorer.errors import Invalid
 from scorer.metrics.euclidean import neighbours
-from scorer.metrics.two_sample import TwoSample, _accuracy, _graph, two_sample
+from scorer.metrics.sample_quality.two_sample import TwoSample, _accuracy, _graph, two_sample
 from tests.examples import examples
 from tests.pure.oracles import golden, relabelled
 

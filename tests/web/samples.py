@@ -13,10 +13,10 @@ from api import deps, problems
 from api.pages import routes
 from api.shelf import Shelf
 from scorer import competitions, data_files, leaderboard, limits, memory, rules
+from scorer.boards import Benchmark, Board, Copy, Disqualified, Place
 from scorer.competitions import State
 from scorer.db.tables import Account, Competition, DataFile, Threshold, Track
 from scorer.errors import NotFound
-from scorer.leaderboard import Benchmark, Board, Copy, Disqualified, Place
 from scorer.lifecycle import Limits, Phase, TrackKind, Usage, next_entry_at, refusal_of, utc_day
 from scorer.limits import Allowance
 from scorer.ranking import award_of

@@ -14,10 +14,11 @@ from torch import nn
 
 from benchmarks.recovery_networks import Pixels, gan, glo
 from scorer.errors import Invalid
-from scorer.generators.audits import Audit, Plan, audit, audit_by_encoder, audit_from
+from scorer.generators.audits import audit, audit_by_encoder
 from scorer.generators.latents import Latent
+from scorer.generators.plans import Plan
 from scorer.generators.recovering import Generator, pixels_of, targets_of
-from scorer.generators.results import KINDS, shown
+from scorer.generators.results import KINDS, Audit, audit_from, shown
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KernelDensity
 from torch import Tensor, nn
 
-from scorer.metrics.copying import CopyingReference, DataCopying, copying_reference, data_copying
+from scorer.metrics.copying.data_copying import CopyingReference, DataCopying, copying_reference, data_copying
 
 pytestmark = pytest.mark.slow
 

@@ -19,8 +19,8 @@ from scorer.db import lookups
 from scorer.db.tables import Measurement
 from scorer.extractors import ExtractorOptions, load
 from scorer.lifecycle import Queue
-from scorer.metrics.frechet import statistics_of
-from scorer.metrics.memorization import normalise
+from scorer.metrics.cosine import normalise
+from scorer.metrics.sample_quality.frechet import statistics_of
 from tests.api.conftest import Service
 from worker.measuring import Numbers, Reference, measure
 from worker.pipeline import run_next

@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.recovery_experiment import FULL, HERE, Model, Setting, run, tiles
 from benchmarks.recovery_networks import gan
-from scorer.generators.audits import Plan
 from scorer.generators.latents import Latent
+from scorer.generators.plans import Plan
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -23,11 +23,11 @@ from scorer.archive import read_references, write_images
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.extractors import ExtractorOptions, load
 from scorer.lifecycle import STAGES as STAGES_IN_WORDS
-from scorer.metrics.frechet import frechet_distance, statistics_of
-from scorer.metrics.frechet_error import frechet_standard_error
-from scorer.metrics.manifold import overlap_with_error
 from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.mifid import mifid
+from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
+from scorer.metrics.sample_quality.frechet_standard_error import frechet_standard_error
+from scorer.metrics.sample_quality.prdc import prdc_with_error
 from tests.factories import noise
 
 STAGES = ["decoding", "reference-decoding", "reference-features", "features", "neighbours", "frechet"]
@@ -131,7 +131,7 @@ def test_evidence_is_of_the_same_features_and_the_same_every_time(tmp_path: Path
     extractor = load("tiny", options=ExtractorOptions())
     own, other = extractor.features(generated), extractor.features(training)
     assert told["fid"]["standard_error"] == frechet_standard_error(own, statistics_of(other))
-    both, _ = overlap_with_error(own, other)
+    both, _ = prdc_with_error(own, other)
     assert (told["precision"]["value"], told["coverage"]["value"]) == (both.precision, both.coverage)
     assert told["partly_copied"]["value"] == found["numbers"]["partly_copied_share"] >= 0.5
     assert found["details"]["partly_copied"][0]["reference"].endswith(".png")

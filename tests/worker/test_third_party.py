@@ -21,11 +21,11 @@ from torchmetrics.image.fid import FrechetInceptionDistance
 from torchmetrics.image.kid import KernelInceptionDistance
 from torchmetrics.image.mifid import MemorizationInformedFrechetInceptionDistance, _mifid_compute
 
-from scorer.metrics.frechet import frechet_distance, statistics_of
-from scorer.metrics.kernel import kernel_distance, squared_mmd
-from scorer.metrics.manifold import overlap_with_error
 from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.mifid import mifid
+from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
+from scorer.metrics.sample_quality.kid import kernel_inception_distance, squared_mmd
+from scorer.metrics.sample_quality.prdc import prdc_with_error
 from tests.pure.oracles import golden
 
 Features = NDArray[np.floating[Any]]
@@ -142,7 +142,7 @@ def test_kid_of_torch_fidelity(
         verbose=False,
     )
     random = cast("np.random.Generator", np.random.RandomState(2020))
-    ours = kernel_distance(generated, reference, random=random, subsets=8, subset_size=size)
+    ours = kernel_inception_distance(generated, reference, random=random, subsets=8, subset_size=size)
     # Theirs stays in the features' precision: the mean of kernel values is off by less than the rounding of one.
     largest = (max(np.square(part.astype(np.float64)).sum(axis=1).max() for part in (generated, reference))) / dimension
     rounding = float(np.finfo(precision).eps) * (largest + 1.0) ** 3
@@ -158,7 +158,7 @@ def test_kid_of_torchmetrics_over_the_whole_of_equal_sets() -> None:
     generated, reference = both(5, 200, 200, 32)
     metric = KernelInceptionDistance(feature=PassThrough(32), subsets=2, subset_size=200)
     theirs = [float(part) for part in fed(metric.set_dtype(torch.float64), generated, reference)]
-    ours = kernel_distance(generated, reference, random=np.random.default_rng(0), subsets=2, subset_size=200)
+    ours = kernel_inception_distance(generated, reference, random=np.random.default_rng(0), subsets=2, subset_size=200)
     assert ours.mean == pytest.approx(theirs[0], rel=1e-10)
     assert squared_mmd(generated, reference).value == pytest.approx(theirs[0], rel=1e-10)
 
@@ -241,7 +241,7 @@ def test_prdc(seed: int, own: int, other: int, dimension: int, precision: type[n
     """Counts: equal, or different by whole images. It takes < for all four, which differs on ties alone."""
     generated, reference = both(seed, own, other, dimension, precision)
     theirs = compute_prdc(real_features=reference, fake_features=generated, nearest_k=k)
-    ours, _ = overlap_with_error(generated, reference, k=k, density_k=k)
+    ours, _ = prdc_with_error(generated, reference, k=k, density_k=k)
     assert vars(ours) == pytest.approx(theirs, rel=1e-12)
 
 
@@ -249,7 +249,7 @@ def test_prdc_differs_on_ties() -> None:
     """2 is inside the ball of 3 and on the border of that of 1, 5 on the border of that of 3, 9 nowhere."""
     real, generated = np.array([[0.0], [1.0], [3.0]]), np.array([[2.0], [5.0], [9.0]])
     theirs = compute_prdc(real_features=real, fake_features=generated, nearest_k=1)
-    ours, _ = overlap_with_error(generated, real, k=1, density_k=1)
+    ours, _ = prdc_with_error(generated, real, k=1, density_k=1)
     assert (theirs["precision"], ours.precision) == (1 / 3, 2 / 3)
     assert (ours.density, ours.coverage) == (theirs["density"], theirs["coverage"]) == (1 / 3, 1 / 3)
 
@@ -262,6 +262,6 @@ def test_precision_and_recall_of_torch_fidelity(
     """Counts, with <= as ours, and k = 3 by default; returned by way of float32."""
     generated, reference = both(seed, own, other, dimension, precision)
     theirs = prc_features_to_metric(torch.from_numpy(generated), torch.from_numpy(reference), verbose=False)
-    ours, _ = overlap_with_error(generated, reference)
+    ours, _ = prdc_with_error(generated, reference)
     assert ours.precision == pytest.approx(theirs["precision"], rel=2.0**-23)
     assert ours.recall == pytest.approx(theirs["recall"], rel=2.0**-23)

@@ -8,7 +8,7 @@ from scorer.errors import Invalid
 from scorer.metrics.features import Features, require_finite, require_matrix, require_same_dimension
 
 
-def equally_many(
+def equal_subsamples(
     sets: Mapping[str, Features], random: np.random.Generator, most: int | None = None, least: int = 1
 ) -> list[Features]:
     """The sets, (n, d) and (m, d) and so on, each cut to the size of the smallest, and to ``most``.

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from scorer.errors import Invalid
 from scorer.metrics.features import Vector
-from scorer.metrics.separation import (
+from scorer.metrics.statistics.class_separation import (
     Confusion,
     Labels,
     area_under_curve,
@@ -26,7 +26,7 @@ from scorer.metrics.separation import (
     relative_variance,
 )
 
-__all__ = ["METHODS", "Choice", "Interval", "choose_tau", "memorization_margin"]
+__all__ = ["METHODS", "Interval", "ThresholdChoice", "choose_tau", "memorization_margin"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ThresholdChoice:
     """A threshold and what it does to the given entries. What does not exist is None.
 
     ``memorization_margin`` (d(M)) and ``relative_variance`` are of all given distances; ``auc``,
@@ -61,7 +61,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class _Entries:
+class _LabelledDistances:
     """What a method may look at; the two classes are empty where nothing is labelled."""
 
     distances: Vector
@@ -81,7 +81,7 @@ def choose_tau(
     *,
     tau: float | None = None,
     standard_errors: Sequence[float | None] | Vector | None = None,
-) -> Choice:
+) -> ThresholdChoice:
     """Choose a threshold for memorization distances (n,) by one of :data:`METHODS`.
 
     ``memorised`` (n,) says of each entry True, False, or None (nan) where undecided.
@@ -103,10 +103,10 @@ def choose_tau(
         raise Invalid("unknown-method", f"There is no method {method!r}; there are {', '.join(METHODS)}.")
     if not 0.0 <= alpha < 1.0:
         raise Invalid("bad-alpha", f"The share of legitimate entries to accept as wronged can't be {alpha}.")
-    entries = _Entries(values, values[memorising], values[legitimate], alpha, heldout_distance, tau)
+    entries = _LabelledDistances(values, values[memorising], values[legitimate], alpha, heldout_distance, tau)
     chosen = _CHOOSERS[method](entries)
     labelled = bool(memorising.any() or legitimate.any())
-    return Choice(
+    return ThresholdChoice(
         tau=chosen,
         method=method,
         interval=_interval_around(chosen, values),
@@ -119,7 +119,7 @@ def choose_tau(
     )
 
 
-def _by_margin(entries: _Entries) -> float:
+def _by_margin(entries: _LabelledDistances) -> float:
     _require_both_classes("margin", entries)
 
     def worth(caught: NDArray[np.intp], wronged: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -128,18 +128,18 @@ def _by_margin(entries: _Entries) -> float:
     return _middle_of_the_best(entries, worth)
 
 
-def _by_accuracy(entries: _Entries) -> float:
+def _by_accuracy(entries: _LabelledDistances) -> float:
     _require_both_classes("accuracy", entries)
     return _middle_of_the_best(entries, lambda caught, wronged: caught - wronged)
 
 
-def _by_heldout(entries: _Entries) -> float:
+def _by_heldout(entries: _LabelledDistances) -> float:
     if entries.heldout_distance is None:
         raise Invalid("no-heldout-distance", "The reference set has no held-out distance to take half of.")
     return _require_threshold(entries.heldout_distance, "The held-out distance") / 2.0
 
 
-def _by_otsu(entries: _Entries) -> float:
+def _by_otsu(entries: _LabelledDistances) -> float:
     """Exact over all splits: prefix sums give the sum of squares within both parts of each."""
     ordered = np.sort(entries.distances)
     splits = np.flatnonzero(np.diff(ordered)) + 1  # sizes of the lower part
@@ -152,19 +152,19 @@ def _by_otsu(entries: _Entries) -> float:
     return _middle(float(ordered[size - 1]), float(ordered[size]))
 
 
-def _by_paper(entries: _Entries) -> float:
+def _by_paper(entries: _LabelledDistances) -> float:
     if not len(entries.distances):
         raise Invalid("no-distances", "The mean distance needs at least one entry.")
     return float(entries.distances.mean())
 
 
-def _by_hand(entries: _Entries) -> float:
+def _by_hand(entries: _LabelledDistances) -> float:
     if entries.tau is None:
         raise Invalid("no-tau", "A threshold set by hand needs its value.")
     return _require_threshold(entries.tau, "The threshold")
 
 
-_CHOOSERS: dict[str, Callable[[_Entries], float]] = {
+_CHOOSERS: dict[str, Callable[[_LabelledDistances], float]] = {
     "margin": _by_margin,
     "heldout": _by_heldout,
     "otsu": _by_otsu,
@@ -178,7 +178,7 @@ METHODS = tuple(_CHOOSERS)
 
 
 def _middle_of_the_best(
-    entries: _Entries, worth: Callable[[NDArray[np.intp], NDArray[np.intp]], NDArray[np.intp]]
+    entries: _LabelledDistances, worth: Callable[[NDArray[np.intp], NDArray[np.intp]], NDArray[np.intp]]
 ) -> float:
     """The middle of the widest gap between neighbouring distances among those of the highest worth.
 
@@ -222,7 +222,7 @@ def _borderline(
     return tuple(int(row) for row in np.flatnonzero(np.abs(distances - tau) <= 2.0 * errors))
 
 
-def _require_both_classes(method: str, entries: _Entries) -> None:
+def _require_both_classes(method: str, entries: _LabelledDistances) -> None:
     if not len(entries.memorising) and not len(entries.legitimate):
         raise Invalid("no-labels", f"The method {method!r} needs labelled entries, and none is labelled yet.")
     if not len(entries.memorising) or not len(entries.legitimate):

@@ -17,11 +17,13 @@ from scorer.errors import Invalid
 from scorer.metrics.cosine import Indices
 from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Features, Vector, require_finite, require_matrix, require_same_dimension
-from scorer.metrics.frechet import statistics_of
+from scorer.metrics.sample_quality.frechet import statistics_of
 
 COMPONENTS = 64  # the paper's, for images
-LEAST = 20  # images of either kind in a cell, so that its rank sum is nearly normal (the paper's threshold)
-MOST = 50  # cells: the paper's largest partition
+MIN_IMAGES_PER_CELL = (
+    20  # images of either kind in a cell, so that its rank sum is nearly normal (the paper's threshold)
+)
+MAX_CELLS = 50  # cells: the paper's largest partition
 _STARTS = 5  # of k-means; the tightest result is kept
 _CHUNK = 1024  # rows widened to float64 at a time
 
@@ -96,8 +98,8 @@ def fit_partition(
     *,
     seed: int,
     components: int = COMPONENTS,
-    least: int = LEAST,
-    most: int = MOST,
+    least: int = MIN_IMAGES_PER_CELL,
+    most: int = MAX_CELLS,
     progress: Callable[[float], None] | None = None,
 ) -> Partition:
     """Cut the space of training features (m, d) into as many cells as held-out features (n, d) can fill.

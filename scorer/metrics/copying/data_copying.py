@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from scorer.errors import Invalid
+from scorer.metrics.copying.cells import MIN_IMAGES_PER_CELL, Partition, fit_partition, partition_from
+from scorer.metrics.copying.ndb import excess_of, ndb_of
 from scorer.metrics.cosine import Indices
 from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Features, Vector
-from scorer.metrics.partition import LEAST, Partition, fit_partition, partition_from
-from scorer.metrics.rank_sum import RankSum, rank_sum
-from scorer.metrics.representation import excess_of, ndb_of
+from scorer.metrics.statistics.mann_whitney import MannWhitney, mann_whitney
 
 Scope = Literal["global", "authors"]
 
@@ -46,7 +46,7 @@ class CopyingReference:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedImages:
     """Where images lie: their cell, nearest training image and distance to it, each (n,)."""
 
     cell: Indices
@@ -62,7 +62,7 @@ class CellCopying:
     generated: int
     held_out: int
     share_of_held_out: float
-    rank_sum: RankSum | None
+    rank_sum: MannWhitney | None
     """None for a cell with too few images of either kind."""
     excess: float
     """Z of the number of generated images against the held-out ones; above 0 is too many."""
@@ -73,11 +73,11 @@ class DataCopying:
     """The test's result for one entry. ``overall`` is over all images, ``cells`` for each cell."""
 
     scope: Scope
-    overall: RankSum
+    overall: MannWhitney
     cells: tuple[CellCopying, ...]
     ndb_over: int
     ndb_under: int
-    placed: Placed
+    placed: PlacedImages
     """Of the generated images: which of them a cell holds, and what they are near to."""
 
     @property
@@ -112,10 +112,10 @@ def copying_reference(
     training: Features, held_out: Features, *, seed: int, progress: Callable[[float], None] | None = None
 ) -> CopyingReference:
     """Prepare training (m, d) and held-out features (n, d), float32 or float64, n >= 20; see :func:`fit_partition`."""
-    return placed_in(fit_partition(training, held_out, seed=seed, progress=progress), training, held_out)
+    return copying_reference_in(fit_partition(training, held_out, seed=seed, progress=progress), training, held_out)
 
 
-def placed_in(partition: Partition, training: Features, held_out: Features) -> CopyingReference:
+def copying_reference_in(partition: Partition, training: Features, held_out: Features) -> CopyingReference:
     """The same with a partition that is there already."""
     return CopyingReference(
         partition, partition.project(training, "reference"), partition.project(held_out, "held-out")
@@ -132,7 +132,7 @@ def data_copying(
     reference: CopyingReference,
     *,
     scope: Scope = "global",
-    least: int = LEAST,
+    least: int = MIN_IMAGES_PER_CELL,
     progress: Callable[[float], None] | None = None,
 ) -> DataCopying:
     """Test generated features (m, d), float32 or float64, against a prepared reference.
@@ -149,7 +149,7 @@ def data_copying(
     counts = reference.partition.counts(own.cell), reference.partition.counts(fresh.cell)
     excess = excess_of(*counts)
     cells = tuple(_cell(number, own, fresh, float(excess[number]), least) for number in range(len(excess)))
-    return DataCopying(scope, rank_sum(own.distance, fresh.distance), cells, *ndb_of(excess), own)
+    return DataCopying(scope, mann_whitney(own.distance, fresh.distance), cells, *ndb_of(excess), own)
 
 
 def copied_cells(found: DataCopying, level: float = 0.01) -> tuple[CellCopying, ...]:
@@ -165,11 +165,11 @@ def copied_cells(found: DataCopying, level: float = 0.01) -> tuple[CellCopying, 
 
 def _placed(
     projected: NDArray[np.float32], reference: CopyingReference, scope: Scope, tell: Callable[[float], None]
-) -> Placed:
+) -> PlacedImages:
     cell = reference.partition.cells_of(projected)
     if scope == "global":
         found = neighbours(projected, reference.training, progress=tell)
-        return Placed(cell, found.index[:, 0], np.sqrt(found.squares[:, 0]))
+        return PlacedImages(cell, found.index[:, 0], np.sqrt(found.squares[:, 0]))
     index, distance = np.empty(len(projected), np.int64), np.empty(len(projected))
     training_cell = reference.partition.cells_of(reference.training)
     for number in np.unique(cell):
@@ -179,11 +179,11 @@ def _placed(
         found = neighbours(projected[rows], reference.training[candidates])
         index[rows], distance[rows] = candidates[found.index[:, 0]], np.sqrt(found.squares[:, 0])
         tell(float((cell <= number).mean()))
-    return Placed(cell, index, distance)
+    return PlacedImages(cell, index, distance)
 
 
-def _cell(number: int, own: Placed, fresh: Placed, excess: float, least: int) -> CellCopying:
+def _cell(number: int, own: PlacedImages, fresh: PlacedImages, excess: float, least: int) -> CellCopying:
     close, expected = own.distance[own.cell == number], fresh.distance[fresh.cell == number]
     used = min(len(close), len(expected)) >= max(1, least)
-    score = rank_sum(close, expected) if used else None
+    score = mann_whitney(close, expected) if used else None
     return CellCopying(number, len(close), len(expected), len(expected) / len(fresh.cell), score, excess)

@@ -4,7 +4,8 @@
     k(x, y) = exp(-|x - y|^2 / (2 sigma^2))                              (Bounliphone et al. 2016, section 3)
 
 Both discrepancies are unbiased, and the mean of k over pairs of training images, which they share, cancels. Var t is
-that of the linear part, as in :func:`scorer.metrics.kernel.squared_mmd`. The authors' code estimates the same by
+that of the linear part, as in :func:`scorer.metrics.sample_quality.kid.squared_mmd`. The authors' code estimates the
+same by
 products of sums that are too low by about 2 / n of a squared mean: for sets far apart that came out below 0, and the
 test then saw nothing. sigma is the mean of two median widths: with m the median of the squared distances other than 0
 between at most 1,000 training rows and as many of the other set, a width is sqrt(m / 2).
@@ -20,16 +21,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from scorer.metrics.drawing import equally_many
 from scorer.metrics.features import Features, Vector
-from scorer.metrics.kernel_sums import Kernel, sums_across, sums_within
+from scorer.metrics.sample_quality.kernel_sums import Kernel, sums_across, sums_within
+from scorer.metrics.statistics.subsampling import equal_subsamples
 
-MOST = 4000  # images of each kind: the cost grows with the square
+MAX_IMAGES = 4000  # images of each kind: the cost grows with the square
 _WIDTH_ROWS = 1000
 
 
 @dataclass(frozen=True)
-class RelativeDiscrepancy:
+class RelativeMmd:
     """The test's result; ``count`` images of each kind took part."""
 
     held_out: float
@@ -63,17 +64,17 @@ def relative_mmd(
     held_out: Features,
     *,
     random: np.random.Generator,
-    most: int = MOST,
+    most: int = MAX_IMAGES,
     authors: bool = False,
     progress: Callable[[float], None] | None = None,
-) -> RelativeDiscrepancy:
+) -> RelativeMmd:
     """Compare features, float32 or float64, of the three kinds; as many of each, at most ``most``, are drawn.
 
     Sets that are equally large take part whole. ``authors`` takes their code's variance. Never holds n x n numbers.
     ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`equally_many` does,
     ``too-few-images`` for fewer than three images.
     """
-    own, real, fresh = equally_many(
+    own, real, fresh = equal_subsamples(
         {"generated": generated, "reference": training, "held-out": held_out}, random, most, 3
     )
     sigma = (_width(real, fresh) + _width(real, own)) / 2.0
@@ -89,7 +90,7 @@ def relative_mmd(
         _variance_of_authors(against_fresh, against_own) if authors else _variance(against_fresh, against_own)
     )
     held_out_value, generated_value = discrepancies
-    return RelativeDiscrepancy(held_out_value, generated_value, float(error), sigma, n)
+    return RelativeMmd(held_out_value, generated_value, float(error), sigma, n)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 The distance is a smooth function of the mean and the covariance of the generated features, so to first
 order every image moves it by its influence (Hampel 1974). With c = g - mu_g, by differentiating the trace
-of the root (S_r = L L^T as in :mod:`scorer.metrics.frechet`):
+of the root (S_r = L L^T as in :mod:`scorer.metrics.sample_quality.frechet`):
 
     IF(g) = 2 (mu_g - mu_r) . c + c^T (I - A) c,    A = L (L^T S_g L)^(-1/2) L^T
     SE = sd(IF) / sqrt(n)
@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from scorer.metrics.features import Features, Vector, require_same_dimension
-from scorer.metrics.frechet import Statistics, factor_of, statistics_of
+from scorer.metrics.sample_quality.frechet import Statistics, factor_of, statistics_of
 
 _CHUNK = 1024  # rows widened to float64 at a time
 

@@ -18,9 +18,9 @@ import numpy as np
 from scipy.stats import norm
 
 from scorer.metrics.cosine import Indices
-from scorer.metrics.drawing import equally_many
 from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Features
+from scorer.metrics.statistics.subsampling import equal_subsamples
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def two_sample(
     ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`equally_many` does,
     ``too-few-images`` for fewer than two images.
     """
-    drawn = equally_many({"reference": reference, "generated": generated}, random, least=2)
+    drawn = equal_subsamples({"reference": reference, "generated": generated}, random, least=2)
     count = len(drawn[0])
     order = random.permutation(2 * count)
     nearest = neighbours(np.concatenate(drawn)[order], progress=progress).index[:, 0]

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from scorer.metrics.copying.ndb import excess_of
 from scorer.metrics.cosine import Indices
 from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Features, require_matrix
-from scorer.metrics.manifold import Manifold, manifold_of
-from scorer.metrics.representation import excess_of
+from scorer.metrics.sample_quality.prdc import Manifold, manifold_of
 
 
 @dataclass(frozen=True, eq=False)

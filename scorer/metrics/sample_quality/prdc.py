@@ -1,31 +1,44 @@
-"""Fidelity and diversity apart: how far the supports of generated and real features overlap.
-
-Around every row stands a ball that reaches to its k-th nearest row of the same set, itself excluded;
-the balls of a set stand for its support. B(x) is the ball of a real x, B'(g) that of a generated g:
-
-    precision = share of g in any B(x)     recall = share of x in any B'(g)       (Kynkäänniemi et al. 2019)
-    density = 1 / (k n) sum over g of #{x: g in B(x)}                             (Naeem et al. 2020, eq. 3)
-    coverage = share of x whose B(x) holds any g                                  (Naeem et al. 2020, eq. 4)
-
-Precision and recall count the border of a ball as inside (<=), density and coverage do not (<), each as in
-its authors' code. The ``prdc`` package takes < for all four. The two differ on ties alone, that is on
-copies: a copy of x sits on the border of exactly those balls of which x is the k-th neighbour.
-
-All four have a standard error over the choice of the generated images, the real ones being given, as all entries have
-the same ones. Precision and density are means over independent images. Recall and coverage are shares of covered
-points, whose sets are generated images (:mod:`scorer.metrics.cover`). For recall, the generated balls are taken to keep
-their sizes when an image is missing.
-"""
+"""Precision, recall, density and coverage."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorer.errors import Invalid
-from scorer.metrics.cover import Cover
+from scorer.metrics.cosine import Indices
 from scorer.metrics.euclidean import Pairing, neighbours
 from scorer.metrics.features import Features, Vector, require_matrix
+
+
+class CoverageCounter:
+    """Counts, while blocks of membership go by, in how many sets each of ``points`` points lies."""
+
+    def __init__(self, points: int) -> None:
+        self._held = np.zeros(points, np.int64)
+        self._first = np.zeros(points, np.int64)
+
+    def add(self, inside: NDArray[np.bool_], start: int) -> None:
+        """Take in whether each point lies in sets start.., (sets, points)."""
+        held = inside.sum(axis=0)
+        new = (self._held == 0) & (held > 0)
+        self._first[new] = start + inside[:, new].argmax(axis=0)
+        self._held += held
+
+    @property
+    def share(self) -> float:
+        """The share in [0, 1] of the points that lie in any set."""
+        return float((self._held > 0).mean())
+
+    def alone(self, sets: int) -> Indices:
+        """How many points each set holds that no other one holds, (sets,)."""
+        return np.bincount(self._first[self._held == 1], minlength=sets)
+
+    def set_error(self, sets: int) -> float:
+        """The standard error of ``share`` over the choice of the sets, the points being given: jackknife."""
+        lost = self.alone(sets) / len(self._held)
+        return float(np.sqrt((sets - 1) * lost.var()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +59,7 @@ class Manifold:
 
 
 @dataclass(frozen=True)
-class Overlap:
+class Prdc:
     """Precision, recall and coverage in [0, 1]; density >= 0, 1 in expectation for two samples of one law."""
 
     precision: float
@@ -56,7 +69,7 @@ class Overlap:
 
 
 @dataclass(frozen=True)
-class OverlapError:
+class PrdcError:
     """The standard errors of an :class:`Overlap` over the choice of generated images."""
 
     precision: float
@@ -74,14 +87,14 @@ def manifold_of(features: Features, k: int = 5, *, progress: Callable[[float], N
     return Manifold(features, neighbours(features, k=k, progress=progress).squares)
 
 
-def overlap_with_error(
+def prdc_with_error(
     generated: Features | Manifold,
     reference: Features | Manifold,
     *,
     k: int = 3,
     density_k: int = 5,
     progress: Callable[[float], None] | None = None,
-) -> tuple[Overlap, OverlapError]:
+) -> tuple[Prdc, PrdcError]:
     """Improved precision and recall with balls to the ``k``-th, density and coverage to the ``density_k``-th.
 
     Either set is features, float32 or float64, or a manifold that knows as many neighbours. The defaults
@@ -116,12 +129,12 @@ def _count(manifold: Features | Manifold, whose: str) -> int:
 
 def _overlap(
     own: Manifold, other: Manifold, k: int, density_k: int, tell: Callable[[float], None]
-) -> tuple[Overlap, OverlapError]:
+) -> tuple[Prdc, PrdcError]:
     n, m = len(own.features), len(other.features)
     around_generated = own.limits(k)[:, None]
     around_real, dense_around_real = other.limits(k)[None, :], other.limits(density_k)[None, :]
     precise, dense = np.zeros(n, np.bool_), np.zeros(n, np.int64)
-    recalled, covered = Cover(m), Cover(m)
+    recalled, covered = CoverageCounter(m), CoverageCounter(m)
     for strip in Pairing(own.features, other.features).strips():
         precise[strip.rows] = strip.within(around_real, strict=False).any(axis=1)
         recalled.add(strip.within(around_generated[strip.rows], strict=False), strip.rows.start)
@@ -129,7 +142,7 @@ def _overlap(
         dense[strip.rows] = inside.sum(axis=1)
         covered.add(inside, strip.rows.start)
         tell(strip.rows.stop / n)
-    found = Overlap(float(precise.mean()), recalled.share, int(dense.sum()) / (density_k * n), covered.share)
+    found = Prdc(float(precise.mean()), recalled.share, int(dense.sum()) / (density_k * n), covered.share)
     root = np.sqrt(n)
     errors = float(precise.std() / root), float(dense.std() / root / density_k)
-    return found, OverlapError(errors[0], recalled.set_error(n), errors[1], covered.set_error(n))
+    return found, PrdcError(errors[0], recalled.set_error(n), errors[1], covered.set_error(n))

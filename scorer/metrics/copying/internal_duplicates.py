@@ -18,16 +18,16 @@ from scipy.sparse.csgraph import connected_components
 from scipy.stats import nbinom
 
 from scorer.errors import Invalid
-from scorer.metrics.closeness import Closeness
+from scorer.metrics.copying.partial_copying import PartialCopying
 from scorer.metrics.cosine import Indices, NormalisedFeatures, normalise
 from scorer.metrics.euclidean import Pairing
 from scorer.metrics.features import Features
 
-EXAMPLES, SHOWN = 6, 8
+MAX_GROUPS, MAX_GROUP_IMAGES = 6, 8
 
 
 @dataclass(frozen=True, eq=False)
-class Repeats:
+class InternalDuplicates:
     """Groups of alike images. ``group`` (n,) int64: numbers from 0, in the order of their first images."""
 
     group: Indices
@@ -80,19 +80,19 @@ class Repeats:
     def _own_pairs(self) -> float:
         return len(self.group) * (len(self.group) - 1) / 2.0
 
-    def examples(self, groups: int = EXAMPLES, images: int = SHOWN) -> tuple[tuple[int, ...], ...]:
+    def examples(self, groups: int = MAX_GROUPS, images: int = MAX_GROUP_IMAGES) -> tuple[tuple[int, ...], ...]:
         """The first images of the largest groups, largest first, ties to the one that begins first."""
         largest = np.argsort(-self.sizes, kind="stable")[: min(groups, self.groups)]
         return tuple(tuple(np.flatnonzero(self.group == number)[:images].tolist()) for number in largest)
 
 
-def repeats(
+def internal_duplicates(
     generated: Features | NormalisedFeatures,
-    fresh: Closeness,
+    fresh: PartialCopying,
     training: int,
     *,
     progress: Callable[[float], None] | None = None,
-) -> Repeats:
+) -> InternalDuplicates:
     """Group generated features (n, d), float32 or float64 and non-negative, by the cosine distance 1 - cos.
 
     ``fresh`` has the limit, from the cosine distances of held-out photographs to ``training`` training images. Where
@@ -113,7 +113,7 @@ def repeats(
         group = _joined(group, rows + strip.rows.start, columns)
         if progress:
             progress(strip.rows.stop / count)
-    return Repeats(group, pairs, fresh.limit, fresh.rank, fresh.held_out * training)
+    return InternalDuplicates(group, pairs, fresh.limit, fresh.rank, fresh.held_out * training)
 
 
 def _joined(group: Indices, rows: Indices, columns: Indices) -> Indices:

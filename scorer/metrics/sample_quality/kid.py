@@ -17,11 +17,11 @@ import numpy as np
 
 from scorer.errors import Invalid
 from scorer.metrics.features import Features, Vector, require_finite, require_matrix, require_same_dimension
-from scorer.metrics.kernel_sums import sums_across, sums_within
+from scorer.metrics.sample_quality.kernel_sums import sums_across, sums_within
 
 
 @dataclass(frozen=True)
-class KernelDistance:
+class KernelInceptionDistance:
     """KID: the unbiased MMD^2 of random subsets, summed up.
 
     ``mean``: the estimate; it may be negative. ``subset_deviation``: the standard deviation (over s - 1)
@@ -41,14 +41,14 @@ class KernelDistance:
 
 
 @dataclass(frozen=True)
-class SquaredDiscrepancy:
+class SquaredMmd:
     """The unbiased MMD^2 of two whole sets, and its standard error over the choice of images in both."""
 
     value: float
     standard_error: float
 
 
-def kernel_distance(
+def kernel_inception_distance(
     generated: Features,
     reference: Features,
     *,
@@ -56,7 +56,7 @@ def kernel_distance(
     subsets: int = 100,
     subset_size: int = 1000,
     progress: Callable[[float], None] | None = None,
-) -> KernelDistance:
+) -> KernelInceptionDistance:
     """KID of features (n, d) and (m, d), float32 or float64.
 
     Every subset is ``subset_size`` rows of either set, drawn by ``random`` without replacement, first
@@ -75,12 +75,12 @@ def kernel_distance(
         if progress:
             progress((subset + 1) / subsets)
     deviation = float(values.std(ddof=1)) if subsets > 1 else None
-    return KernelDistance(float(values.mean()), deviation, subsets, subset_size)
+    return KernelInceptionDistance(float(values.mean()), deviation, subsets, subset_size)
 
 
 def squared_mmd(
     generated: Features, reference: Features, *, progress: Callable[[float], None] | None = None
-) -> SquaredDiscrepancy:
+) -> SquaredMmd:
     """The unbiased MMD^2 of all of features (n, d) and (m, d), float32 or float64, n and m >= 2.
 
     The standard error is that of the linear part (Hájek's projection), where an image x counts as
@@ -105,7 +105,7 @@ def squared_mmd(
     value = own.mean() + other.mean() - 2.0 * by_generated.mean() / m
     linear = 2.0 * (own - by_generated / m), 2.0 * (other - by_reference / n)
     variance = linear[0].var(ddof=1) / n + linear[1].var(ddof=1) / m
-    return SquaredDiscrepancy(float(value), float(np.sqrt(variance)))
+    return SquaredMmd(float(value), float(np.sqrt(variance)))
 
 
 def _require_both(generated: Features, reference: Features, *, least: int) -> None:

@@ -19,7 +19,7 @@ from scorer.metrics.features import Vector
 
 
 @dataclass(frozen=True)
-class RankSum:
+class MannWhitney:
     """U with its law under the hypothesis that the samples come from one distribution."""
 
     wins: float
@@ -57,7 +57,7 @@ class RankSum:
         return float(np.sqrt(np.log(2.0 / level) * (self.low + self.high) / (2.0 * self.low * self.high)))
 
 
-def rank_sum(high: Vector, low: Vector) -> RankSum:
+def mann_whitney(high: Vector, low: Vector) -> MannWhitney:
     """Compare two samples, (m,) and (n,); ``wins`` counts the pairs where ``high`` is the larger one.
 
     Raises :class:`Invalid`: ``too-few-images`` for an empty sample, ``degenerate-distances`` for nan.
@@ -71,4 +71,4 @@ def rank_sum(high: Vector, low: Vector) -> RankSum:
     wins = float(rankdata(both)[:m].sum()) - m * (m + 1) / 2
     ties = np.unique(both, return_counts=True)[1].astype(np.float64)
     tied = float((ties**3 - ties).sum()) / (total * (total - 1))
-    return RankSum(wins, n, m, float(np.sqrt(max(0.0, n * m / 12.0 * (total + 1 - tied)))))
+    return MannWhitney(wins, n, m, float(np.sqrt(max(0.0, n * m / 12.0 * (total + 1 - tied)))))

@@ -15,13 +15,13 @@ import numpy as np
 from scorer.errors import Invalid
 from scorer.metrics.cosine import Indices
 from scorer.metrics.features import Features, Vector, require_matrix, require_same_dimension
-from scorer.metrics.frechet import Statistics, frechet_distance, statistics_of, with_factor
+from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of, with_factor
 
-SIZES, SMALLEST = 15, 5000
+SIZES, MIN_SIZE = 15, 5000
 
 
 @dataclass(frozen=True, eq=False)
-class FrechetLimit:
+class FidInfinity:
     """The line through the distances of parts of ``sizes`` images, ``distances`` (sizes,) float64."""
 
     value: float
@@ -34,15 +34,15 @@ class FrechetLimit:
     distances: Vector
 
 
-def frechet_limit(
+def fid_infinity(
     features: Features,
     reference: Statistics,
     *,
     random: np.random.Generator,
     sizes: int = SIZES,
-    smallest: int = SMALLEST,
+    smallest: int = MIN_SIZE,
     progress: Callable[[float], None] | None = None,
-) -> FrechetLimit | None:
+) -> FidInfinity | None:
     """Carry the distance of features (n, d), float32 or float64, on to n = infinity; None for n <= ``smallest``.
 
     The last part is all of the images. ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid` as
@@ -64,7 +64,7 @@ def frechet_limit(
     return line_through(counts, distances)
 
 
-def line_through(counts: Indices, distances: Vector) -> FrechetLimit:
+def line_through(counts: Indices, distances: Vector) -> FidInfinity:
     """The least-squares line of distances (k,) in 1 / counts (k,), k >= 3, at 0."""
     inverse = 1.0 / np.asarray(counts, np.float64)
     centred = inverse - inverse.mean()
@@ -73,4 +73,4 @@ def line_through(counts: Indices, distances: Vector) -> FrechetLimit:
     residuals = distances - value - slope * inverse
     variance = float(residuals @ residuals) / (len(distances) - 2)
     error = np.sqrt(variance * (1.0 / len(distances) + inverse.mean() ** 2 / (centred @ centred)))
-    return FrechetLimit(value, float(error), slope, tuple(int(count) for count in counts), distances)
+    return FidInfinity(value, float(error), slope, tuple(int(count) for count in counts), distances)

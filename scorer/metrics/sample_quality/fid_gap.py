@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scorer.metrics.drawing import equally_many
 from scorer.metrics.features import Features
-from scorer.metrics.frechet import frechet_distance, statistics_of
+from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
+from scorer.metrics.statistics.subsampling import equal_subsamples
 
 
 @dataclass(frozen=True)
-class FrechetGap:
+class FidGap:
     """Both distances, >= 0, to ``count`` images each."""
 
     train: float
@@ -28,14 +28,12 @@ class FrechetGap:
         return (self.held_out - self.train) / self.held_out if self.held_out > 0.0 else None
 
 
-def frechet_gap(generated: Features, train: Features, held_out: Features, *, random: np.random.Generator) -> FrechetGap:
+def fid_gap(generated: Features, train: Features, held_out: Features, *, random: np.random.Generator) -> FidGap:
     """Compare generated features (n, d) with training (m, d) and held-out ones (k, d), float32 or float64.
 
     Of the larger real set ``random`` draws as many as the smaller one has. Raises :class:`Invalid`:
     ``bad-features``, ``too-few-images`` (2 are needed of each), ``degenerate-features``, ``dimension-mismatch``.
     """
     own = statistics_of(generated)
-    known, fresh = equally_many({"training": train, "held-out": held_out}, random, least=2)
-    return FrechetGap(
-        frechet_distance(own, statistics_of(known)), frechet_distance(own, statistics_of(fresh)), len(known)
-    )
+    known, fresh = equal_subsamples({"training": train, "held-out": held_out}, random, least=2)
+    return FidGap(frechet_distance(own, statistics_of(known)), frechet_distance(own, statistics_of(fresh)), len(known))

@@ -11,11 +11,11 @@ from scipy.stats import binom
 
 from scorer.errors import Invalid
 from scorer.metrics.features import Vector
-from scorer.metrics.separation import distances_of
+from scorer.metrics.statistics.class_separation import distances_of
 
 
 @dataclass(frozen=True)
-class Rise:
+class SignTest:
     """The errors of the same targets before and after: medians, and for how many they rose."""
 
     before: float
@@ -30,7 +30,7 @@ class Rise:
         return float(binom.sf(self.rose - 1, self.rose + self.fell, 0.5))
 
 
-def rise_of(before: Vector, after: Vector) -> Rise:
+def sign_test(before: Vector, after: Vector) -> SignTest:
     """Compare the errors (n,) of targets with those of the same targets distorted.
 
     Raises :class:`Invalid`: ``bad-count`` for different numbers, ``too-few-images``, ``bad-distances``.
@@ -41,4 +41,4 @@ def rise_of(before: Vector, after: Vector) -> Rise:
     if not len(one):
         raise Invalid("too-few-images", "Without targets there is nothing to compare.")
     rose, fell = int((other > one).sum()), int((other < one).sum())
-    return Rise(float(np.median(one)), float(np.median(other)), rose, fell, len(one))
+    return SignTest(float(np.median(one)), float(np.median(other)), rose, fell, len(one))

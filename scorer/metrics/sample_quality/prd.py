@@ -15,8 +15,8 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from scorer.errors import Invalid
-from scorer.metrics.drawing import equally_many
 from scorer.metrics.features import Features, Vector
+from scorer.metrics.statistics.subsampling import equal_subsamples
 
 CELLS, ANGLES, WEIGHT = 20, 1001, 8.0
 _RESAMPLES = 100
@@ -24,7 +24,7 @@ _EDGE = 1e-10  # the first angle's distance from 0, and the last one's from a ri
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class PrdCurve:
     """``precision`` and ``recall`` in [0, 1] at each angle, (angles,)."""
 
     precision: Vector
@@ -32,7 +32,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Summary:
+class PrdSummary:
     """A curve in two numbers, in [0, 1], 1 for equal distributions."""
 
     recall: float
@@ -45,27 +45,27 @@ class Summary:
 class PrecisionRecall:
     """The mean summary of some clusterings of ``count`` images of either kind, with standard errors."""
 
-    mean: Summary
-    error: Summary
+    mean: PrdSummary
+    error: PrdSummary
     clusterings: int
     count: int
 
 
-def curve_of(generated: Vector, real: Vector, angles: int = ANGLES) -> Curve:
+def curve_of(generated: Vector, real: Vector, angles: int = ANGLES) -> PrdCurve:
     """The curve of shares q and p of cells, (k,) each. Raises :class:`Invalid`: ``bad-count`` for no two angles."""
     rates = _rates(angles)
     precision = np.minimum(np.outer(rates, real), generated).sum(axis=1)
-    return Curve(precision, precision / rates)
+    return PrdCurve(precision, precision / rates)
 
 
-def summary_of(generated: Vector, real: Vector, angles: int = ANGLES, weight: float = WEIGHT) -> Summary:
+def summary_of(generated: Vector, real: Vector, angles: int = ANGLES, weight: float = WEIGHT) -> PrdSummary:
     """F_weight and F_1/weight of shares q and p of cells, (k,) each."""
     rates = _rates(angles)
     precision = curve_of(generated, real, angles).precision
     recall, precise = (
         float(((1.0 + square) / (1.0 + square * rates) * precision).max()) for square in (weight**2, weight**-2)
     )
-    return Summary(recall, precise)
+    return PrdSummary(recall, precise)
 
 
 def prd(
@@ -85,7 +85,7 @@ def prd(
     """
     if clusterings < 1 or cells < 1:
         raise Invalid("bad-count", f"At least 1 clustering of 1 cell is needed, not {clusterings} of {cells}.")
-    drawn = equally_many({"generated": generated, "reference": reference}, random, least=cells)
+    drawn = equal_subsamples({"generated": generated, "reference": reference}, random, least=cells)
     both, count = np.concatenate(drawn), len(drawn[0])
     means, errors = [], []
     for number in range(clusterings):
@@ -95,7 +95,7 @@ def prd(
         errors.append(_spread(q, p, count, random))
         if progress:
             progress((number + 1) / clusterings)
-    mean, error = (Summary(*np.mean(each, axis=0).tolist()) for each in (means, errors))
+    mean, error = (PrdSummary(*np.mean(each, axis=0).tolist()) for each in (means, errors))
     return PrecisionRecall(mean, error, clusterings, count)
 
 

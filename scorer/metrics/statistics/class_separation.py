@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from scorer.errors import Invalid
 from scorer.metrics.features import Vector
-from scorer.metrics.rank_sum import rank_sum
+from scorer.metrics.statistics.mann_whitney import mann_whitney
 
 Mask = NDArray[np.bool_]
 Labels = Sequence[bool | float | None] | NDArray[Any]
@@ -93,7 +93,7 @@ def area_under_curve(memorising: Vector, legitimate: Vector) -> float | None:
     """The probability that a memorising entry is closer than a legitimate one, ties half (ROC AUC)."""
     if not len(memorising) or not len(legitimate):
         return None
-    return rank_sum(legitimate, memorising).share
+    return mann_whitney(legitimate, memorising).share
 
 
 def cohens_d(memorising: Vector, legitimate: Vector) -> float | None:

@@ -18,14 +18,14 @@ from scipy.stats import betabinom
 
 from scorer.errors import Invalid
 from scorer.metrics.features import Vector
-from scorer.metrics.separation import distances_of
+from scorer.metrics.statistics.class_separation import distances_of
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-RARE = 0.01  # of the held-out photographs are this close
+HELD_OUT_SHARE = 0.01  # of the held-out photographs are this close
 
 
 @dataclass(frozen=True)
-class Closeness:
+class PartialCopying:
     """The quantiles of both kinds of images, and how many generated ones are closer than photographs ever are."""
 
     quantiles: tuple[tuple[float, float, float], ...]
@@ -64,7 +64,7 @@ class Closeness:
         return self.limit > 0.0
 
 
-def closeness(generated: Vector, held_out: Vector, *, rare: float = RARE) -> Closeness:
+def partial_copying(generated: Vector, held_out: Vector, *, rare: float = HELD_OUT_SHARE) -> PartialCopying:
     """Compare the distances to the nearest training image of generated (m,) and held-out images (n,).
 
     Any distance will do, the same for both. Raises :class:`Invalid`: ``too-few-images``, ``bad-distances``.
@@ -76,10 +76,10 @@ def closeness(generated: Vector, held_out: Vector, *, rare: float = RARE) -> Clo
     limit = float(np.partition(fresh, rank - 1)[rank - 1])
     both = np.quantile(own, QUANTILES), np.quantile(fresh, QUANTILES)
     quantiles = tuple((share, float(one), float(other)) for share, one, other in zip(QUANTILES, *both, strict=True))
-    return Closeness(quantiles, limit, rank, int((own < limit).sum()), len(own), len(fresh))
+    return PartialCopying(quantiles, limit, rank, int((own < limit).sum()), len(own), len(fresh))
 
 
-def is_partly_copied(found: Closeness, *, least: float = 0.05, level: float = 0.01) -> bool:
+def is_partly_copied(found: PartialCopying, *, least: float = 0.05, level: float = 0.01) -> bool:
     """Whether at least a share ``least`` of the images is closer than the limit, and more than chance explains.
 
     With thousands of images chance alone explains little; the least share keeps slight differences, which honest

@@ -23,14 +23,14 @@ from scipy.stats import binom, ks_2samp
 
 from scorer.errors import Invalid
 from scorer.metrics.features import Vector
-from scorer.metrics.separation import distances_of
+from scorer.metrics.statistics.class_separation import distances_of
 
 VERBATIM = 0.025
 """An image of this error or less is the same to the eye (the paper's appendix A.2)."""
 PLAUSIBLE = 0.1
-LEVEL = 0.01
-LEAST_GAP = 0.1
-LEAST_FOUND = 0.9
+SIGNIFICANCE_LEVEL = 0.01
+MIN_GAP = 0.1
+MIN_SHARE_FOUND = 0.9
 """Fewer generated targets found than this share, and nothing is said."""
 
 Verdict = Literal["copies", "no-sign", "inconclusive"]
@@ -55,7 +55,7 @@ class ErrorSummary:
 
 
 @dataclass(frozen=True)
-class Kolmogorov:
+class KolmogorovSmirnov:
     """The two-sample test of Kolmogorov and Smirnov, training against held-out errors."""
 
     statistic: float
@@ -76,7 +76,7 @@ class Kolmogorov:
 
 
 @dataclass(frozen=True)
-class Recovery:
+class RecoveryTest:
     """What the errors say."""
 
     train: ErrorSummary
@@ -88,12 +88,12 @@ class Recovery:
     gap_low: float | None
     """A 95 % interval of the gap, by order statistics; None where there are too few targets for one."""
     gap_high: float | None
-    test: Kolmogorov
+    test: KolmogorovSmirnov
 
     @property
     def conclusive(self) -> bool:
         """Whether the search finds what it must find."""
-        return self.generated is None or self.generated.verbatim >= LEAST_FOUND
+        return self.generated is None or self.generated.verbatim >= MIN_SHARE_FOUND
 
     @property
     def verdict(self) -> Verdict:
@@ -105,24 +105,24 @@ class Recovery:
 
 def is_overfitted(p_value: float, gap: float | None) -> bool:
     """Webster's rule with a sign: p < 1 % and gap > +10 %."""
-    return gap is not None and p_value < LEVEL and gap > LEAST_GAP
+    return gap is not None and p_value < SIGNIFICANCE_LEVEL and gap > MIN_GAP
 
 
-def recovery(train: Vector, held_out: Vector, generated: Vector | None) -> Recovery:
+def recovery_test(train: Vector, held_out: Vector, generated: Vector | None) -> RecoveryTest:
     """Judge the errors (n,), (m,), (k,), >= 0, of training, held-out and generated targets.
 
     Raises :class:`Invalid`: ``too-few-images`` for an empty set, ``bad-distances``.
     """
     own, fresh = _errors_of(train), _errors_of(held_out)
     low, high = gap_interval(own, fresh)
-    return Recovery(
+    return RecoveryTest(
         train=summary_of(own),
         held_out=summary_of(fresh),
         generated=None if generated is None else summary_of(generated),
         gap=signed_gap(float(np.median(own)), float(np.median(fresh))),
         gap_low=low,
         gap_high=high,
-        test=kolmogorov(own, fresh),
+        test=kolmogorov_smirnov(own, fresh),
     )
 
 
@@ -159,13 +159,13 @@ def _median_interval(values: Vector, level: float) -> tuple[float, float] | None
     return float(ordered[rank - 1]), float(ordered[count - rank])
 
 
-def kolmogorov(train: Vector, held_out: Vector) -> Kolmogorov:
+def kolmogorov_smirnov(train: Vector, held_out: Vector) -> KolmogorovSmirnov:
     """Compare the errors of training (n,) and held-out targets (m,); raises as :func:`recovery` does."""
     own, fresh = _errors_of(train), _errors_of(held_out)
     with warnings.catch_warnings():  # scipy warns where counting all paths is too much and it takes the limit law
         warnings.simplefilter("ignore", RuntimeWarning)
         both, smaller = ks_2samp(own, fresh), ks_2samp(own, fresh, alternative="greater")
-    return Kolmogorov(
+    return KolmogorovSmirnov(
         statistic=float(both.statistic),
         p_value=float(both.pvalue),
         excess=float(smaller.statistic),
@@ -174,7 +174,7 @@ def kolmogorov(train: Vector, held_out: Vector) -> Kolmogorov:
     )
 
 
-def needed_statistic(n: int, m: int, level: float = LEVEL) -> float | None:
+def needed_statistic(n: int, m: int, level: float = SIGNIFICANCE_LEVEL) -> float | None:
     """The D of samples of n and m from which p < ``level``, by the limit law; None above 1."""
     needed = float(kolmogi(level)) * float(np.sqrt((n + m) / (n * m)))
     return needed if needed <= 1.0 else None

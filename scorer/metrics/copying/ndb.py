@@ -1,13 +1,4 @@
-"""Bins drawn by the training images, and which of them hold another share of the generated ones.
-
-    NDB / K = the share of K bins with |Z| > z(1 - alpha / 2)                       (Richardson and Weiss 2018)
-    JS = KL(p, (p + q) / 2) / 2 + KL(q, (p + q) / 2) / 2   in nats, 0 to ln 2
-
-Z compares the shares p of the training and q of the generated images in a bin (:mod:`scorer.metrics.representation`).
-Where nothing is wrong, alpha = 5 % of the bins differ. The p-value is that of the chi-squared test of all bins
-together. Both lean a little towards "different", since the bins were fitted to the training images. Copies of training
-images fill the bins as they should: this test does not see them (Meehan et al. 2020, section 4.1).
-"""
+"""Number of statistically different bins (Richardson and Weiss 2018), over and under."""
 
 from dataclasses import dataclass
 
@@ -15,16 +6,39 @@ import numpy as np
 from scipy.stats import chi2, norm
 
 from scorer.errors import Invalid
+from scorer.metrics.copying.cells import Partition, partition_of
 from scorer.metrics.cosine import Indices
 from scorer.metrics.features import Features, Vector
-from scorer.metrics.partition import Partition, partition_of
-from scorer.metrics.representation import LEVEL, excess_of
+
+NDB_LEVEL = 0.05
+
+
+def excess_of(generated: Indices, held_out: Indices) -> Vector:
+    """Z of each cell, (k,), from the numbers of images in it; 0 for a cell that holds all images, or none.
+
+    Raises :class:`Invalid` (``too-few-images``) where either kind has no image at all.
+    """
+    m, n = int(generated.sum()), int(held_out.sum())
+    if not m or not n:
+        raise Invalid("too-few-images", "Without images there are no shares to compare.")
+    pooled = (generated + held_out) / (m + n)
+    variance = pooled * (1.0 - pooled) * (1.0 / n + 1.0 / m)
+    decided = variance > 0.0
+    difference = generated / m - held_out / n
+    return np.where(decided, difference / np.sqrt(np.where(decided, variance, 1.0)), 0.0)
+
+
+def ndb_of(excess: Vector, level: float = NDB_LEVEL) -> tuple[int, int]:
+    """(NDB-over, NDB-under): how many cells hold too many generated images, and too few."""
+    limit = float(norm.isf(level))
+    return int((excess > limit).sum()), int((excess < -limit).sum())
+
 
 BINS = 100  # the paper's
 
 
 @dataclass(frozen=True, eq=False)
-class Bins:
+class TrainingBins:
     """What entries are counted in, prepared once for a reference. ``training`` (k,): training images in each bin."""
 
     partition: Partition
@@ -32,7 +46,7 @@ class Bins:
 
 
 @dataclass(frozen=True, eq=False)
-class Binning:
+class BinComparison:
     """Numbers of generated and training images by bin, (k,), compared."""
 
     generated: Indices
@@ -47,7 +61,7 @@ class Binning:
     @property
     def different(self) -> int:
         """NDB: the number of bins that differ at the 5 % level, two-sided."""
-        return int((np.abs(self.excess) > norm.isf(LEVEL / 2.0)).sum())
+        return int((np.abs(self.excess) > norm.isf(NDB_LEVEL / 2.0)).sum())
 
     @property
     def share(self) -> float:
@@ -57,7 +71,7 @@ class Binning:
     @property
     def deviation(self) -> float:
         """The standard deviation of NDB / K around 5 % if nothing is wrong, the bins taken as independent."""
-        return float(np.sqrt(LEVEL * (1.0 - LEVEL) / len(self.excess)))
+        return float(np.sqrt(NDB_LEVEL * (1.0 - NDB_LEVEL) / len(self.excess)))
 
     @property
     def expected_divergence(self) -> float:
@@ -75,19 +89,19 @@ class Binning:
         return float(chi2.sf(statistic, counts.shape[1] - 1)) if counts.shape[1] > 1 else 1.0
 
 
-def bins_of(training: Features, bins: int = BINS, *, seed: int) -> Bins:
+def bins_of(training: Features, bins: int = BINS, *, seed: int) -> TrainingBins:
     """Draw bins around training features (m, d); raises :class:`Invalid` as :func:`partition_of` does."""
     partition = partition_of(training, bins, seed=seed)
-    return Bins(partition, partition.counts(partition.cells_of(partition.project(training, "reference"))))
+    return TrainingBins(partition, partition.counts(partition.cells_of(partition.project(training, "reference"))))
 
 
-def binning(generated: Features, bins: Bins) -> Binning:
+def compare_with_bins(generated: Features, bins: TrainingBins) -> BinComparison:
     """Count generated features (n, d) in the bins; raises :class:`Invalid` as :meth:`Partition.project` does."""
     cells = bins.partition.cells_of(bins.partition.project(generated))
     return compared(bins.partition.counts(cells), bins.training)
 
 
-def compared(generated: Indices, training: Indices) -> Binning:
+def compared(generated: Indices, training: Indices) -> BinComparison:
     """Compare numbers of images by bin, (k,) each. Raises :class:`Invalid`: ``bad-count``, ``too-few-images``."""
     if generated.shape != training.shape or generated.ndim != 1:
         raise Invalid("bad-count", f"There are {generated.shape} and {training.shape} bins to compare.")
@@ -101,4 +115,4 @@ def compared(generated: Indices, training: Indices) -> Binning:
         mean = float(shares @ influence)
         divergence += mean
         variance += float(shares @ np.square(influence - mean)) / count
-    return Binning(generated, training, excess, max(0.0, divergence), float(np.sqrt(variance)))
+    return BinComparison(generated, training, excess, max(0.0, divergence), float(np.sqrt(variance)))

@@ -1,7 +1,8 @@
 """Near duplicates of training images, and their mirror images, by distance in feature space.
 
 What counts as near, held-out photographs decide: nearer than all but 1 % of them are to the training images
-(:mod:`scorer.metrics.closeness` has the count, its expectation and its p-value). A mirrored copy is found by the
+(:mod:`scorer.metrics.copying.partial_copying` has the count, its expectation and its p-value). A mirrored copy is
+found by the
 features of the mirrored *training* images, which are the same for all entries: the entry itself passes the network
 once. The photographs are then measured against both, too, or two chances to be near would be held against one.
 """
@@ -12,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
-from scorer.metrics.closeness import RARE, Closeness, closeness
+from scorer.metrics.copying.partial_copying import HELD_OUT_SHARE, PartialCopying, partial_copying
 from scorer.metrics.cosine import Indices
 from scorer.metrics.features import Vector
 from scorer.metrics.memorization import Nearest
 
-EXAMPLES = 12
+MAX_EXAMPLES = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class Originals:
 
 
 @dataclass(frozen=True)
-class NearCopy:
+class NearDuplicate:
     """A generated image and the training image that it nearly is."""
 
     generated: int
@@ -40,17 +41,17 @@ class NearCopy:
 
 
 @dataclass(frozen=True)
-class NearCopies:
+class NearDuplicates:
     """How many images are near copies, of how many training images, and which are the nearest."""
 
-    closeness: Closeness
+    closeness: PartialCopying
     mirrored: int
     """How many of them are nearer to a mirrored training image than to any upright one."""
     originals: int
     """How many different training images they are near to."""
     most_copied: tuple[int, int] | None
     """The training image that most of them are near to, and how many they are; None where there is none."""
-    examples: tuple[NearCopy, ...]
+    examples: tuple[NearDuplicate, ...]
     """Each of another training image."""
 
 
@@ -68,27 +69,29 @@ def originals_of(upright: Nearest, mirrored: Nearest | None = None) -> Originals
     )
 
 
-def near_copies(
+def near_duplicates(
     generated: Originals,
     held_out: Originals,
     *,
-    rare: float = RARE,
-    examples: int = EXAMPLES,
+    rare: float = HELD_OUT_SHARE,
+    examples: int = MAX_EXAMPLES,
     telling: Vector | None = None,
-) -> NearCopies:
+) -> NearDuplicates:
     """Which generated images (n) are nearer to the training images than all but a share ``rare`` of held-out ones.
 
     Examples are the nearest ones, or those with the least of ``telling`` (n,), each of another training image. Raises
     :class:`Invalid` as :func:`closeness` does.
     """
-    found = closeness(generated.distance, held_out.distance, rare=rare)
+    found = partial_copying(generated.distance, held_out.distance, rare=rare)
     rows = np.flatnonzero(generated.distance < found.limit)
     rows = rows[np.argsort((generated.distance if telling is None else telling)[rows], kind="stable")]
     index, first, times = np.unique(generated.index[rows], return_index=True, return_counts=True)
     most = (int(index[times.argmax()]), int(times.max())) if len(rows) else None
     shown = rows[np.sort(first)[:examples]]
     pairs = tuple(
-        NearCopy(int(row), int(generated.index[row]), float(generated.distance[row]), bool(generated.mirrored[row]))
+        NearDuplicate(
+            int(row), int(generated.index[row]), float(generated.distance[row]), bool(generated.mirrored[row])
+        )
         for row in shown
     )
-    return NearCopies(found, int(generated.mirrored[rows].sum()), len(index), most, pairs)
+    return NearDuplicates(found, int(generated.mirrored[rows].sum()), len(index), most, pairs)

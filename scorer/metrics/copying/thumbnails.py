@@ -7,7 +7,7 @@ compared without their mean colour and contrast:
 
     u = (x - mean colour of x) / (contrast of x + 1 grey level),    d(x, y) = |u(x) - u(y)|
 
-What counts as near, held-out photographs decide (:mod:`scorer.metrics.near_copies`). No network is needed.
+What counts as near, held-out photographs decide (:mod:`scorer.metrics.copying.near_duplicates`). No network is needed.
 """
 
 from collections.abc import Callable
@@ -16,22 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
+from scorer.metrics.copying.near_duplicates import Originals, originals_of
 from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Features, Vector
 from scorer.metrics.memorization import Nearest
-from scorer.metrics.near_copies import Originals, originals_of
 
-SIDE = 8
+THUMBNAIL_SIDE = 8
 CHANNELS = 3
-LEVEL = 1.0
+MIN_CONTRAST = 1.0
 """One grey level: contrast below it is noise."""
 _BATCH = 256
 
 Pixels = NDArray[np.uint8] | NDArray[np.float32]
-Progress = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 
 
-def thumbnails_of(images: Pixels, *, mirrored: bool = False, progress: Progress | None = None) -> Features:
+def thumbnails_of(images: Pixels, *, mirrored: bool = False, progress: ProgressCallback | None = None) -> Features:
     """Images (n, size, size, 3) uint8, or float32 in 0..255, as thumbnails (n, 192) float32, whose Euclidean distances
     are root mean squares in grey levels; ``mirrored``, with left and right exchanged. ``progress`` hears the finished
     share.
@@ -44,7 +44,7 @@ def thumbnails_of(images: Pixels, *, mirrored: bool = False, progress: Progress 
     size = images.shape[1]
     weights = _overlaps(size)
     columns = weights[:, ::-1] if mirrored else weights
-    made = np.empty((len(images), SIDE * SIDE * CHANNELS), np.float32)
+    made = np.empty((len(images), THUMBNAIL_SIDE * THUMBNAIL_SIDE * CHANNELS), np.float32)
     for start in range(0, len(images), _BATCH):
         batch = images[start : start + _BATCH].astype(np.float64).transpose(0, 3, 1, 2)
         sums = weights @ batch @ columns.T
@@ -60,13 +60,15 @@ def _is_square(shape: tuple[int, ...]) -> bool:
 
 def _overlaps(size: int) -> NDArray[np.float64]:
     """How much of each thumbnail pixel's side, (8, size), a pixel's side covers, in units of which it has ``size``."""
-    first, own = np.arange(SIDE)[:, None] * size, np.arange(size)[None, :] * SIDE
-    covered: NDArray[np.float64] = np.minimum(first + size, own + SIDE) - np.maximum(first, own).astype(np.float64)
+    first, own = np.arange(THUMBNAIL_SIDE)[:, None] * size, np.arange(size)[None, :] * THUMBNAIL_SIDE
+    covered: NDArray[np.float64] = np.minimum(first + size, own + THUMBNAIL_SIDE) - np.maximum(first, own).astype(
+        np.float64
+    )
     return np.maximum(covered, 0.0)
 
 
 def thumbnail_originals(
-    thumbnails: Features, training: Features, mirrored: Features, *, progress: Progress | None = None
+    thumbnails: Features, training: Features, mirrored: Features, *, progress: ProgressCallback | None = None
 ) -> Originals:
     """The nearest training image of thumbnails (n, 192), among ``training`` (m, 192) and their mirror images; distances
     have no unit, 0 is the same but for colour and contrast, and unrelated images are about 1.4 apart.
@@ -87,7 +89,7 @@ def contrast_of(thumbnails: Features) -> Vector:
 
 
 def _centred(thumbnails: Features) -> NDArray[np.float64]:
-    pixels = thumbnails.astype(np.float64).reshape(len(thumbnails), CHANNELS, SIDE * SIDE)
+    pixels = thumbnails.astype(np.float64).reshape(len(thumbnails), CHANNELS, THUMBNAIL_SIDE * THUMBNAIL_SIDE)
     centred: NDArray[np.float64] = (pixels - pixels.mean(axis=2, keepdims=True)).reshape(thumbnails.shape)
     return centred
 
@@ -95,9 +97,9 @@ def _centred(thumbnails: Features) -> NDArray[np.float64]:
 def _levelled(thumbnails: Features) -> Features:
     """Without mean colour and contrast; of an image without contrast nothing is left, and nothing is made up."""
     centred = _centred(thumbnails)
-    return (centred / (contrast_of(thumbnails)[:, None] + LEVEL)).astype(np.float32)
+    return (centred / (contrast_of(thumbnails)[:, None] + MIN_CONTRAST)).astype(np.float32)
 
 
-def _nearest(levelled: Features, training: Features, progress: Progress | None) -> Nearest:
+def _nearest(levelled: Features, training: Features, progress: ProgressCallback | None) -> Nearest:
     found = neighbours(levelled, _levelled(training), progress=progress)
     return Nearest(np.sqrt(found.squares[:, 0]), found.index[:, 0])
