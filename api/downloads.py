@@ -9,7 +9,7 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
 from api.ranges import Content, Stored, answer
-from scorer.archive import Packed, bundle
+from scorer.archive import ZipEntry, zip_headers
 from scorer.blobs import Blobs
 from scorer.db.tables import DataFile
 
@@ -34,9 +34,9 @@ def download_all(request: Request, name: str, files: Sequence[DataFile], store: 
     """All files as one zip: a single file that is one already stays as it is."""
     if len(files) == 1 and files[0].name.endswith(".zip"):
         return answer(request, _content(files[0]), store)
-    packed = [Packed(file.name, file.bytes, file.crc32, file.created_at) for file in files]
+    packed = [ZipEntry(file.name, file.bytes, file.crc32, file.created_at) for file in files]
     stored = [Stored(file.blob_key, file.bytes) for file in files]
-    between = bundle(packed)
+    between = zip_headers(packed)
     parts = [part for part in chain.from_iterable(zip_longest(between, stored)) if part is not None]
     told = hashlib.sha256(b"".join(between))
     for file in files:

@@ -17,7 +17,7 @@ from scorer.blobs import Blobs, Received
 from scorer.competitions import State
 from scorer.db.tables import Account, Submission
 from scorer.errors import Invalid
-from scorer.public_ids import new_public_id
+from scorer.identifiers import new_public_id
 from scorer.submissions import Entry
 
 Seen = TypeVar("Seen")

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.isolation import Run
 from benchmarks.synthetic import features
-from scorer.archive import copies
+from scorer.archive import find_training_image_copies
 from scorer.metrics.copying import authenticity as authentic
 from scorer.metrics.copying.cells import Partition, partition_from, partition_of
 from scorer.metrics.copying.data_copying import copying_reference_from, copying_reference_in
@@ -216,7 +216,7 @@ def whole(folder: str) -> Run:
         thumbnails=features(len(own), THUMBNAIL, 4),
         hashes=hashes,
         mirrored_hashes=hashes + 1,
-        copies=copies(hashes, hashes[:0], hashes[:0]),
+        copies=find_training_image_copies(hashes, hashes[:0], hashes[:0]),
         logits=own[:, : min(1000, own.shape[1])],
         fid=1.0,
         distance=0.1,

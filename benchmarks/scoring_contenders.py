@@ -29,7 +29,7 @@ from torchvision.transforms.functional import pil_to_tensor
 from benchmarks.isolation import THREADS, Run
 from benchmarks.networks import PeerNetwork, extractor_of, outermost_forwards, spec_of
 from benchmarks.scoring_inputs import hashes_of
-from scorer.archive import ImageSpec, copies
+from scorer.archive import ImageSpec, find_training_image_copies
 from scorer.blobs import Blobs
 from scorer.metrics.cosine import NormalisedFeatures
 from scorer.metrics.mifid import mifid
@@ -53,7 +53,7 @@ def kennel(folder: str, network: str, count: int) -> Run:
         start = time.perf_counter()
         path = pixels.path_of(Path(scratch), "submission")
         hashes = pixels.decode(blobs, "submission.zip", images_spec, path, _unheard)
-        share = copies(hashes, *known).share
+        share = find_training_image_copies(hashes, *known).share
         decoded = time.perf_counter()
         numbers = measure(np.load(path, mmap_mode="r"), extractor, reference, _unheard)
         score = mifid(numbers.fid, numbers.nearest.mean, TAU, copied_share=share)

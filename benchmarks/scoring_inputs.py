@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from benchmarks.isolation import Run
 from benchmarks.networks import extractor_of, spec_of, write_weights
 from deploy.demo.photographs import photographs
-from scorer.archive import PixelHashes, mirrored, pixel_hashes, write_images
+from scorer.archive import PixelHashes, mirror_images, pixel_hashes, write_images
 from scorer.metrics.cosine import normalise
 from scorer.metrics.sample_quality.frechet import statistics_of
 
@@ -40,7 +40,7 @@ def prepare(folder: str, network: str, count: int, reference_count: int, source_
         "features": features,
         "squares": normalised.squares,
         "hashes": pixel_hashes(others),
-        "mirrored": pixel_hashes(mirrored(others)),
+        "mirrored": pixel_hashes(mirror_images(others)),
     }
     for name, array in arrays.items():
         np.save(where / f"{name}.npy", array)

@@ -15,7 +15,7 @@ from deploy.demo.generators import noisy
 from deploy.demo.photographs import photographs
 from scorer import catalogue
 from scorer.archive import ImageSpec, write_images
-from scorer.archive.png import decoded
+from scorer.archive.png_check import decode_png
 from scorer.metrics.cosine import normalise
 from scorer.metrics.sample_quality.frechet import statistics_of
 from worker import pixels
@@ -93,9 +93,9 @@ def _counted() -> Iterator[list[None]]:
 
     def counting(content: bytes, size: int) -> object:
         seen.append(None)
-        return decoded(content, size)
+        return decode_png(content, size)
 
-    with patch("scorer.archive.deep.decoded", counting):
+    with patch("scorer.archive.deep_check.decoded", counting):
         yield seen
 
 

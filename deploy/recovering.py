@@ -13,7 +13,7 @@ from PIL import Image
 from deploy.client import opened
 from deploy.photographs import photographs_in
 from deploy.progress import Progress
-from scorer.archive.photograph import rounded
+from scorer.archive.reference_image import round_to_uint8
 from scorer.exporting import SEEN, require_onnx
 from scorer.generators.latents import Latent
 from scorer.generators.plans import Plan
@@ -63,7 +63,7 @@ def _bytes(path: Path) -> bytes:
 
 def _pixels(path: Path, *, size: int, folder: Path, progress: Any) -> NDArray[np.uint8]:
     """The photographs (n, size, size, 3) in 8 bits."""
-    return rounded(photographs_in(path, size, folder, progress).images)
+    return round_to_uint8(photographs_in(path, size, folder, progress).images)
 
 
 def write_pairs(audit: Audit, path: Path) -> None:

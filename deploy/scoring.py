@@ -20,13 +20,13 @@ from scorer.archive import (
     Listing,
     PixelHashes,
     ReferenceImages,
-    copies,
+    find_training_image_copies,
     list_images,
     list_references,
-    mirrored,
+    mirror_images,
 )
 from scorer.archive.faults import MemberError
-from scorer.archive.members import each_member
+from scorer.archive.zip_reader import map_members
 from scorer.errors import Invalid
 from scorer.extractors import Extractor, ExtractorOptions, default_mode, fingerprint, load
 from scorer.extractors import Progress as Share
@@ -98,7 +98,7 @@ def score_files(
         if evidence:
             fresh = _held_out(evidence.held_out, entry.images.shape[1], Path(folder), progress)
             found = _examined(entry, numbers, training, prepared, fresh, extractor, progress)
-    share = copies(entry.hashes, training.hashes, training.mirrored_hashes).share
+    share = find_training_image_copies(entry.hashes, training.hashes, training.mirrored_hashes).share
     return _judged(numbers, share, tau=tau, epsilon=epsilon) | {
         "images": len(entry.names),
         "reference_images": len(training.names),
@@ -125,7 +125,7 @@ def _examined(
     progress: Progress,
 ) -> dict[str, Any]:
     """What the worker's job finds, from the same composition."""
-    flipped = extractor.features(mirrored(training.images), progress=partial(progress, "mirrored"))
+    flipped = extractor.features(mirror_images(training.images), progress=partial(progress, "mirrored"))
     fresh = None if held_out is None else extractor.features(held_out, progress=partial(progress, "held-out"))
     grounds = grounds_of(
         prepared.normalised.features,
@@ -142,7 +142,7 @@ def _examined(
         hashes=kept.hashes,
         mirrored_hashes=kept.mirrored_hashes,
         thumbnails=kept.thumbnails,
-        copies=copies(kept.hashes, training.hashes, training.mirrored_hashes),
+        copies=find_training_image_copies(kept.hashes, training.hashes, training.mirrored_hashes),
         logits=extractor.logits(numbers.features),
         fid=numbers.fid,
         distance=numbers.nearest.mean,
@@ -200,7 +200,7 @@ def _decoded(path: Path, folder: Path, progress: Share) -> Entry:
 
 def _side_of_first(file: BinaryIO, listing: Listing) -> int:
     """The width that the header of the first PNG declares. Whether it is true, and square, the deep check will see."""
-    [(_, content)] = each_member(file, listing.members[:1], lambda _, content: content)
+    [(_, content)] = map_members(file, listing.members[:1], lambda _, content: content)
     if isinstance(content, MemberError):
         raise Invalid("bad-images", f"The first image, {listing.names[0]}, {content}.")
     if content[12:16] != b"IHDR":

@@ -7,7 +7,7 @@ from typing import BinaryIO, Literal
 
 from sqlalchemy.orm import Session
 
-from scorer.archive.directory import find_directory, members_of
+from scorer.archive.central_directory import find_directory, members_of
 from scorer.blobs import Received
 from scorer.competitions import state_of
 from scorer.db import lookups, results

@@ -1,7 +1,7 @@
 """What the tests for copying found: each number with its unit, its direction and a sentence for a person."""
 
 from scorer import copying_words as words
-from scorer.archive import Copies, Twins
+from scorer.archive import ExactDuplicates, TrainingImageCopies
 from scorer.findings import CERTAIN, HIGHER, LOWER, SHARE, Finding
 from scorer.metrics.copying.data_copying import DataCopying, copied_cells
 from scorer.metrics.copying.ndb import NDB_LEVEL
@@ -50,7 +50,7 @@ def quantile_name(level: float) -> str:
     return f"distance_{round(100 * level):02}"
 
 
-def of_pixel_copies(found: Copies) -> Finding:
+def of_pixel_copies(found: TrainingImageCopies) -> Finding:
     """Images that are training images, pixel by pixel, or their mirror images."""
     count = len(found.exact_index)
     copied = found.exact + found.mirrored
@@ -61,7 +61,7 @@ def of_pixel_copies(found: Copies) -> Finding:
     return Finding("pixel_copies", found.share, SHARE, LOWER, told)
 
 
-def of_twins(found: Twins) -> tuple[Finding, ...]:
+def of_twins(found: ExactDuplicates) -> tuple[Finding, ...]:
     """Images that the zip holds more than once."""
     same = f"No two of the {found.count:,} images are the same, pixel by pixel."
     if found.groups:

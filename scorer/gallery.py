@@ -9,13 +9,13 @@ import numpy as np
 from PIL import Image
 from sqlalchemy.orm import Session
 
+from scorer.archive.sprite_sheet import Layout, layout_of
 from scorer.competitions import State, visible_track
 from scorer.db import board, results, twins
 from scorer.db.tables import Account, Submission
 from scorer.db.twins import SharedEntry
 from scorer.lifecycle import TrackKind
 from scorer.lines import lines_of
-from scorer.sprites import Layout, layout_of
 
 RANKS = (1, 2, 3, 5, 10, 50, 100)
 IMAGES = 10

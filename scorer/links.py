@@ -7,8 +7,8 @@ from sqlalchemy.orm import Session
 
 from scorer.db import people
 from scorer.db.tables import Account, OneTimeLink
-from scorer.digests import digest_of
 from scorer.errors import NotFound
+from scorer.identifiers import digest_of
 
 Purpose = Literal["reset", "confirmation", "invitation"]
 LIFE: dict[Purpose, timedelta] = {

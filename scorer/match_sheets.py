@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.archive.pixels import Images, mirrored
+from scorer.archive.pixel_hashes import Images, mirror_images
 from scorer.blobs import Blobs
 from scorer.db import lookups
 from scorer.db.tables import Evidence, Preparation, ReferenceSet, Submission
@@ -68,7 +68,7 @@ def _of_set(blobs: Blobs, set_: ReferenceSet, group: Sequence[Match], size: int)
 def _below(match: Match, own: dict[str, Images], others: dict[str, dict[str, Images]], size: int) -> Images:
     images = own if match.set_ is None else others.get(match.set_, {})
     image = images.get(match.other, _gone(size))
-    return mirrored(image[None])[0] if match.mirrored else image
+    return mirror_images(image[None])[0] if match.mirrored else image
 
 
 def _gone(size: int) -> Images:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.archive.pixels import Images, mirrored
+from scorer.archive.pixel_hashes import Images, mirror_images
 from scorer.blobs import Blobs
 from scorer.db import lookups
 from scorer.db.rulings import newest_ruling
@@ -132,7 +132,7 @@ def _paired(
             image=image,
             reference=reference,
             difference=difference(image, reference),
-            mirrored_difference=difference(image, mirrored(reference[None])[0]),
+            mirrored_difference=difference(image, mirror_images(reference[None])[0]),
         )
 
 
@@ -154,4 +154,4 @@ def sheet(pairs: Sequence[Pair]) -> bytes:
 
 
 def _as_matched(pair: Pair) -> Images:
-    return mirrored(pair.reference[None])[0] if pair.is_mirrored else pair.reference
+    return mirror_images(pair.reference[None])[0] if pair.is_mirrored else pair.reference

@@ -10,8 +10,8 @@ from PIL import Image
 from sqlalchemy.orm import Session
 
 from scorer.archive import ImageSpec, Listing, list_images, list_references
-from scorer.archive.picking import pick_images, pick_references
-from scorer.archive.pixels import Images
+from scorer.archive.pixel_hashes import Images
+from scorer.archive.selected_images import select_images, select_reference_images
 from scorer.blobs import Blobs
 from scorer.competitions import is_organizer
 from scorer.db import lookups
@@ -37,7 +37,7 @@ def entry_images(blobs: Blobs, submission: Submission, places: Collection[int]) 
     ``NotFound`` where the zip is gone."""
     listing = entry_listing(blobs, submission)
     with blobs.open(stored_zip(submission).key) as file:
-        return pick_images(file, listing, places, _spec_of(submission).size)
+        return select_images(file, listing, places, _spec_of(submission).size)
 
 
 def reference_images(
@@ -50,7 +50,9 @@ def reference_images(
         listing = listing_of(blobs, each.blob_key, None)
         here = {place - first for place in wanted} if each.id not in hidden else set()
         with blobs.open(each.blob_key) as file:
-            found |= {first + place: image for place, image in pick_references(file, listing, here, size).items()}
+            found |= {
+                first + place: image for place, image in select_reference_images(file, listing, here, size).items()
+            }
         first += len(listing.members)
     return found
 

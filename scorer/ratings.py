@@ -17,8 +17,8 @@ from scorer.competitions import State
 from scorer.db import lookups, ratings
 from scorer.db.ratings import ListedRater, RatedEntry, RatedItem
 from scorer.db.tables import Account, Job, Rater, RatingItem, RatingStudy, Submission
-from scorer.digests import digest_of
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
+from scorer.identifiers import digest_of
 from scorer.lifecycle import JobState, Queue
 from scorer.lines import lines_of
 from scorer.metrics.statistics.rater_agreement import interval_alpha

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from scorer import audit
 from scorer.db import people
 from scorer.db.tables import Account, WebSession
-from scorer.digests import digest_of
 from scorer.errors import NotFound
+from scorer.identifiers import digest_of
 
 LIFE = timedelta(days=30)
 TOUCH = timedelta(minutes=1)

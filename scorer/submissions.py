@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer import examinations, limits, notices, rules, teams, work
-from scorer.archive import Copies
+from scorer.archive import TrainingImageCopies
 from scorer.blobs import Received, require_bytes
 from scorer.competitions import State, is_organizer, shown_state
 from scorer.db import events, jobs, lookups
@@ -181,7 +181,7 @@ def _require_open(state: State, entry: Entry, *, now: datetime, grace: timedelta
 def pass_check(
     session: Session,
     claim: work.Claim,
-    copies: Copies,
+    copies: TrainingImageCopies,
     *,
     pixels_sha256: str,
     sprite_key: str | None = None,

@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from scorer.db import people
 from scorer.db.tables import Account, Token
-from scorer.digests import digest_of
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
+from scorer.identifiers import digest_of
 
 Scope = Literal["read", "submit", "organize"]
 SCOPES: tuple[Scope, ...] = ("read", "submit", "organize")

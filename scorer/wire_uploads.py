@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from scorer import uploads
 from scorer.db import uploads as rows
 from scorer.db.tables import Account, Upload
-from scorer.digests import digest_of
 from scorer.errors import NotFound
+from scorer.identifiers import digest_of
 
 
 def take_bytes(

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from scorer.archive import Copies, PixelHashes, Twins, twins
+from scorer.archive import ExactDuplicates, PixelHashes, TrainingImageCopies, find_exact_duplicates
 from scorer.extractors import Features
 from scorer.metrics.copying.authenticity import Authenticity, authenticity
 from scorer.metrics.copying.data_copying import DataCopying, data_copying
@@ -35,7 +35,7 @@ class Entry:
     hashes: PixelHashes
     mirrored_hashes: PixelHashes
     """Of the images' mirror images."""
-    copies: Copies
+    copies: TrainingImageCopies
     """Which of them are training images, pixel by pixel."""
     logits: Features | None
     """(n, classes); None where the network has no classifier."""
@@ -104,8 +104,8 @@ class Case:
         return internal_duplicates(self.normalised, self.closeness, len(self.grounds.training), progress=self.progress)
 
     @cached_property
-    def twins(self) -> Twins:
-        return twins(self.entry.hashes, self.entry.mirrored_hashes)
+    def twins(self) -> ExactDuplicates:
+        return find_exact_duplicates(self.entry.hashes, self.entry.mirrored_hashes)
 
     @cached_property
     def authenticity(self) -> Authenticity:

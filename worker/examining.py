@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scorer import examinations, work
-from scorer.archive import copies, list_images
+from scorer.archive import find_training_image_copies, list_images
 from scorer.db import lookups
 from scorer.db.tables import Measurement, Preparation, Submission, Track
 from scorer.errors import Conflict
@@ -129,7 +129,7 @@ def _entry(
         hashes=kept.hashes,
         mirrored_hashes=kept.mirrored_hashes,
         thumbnails=kept.thumbnails,
-        copies=copies(kept.hashes, *pixel_hashes_of(bench, train)),
+        copies=find_training_image_copies(kept.hashes, *pixel_hashes_of(bench, train)),
         logits=extractor.logits(kept.features),
         fid=measurement.fid,
         distance=measurement.memorization_distance,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.archive import PixelHashes, mirrored, pixel_hashes
+from scorer.archive import PixelHashes, mirror_images, pixel_hashes
 from scorer.db.tables import Submission
 from scorer.errors import NotFound
 from scorer.extractors import Extractor, Features
@@ -41,7 +41,7 @@ class Kept(NamedTuple):
 
 def kept_of(images: NDArray[np.uint8], features: Features) -> Kept:
     """What to keep of an entry's images."""
-    return Kept(features, pixel_hashes(images), pixel_hashes(mirrored(images)), thumbnails_of(images))
+    return Kept(features, pixel_hashes(images), pixel_hashes(mirror_images(images)), thumbnails_of(images))
 
 
 def _key(submission_id: str, track_id: int | None) -> str:

@@ -9,15 +9,14 @@ from sqlalchemy.orm import Session
 
 from scorer import ratings, work
 from scorer.archive import ImageSpec, list_images, read_some
+from scorer.archive.sprite_sheet import TILE, tile_images
 from scorer.db import results
 from scorer.db.tables import RatingStudy, Submission
 from scorer.errors import Invalid
 from scorer.imports import stored_zip
 from scorer.queue import transaction
-from scorer.sprites import TILE
 from worker.bench import Bench
 from worker.heartbeat import Heartbeat, LeaseLost
-from worker.sprites import picture_of
 
 
 def pack_study(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
@@ -74,5 +73,5 @@ def _choice(study: RatingStudy, ref: int, count: int) -> list[tuple[str, list[in
 
 def _picture(images: Sequence[NDArray[np.uint8]], side: int, size: int) -> bytes:
     if len(images) == 1:
-        return picture_of(images, columns=1, tile=size)
-    return picture_of(images, columns=side, tile=min(size, TILE))
+        return tile_images(images, columns=1, tile=size)
+    return tile_images(images, columns=side, tile=min(size, TILE))

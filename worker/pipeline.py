@@ -12,7 +12,8 @@ import numpy as np
 
 from scorer import comparisons, submissions, work
 from scorer import references as reference_rows
-from scorer.archive import PixelHashes, copies
+from scorer.archive import PixelHashes, find_training_image_copies
+from scorer.archive.sprite_sheet import sprite_sheet_of
 from scorer.db import lookups
 from scorer.db.tables import Preparation, Submission, Track
 from scorer.errors import Invalid, KennelError
@@ -34,7 +35,6 @@ from worker.provisional import measure_provisionally
 from worker.recovering import recover
 from worker.references import SetAddress, load_prepared, names_of, pixel_hashes_of, prepare, require_same_network
 from worker.releasing import make_release
-from worker.sprites import sprite_of
 
 log = logging.getLogger(__name__)
 CLOSEST_PAIRS = 20
@@ -102,7 +102,7 @@ def check(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
             submissions.reject(session, claim, error, now=bench.now())
         return
     exact, mirrored = pixel_hashes_of(bench, SetAddress(training.sha256, training.blob_key, spec.size))
-    found = copies(hashes, exact, mirrored)
+    found = find_training_image_copies(hashes, exact, mirrored)
     sprite_key = _keep_sprite(bench, submission, path)
     with transaction(bench.sessions, bench.broker) as session:
         submissions.pass_check(
@@ -114,7 +114,7 @@ def _keep_sprite(bench: Bench, submission: Submission, path: Path) -> str:
     """Store a picture of some of the images; the same ones however often the check is tried."""
     key = f"sprites/{submission.id}.png"
     rng = np.random.default_rng(int(stored_zip(submission).sha256, 16))
-    bench.blobs.write(key, sprite_of(np.load(path, mmap_mode="r"), rng))
+    bench.blobs.write(key, sprite_sheet_of(np.load(path, mmap_mode="r"), rng))
     return key
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from scorer.archive import ImageSpec, Listing, PixelHashes, check_images, list_images
-from scorer.archive.reference import Allocate
+from scorer.archive.reference_set import Allocate
 from scorer.blobs import Blobs
 from scorer.db.tables import Submission
 from scorer.errors import Unavailable

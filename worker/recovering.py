@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer import recoveries
-from scorer.archive.photograph import rounded
+from scorer.archive.reference_image import round_to_uint8
 from scorer.blobs import Blobs
 from scorer.db import lookups
 from scorer.db.tables import GeneratorFile, Submission
@@ -83,7 +83,7 @@ def _task(bench: Bench, claim: Claim) -> Task:
 
 def _images(bench: Bench, address: SetAddress, progress: Progress) -> NDArray[np.uint8]:
     """A set's images at the competition's size (n, s, s, 3) in 8 bits, as generators make them."""
-    return rounded(images_of(bench, address, lambda _, fraction: progress("reference-decoding", fraction)))
+    return round_to_uint8(images_of(bench, address, lambda _, fraction: progress("reference-decoding", fraction)))
 
 
 def _audit(

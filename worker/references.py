@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.archive import BOTTLENECK, PixelHashes, mirrored, read_references
+from scorer.archive import BOTTLENECK, PixelHashes, mirror_images, read_references
 from scorer.db.tables import Preparation
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
@@ -128,7 +128,7 @@ def mirrored_features_of(bench: Bench, address: SetAddress, identity: str, progr
     goes on behind the last whole piece."""
     key = f"{address.folder}/mirrored-{fingerprint(identity, options_of(bench.settings))[:16]}"
     if not bench.blobs.exists(f"{key}.npy"):
-        images = mirrored(images_of(bench, address, progress))
+        images = mirror_images(images_of(bench, address, progress))
         pieces = [f"{key}/{start:06}.npy" for start in range(0, len(images), PIECE)]
         for number, piece in enumerate(pieces):
             if not bench.blobs.exists(piece):

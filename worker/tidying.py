@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer import assembly, uploads
 from scorer.db import retention
-from scorer.public_ids import new_public_id
+from scorer.identifiers import new_public_id
 from scorer.queue import transaction
 from worker import kept_features
 from worker.bench import Bench

@@ -16,9 +16,8 @@ from scorer import assembly, uploads, wire_uploads
 from scorer.assembly import Appender
 from scorer.blobs import Blobs
 from scorer.db.tables import Account, Upload
-from scorer.digests import digest_of
 from scorer.errors import Conflict, Unavailable
-from scorer.public_ids import new_public_id
+from scorer.identifiers import digest_of, new_public_id
 from scorer.rates import network_of
 from scorer.submissions import Entry
 from scorer.uploads import Wanted

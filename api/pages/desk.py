@@ -23,6 +23,7 @@ from api.problems import status_of
 from api.routes.rulings import RebuttalId
 from api.schemas import MeasurementView
 from scorer import desk, flags, pairs, rebuttals, reviewers, reviews, rulings, stakes
+from scorer.archive.sprite_sheet import layout_of
 from scorer.blobs import Blobs
 from scorer.competitions import State, is_organizer, shown_state, state_of
 from scorer.db.questions import QueueState
@@ -30,7 +31,6 @@ from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
 from scorer.reviews import Intent, LabelName
 from scorer.rulings import RulingKind
-from scorer.sprites import layout_of
 from scorer.submissions import is_own
 
 router = APIRouter(include_in_schema=False)

@@ -39,13 +39,13 @@ from api.routes.results import attach_code
 from api.schemas import SubmissionView
 from api.submission_views import view_of
 from scorer import competitions, picks, rebuttals, submissions
+from scorer.archive.sprite_sheet import layout_of
 from scorer.blobs import Blobs
 from scorer.competitions import State, is_organizer
 from scorer.db.tables import Submission
 from scorer.errors import Conflict, KennelError, NotFound
 from scorer.lifecycle import CANCELLABLE, PENDING, STAGES, Phase
 from scorer.picks import Finals
-from scorer.sprites import layout_of
 
 router = APIRouter(include_in_schema=False)
 PAGE = 50

@@ -14,10 +14,10 @@ from api.pages.rendering import BUILD, not_modified, page
 from api.routes.gallery import Seed
 from api.routes.insights import LabelChoice
 from scorer import figures, gallery, insights
+from scorer.archive.sprite_sheet import layout_of
 from scorer.competitions import State, may_see_private, shown_state, visible_track
 from scorer.db.tables import Account
 from scorer.lifecycle import TrackKind
-from scorer.sprites import layout_of
 
 router = APIRouter(include_in_schema=False)
 

@@ -16,8 +16,8 @@ from scorer import competitions, releases
 from scorer.competitions import is_organizer
 from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
+from scorer.identifiers import new_public_id
 from scorer.lifecycle import STAGES, UNFINISHED
-from scorer.public_ids import new_public_id
 from scorer.releases import Images
 
 router = APIRouter(prefix="/competitions/{slug}/release", include_in_schema=False)

@@ -17,8 +17,8 @@ from scorer import imports, sheets
 from scorer.blobs import require_bytes
 from scorer.db.tables import Account
 from scorer.errors import Invalid
+from scorer.identifiers import new_public_id
 from scorer.imports import Imported, ImportRequest
-from scorer.public_ids import new_public_id
 
 router = APIRouter(tags=["insights"])
 MOST_BYTES = 1 << 27

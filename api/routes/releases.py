@@ -12,7 +12,7 @@ from scorer import competitions, releases
 from scorer.blobs import Blobs
 from scorer.competitions import is_organizer
 from scorer.db.tables import Account
-from scorer.public_ids import new_public_id
+from scorer.identifiers import new_public_id
 from scorer.releases import IMAGES_IN, Made
 
 router = APIRouter(prefix="/competitions/{slug}/releases", tags=["releases"])

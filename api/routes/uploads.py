@@ -20,7 +20,7 @@ from scorer.assembly import Appender
 from scorer.blobs import Blobs
 from scorer.db.tables import Account, Upload
 from scorer.errors import Invalid
-from scorer.public_ids import new_public_id
+from scorer.identifiers import new_public_id
 from scorer.submissions import Entry
 from scorer.uploads import Wanted
 

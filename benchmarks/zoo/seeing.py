@@ -10,7 +10,7 @@ from benchmarks.zoo.making import Inputs, Kept
 from benchmarks.zoo.roster import Seen, Title
 from benchmarks.zoo.spaces import References, Space, space_of
 from deploy.demo.tiles import Pixels
-from scorer.archive import mirrored
+from scorer.archive import mirror_images
 from scorer.extractors import ExtractorOptions, Features, load
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class Eyes:
                 train=inputs.train,
                 held_out=inputs.held_out,
                 training=training,
-                mirrored=self.features(extractor, mirrored(inputs.train)),
+                mirrored=self.features(extractor, mirror_images(inputs.train)),
                 fresh=self.features(extractor, inputs.held_out),
                 whole=np.concatenate([training, *extra]),
             )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from deploy.demo.tiles import Pixels
-from scorer.archive import PixelHashes, copies, mirrored, pixel_hashes
+from scorer.archive import PixelHashes, find_training_image_copies, mirror_images, pixel_hashes
 from scorer.extractors import Features
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.memorization import nearest
@@ -87,7 +87,7 @@ def space_of(references: References) -> Space:
             progress=_UNHEARD,
         ),
         hashes=pixel_hashes(references.train),
-        mirrored_hashes=pixel_hashes(mirrored(references.train)),
+        mirrored_hashes=pixel_hashes(mirror_images(references.train)),
     )
 
 
@@ -100,7 +100,7 @@ def read(images: Pixels, features: Features, space: Space) -> Reading:
         thumbnails=kept.thumbnails,
         hashes=kept.hashes,
         mirrored_hashes=kept.mirrored_hashes,
-        copies=copies(kept.hashes, space.hashes, space.mirrored_hashes),
+        copies=find_training_image_copies(kept.hashes, space.hashes, space.mirrored_hashes),
         logits=None,
         fid=frechet_distance(statistics_of(features), space.statistics),
         distance=nearest(features, space.whole).mean,

@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from scorer.archive.directory import Member, find_directory, members_of
+from scorer.archive.central_directory import Member, find_directory, members_of
 from scorer.archive.faults import counted, refusal, shown
-from scorer.archive.members import DEFLATED, STORED
+from scorer.archive.zip_bombs import refuse_bombs
+from scorer.archive.zip_reader import DEFLATED, STORED
 from scorer.errors import Invalid
 
-# An honest zip of PNGs hardly shrinks; even PNGs of one flat colour, 64 x 64, written without any compression
-# of their own, shrink to an 80th (measured).
-MAX_RATIO = 100
 METADATA_BYTES = 64 << 10  # allowance for text, XMP and the like in one image
 DIRECTORY_BYTES = 1024  # allowance for one image in the directory: name, extra fields, its twin in __MACOSX
 _ENCRYPTED = 1 | 1 << 6 | 1 << 13  # APPNOTE 4.4.4: encrypted, strongly encrypted, directory masked
@@ -85,7 +83,7 @@ def list_images(file: BinaryIO, spec: ImageSpec) -> Listing:
     directory = find_directory(file)
     if directory.size > spec.directory_bytes:
         raise _wrong_count(directory.count, spec)
-    members = listed(members_of(directory))
+    members = canonical_members(members_of(directory))
     refuse_unreadable(members)
     faults = list(first_faults(members, (path_fault, _not_png, _misplaced(members), colliding())))
     if faults:
@@ -97,7 +95,7 @@ def list_images(file: BinaryIO, spec: ImageSpec) -> Listing:
     return Listing(tuple(members))
 
 
-def listed(members: Sequence[Member]) -> list[Member]:
+def canonical_members(members: Sequence[Member]) -> list[Member]:
     """The members that count, in canonical order: no folders, nothing an operating system left behind."""
     return sorted((m for m in members if not _ignored(m)), key=lambda m: m.name.encode())
 
@@ -192,18 +190,3 @@ def _wrong_count(found: int, spec: ImageSpec) -> Invalid:
     images = f"{found:,} image{'' if found == 1 else 's'}"
     message = f"The zip has {images}; the competition asks for {spec.count:,}."
     return Invalid("wrong-count", message, found=found, needed=spec.count)
-
-
-def refuse_bombs(members: Sequence[Member], *, member_bytes: int, total_bytes: int) -> None:
-    """Raise ``Invalid("zip-bomb")`` if members declare more bytes than honest images can need."""
-    sizes = [(m.name, max(m.size, m.compressed)) for m in members]
-    huge = [(name, f"would take {size:,} bytes") for name, size in sizes if size > member_bytes]
-    if huge:
-        raise refusal("zip-bomb", f"No image here can need more than {member_bytes:,} bytes.", huge)
-    unpacked, packed = sum(m.size for m in members), sum(m.compressed for m in members)
-    if unpacked > total_bytes:
-        message = f"The images would unpack to {unpacked:,} bytes; {total_bytes:,} are the most allowed."
-        raise Invalid("zip-bomb", message)
-    if unpacked > MAX_RATIO * packed:
-        message = f"The zip would unpack to more than {MAX_RATIO} times its size; images hardly shrink in a zip."
-        raise Invalid("zip-bomb", message)

@@ -9,7 +9,7 @@ import pytest
 from scorer import tokens as service_tokens
 from scorer import uploads
 from scorer.db.tables import Account, Upload
-from scorer.digests import digest_of
+from scorer.identifiers import digest_of
 from scorer.rates import Rates
 from tests.api.conftest import API, Service
 from tests.api.test_resumable import send, stored

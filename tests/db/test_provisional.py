@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from scorer import evidence, leaderboard, provisional, submissions, work
-from scorer.archive import Copies
+from scorer.archive import TrainingImageCopies
 from scorer.competitions import State
 from scorer.db.tables import ProvisionalMeasurement, Submission
 from scorer.lifecycle import Queue
@@ -30,7 +30,7 @@ def submission(session: Session, state: State, now: datetime) -> Submission:
     work.add_job(session, Queue.CHECK, submission=made, now=now)
     held = work.claim(session, Queue.CHECK, holder="h", worker="w", now=now, lease=LEASE)
     assert held is not None
-    submissions.pass_check(session, held, Copies(0, 0, 0.0, None, None), pixels_sha256="0", now=now)  # type: ignore[arg-type]
+    submissions.pass_check(session, held, TrainingImageCopies(0, 0, 0.0, None, None), pixels_sha256="0", now=now)  # type: ignore[arg-type]
     session.refresh(made)
     return made
 

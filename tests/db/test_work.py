@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from scorer import submissions, work
-from scorer.archive import Copies
+from scorer.archive import TrainingImageCopies
 from scorer.competitions import State
 from scorer.db import jobs
 from scorer.db.tables import Job, Submission, Team
@@ -37,7 +37,7 @@ def queued(session: Session, state: State, team: Team, now: datetime) -> Submiss
     held = work.claim(session, Queue.CHECK, holder="h", worker="w", now=now, lease=LEASE)
     assert held is not None
     assert held.submission_ref == submission.ref
-    nothing = Copies(0, 0, 0.0, None, None)  # type: ignore[arg-type]
+    nothing = TrainingImageCopies(0, 0, 0.0, None, None)  # type: ignore[arg-type]
     assert submissions.pass_check(session, held, nothing, pixels_sha256="0", now=now)
     session.flush()
     return submission

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scorer.archive import copies, mirrored, pixel_hashes
+from scorer.archive import find_training_image_copies, mirror_images, pixel_hashes
 from tests.pure.crafting import photos
 
 
@@ -21,7 +21,7 @@ def test_images_have_the_same_hash_if_and_only_if_they_have_the_same_pixels() ->
 def test_a_hash_does_not_depend_on_the_memory_layout() -> None:
     images = photos(5)
     np.testing.assert_array_equal(pixel_hashes(np.asfortranarray(images)), pixel_hashes(images))
-    np.testing.assert_array_equal(pixel_hashes(mirrored(mirrored(images))), pixel_hashes(images))
+    np.testing.assert_array_equal(pixel_hashes(mirror_images(mirror_images(images))), pixel_hashes(images))
 
 
 def test_only_8_bit_pixels_are_hashed() -> None:
@@ -31,8 +31,8 @@ def test_only_8_bit_pixels_are_hashed() -> None:
 
 def test_mirrored_flips_left_and_right_alone() -> None:
     images = photos(2)
-    np.testing.assert_array_equal(mirrored(images)[1, 3, 0], images[1, 3, 7])
-    np.testing.assert_array_equal(mirrored(images)[:, 2, 5], images[:, 2, 2])
+    np.testing.assert_array_equal(mirror_images(images)[1, 3, 0], images[1, 3, 7])
+    np.testing.assert_array_equal(mirror_images(images)[:, 2, 5], images[:, 2, 2])
 
 
 def test_copies_are_counted_and_traced_to_the_first_reference_that_they_equal() -> None:
@@ -41,8 +41,10 @@ def test_copies_are_counted_and_traced_to_the_first_reference_that_they_equal() 
     images = photos(8, seed=2)
     images[0] = reference[5]
     images[3] = reference[4]
-    images[6] = mirrored(reference)[1]
-    found = copies(pixel_hashes(images), pixel_hashes(reference), pixel_hashes(mirrored(reference)))
+    images[6] = mirror_images(reference)[1]
+    found = find_training_image_copies(
+        pixel_hashes(images), pixel_hashes(reference), pixel_hashes(mirror_images(reference))
+    )
     assert (found.exact, found.mirrored, found.share) == (2, 1, 3 / 8)
     assert found.exact_index.tolist() == [2, -1, -1, 4, -1, -1, -1, -1]
     assert found.mirrored_index.tolist() == [-1, -1, -1, -1, -1, -1, 1, -1]
@@ -50,18 +52,18 @@ def test_copies_are_counted_and_traced_to_the_first_reference_that_they_equal() 
 
 def test_a_copy_of_a_symmetric_image_counts_once() -> None:
     reference = photos(1)
-    reference[:, :, 4:] = mirrored(reference[:, :, :4])
+    reference[:, :, 4:] = mirror_images(reference[:, :, :4])
     hashes = pixel_hashes(reference)
-    found = copies(hashes, hashes, pixel_hashes(mirrored(reference)))
+    found = find_training_image_copies(hashes, hashes, pixel_hashes(mirror_images(reference)))
     assert (found.exact, found.mirrored, found.share) == (1, 0, 1.0)
 
 
 def test_hashes_that_end_in_zeros_stay_apart() -> None:
     one, other = np.zeros((2, 1, 16), np.uint8)
     one[0, 0] = other[0, 0] = other[0, 1] = 7
-    assert copies(one, other, other).exact == 0
+    assert find_training_image_copies(one, other, other).exact == 0
 
 
 def test_no_images_have_no_share_of_copies() -> None:
     none = np.zeros((0, 16), np.uint8)
-    assert copies(none, pixel_hashes(photos(2)), none).share == 0.0
+    assert find_training_image_copies(none, pixel_hashes(photos(2)), none).share == 0.0

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from scorer.archive import BOTTLENECK, mirrored, pixel_hashes, read_references, reference, write_images
-from scorer.archive.photograph import MAX_PIXELS
+from scorer.archive import BOTTLENECK, mirror_images, pixel_hashes, read_references, reference_set, write_images
+from scorer.archive.reference_image import MAX_PIXELS
 from scorer.errors import Invalid, KennelError, TooLarge
 from tests.examples import examples
 from tests.pure.crafting import assembled, header, photos, png, zipped
@@ -45,7 +45,7 @@ def test_images_of_the_right_size_pass_unchanged() -> None:
     assert (read.images.dtype.name, read.resized, read.duplicates) == ("uint8", 0, 0)
     np.testing.assert_array_equal(read.images, images)
     np.testing.assert_array_equal(read.hashes, pixel_hashes(images))
-    np.testing.assert_array_equal(read.mirrored_hashes, pixel_hashes(mirrored(images)))
+    np.testing.assert_array_equal(read.mirrored_hashes, pixel_hashes(mirror_images(images)))
 
 
 def test_one_image_of_another_size_makes_the_array_float_and_leaves_the_others_exact() -> None:
@@ -56,7 +56,7 @@ def test_one_image_of_another_size_makes_the_array_float_and_leaves_the_others_e
     np.testing.assert_array_equal(read.images[:3], images)
     rounded = np.rint(read.images).astype(np.uint8)
     np.testing.assert_array_equal(read.hashes, pixel_hashes(rounded))
-    np.testing.assert_array_equal(read.mirrored_hashes, pixel_hashes(mirrored(rounded)))
+    np.testing.assert_array_equal(read.mirrored_hashes, pixel_hashes(mirror_images(rounded)))
 
 
 def keys(x: float) -> float:
@@ -199,10 +199,10 @@ def test_a_bomb_is_refused() -> None:
 
 def test_more_images_than_memory_should_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     file = zipped([(f"{index}.png", png(image)) for index, image in enumerate(photos(3))])
-    monkeypatch.setattr(reference, "ARRAY_BYTES", 3 * 8 * 8 * 12 - 1)
+    monkeypatch.setattr(reference_set, "MAX_ARRAY_BYTES", 3 * 8 * 8 * 12 - 1)
     with pytest.raises(TooLarge, match="3 images of 8x8"):
         read_references(file, 8)
-    monkeypatch.setattr(reference, "MAX_COUNT", 2)
+    monkeypatch.setattr(reference_set, "MAX_IMAGES", 2)
     with pytest.raises(TooLarge, match="may have 2"):
         read_references(file, 8)
 

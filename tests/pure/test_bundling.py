@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.ranges import asked_range
-from scorer.archive import Packed, bundle
+from scorer.archive import ZipEntry, zip_headers
 
 NAMES = st.text("abcXYZ019._-", min_size=1, max_size=30)
 MOMENTS = st.integers(315_532_800, 4_354_819_199).map(lambda second: datetime.fromtimestamp(second, UTC))
@@ -20,9 +20,9 @@ MOMENTS = st.integers(315_532_800, 4_354_819_199).map(lambda second: datetime.fr
 
 @given(st.dictionaries(NAMES, st.tuples(st.binary(max_size=300), MOMENTS), max_size=5))
 def test_any_reader_of_zips_finds_the_files(files: dict[str, tuple[bytes, datetime]]) -> None:
-    packed = [Packed(name, len(content), zlib.crc32(content), at) for name, (content, at) in files.items()]
+    packed = [ZipEntry(name, len(content), zlib.crc32(content), at) for name, (content, at) in files.items()]
     contents = [content for content, _ in files.values()]
-    whole = b"".join(chain.from_iterable(zip_longest(bundle(packed), contents, fillvalue=b"")))
+    whole = b"".join(chain.from_iterable(zip_longest(zip_headers(packed), contents, fillvalue=b"")))
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:
         assert archive.testzip() is None
         assert {name: archive.read(name) for name in archive.namelist()} == dict(zip(files, contents, strict=True))
@@ -33,8 +33,8 @@ def test_any_reader_of_zips_finds_the_files(files: dict[str, tuple[bytes, dateti
 
 def test_sizes_beyond_four_gigabytes_are_told() -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    files = [Packed("large.zip", 5 << 32, 1, at), Packed("after.csv", 7, 2, at)]
-    *heads, end = bundle(files)
+    files = [ZipEntry("large.zip", 5 << 32, 1, at), ZipEntry("after.csv", 7, 2, at)]
+    *heads, end = zip_headers(files)
     whole = sum(map(len, heads)) + sum(file.bytes for file in files)
     directory = end.index(b"PK\6\6")
     assert int.from_bytes(end[directory + 40 : directory + 48], "little") == directory

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from scorer import pairs
-from scorer.archive import ImageSpec, list_images, list_references, mirrored
-from scorer.archive.picking import pick_images, pick_references
+from scorer.archive import ImageSpec, list_images, list_references, mirror_images
+from scorer.archive.selected_images import select_images, select_reference_images
 from scorer.errors import NotFound
 from tests.factories import noise, zipped
 
@@ -23,7 +23,7 @@ def named(*pairs_: tuple[int, int]) -> list[dict[str, object]]:
 
 def test_a_mirrored_match_is_marked_and_shown_the_same_way_round() -> None:
     references = dict(enumerate(noise(1, 4)))
-    images = {0: references[2], 1: mirrored(references[3][None])[0], 5: noise(9, 1)[0]}
+    images = {0: references[2], 1: mirror_images(references[3][None])[0], 5: noise(9, 1)[0]}
     straight, turned, other = pairs._paired(named((0, 2), (1, 3), (5, 0), (7, 1)), images, references)
     assert (straight.difference, straight.is_mirrored, straight.reference_name) == (0.0, False, "2.png")
     assert (turned.mirrored_difference, turned.is_mirrored) == (0.0, True)
@@ -45,9 +45,9 @@ def test_images_are_picked_by_their_places() -> None:
     images = noise(3, 12)
     file = io.BytesIO(zipped(images))
     listing = list_images(file, ImageSpec(12, 16))
-    found = pick_images(file, listing, {11, 2, 40, -1}, 16)
+    found = select_images(file, listing, {11, 2, 40, -1}, 16)
     assert sorted(found) == [2, 11]
     assert all((found[place] == images[place]).all() for place in found)
-    references = pick_references(file, list_references(file), [5], 8)
+    references = select_reference_images(file, list_references(file), [5], 8)
     assert {place: image.shape for place, image in references.items()} == {5: (8, 8, 3)}
     assert references[5].dtype == np.uint8

@@ -4,7 +4,7 @@ import secrets
 
 import pytest
 
-from scorer.public_ids import new_public_id
+from scorer.identifiers import new_public_id
 
 
 def test_an_id_is_no_option_of_a_command(monkeypatch: pytest.MonkeyPatch) -> None:

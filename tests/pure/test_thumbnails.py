@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scorer.archive.pixels import mirrored
+from scorer.archive.pixel_hashes import mirror_images
 from scorer.errors import Invalid
 from scorer.metrics.copying.near_duplicates import near_duplicates
 from scorer.metrics.copying.thumbnails import MIN_CONTRAST, contrast_of, thumbnail_originals, thumbnails_of
@@ -25,7 +25,7 @@ def test_a_pixel_is_the_mean_over_its_square(size: int) -> None:
     assert made.dtype == np.float32
     assert made.reshape(3, 3, 8, 8) * GREY_LEVELS == pytest.approx(means, rel=1e-6)
     assert thumbnails_of(images.astype(np.float32)) == pytest.approx(made, rel=1e-6)
-    assert (thumbnails_of(images, mirrored=True) == thumbnails_of(mirrored(images))).all()
+    assert (thumbnails_of(images, mirrored=True) == thumbnails_of(mirror_images(images))).all()
 
 
 @settings(max_examples=examples(20), deadline=None)
@@ -68,7 +68,7 @@ def test_blurred_noisy_and_mirrored_copies_are_found_and_new_images_are_not() ->
     fresh = thumbnail_originals(thumbnails_of(shapes(2, 200)), *_both(training))
     blurred = (training[:20].astype(int) + np.roll(training[:20], 1, axis=1) + np.roll(training[:20], 1, axis=2)) // 3
     grainy = np.clip(training[20:40] + np.random.default_rng(1).normal(0, 20, (20, 16, 16, 3)), 0, 255)
-    turned = mirrored(training[40:50])
+    turned = mirror_images(training[40:50])
     entry = np.concatenate([blurred, grainy, turned, shapes(3, 50)]).astype(np.uint8)
     found = near_duplicates(thumbnail_originals(thumbnails_of(entry), *_both(training)), fresh)
     assert 50 <= found.closeness.below <= 53

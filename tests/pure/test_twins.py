@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorer.archive import Twins, mirrored, pixel_hashes, twins
+from scorer.archive import ExactDuplicates, find_exact_duplicates, mirror_images, pixel_hashes
 from scorer.copying_findings import of_twins
 
 
-def twins_of(images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> Twins:
-    return twins(pixel_hashes(images), pixel_hashes(mirrored(images)))
+def twins_of(images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> ExactDuplicates:
+    return find_exact_duplicates(pixel_hashes(images), pixel_hashes(mirror_images(images)))
 
 
 @pytest.mark.heavy

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from scorer.sprites import layout_of
+from scorer.archive.sprite_sheet import layout_of, sprite_sheet_of
 from tests.factories import noise
-from worker.sprites import sprite_of
 
 
 def picture(count: int, size: int, seed: int = 0) -> np.ndarray:
     """The sprite of so many images of noise."""
-    return np.asarray(Image.open(io.BytesIO(sprite_of(noise(1, count, size), np.random.default_rng(seed)))))
+    return np.asarray(Image.open(io.BytesIO(sprite_sheet_of(noise(1, count, size), np.random.default_rng(seed)))))
 
 
 @pytest.mark.parametrize(

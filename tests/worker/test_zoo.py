@@ -22,7 +22,7 @@ from benchmarks.zoo.training import alone, batches, pixels_of, tensor_of
 from benchmarks.zoo.untrained import recoloured
 from deploy.demo.photographs import photographs
 from deploy.demo.tiles import Pixels
-from scorer.archive import mirrored, pixel_hashes
+from scorer.archive import mirror_images, pixel_hashes
 from scorer.extractors import Features
 from scorer.signs import SIGNS
 from tests.worker.test_benchmarks import MACHINE
@@ -218,7 +218,7 @@ def test_copies_read_as_copies_and_photographs_do_not() -> None:
     (train, training), (held_out, fresh), (_, turned) = drawn(300), drawn(200), drawn(300)
     space = space_of(References(train, held_out, training, turned, fresh, training))
     copied = read(train[:150], training[:150], space)
-    flipped = read(mirrored(train[:150]), turned[:150], space)
+    flipped = read(mirror_images(train[:150]), turned[:150], space)
     honest = read(*drawn(150), space)
     blurred = read(train[:150], drawn(150)[1], space)
     assert space.cells > 1

@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import BinaryIO, TypeVar
 
-from scorer.archive.directory import LOCAL_HEADER_BYTES, Member, read_at
+from scorer.archive.central_directory import LOCAL_HEADER_BYTES, Member, read_at
 from scorer.archive.faults import MemberError
 
 STORED, DEFLATED = 0, 8
 WINDOW_BYTES = 4 << 20  # read at once: 18 reads for 10,000 images of 64 x 64
-LONGEST_EXTRA = 0xFFFF
+MAX_EXTRA_BYTES = 0xFFFF
 _LOCAL = struct.Struct("<4s5H3L2H")
 
 Result = TypeVar("Result")
-Progress = Callable[[int, int], None]
+MemberProgress = Callable[[int, int], None]
 Record = tuple[int, bytes]  # index of the member, its bytes in the zip from its local header on
 
 
-def each_member(
+def map_members(
     file: BinaryIO,
     members: Sequence[Member],
     work: Callable[[int, bytes], Result],
-    progress: Progress | None = None,
+    progress: MemberProgress | None = None,
 ) -> Iterator[tuple[int, Result | MemberError]]:
     """``work(index, unpacked bytes)`` of every member, as (index, result), in no particular order.
 
@@ -40,14 +40,14 @@ def each_member(
     threads = min(4, os.cpu_count() or 1)
     done = 0
     with ThreadPoolExecutor(threads) as pool:
-        for finished in _in_turn(pool, outcomes, _windows(file, members), ahead=threads + 1):
+        for finished in _bounded_map(pool, outcomes, _windows(file, members), ahead=threads + 1):
             yield from finished
             done += len(finished)
             if progress is not None:
                 progress(done, len(members))
 
 
-def unpacked(member: Member, record: bytes) -> bytes:
+def unpack(member: Member, record: bytes) -> bytes:
     """The member's content from its bytes in the zip, its length and CRC checked against the directory.
 
     Never unpacks more than one byte beyond ``member.size``. Raises ``MemberError``.
@@ -73,7 +73,7 @@ def unpacked(member: Member, record: bytes) -> bytes:
 
 def _outcome(member: Member, index: int, record: bytes, work: Callable[[int, bytes], Result]) -> Result | MemberError:
     try:
-        return work(index, unpacked(member, record))
+        return work(index, unpack(member, record))
     except MemberError as error:
         return error
 
@@ -107,13 +107,13 @@ def _windows(file: BinaryIO, members: Sequence[Member]) -> Iterator[list[Record]
 
 def _stop(member: Member) -> int:
     """Where the member ends at the latest; without the bound, a gap before the next would be read too."""
-    longest = LOCAL_HEADER_BYTES + len(member.raw_name) + LONGEST_EXTRA + member.compressed
+    longest = LOCAL_HEADER_BYTES + len(member.raw_name) + MAX_EXTRA_BYTES + member.compressed
     return min(member.limit, member.offset + longest)
 
 
 def _fits(first: Member, last: Member, following: Member) -> bool:
     """Whether ``following`` may join the run: close behind it, and the window not full."""
-    close = following.offset - _stop(last) <= LONGEST_EXTRA
+    close = following.offset - _stop(last) <= MAX_EXTRA_BYTES
     return close and _stop(following) - first.offset <= WINDOW_BYTES
 
 
@@ -126,7 +126,7 @@ def _read_run(file: BinaryIO, members: Sequence[Member], run: Sequence[int]) -> 
 Given = TypeVar("Given")
 
 
-def _in_turn(
+def _bounded_map(
     pool: ThreadPoolExecutor, work: Callable[[Given], Result], items: Iterator[Given], ahead: int
 ) -> Iterator[Result]:
     """``map`` in the pool, in order, with at most ``ahead`` items waiting: the pool's own takes them all."""

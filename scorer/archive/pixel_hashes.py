@@ -14,7 +14,7 @@ HASH_BYTES = 16
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Copies:
+class TrainingImageCopies:
     """How many of n images equal a reference image: pixel by pixel, or else its mirror image.
 
     ``exact_index`` and ``mirrored_index`` are (n,) int64: the first such reference image, -1 for none. An
@@ -45,12 +45,14 @@ def pixel_hashes(images: Images) -> PixelHashes:
     return np.frombuffer(joined, np.uint8).reshape(len(images), HASH_BYTES)
 
 
-def mirrored(images: NDArray[Any]) -> NDArray[Any]:
+def mirror_images(images: NDArray[Any]) -> NDArray[Any]:
     """The images flipped left to right: a view of (n, h, w, 3), of any dtype."""
     return images[:, :, ::-1]
 
 
-def copies(hashes: PixelHashes, reference_hashes: PixelHashes, mirrored_reference_hashes: PixelHashes) -> Copies:
+def find_training_image_copies(
+    hashes: PixelHashes, reference_hashes: PixelHashes, mirrored_reference_hashes: PixelHashes
+) -> TrainingImageCopies:
     """How many images (n hashes) equal one of m reference images, or its mirror image (METRICS A3).
 
     All three are (·, 16) uint8 of ``pixel_hashes``. Ties go to the lowest reference index.
@@ -60,7 +62,7 @@ def copies(hashes: PixelHashes, reference_hashes: PixelHashes, mirrored_referenc
     mirrored_index[exact_index >= 0] = -1
     exact, flipped = int(np.sum(exact_index >= 0)), int(np.sum(mirrored_index >= 0))
     share = (exact + flipped) / len(hashes) if len(hashes) else 0.0
-    return Copies(exact, flipped, share, exact_index, mirrored_index)
+    return TrainingImageCopies(exact, flipped, share, exact_index, mirrored_index)
 
 
 def _first_index(hashes: PixelHashes, among: PixelHashes) -> NDArray[np.int64]:

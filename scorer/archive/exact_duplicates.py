@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from scorer.archive.pixels import PixelHashes
+from scorer.archive.pixel_hashes import PixelHashes
 
 
 @dataclass(frozen=True, slots=True)
-class Twins:
+class ExactDuplicates:
     """Which images of a zip are another one of it, by their places in it."""
 
     groups: tuple[tuple[int, ...], ...]
@@ -26,7 +26,7 @@ class Twins:
         return len(self.flipped)
 
 
-def twins(hashes: PixelHashes, mirrored_hashes: PixelHashes) -> Twins:
+def find_exact_duplicates(hashes: PixelHashes, mirrored_hashes: PixelHashes) -> ExactDuplicates:
     """Group the images of a zip by the hashes of their pixels; both are (n, 16) uint8, of the images and of their
     mirror images."""
     places: dict[bytes, list[int]] = {}
@@ -38,4 +38,4 @@ def twins(hashes: PixelHashes, mirrored_hashes: PixelHashes) -> Twins:
         other = places.get(turned.tobytes(), [place])[0]
         if other != place and len(places[row.tobytes()]) == 1:
             flipped.append((place, other))
-    return Twins(tuple(groups), tuple(flipped), len(hashes))
+    return ExactDuplicates(tuple(groups), tuple(flipped), len(hashes))

@@ -11,12 +11,12 @@ from datetime import datetime
 
 VERSION = 45  # of the format: ZIP64
 UTF8 = 0x0800
-LARGE = 0xFFFFFFFF
+SIZE_IN_EXTRA_FIELD = 0xFFFFFFFF
 """Says: look in the extra field."""
 
 
 @dataclass(frozen=True)
-class Packed:
+class ZipEntry:
     """A file as a zip has to know it."""
 
     name: str
@@ -25,7 +25,7 @@ class Packed:
     modified: datetime
 
 
-def bundle(files: Sequence[Packed]) -> list[bytes]:
+def zip_headers(files: Sequence[ZipEntry]) -> list[bytes]:
     """What stands before each file, and after the last one: ``len(files) + 1`` pieces."""
     pieces = []
     directory = b""
@@ -44,22 +44,37 @@ def _dos(moment: datetime) -> tuple[int, int]:
     return moment.hour << 11 | moment.minute << 5 | moment.second // 2, date
 
 
-def _local(file: Packed) -> bytes:
+def _local(file: ZipEntry) -> bytes:
     name, (time, date) = file.name.encode(), _dos(file.modified)
     extra = struct.pack("<HHQQ", 1, 16, file.bytes, file.bytes)
-    numbers = (VERSION, UTF8, 0, time, date, file.crc32, LARGE, LARGE, len(name), len(extra))
+    numbers = (
+        VERSION,
+        UTF8,
+        0,
+        time,
+        date,
+        file.crc32,
+        SIZE_IN_EXTRA_FIELD,
+        SIZE_IN_EXTRA_FIELD,
+        len(name),
+        len(extra),
+    )
     return struct.pack("<4s5H3L2H", b"PK\3\4", *numbers) + name + extra
 
 
-def _central(file: Packed, offset: int) -> bytes:
+def _central(file: ZipEntry, offset: int) -> bytes:
     name, (time, date) = file.name.encode(), _dos(file.modified)
     extra = struct.pack("<HHQQQ", 1, 24, file.bytes, file.bytes, offset)
-    sizes = (file.crc32, LARGE, LARGE, len(name), len(extra))
-    numbers = (VERSION, VERSION, UTF8, 0, time, date, *sizes, 0, 0, 0, 0, LARGE)
+    sizes = (file.crc32, SIZE_IN_EXTRA_FIELD, SIZE_IN_EXTRA_FIELD, len(name), len(extra))
+    numbers = (VERSION, VERSION, UTF8, 0, time, date, *sizes, 0, 0, 0, 0, SIZE_IN_EXTRA_FIELD)
     return struct.pack("<4s6H3L5H2L", b"PK\1\2", *numbers) + name + extra
 
 
 def _end(count: int, size: int, offset: int) -> bytes:
     whole = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, VERSION, VERSION, 0, 0, count, count, size, offset)
     where = struct.pack("<4sLQL", b"PK\6\7", 0, offset + size, 1)
-    return whole + where + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, LARGE, LARGE, 0)
+    return (
+        whole
+        + where
+        + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, SIZE_IN_EXTRA_FIELD, SIZE_IN_EXTRA_FIELD, 0)
+    )

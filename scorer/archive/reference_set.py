@@ -7,30 +7,23 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.archive.directory import Member, find_directory, members_of
+from scorer.archive.central_directory import Member, find_directory, members_of
 from scorer.archive.faults import MemberError, bad_images, counted, refusal
-from scorer.archive.listing import (
-    Listing,
-    colliding,
-    first_faults,
-    listed,
-    path_fault,
-    refuse_bombs,
-    refuse_unreadable,
-)
-from scorer.archive.members import Progress, each_member
-from scorer.archive.photograph import photograph, rounded
-from scorer.archive.pixels import HASH_BYTES, PixelHashes, mirrored, pixel_hash
+from scorer.archive.listing import Listing, canonical_members, colliding, first_faults, path_fault, refuse_unreadable
+from scorer.archive.pixel_hashes import HASH_BYTES, PixelHashes, mirror_images, pixel_hash
+from scorer.archive.reference_image import decode_reference, round_to_uint8
+from scorer.archive.zip_bombs import refuse_bombs
+from scorer.archive.zip_reader import MemberProgress, map_members
 from scorer.errors import Invalid, TooLarge
 
 SUFFIXES = (".jpeg", ".jpg", ".png", ".webp")
-MEMBER_BYTES = 64 << 20
-TOTAL_BYTES = 256 << 30
-MAX_COUNT = 200_000
-DIRECTORY_BYTES = MAX_COUNT * 512
-ARRAY_BYTES = 8 << 30  # of all images as float32: 174,000 of 64 x 64
+MAX_MEMBER_BYTES = 64 << 20
+MAX_TOTAL_BYTES = 256 << 30
+MAX_IMAGES = 200_000
+MAX_DIRECTORY_BYTES = MAX_IMAGES * 512
+MAX_ARRAY_BYTES = 8 << 30  # of all images as float32: 174,000 of 64 x 64
 
-Photographs = NDArray[np.uint8] | NDArray[np.float32]
+ReferencePixels = NDArray[np.uint8] | NDArray[np.float32]
 Allocate = Callable[[tuple[int, ...], type[np.generic]], NDArray[Any]]
 """Makes an array of zeros: in memory, or mapped where that would be too much."""
 
@@ -45,7 +38,7 @@ class ReferenceImages:
     pixels an earlier one has.
     """
 
-    images: Photographs
+    images: ReferencePixels
     names: tuple[str, ...]
     hashes: PixelHashes
     mirrored_hashes: PixelHashes
@@ -59,10 +52,10 @@ def list_references(file: BinaryIO) -> Listing:
     Raises ``Invalid`` like ``list_images`` (``no-images`` for none), ``TooLarge`` (``too-many-images``).
     """
     directory = find_directory(file)
-    members = listed(members_of(directory)) if directory.size <= DIRECTORY_BYTES else None
-    if members is None or len(members) > MAX_COUNT:
+    members = canonical_members(members_of(directory)) if directory.size <= MAX_DIRECTORY_BYTES else None
+    if members is None or len(members) > MAX_IMAGES:
         found = directory.count if members is None else len(members)
-        raise TooLarge("too-many-images", f"The zip lists {found:,} files; a reference set may have {MAX_COUNT:,}.")
+        raise TooLarge("too-many-images", f"The zip lists {found:,} files; a reference set may have {MAX_IMAGES:,}.")
     refuse_unreadable(members)
     faults = list(first_faults(members, (path_fault, _unknown_format, colliding())))
     if faults:
@@ -70,14 +63,14 @@ def list_references(file: BinaryIO) -> Listing:
         raise refusal("wrong-names", message, faults)
     if not members:
         raise Invalid("no-images", "The zip has no images.")
-    refuse_bombs(members, member_bytes=MEMBER_BYTES, total_bytes=TOTAL_BYTES)
+    refuse_bombs(members, member_bytes=MAX_MEMBER_BYTES, total_bytes=MAX_TOTAL_BYTES)
     return Listing(tuple(members))
 
 
 def read_references(
-    file: BinaryIO, size: int, progress: Progress | None = None, *, allocate: Allocate = np.zeros
+    file: BinaryIO, size: int, progress: MemberProgress | None = None, *, allocate: Allocate = np.zeros
 ) -> ReferenceImages:
-    """Decode an organizer's zip through the bottleneck of ``scorer.archive.photograph``.
+    """Decode an organizer's zip through the bottleneck of ``scorer.archive.reference_image``.
 
     Images of ``size`` x ``size`` pass unchanged; the others are resized in float. ``progress(done, n)`` is
     called now and then. Takes 12 * size**2 bytes for each image if any is resized, a quarter if none,
@@ -88,10 +81,10 @@ def read_references(
     """
     names = (listing := list_references(file)).names
     _refuse_array(len(names), size)
-    images: Photographs = allocate((len(names), size, size, 3), np.uint8)
+    images: ReferencePixels = allocate((len(names), size, size, 3), np.uint8)
     hashes = np.zeros((2, len(names), HASH_BYTES), np.uint8)
     resized, wrong = 0, dict[int, MemberError]()
-    for index, result in each_member(file, listing.members, lambda _, data: _measured(data, size), progress):
+    for index, result in map_members(file, listing.members, lambda _, data: _measured(data, size), progress):
         if isinstance(result, MemberError):
             wrong[index] = result
             continue
@@ -117,16 +110,16 @@ def _widened(images: NDArray[Any], allocate: Allocate) -> NDArray[np.float32]:
 
 def _refuse_array(count: int, size: int) -> None:
     """Raise ``TooLarge`` if ``count`` images as float32 would exceed ``ARRAY_BYTES``."""
-    if 12 * size**2 * count > ARRAY_BYTES:
-        allowed = f"more than the {ARRAY_BYTES >> 30} GiB of memory allowed"
+    if 12 * size**2 * count > MAX_ARRAY_BYTES:
+        allowed = f"more than the {MAX_ARRAY_BYTES >> 30} GiB of memory allowed"
         raise TooLarge("too-many-images", f"{count:,} images of {size}x{size} take {allowed}.")
 
 
-def _measured(content: bytes, size: int) -> tuple[Photographs, PixelHashes]:
+def _measured(content: bytes, size: int) -> tuple[ReferencePixels, PixelHashes]:
     """One image, and the hashes of it and of its mirror image, (2, 16) uint8."""
-    image = photograph(content, size)
-    pixels = rounded(image)
-    both = pixel_hash(pixels) + pixel_hash(mirrored(pixels[None])[0])
+    image = decode_reference(content, size)
+    pixels = round_to_uint8(image)
+    both = pixel_hash(pixels) + pixel_hash(mirror_images(pixels[None])[0])
     return image, np.frombuffer(both, np.uint8).reshape(2, HASH_BYTES)
 
 

@@ -1,6 +1,13 @@
-"""Names for what people point at: short, unguessable, and safe in an address and on a command line."""
+"""Random public ids, and SHA-256 digests of secrets."""
 
+import hashlib
 import secrets
+
+
+def digest_of(secret: str) -> bytes:
+    """The SHA-256 of a secret of 256 random bits: there is nothing to guess, so a plain hash is enough."""
+    return hashlib.sha256(secret.encode()).digest()
+
 
 BYTES = 9
 

@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 from PIL import Image
 
-from scorer.archive.pixels import Images
-from scorer.archive.reference import SUFFIXES
+from scorer.archive.pixel_hashes import Images
+from scorer.archive.reference_set import SUFFIXES
 from scorer.errors import Invalid, Unavailable
 
 

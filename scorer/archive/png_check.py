@@ -50,7 +50,7 @@ _ASSUMED = {
 _PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 
 
-def decoded(png: bytes, size: int) -> NDArray[np.uint8]:
+def decode_png(png: bytes, size: int) -> NDArray[np.uint8]:
     """The pixels of an RGB 8-bit PNG of ``size`` x ``size``, (size, size, 3) uint8.
 
     Text, time, resolution, sRGB, chromaticities and other chunks that leave the pixels alone are ignored,

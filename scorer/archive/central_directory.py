@@ -17,7 +17,7 @@ from scorer.errors import Invalid
 
 LOCAL_HEADER_BYTES = 30
 TAIL_BYTES = 1 << 20  # one read that holds the whole directory of 10,000 images with short names
-LONGEST_COMMENT = 0xFFFF
+MAX_COMMENT_BYTES = 0xFFFF
 UTF8_FLAG = 1 << 11
 
 _ENTRY = struct.Struct("<4s6H3L5H2L")
@@ -114,7 +114,7 @@ def members_of(directory: Directory) -> list[Member]:
     listed = len(members) if directory.zip64 else len(members) & _MAX16
     if listed != directory.count:
         raise _damaged(f"it lists {listed:,} files but declares {directory.count:,}")
-    return _apart(members, directory.offset)
+    return _require_disjoint(members, directory.offset)
 
 
 def _damaged(how: str) -> Invalid:
@@ -127,7 +127,7 @@ def _split() -> Invalid:
 
 def _end(tail: Tail) -> Directory:
     """What the end record says: the last one whose comment reaches exactly to the file's end."""
-    data = tail.data[-(_END.size + LONGEST_COMMENT) :]
+    data = tail.data[-(_END.size + MAX_COMMENT_BYTES) :]
     at = data.rfind(b"PK\5\6")
     while at >= 0:
         if at + _END.size <= len(data):
@@ -205,7 +205,7 @@ def _decoded_name(raw: bytes, flags: int) -> str:
     return name.replace("\\", "/")
 
 
-def _apart(members: Sequence[Member], end: int) -> list[Member]:
+def _require_disjoint(members: Sequence[Member], end: int) -> list[Member]:
     """The members (sorted by offset) with their limits, none sharing a byte with another or the directory.
 
     Overlap is how a small zip unpacks to terabytes without nesting (D. Fifield, "A better zip bomb",

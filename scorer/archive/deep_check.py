@@ -7,13 +7,13 @@ import numpy as np
 
 from scorer.archive.faults import MemberError, bad_images
 from scorer.archive.listing import ImageSpec, Listing
-from scorer.archive.members import Progress, each_member
-from scorer.archive.pixels import HASH_BYTES, Images, PixelHashes, pixel_hash
-from scorer.archive.png import decoded
+from scorer.archive.pixel_hashes import HASH_BYTES, Images, PixelHashes, pixel_hash
+from scorer.archive.png_check import decode_png
+from scorer.archive.zip_reader import MemberProgress, map_members
 
 
 def check_images(
-    file: BinaryIO, listing: Listing, spec: ImageSpec, out: Images, *, progress: Progress | None = None
+    file: BinaryIO, listing: Listing, spec: ImageSpec, out: Images, *, progress: MemberProgress | None = None
 ) -> PixelHashes:
     """Decode every image into ``out`` in canonical order and return their pixel hashes, (n, 16) uint8.
 
@@ -29,12 +29,12 @@ def check_images(
         raise ValueError(f"out must be {shape} uint8, not {out.shape} {out.dtype}")
 
     def decode(index: int, content: bytes) -> bytes:
-        out[index] = decoded(content, spec.size)
+        out[index] = decode_png(content, spec.size)
         return pixel_hash(out[index])
 
     hashes = np.zeros((len(listing.members), HASH_BYTES), np.uint8)
     wrong: dict[int, MemberError] = {}
-    for index, result in each_member(file, listing.members, decode, progress):
+    for index, result in map_members(file, listing.members, decode, progress):
         if isinstance(result, MemberError):
             wrong[index] = result
         else:
@@ -52,7 +52,7 @@ def read_some(file: BinaryIO, listing: Listing, spec: ImageSpec, indexes: Sequen
     members = [listing.members[index] for index in indexes]
     images: dict[int, Images] = {}
     wrong: dict[int, MemberError] = {}
-    for index, result in each_member(file, members, lambda _, content: decoded(content, spec.size)):
+    for index, result in map_members(file, members, lambda _, content: decode_png(content, spec.size)):
         if isinstance(result, MemberError):
             wrong[index] = result
         else:

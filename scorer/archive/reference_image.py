@@ -40,7 +40,7 @@ _TURNS = {
 }
 
 
-def photograph(content: bytes, size: int) -> NDArray[np.uint8] | NDArray[np.float32]:
+def decode_reference(content: bytes, size: int) -> NDArray[np.uint8] | NDArray[np.float32]:
     """Decode a PNG, JPEG or WebP to RGB, (size, size, 3).
 
     uint8, untouched, if it has that size already; else resized as a whole (no crop, so a wide photograph is
@@ -65,7 +65,7 @@ def photograph(content: bytes, size: int) -> NDArray[np.uint8] | NDArray[np.floa
     return np.asarray(rgb) if rgb.size == (size, size) else _resized(rgb, size)
 
 
-def rounded(image: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.uint8]:
+def round_to_uint8(image: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.uint8]:
     """An image, or several, in 8 bits, halves to even: what is hashed, shown and looked for in generators, never
     measured. What has 8 bits is given back as it is."""
     if image.dtype == np.uint8:

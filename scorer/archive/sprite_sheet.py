@@ -1,0 +1,65 @@
+"""Sprite sheets: a sample of a submission's images, tiled into one PNG."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+COLUMNS = 10
+MAX_IMAGES = 100
+TILE = 96
+"""Pixels a side: larger images are made smaller, so that the picture is about 1 MB whatever a competition asks."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """``count`` images in full rows of ``columns``, each ``tile`` pixels a side."""
+
+    count: int
+    columns: int
+    tile: int
+
+    @property
+    def width(self) -> int:
+        """Of the picture, in pixels."""
+        return self.columns * self.tile
+
+    @property
+    def height(self) -> int:
+        """Of the picture, in pixels."""
+        return self.count // self.columns * self.tile
+
+
+def layout_of(count: int, size: int) -> Layout:
+    """The layout for an entry of ``count`` images of ``size`` pixels a side."""
+    shown = min(MAX_IMAGES, count // COLUMNS * COLUMNS) or count
+    return Layout(shown, min(COLUMNS, shown), min(size, TILE))
+
+
+def sprite_sheet_of(images: NDArray[np.uint8], rng: np.random.Generator) -> bytes:
+    """A PNG of up to 100 of the images (n, size, size, 3), ten in a row, in canonical order.
+
+    Which ones, ``rng`` decides: the first hundred names may all be of one kind.
+    """
+    layout = layout_of(len(images), images.shape[1])
+    chosen = np.sort(rng.choice(len(images), layout.count, replace=False))
+    return tile_images([images[index] for index in chosen], columns=layout.columns, tile=layout.tile)
+
+
+def tile_images(images: Sequence[NDArray[np.uint8]], *, columns: int, tile: int) -> bytes:
+    """A PNG of square images side by side, ``columns`` in a row, each ``tile`` pixels a side; full rows only."""
+    tiles = np.stack([_tile(image, tile) for image in images])
+    rows = tiles.reshape(-1, columns, tile, tile, 3)
+    picture = rows.transpose(0, 2, 1, 3, 4).reshape(-1, columns * tile, 3)
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _tile(image: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
+    if image.shape[0] == side:
+        return image
+    return np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.LANCZOS))

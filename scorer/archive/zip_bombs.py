@@ -1,0 +1,26 @@
+"""Refuses zip bombs by what the central directory lists: sizes and compression ratios."""
+
+from collections.abc import Sequence
+
+from scorer.archive.central_directory import Member
+from scorer.archive.faults import refusal
+from scorer.errors import Invalid
+
+# An honest zip of PNGs hardly shrinks; even PNGs of one flat colour, 64 x 64, written without any compression
+# of their own, shrink to an 80th (measured).
+MAX_RATIO = 100
+
+
+def refuse_bombs(members: Sequence[Member], *, member_bytes: int, total_bytes: int) -> None:
+    """Raise ``Invalid("zip-bomb")`` if members declare more bytes than honest images can need."""
+    sizes = [(m.name, max(m.size, m.compressed)) for m in members]
+    huge = [(name, f"would take {size:,} bytes") for name, size in sizes if size > member_bytes]
+    if huge:
+        raise refusal("zip-bomb", f"No image here can need more than {member_bytes:,} bytes.", huge)
+    unpacked, packed = sum(m.size for m in members), sum(m.compressed for m in members)
+    if unpacked > total_bytes:
+        message = f"The images would unpack to {unpacked:,} bytes; {total_bytes:,} are the most allowed."
+        raise Invalid("zip-bomb", message)
+    if unpacked > MAX_RATIO * packed:
+        message = f"The zip would unpack to more than {MAX_RATIO} times its size; images hardly shrink in a zip."
+        raise Invalid("zip-bomb", message)
