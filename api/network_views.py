@@ -6,9 +6,9 @@ from sqlalchemy.orm import Session
 
 from api.network_schemas import ComparisonView, NetworkView, SpaceView
 from scorer import comparisons, networks
-from scorer.catalogue import EXTRACTORS
 from scorer.comparisons import Space, Standing
 from scorer.competitions import State
+from scorer.extractor_catalogue import EXTRACTORS
 from scorer.thresholds import described
 
 

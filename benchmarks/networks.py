@@ -13,19 +13,23 @@ from torch import Tensor, nn
 
 from benchmarks.isolation import THREADS
 from benchmarks.seeding import seeded_state
-from scorer.catalogue import ExtractorSpec, find
+from scorer.extractor_catalogue import ExtractorSpec, find_extractor
 from scorer.extractors import Extractor, ExtractorOptions, Precision, load, weights
-from scorer.extractors.torch_models import TorchExtractor
+from scorer.extractors.torch_extractor import TorchExtractor
 
 _SMALL = replace(
-    find("inception_v3"), name="small", input_size=160, dimension=256, architecture="test_efficientnet.r160_in1k"
+    find_extractor("inception_v3"),
+    name="small",
+    input_size=160,
+    dimension=256,
+    architecture="test_efficientnet.r160_in1k",
 )
 """For tests of the benchmarks themselves."""
 
 
 def spec_of(name: str) -> ExtractorSpec:
     """An extractor of the catalogue, or ``small``."""
-    return _SMALL if name == _SMALL.name else find(name)
+    return _SMALL if name == _SMALL.name else find_extractor(name)
 
 
 def write_weights(spec: ExtractorSpec, folder: Path) -> None:

@@ -21,7 +21,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.seeding import seeded_state
-from scorer.catalogue import find
+from scorer.extractor_catalogue import find_extractor
 from scorer.extractors import ExtractorOptions, load
 
 NETWORKS = ("inception_v3", "nasnetalarge")
@@ -88,7 +88,7 @@ def _bytes(value: object) -> int:
 
 def counted(name: str) -> Work:
     """Count one image's work, on tensors without storage, with batch norms folded into convolutions."""
-    spec = find(name)
+    spec = find_extractor(name)
     with torch.device("meta"):
         network: nn.Module = timm.create_model(str(spec.architecture), pretrained=False, num_classes=0)
         image = torch.empty(1, 3, spec.input_size, spec.input_size)
@@ -179,7 +179,8 @@ GPU computes the features they are the larger part, and so the next thing to mov
 
 - Images stay uint8 until they are on the device; resizing, normalising and the network run there, channels last.
 - Two batches are under way at once, each with pinned host memory, copies that don't wait, a stream and a CUDA graph of
-  its own (`scorer/extractors/gpu.py`). What the CPU has in common with it is the same code: order, filling of the last
+  its own (`scorer/extractors/cuda_graphs.py`). What the CPU has in common with it is the same code: order, filling of
+the last
   batch, naming of degenerate images (`scorer/extractors/batches.py`).
 - The largest batch, a power of two up to 256, that keeps within 80 % of the memory is found at the first start, written
   to the cache folder and fixed from then on; `KENNEL_BATCH_SIZE` overrides it. Each measurement records it.
@@ -194,7 +195,7 @@ def measure(folder: Path) -> None:
     """Run both networks on the GPU, eager and compiled, and print what they reach. Raises ``Unavailable`` without."""
     images = np.random.default_rng(0).integers(0, 256, (IMAGES, SIDE, SIDE, 3), dtype=np.uint8)
     for name in NETWORKS:
-        save_file(seeded_state(str(find(name).architecture)), folder / f"{name}.safetensors")
+        save_file(seeded_state(str(find_extractor(name).architecture)), folder / f"{name}.safetensors")
         options = ExtractorOptions(weights_dir=folder, device="cuda", cache_dir=folder / "cache")
         on_cpu = load(name, options=replace(options, device="cpu")).features(images[:8])
         for mode in ("eager", "compiled"):

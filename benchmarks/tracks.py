@@ -7,7 +7,7 @@ from benchmarks.plan import Plan
 from benchmarks.report import Section, Table, Target, mebibytes, seconds
 from benchmarks.results import Case, Result
 from benchmarks.rounds import Contender, interleaved, median_of
-from scorer import catalogue
+from scorer import extractor_catalogue
 
 NAME = "tracks"
 KENNEL = "Kennel"
@@ -21,7 +21,7 @@ def measure(plan: Plan, folder: Path, run: Runner) -> list[Case]:
     """One case for each number of images; each once, since memory hardly varies and time is not the question."""
     where = str(folder / NAME)
     for track in sorted(set(plan.tracks)):
-        spec = catalogue.find(track)
+        spec = extractor_catalogue.find_extractor(track)
         sizes = {"key": spec.name, "dimension": spec.dimension, "reference": plan.reference}
         run(Task("benchmarks.tracks_contenders:prepare_reference", {"folder": where, **sizes}))
     cases = []

@@ -13,7 +13,7 @@ from benchmarks.isolation import Run
 from benchmarks.synthetic import features
 from deploy.demo.generators import noisy
 from deploy.demo.photographs import photographs
-from scorer import catalogue
+from scorer import extractor_catalogue
 from scorer.archive import ImageSpec, write_images
 from scorer.archive.png_check import decode_png
 from scorer.metrics.cosine import normalise
@@ -55,7 +55,7 @@ def both_tracks(folder: str, count: int, tracks: list[str]) -> Run:
     ``decoded`` is how many images went through the decoder in all.
     """
     bench, spec = bench_in(Path(folder)), ImageSpec(count, SIZE)
-    extractors = [bench.extractor(catalogue.find(track).identity) for track in tracks]
+    extractors = [bench.extractor(extractor_catalogue.find_extractor(track).identity) for track in tracks]
     key = f"{count}.zip"
     start = time.perf_counter()
     with _counted() as looks:

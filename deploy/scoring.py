@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deploy.photographs import opened_zip, photographs_in
-from scorer import catalogue
+from scorer import extractor_catalogue
 from scorer.archive import (
     ImageSpec,
     Listing,
@@ -83,7 +83,7 @@ def score_files(
 
     The images' size is that of the submission's first image. Raises the same errors as the service.
     """
-    spec = catalogue.find(extractor_name)
+    spec = extractor_catalogue.find_extractor(extractor_name)
     options = ExtractorOptions(weights_dir=weights, mode=default_mode())
     fingerprint(spec.identity, options)  # missing weights are told before anything is decoded
     with TemporaryDirectory(prefix="kennel-score-") as folder:

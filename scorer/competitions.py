@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from sqlalchemy.orm import Session
 
-from scorer import audit, catalogue, notices
+from scorer import audit, extractor_catalogue, notices
 from scorer.archive import ImageSpec
 from scorer.db import lookups
 from scorer.db.tables import Account, Competition, Track
@@ -135,7 +135,7 @@ class State:
 def create(session: Session, spec: CompetitionSpec, *, author: Account, now: datetime) -> Competition:
     """Make a competition with its two tracks; ``Conflict`` if the slug is taken, ``Invalid`` for an unknown
     extractor."""
-    extractors = {kind: catalogue.find(getattr(spec, kind).extractor) for kind in TRACK_KINDS}
+    extractors = {kind: extractor_catalogue.find_extractor(getattr(spec, kind).extractor) for kind in TRACK_KINDS}
     if lookups.competition_by_slug(session, spec.slug) is not None:
         raise Conflict("slug-taken", f"There is a competition {spec.slug!r} already.")
     values = spec.model_dump(exclude={"public", "private"})

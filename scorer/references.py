@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
-from scorer import audit, catalogue, work
+from scorer import audit, extractor_catalogue, work
 from scorer.archive import BOTTLENECK
 from scorer.blobs import Received
 from scorer.competitions import State, track_of
@@ -95,7 +95,7 @@ class Space:
 
 def space_of(name: str) -> Space:
     """The space of an extractor by its name; ``Invalid`` for an unknown one."""
-    found = catalogue.find(name)
+    found = extractor_catalogue.find_extractor(name)
     return Space(found.identity, not found.non_negative)
 
 
@@ -147,7 +147,7 @@ def _key(state: State, space: Space, sets: list[str], held_out: str | None) -> s
     inputs = {
         "bottleneck": BOTTLENECK,
         "extractor": space.extractor,
-        "weights_sha256": catalogue.find(space.extractor).weights_sha256,
+        "weights_sha256": extractor_catalogue.find_extractor(space.extractor).weights_sha256,
         "image_size": state.competition.image_size,
         "signed": space.signed,
         "reference_sets": sets,

@@ -8,9 +8,9 @@ import hashlib
 import json
 from typing import Any, Protocol
 
-from scorer import catalogue
-from scorer.catalogue import ExtractorSpec
+from scorer import extractor_catalogue
 from scorer.errors import Unavailable
+from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors import weights
 from scorer.extractors.batches import Features, Images, Progress
 from scorer.extractors.compiler import require_compiler
@@ -59,7 +59,7 @@ def load(identity: str, *, options: ExtractorOptions) -> Extractor:
     ``wrong-weights`` (another SHA-256), ``unfit-weights`` (another network, or unreadable), ``unrecorded-weights``,
     ``no-compiler``, ``no-gpu``, ``no-bfloat16``, ``no-torch``.
     """
-    spec = catalogue.find(identity)
+    spec = extractor_catalogue.find_extractor(identity)
     if spec.architecture is None:
         return Tiny(spec, options)
     if options.chosen_mode == "compiled":
@@ -67,7 +67,7 @@ def load(identity: str, *, options: ExtractorOptions) -> Extractor:
     checked = weights.read(spec, options)
     try:
         # The one import inside a function: torch is optional, heavy, and not to be touched before a worker forks.
-        from scorer.extractors.torch_models import TorchExtractor  # noqa: PLC0415
+        from scorer.extractors.torch_extractor import TorchExtractor  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise Unavailable(
             "no-torch", f"{spec.identity} needs PyTorch and timm, and there is no {error.name}: install kennel[worker]."
@@ -81,7 +81,7 @@ def fingerprint(identity: str, options: ExtractorOptions) -> str:
     Device, mode and batch are not part of it: they move the last bits only (METRICS A9), and are in the provenance.
     Builds no network; raises as :func:`load` does for weights that are missing or wrong.
     """
-    spec = catalogue.find(identity)
+    spec = extractor_catalogue.find_extractor(identity)
     parts = {
         "extractor": spec.identity,
         "weights_sha256": weights.sha256_of(spec, options) if spec.architecture else spec.weights_sha256,

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_fidelity.feature_extractor_inceptionv3 import BasicConv2d, FeatureExtractorInceptionV3
 
-from scorer.catalogue import ExtractorSpec
 from scorer.errors import Unavailable
-from scorer.extractors.folding import put
+from scorer.extractor_catalogue import ExtractorSpec
+from scorer.extractors.batchnorm_folding import put
 from scorer.extractors.weights import Weights
 
 # What damaged or foreign files raise in the two readers.

@@ -16,7 +16,8 @@ def default_mode() -> Mode:
     """The mode where nobody chose one: ``eager``, on every machine.
 
     It does not depend on whether a compiler happens to be installed, so two machines set up alike compute alike. It
-    costs little: with the fused convolutions of :mod:`scorer.extractors.fusing`, ``eager`` is as fast as ``compiled``
+    costs little: with the fused convolutions of :mod:`scorer.extractors.fused_convolutions`, ``eager`` is as fast as
+    ``compiled``
     for EfficientNet-Lite and Inception-v3, which then need not wait for a compiler (20 to 90 s at the first start).
     NASNet-A-Large gains about 15 % by ``compiled``: worth asking for where many large entries are scored on CPUs.
     """

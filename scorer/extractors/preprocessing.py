@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch_fidelity.interpolate_compat_tensorflow import interpolate_bilinear_2d_like_tensorflow1x
 
-from scorer.catalogue import TENSORFLOW1, ExtractorSpec
+from scorer.extractor_catalogue import TENSORFLOW1, ExtractorSpec
 
 
 def prepared(images: Tensor, spec: ExtractorSpec) -> Tensor:

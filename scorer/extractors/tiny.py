@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.catalogue import ExtractorSpec
 from scorer.errors import Unavailable
+from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors.batches import Features, Images, Progress, immediate, in_batches
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions
 

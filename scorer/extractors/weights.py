@@ -7,8 +7,8 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from scorer.catalogue import ExtractorSpec
 from scorer.errors import Unavailable
+from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors.options import ExtractorOptions
 
 SUFFIXES = (".safetensors", ".pth")

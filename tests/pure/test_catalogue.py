@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from scorer.catalogue import EXTRACTORS, find
 from scorer.errors import Invalid
+from scorer.extractor_catalogue import EXTRACTORS, find_extractor
 
 
 @pytest.mark.parametrize(
@@ -21,16 +21,16 @@ from scorer.errors import Invalid
     ],
 )
 def test_an_extractor_is_found_by_name_and_by_identity(name: str, dimension: int, input_size: int) -> None:
-    spec = find(name)
+    spec = find_extractor(name)
     assert (spec.dimension, spec.input_size) == (dimension, input_size)
     assert spec.identity == f"{name}@1"
-    assert find(spec.identity) is spec is EXTRACTORS[name]
+    assert find_extractor(spec.identity) is spec is EXTRACTORS[name]
 
 
 @pytest.mark.parametrize("name", ["inception", "tiny@2", "tiny@", "@1", "", "TINY"])
 def test_an_unknown_extractor_is_told_which_exist(name: str) -> None:
     with pytest.raises(Invalid) as error:
-        find(name)
+        find_extractor(name)
     assert error.value.slug == "unknown-extractor"
     assert all(spec.identity in error.value.message for spec in EXTRACTORS.values())
 
@@ -48,10 +48,10 @@ def test_every_space_is_non_negative() -> None:
 
 def test_a_specification_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
-        find("tiny").dimension = 64  # type: ignore[misc]
+        find_extractor("tiny").dimension = 64  # type: ignore[misc]
 
 
 def test_importing_it_imports_no_heavy_library() -> None:
-    code = "import sys, scorer.catalogue; print(sorted({'torch', 'timm', 'numpy'} & set(sys.modules)))"
+    code = "import sys, scorer.extractor_catalogue; print(sorted({'torch', 'timm', 'numpy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"

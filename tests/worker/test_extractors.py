@@ -22,24 +22,24 @@ from skimage.data import cat, coffee
 from torch import Tensor, nn
 
 from benchmarks.seeding import seeded_state
-from scorer.catalogue import EXTRACTORS, find
 from scorer.errors import Invalid, KennelError, Unavailable
+from scorer.extractor_catalogue import EXTRACTORS, find_extractor
 from scorer.extractors import Extractor, ExtractorOptions, default_mode, fingerprint, load, weights
-from scorer.extractors.arithmetic import exact_arithmetic
 from scorer.extractors.batches import immediate, in_batches
+from scorer.extractors.batchnorm_folding import fold
 from scorer.extractors.compiler import compiler_fault
-from scorer.extractors.folding import fold
-from scorer.extractors.memory import kept_memory
+from scorer.extractors.determinism import exact_arithmetic
+from scorer.extractors.malloc import keep_freed_memory
 from scorer.extractors.networks import network
 from scorer.extractors.preprocessing import prepared
 from scorer.extractors.tiny import projection
-from scorer.extractors.torch_models import TorchExtractor
+from scorer.extractors.torch_extractor import TorchExtractor
 from scorer.extractors.weights import Weights
 
 # One thread: other tests run beside these.
 CPU = ExtractorOptions(device="cpu", mode="eager", batch_size=4, threads=1)
 LITE = ("efficientnet_lite0", "efficientnet_lite2")
-INCEPTION = find("inception_v3")
+INCEPTION = find_extractor("inception_v3")
 # The loader under test, on a network that is small enough to be spoilt in many ways.
 SMALL = replace(INCEPTION, architecture="test_efficientnet.r160_in1k")
 EGYPTIAN_CAT, ESPRESSO = 285, 967
@@ -102,7 +102,7 @@ def test_features_are_those_of_the_plain_network(lite0: Extractor) -> None:
 
 
 def test_folding_changes_no_feature() -> None:
-    spec = find("efficientnet_lite0")
+    spec = find_extractor("efficientnet_lite0")
     plain, folded = (network(spec, weights.read(spec, CPU)).trunk for _ in range(2))
     fold(folded)
     assert any(isinstance(module, nn.BatchNorm2d) for module in plain.modules())
@@ -116,7 +116,7 @@ def test_folding_changes_no_feature() -> None:
     "name", [spec.name for spec in EXTRACTORS.values() if spec.architecture and spec.library == "timm"]
 )
 def test_preprocessing_agrees_with_the_model_as_published(name: str) -> None:
-    spec = find(name)
+    spec = find_extractor(name)
     published = timm.get_pretrained_cfg(str(spec.architecture))
     assert published is not None
     assert published.input_size == (3, spec.input_size, spec.input_size)
@@ -126,7 +126,7 @@ def test_preprocessing_agrees_with_the_model_as_published(name: str) -> None:
 def test_an_image_of_the_right_size_is_only_normalised() -> None:
     images = noise(2, size=224)
     expected = (images.transpose(0, 3, 1, 2).astype(np.float32) / 255 - 0.5) / 0.5
-    found = prepared(torch.from_numpy(images), find("efficientnet_lite0"))
+    found = prepared(torch.from_numpy(images), find_extractor("efficientnet_lite0"))
     np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=2e-7)
     assert found.is_contiguous(memory_format=torch.channels_last)
 
@@ -135,7 +135,7 @@ def test_an_image_of_the_right_size_is_only_normalised() -> None:
 def test_resizing_is_pillows_in_float(height: int, width: int) -> None:
     """Enlarged and shrunk, never rounded to grey levels, the whole image: an independent implementation agrees."""
     image = np.random.default_rng(1).integers(0, 256, (height, width, 3), dtype=np.uint8)
-    spec = find("efficientnet_lite2")
+    spec = find_extractor("efficientnet_lite2")
     side = (spec.input_size, spec.input_size)
     bilinear = Image.Resampling.BILINEAR
     channels = [np.asarray(Image.fromarray(image[..., c].astype(np.float32)).resize(side, bilinear)) for c in range(3)]
@@ -189,7 +189,7 @@ def test_arithmetic_is_exact_inside_and_as_before_outside() -> None:
 def test_provenance_says_what_ran(lite0: Extractor) -> None:
     provenance = lite0.provenance
     assert provenance["extractor"] == "efficientnet_lite0@1"
-    assert provenance["weights_sha256"] == find("efficientnet_lite0").weights_sha256
+    assert provenance["weights_sha256"] == find_extractor("efficientnet_lite0").weights_sha256
     assert (provenance["device"], provenance["mode"], provenance["precision"]) == ("cpu", "eager", "float32")
     assert provenance["torch"] == torch.__version__
     assert provenance["threads"] >= 1
@@ -300,7 +300,7 @@ def test_freed_memory_is_kept_for_the_next_batch() -> None:
         return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
     outside = faults()
-    with kept_memory():
+    with keep_freed_memory():
         faults()
         inside = faults()
     assert inside < outside / 4
@@ -311,7 +311,7 @@ def test_freed_memory_is_kept_for_the_next_batch() -> None:
 
 
 def test_tiny_is_pinned() -> None:
-    spec = find("tiny")
+    spec = find_extractor("tiny")
     assert hashlib.sha256(projection(spec).astype("<f8").tobytes()).hexdigest() == spec.weights_sha256
     features = load("tiny", options=CPU).features(noise(3))
     assert features.shape == (3, 32)
@@ -466,7 +466,7 @@ def test_a_hash_that_cannot_be_recorded_is_told(folder: Path, monkeypatch: pytes
 
 
 def test_a_pinned_hash_has_no_exception() -> None:
-    spec = find("efficientnet_lite0")
+    spec = find_extractor("efficientnet_lite0")
     options = ExtractorOptions(weights_sha256={"efficientnet_lite0": "0" * 64})
     assert weights.read(spec, options).sha256 == spec.weights_sha256
 
@@ -536,7 +536,7 @@ def test_weights_of_another_network_are_refused(change: dict[str, Tensor | None]
 
 def test_a_package_with_another_order_of_tensors_is_refused(tmp_path: Path) -> None:
     """Scale and variance of a batch norm have the same shape: only their order tells them apart."""
-    spec = find("efficientnet_lite0")
+    spec = find_extractor("efficientnet_lite0")
     path = weights.read(spec, CPU).path
     state = dict(torch.load(path, weights_only=True))
     first, second = "_bn0.weight", "_bn0.running_var"

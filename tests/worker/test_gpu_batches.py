@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid, Unavailable
-from scorer.extractors import ExtractorOptions, load, torch_models
+from scorer.extractors import ExtractorOptions, load, torch_extractor
 from scorer.extractors.batches import Slot, immediate, in_batches
-from scorer.extractors.gpu import Gpu, fixed_batch, graph_slots, largest_safe_batch
+from scorer.extractors.cuda_graphs import Gpu, fixed_batch, graph_slots, largest_safe_batch
 
 
 class Stream:
@@ -232,7 +232,7 @@ def test_bfloat16_is_near_and_not_float32() -> None:
 
 
 def test_bfloat16_is_refused_where_the_processor_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_models._onednn, "_is_mkldnn_bf16_supported", lambda: False)
+    monkeypatch.setattr(torch_extractor._onednn, "_is_mkldnn_bf16_supported", lambda: False)
     with pytest.raises(Unavailable, match="bfloat16") as error:
         load("efficientnet_lite0", options=ExtractorOptions(device="cpu", precision="bfloat16"))
     assert error.value.slug == "no-bfloat16"

@@ -10,16 +10,16 @@ from torch import Tensor, nn
 from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
 
 from benchmarks.seeding import seeded
-from scorer.catalogue import find
 from scorer.errors import Unavailable
+from scorer.extractor_catalogue import find_extractor
 from scorer.extractors import ExtractorOptions, load
 from scorer.extractors.networks import _Unfilled, network
 from scorer.extractors.preprocessing import prepared
-from scorer.extractors.torch_models import TorchExtractor
+from scorer.extractors.torch_extractor import TorchExtractor
 from scorer.extractors.weights import Weights
 
 CPU = ExtractorOptions(device="cpu", mode="eager", batch_size=2, threads=1)
-SPEC = find("inception_2015")
+SPEC = find_extractor("inception_2015")
 
 
 @pytest.fixture(scope="module")

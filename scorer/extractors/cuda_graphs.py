@@ -19,8 +19,8 @@ from scorer.extractors.batches import Features, Images, Slot, require_images
 
 IN_FLIGHT = 2
 """Batches under way at once: one is read and copied while the other is computed."""
-SMALLEST_BATCH, LARGEST_BATCH = 8, 256
-SAFE_SHARE = 0.8
+MIN_BATCH, MAX_BATCH = 8, 256
+MAX_MEMORY_SHARE = 0.8
 """Of a GPU's memory: what else runs there, and the next version's workspaces, need some."""
 
 
@@ -127,8 +127,8 @@ def largest_safe_batch(used_share: Callable[[int], float]) -> int:
 
     Where even the smallest is not safe it is taken all the same: then running out of memory says so.
     """
-    batch = SMALLEST_BATCH
-    while batch < LARGEST_BATCH and used_share(2 * batch) <= SAFE_SHARE:
+    batch = MIN_BATCH
+    while batch < MAX_BATCH and used_share(2 * batch) <= MAX_MEMORY_SHARE:
         batch *= 2
     return batch
 

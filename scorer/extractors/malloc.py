@@ -16,7 +16,7 @@ _MEBIBYTE = 2**20
 
 
 @contextmanager
-def kept_memory() -> Iterator[None]:
+def keep_freed_memory() -> Iterator[None]:
     """Let the allocator keep what is freed meanwhile; afterwards give it all back to the system.
 
     Does nothing where the C library is not glibc. Afterwards the thresholds are those that glibc itself arrives at in

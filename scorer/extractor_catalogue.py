@@ -140,7 +140,7 @@ EXTRACTORS: Mapping[str, ExtractorSpec] = MappingProxyType({spec.name: spec for 
 """The known extractors by name."""
 
 
-def find(name: str) -> ExtractorSpec:
+def find_extractor(name: str) -> ExtractorSpec:
     """The extractor called ``name`` or ``name@version``.
 
     Raises ``Invalid`` (``unknown-extractor``) with a list of those that exist.

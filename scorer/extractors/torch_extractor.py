@@ -15,14 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from scorer.catalogue import ExtractorSpec
 from scorer.errors import Unavailable
-from scorer.extractors.arithmetic import exact_arithmetic
+from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors.batches import Features, Images, Progress, Slot, immediate, in_batches
-from scorer.extractors.folding import fold
-from scorer.extractors.fusing import can_fuse, fuse
-from scorer.extractors.gpu import Gpu, fixed_batch, graph_slots, largest_safe_batch
-from scorer.extractors.memory import kept_memory
+from scorer.extractors.batchnorm_folding import fold
+from scorer.extractors.cuda_graphs import Gpu, fixed_batch, graph_slots, largest_safe_batch
+from scorer.extractors.determinism import exact_arithmetic
+from scorer.extractors.fused_convolutions import can_fuse, fuse
+from scorer.extractors.malloc import keep_freed_memory
 from scorer.extractors.networks import network
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions, Precision
 from scorer.extractors.preprocessing import prepared
@@ -117,7 +117,7 @@ class TorchExtractor:
 
     @contextmanager
     def _settled(self) -> Iterator[None]:
-        with exact_arithmetic(self._options.chosen_threads), kept_memory():
+        with exact_arithmetic(self._options.chosen_threads), keep_freed_memory():
             yield
 
     def _one_graph(self) -> AbstractContextManager[None]:

@@ -30,7 +30,7 @@ def fold(network: nn.Module) -> nn.Module:
     return network
 
 
-def activated(network: nn.Module) -> list[tuple[str, str]]:
+def rectified_convolutions(network: nn.Module) -> list[tuple[str, str]]:
     """The convolutions whose result only a ReLU or ReLU6 reads: pairs of module paths."""
     return _followers(network, nn.Conv2d, nn.ReLU, nn.ReLU6)
 
