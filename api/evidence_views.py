@@ -10,9 +10,9 @@ from api.evidence_schemas import CellView, EvidenceView, FindingView, MatchesVie
 from scorer import disclosure
 from scorer.db.tables import Account, Submission
 from scorer.disclosure import Disclosed
+from scorer.findings.signs import sentence_of
 from scorer.lifecycle import JobState, TrackKind
 from scorer.matches import Match
-from scorer.signs import sentence_of
 
 
 def evidence_view(session: Session, submission: Submission, kind: TrackKind, account: Account | None) -> EvidenceView:

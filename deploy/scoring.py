@@ -30,12 +30,12 @@ from scorer.archive.zip_reader import map_members
 from scorer.errors import Invalid
 from scorer.extractors import Extractor, ExtractorOptions, default_mode, fingerprint, load
 from scorer.extractors import Progress as Share
+from scorer.findings.signs import signs_of
 from scorer.metrics.copying.thumbnails import Pixels
 from scorer.metrics.cosine import normalise
 from scorer.metrics.memorization import closest
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
 from scorer.metrics.sample_quality.frechet import statistics_of
-from scorer.signs import signs_of
 from worker.case import Entry as Examined
 from worker.evidence import evidence_of
 from worker.grounds import grounds_of

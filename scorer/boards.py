@@ -31,7 +31,7 @@ class Place:
     """On the private board: where the public one has the team."""
     medal: str | None = None
     prize: str | None = None
-    """What the place wins (:func:`scorer.ranking.award_of`)."""
+    """What the place wins (:func:`scorer.ranking.awards.award_of`)."""
 
     @property
     def shake_up(self) -> int | None:

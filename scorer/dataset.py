@@ -17,7 +17,7 @@ from scorer.competitions import State
 from scorer.db import releases
 from scorer.lifecycle import TRACK_KINDS
 from scorer.lines import lines_of
-from scorer.ranking import medal
+from scorer.ranking.awards import medal
 
 Kind = Literal["text", "int", "float", "bool", "time", "ints"]
 Row = tuple[Any, ...]

@@ -10,12 +10,12 @@ from scorer.db import evidence as rows
 from scorer.db import lookups
 from scorer.db.tables import Account, Evidence, Job, Submission
 from scorer.errors import NotFound
+from scorer.findings.signs import Sign, signs_of
 from scorer.lifecycle import UNFINISHED, JobState, TrackKind
 from scorer.match_sheets import PREFIX
 from scorer.matches import Match, groups_of
 from scorer.pictures import hidden_sets
 from scorer.reviewers import has_desk
-from scorer.signs import Sign, signs_of
 from scorer.submissions import is_own, unknown
 
 

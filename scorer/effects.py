@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from scorer.labelling import Known
-from scorer.ranking import medal
+from scorer.ranking.awards import medal
 
 EVERYBODY = 3.0
 """A tau above every distance (they end at 2): whoever it does not penalise, no tau does."""

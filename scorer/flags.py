@@ -12,10 +12,10 @@ from scorer.competitions import State
 from scorer.db import flags, lookups, signs
 from scorer.db.questions import Bounds, FlaggedRow, Question, QueueState, Winner
 from scorer.db.tables import Account, Submission, Track
+from scorer.findings.signs import SIGNS, Sign, sentence_of
 from scorer.leaderboard import why_copy
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.lines import lines_of
-from scorer.signs import SIGNS, Sign, sentence_of
 from scorer.verdicts import apart
 
 STATES: tuple[QueueState, ...] = ("open", "waiting", "own", "disputed", "decided")

@@ -16,7 +16,7 @@ from scorer.db.tables import Account, Track
 from scorer.errors import Forbidden, Invalid
 from scorer.lifecycle import TrackKind, utc_day
 from scorer.lines import Line, Lines, by_team, lines_of
-from scorer.ranking import Award, award_of
+from scorer.ranking.awards import Award, award_of
 
 __all__ = [
     "Benchmark",

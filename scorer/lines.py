@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 from scorer import memory
 from scorer.db import fields
 from scorer.db.tables import Competition, Track
-from scorer.field import Ints, Order, finals_of, order_of
+from scorer.ranking.columns import Ints
+from scorer.ranking.vectorised import RankedBoard, finals_of, order_of
 
 
 class Line(NamedTuple):
@@ -32,7 +33,7 @@ class Line(NamedTuple):
 class Lines:
     """A board from rank 1 on, and what stands apart."""
 
-    order: Order
+    order: RankedBoard
 
     def __len__(self) -> int:
         """How many teams have a rank."""
@@ -91,7 +92,7 @@ def order_for(
     *,
     late: bool = False,
     at: datetime | None = None,
-) -> Order:
+) -> RankedBoard:
     """The ranked entries of a track: out of the process's memory where it keeps boards, which knows what is committed;
     else :func:`read_order`."""
     kept = memory.of(session)
@@ -108,7 +109,7 @@ def read_order(
     *,
     late: bool = False,
     at: datetime | None = None,
-) -> Order:
+) -> RankedBoard:
     """The ranked entries of a track, read from the tables as this transaction sees them, with what it has written."""
     session.flush()  # reading columns is no query of the session's, which would do so itself
     connection = session.connection()

@@ -21,7 +21,8 @@ from scorer.db import fields
 from scorer.db.changes import Counts, News, Reader
 from scorer.db.session import Connection, ConnectionLost, Connections
 from scorer.db.tables import Competition, Track
-from scorer.field import Field, Finals, Judged, Order, finals_of, order_of
+from scorer.ranking.columns import EntryColumns, FinalPicks
+from scorer.ranking.vectorised import JudgedEntries, RankedBoard, finals_of, order_of
 
 T = TypeVar("T")
 COMPETITIONS = 16
@@ -62,11 +63,11 @@ class Kept:
     reader: Reader
     state: State | None = None
     lock: Lock = field(default_factory=Lock)
-    _fields: dict[int, Field] = field(default_factory=dict)
+    _fields: dict[int, EntryColumns] = field(default_factory=dict)
     _stale: dict[int, set[int]] = field(default_factory=dict)
-    _judged: dict[int, Judged] = field(default_factory=dict)
-    _picks: Finals | None = None
-    _orders: OrderedDict[Asked, Order] = field(default_factory=OrderedDict)
+    _judged: dict[int, JudgedEntries] = field(default_factory=dict)
+    _picks: FinalPicks | None = None
+    _orders: OrderedDict[Asked, RankedBoard] = field(default_factory=OrderedDict)
 
     def look(self, connection: Connection) -> None:
         """Forget what is old."""
@@ -96,7 +97,7 @@ class Kept:
             else:
                 self._stale.setdefault(track, set()).update(refs)
 
-    def order(self, connection: Connection, asked: Asked) -> Order:
+    def order(self, connection: Connection, asked: Asked) -> RankedBoard:
         """A board, made anew if it is not kept."""
         found = self.find(asked)
         if found is None:
@@ -108,13 +109,13 @@ class Kept:
                 self._orders.popitem(last=False)
         return found
 
-    def find(self, asked: Asked) -> Order | None:
+    def find(self, asked: Asked) -> RankedBoard | None:
         """A board that is kept."""
         if asked in self._orders:
             self._orders.move_to_end(asked)
         return self._orders.get(asked)
 
-    def _finals(self, connection: Connection, at: datetime | None) -> Finals:
+    def _finals(self, connection: Connection, at: datetime | None) -> FinalPicks:
         public, competition_id = self._judge(connection, self.public_id, at), self.reader.competition_id
         if at is not None:
             return finals_of(public, fields.picks_of(connection, competition_id, at=at), self.most)
@@ -122,15 +123,15 @@ class Kept:
             self._picks = fields.picks_of(connection, competition_id)
         return finals_of(public, self._picks, self.most)
 
-    def _judge(self, connection: Connection, track_id: int, at: datetime | None) -> Judged:
+    def _judge(self, connection: Connection, track_id: int, at: datetime | None) -> JudgedEntries:
         if at is not None:
-            return Judged(self._past(connection, track_id, at), fields.terms_of(connection, track_id, at=at))
+            return JudgedEntries(self._past(connection, track_id, at), fields.terms_of(connection, track_id, at=at))
         if track_id not in self._judged:
-            judged = Judged(self._field(connection, track_id), fields.terms_of(connection, track_id))
+            judged = JudgedEntries(self._field(connection, track_id), fields.terms_of(connection, track_id))
             self._judged[track_id] = judged
         return self._judged[track_id]
 
-    def _field(self, connection: Connection, track_id: int) -> Field:
+    def _field(self, connection: Connection, track_id: int) -> EntryColumns:
         stale = self._stale.pop(track_id, set())
         if track_id not in self._fields:
             self._fields[track_id] = fields.field_of(connection, track_id)
@@ -139,7 +140,7 @@ class Kept:
             self._fields[track_id] = self._fields[track_id].without(stale).with_rows(fresh)
         return self._fields[track_id]
 
-    def _past(self, connection: Connection, track_id: int, at: datetime) -> Field:
+    def _past(self, connection: Connection, track_id: int, at: datetime) -> EntryColumns:
         """The field as it was: what is measured since is left out, or is what an older measurement says."""
         now, then = self._field(connection, track_id), fields.instant(at)
         known = now.measured_at <= then
@@ -203,12 +204,12 @@ class Memory:
         *,
         late: bool = False,
         at: datetime | None = None,
-    ) -> Order:
+    ) -> RankedBoard:
         """The board of a track."""
         asked = Asked(tracks[kind].id, late, at)
         return self._surely(lambda: self._order(competition, tracks, asked))
 
-    def _order(self, competition: Competition, tracks: Mapping[str, Track], asked: Asked) -> Order:
+    def _order(self, competition: Competition, tracks: Mapping[str, Track], asked: Asked) -> RankedBoard:
         with self._kept_of(competition, tracks) as kept:
             self._look(kept)
             found = kept.find(asked)

@@ -14,8 +14,8 @@ from scorer.competitions import State
 from scorer.db import board, fields, results
 from scorer.db.tables import Account, PickSet, Submission, Team
 from scorer.errors import Conflict, Invalid, NotFound
-from scorer.field import best_of
 from scorer.lifecycle import Phase
+from scorer.ranking.vectorised import best_of
 
 
 @dataclass(frozen=True)

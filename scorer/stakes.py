@@ -11,11 +11,12 @@ from scorer.competitions import State
 from scorer.db import board, fields
 from scorer.db import rulings as rows
 from scorer.db.tables import Submission
-from scorer.field import Finals, Ints, Judged, Order, finals_of, order_of
 from scorer.flags import last_winning_rank
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.lines import order_for
-from scorer.ranking import award_of
+from scorer.ranking.awards import award_of
+from scorer.ranking.columns import FinalPicks, Ints
+from scorer.ranking.vectorised import JudgedEntries, RankedBoard, finals_of, order_of
 from scorer.rulings import RulingKind
 from scorer.teams import of_submission
 
@@ -54,11 +55,11 @@ class Stake:
 class _Boards:
     """Both tracks of a competition, judged, and what its teams have picked."""
 
-    judged: Mapping[TrackKind, Judged]
-    picks: Finals
+    judged: Mapping[TrackKind, JudgedEntries]
+    picks: FinalPicks
     most: int
 
-    def order(self, kind: TrackKind) -> Order:
+    def order(self, kind: TrackKind) -> RankedBoard:
         """The board of a track; the private one is of final picks."""
         here = self.judged[kind]
         final = finals_of(self.judged["public"], self.picks, self.most) if kind == "private" else None
@@ -78,7 +79,7 @@ def stakes_of(session: Session, state: State, submission: Submission) -> list[St
     now, boards = rows.newest_ruling(session, submission.ref), _boards(session, state)
     others = [each for each in get_args(RulingKind) if each != (now.kind if now is not None else "keep")]
     team = of_submission(session, submission).id
-    orders: dict[TrackKind, Order] = {kind: boards.order(kind) for kind in ("private", "public")}
+    orders: dict[TrackKind, RankedBoard] = {kind: boards.order(kind) for kind in ("private", "public")}
     found = []
     for ruling in others:
         supposed = boards.supposing(submission.ref, ruling)
@@ -96,12 +97,12 @@ def _boards(session: Session, state: State) -> _Boards:
     return _Boards(judged, picks, state.competition.final_picks)
 
 
-def _supposing(judged: Judged, ref: int, ruling: RulingKind) -> Judged:
+def _supposing(judged: JudgedEntries, ref: int, ruling: RulingKind) -> JudgedEntries:
     terms = judged.terms
     out, free = (
         _with(refs, ref, ruling == kind) for refs, kind in ((terms.disqualified, "disqualify"), (terms.waived, "waive"))
     )
-    return Judged(judged.field, replace(terms, disqualified=out, waived=free))
+    return JudgedEntries(judged.field, replace(terms, disqualified=out, waived=free))
 
 
 def _with(refs: Ints, ref: int, among: bool) -> Ints:
@@ -109,7 +110,7 @@ def _with(refs: Ints, ref: int, among: bool) -> Ints:
     return np.append(others, ref) if among else others
 
 
-def _turns(session: Session, state: State, kind: TrackKind, before: Order, after: Order) -> list[Turn]:
+def _turns(session: Session, state: State, kind: TrackKind, before: RankedBoard, after: RankedBoard) -> list[Turn]:
     last = last_winning_rank(state)
     teams = dict.fromkeys(_teams(after, last) + _teams(before, last))
     refs = {
@@ -122,15 +123,15 @@ def _turns(session: Session, state: State, kind: TrackKind, before: Order, after
     return [turn for turn in turns if turn.before[1:] != turn.after[1:]]
 
 
-def _teams(order: Order, last: int) -> list[int]:
+def _teams(order: RankedBoard, last: int) -> list[int]:
     return [int(team) for team in order.judged.team[order.rows[:last]]]
 
 
-def _ref_of(order: Order, rank: int) -> int:
+def _ref_of(order: RankedBoard, rank: int) -> int:
     return int(order.judged.field.ref[order.rows[rank - 1]])
 
 
-def _win(state: State, kind: TrackKind, order: Order, team: int) -> Win:
+def _win(state: State, kind: TrackKind, order: RankedBoard, team: int) -> Win:
     rank, competition = order.rank_of_team(team), state.competition
     if rank is None:
         return Win(None, None, None)

@@ -15,11 +15,11 @@ from scorer.db.judging import Score
 from scorer.db.tables import Account, Threshold, Track
 from scorer.effects import Change, MedalMove, Move, Reviews, medal_moves_of, moves_of, reviews_of
 from scorer.errors import Conflict, Invalid
-from scorer.field import Order, order_of
 from scorer.labelling import Known, known
 from scorer.lifecycle import TrackKind
 from scorer.lines import read_order
 from scorer.metrics.statistics.threshold_selection import METHODS, ThresholdChoice, choose_tau
+from scorer.ranking.vectorised import RankedBoard, order_of
 
 AUTOMATIC = tuple(method for method in METHODS if method != "manual")
 UNDO = "undo"
@@ -221,7 +221,7 @@ def _compare(
     )
 
 
-def _ranks_by_team(order: Order, names: Mapping[int, str]) -> dict[str, int]:
+def _ranks_by_team(order: RankedBoard, names: Mapping[int, str]) -> dict[str, int]:
     """Rank by the name of the team, which ``names`` has by id."""
     return {names[team]: rank for rank, team in enumerate(order.judged.team[order.rows].tolist(), start=1)}
 

@@ -17,7 +17,7 @@ from scorer.effects import EVERYBODY
 from scorer.labelling import known
 from scorer.lifecycle import TrackKind
 from scorer.lines import order_for
-from scorer.ranking import rounded
+from scorer.ranking.specification import round_score
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def table_of(session: Session, state: State, kind: TrackKind) -> Table:
     ranking = set(order_for(session, competition, state.tracks, kind).contenders.tolist())
 
     def score(ref: int, value: float) -> float | None:
-        return rounded(value, competition.score_decimals) if ref in ranking and math.isfinite(value) else None
+        return round_score(value, competition.score_decimals) if ref in ranking and math.isfinite(value) else None
 
     lines = [
         Line(

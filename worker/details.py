@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from scorer.findings import CERTAIN
+from scorer.findings.finding import SIGNIFICANCE_LEVEL
+from scorer.findings.signs import MAX_U_SHARE
 from scorer.metrics.copying.authenticity import p_fewer
 from scorer.metrics.copying.data_copying import CellCopying, DataCopying, copied_cells
 from scorer.metrics.copying.near_duplicates import NearDuplicates
 from scorer.metrics.copying.partial_copying import PartialCopying
 from scorer.metrics.memorization import nearest
-from scorer.signs import SLIGHT
 from worker.case import Case
 from worker.grounds import Lacking, lacking_images
 
@@ -76,8 +76,8 @@ def _of_closeness(prefix: str, found: PartialCopying) -> dict[str, Any]:
 
 
 def _of_copying(found: DataCopying) -> dict[str, Any]:
-    copied = copied_cells(found, CERTAIN)
-    grave = sum(each.generated for each in copied if each.rank_sum is not None and each.rank_sum.share <= SLIGHT)
+    copied = copied_cells(found, SIGNIFICANCE_LEVEL)
+    grave = sum(each.generated for each in copied if each.rank_sum is not None and each.rank_sum.share <= MAX_U_SHARE)
     return {
         "z_u": found.overall.z,
         "u_share": found.overall.share,
@@ -93,7 +93,7 @@ def _cells(case: Case, reference_names: Sequence[str]) -> list[dict[str, Any]]:
     if not _made(case, "copying"):
         return []
     found = case.copying
-    copied = {each.cell for each in copied_cells(found, CERTAIN)}
+    copied = {each.cell for each in copied_cells(found, SIGNIFICANCE_LEVEL)}
     return [_cell(each, found, case, reference_names, copied=each.cell in copied) for each in found.cells]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scorer.findings import Finding
+from scorer.findings.finding import Finding
 from scorer.metrics.sample_quality.frechet import Statistics
 from worker.case import Case, Entry
 from worker.details import details_of, numbers_of

@@ -4,19 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from scorer import baseline_findings as baselines
-from scorer import copying_findings as copying
-from scorer.baseline_findings import (
-    CLASSES,
-    FID,
-    HALF,
-    NATS,
-    NEITHER,
-    RATIO,
-    SQUARED_MMD,
-    USUAL,
-)
-from scorer.findings import HIGHER, LOWER, SHARE, Finding
+from scorer.findings import copying, duplicates
+from scorer.findings import sample_quality as baselines
+from scorer.findings.duplicates import thumbnail_copies_finding
+from scorer.findings.finding import HIGHER, LOWER, SHARE, Finding
+from scorer.findings.sample_quality import CLASSES, FID, HALF, NATS, NEITHER, RATIO, SQUARED_MMD, USUAL
 from scorer.metrics.copying.ndb import TrainingBins, compare_with_bins
 from scorer.metrics.copying.partial_copying import QUANTILES
 from scorer.metrics.sample_quality.fid_infinity import fid_infinity
@@ -27,7 +19,6 @@ from scorer.metrics.sample_quality.prd import prd
 from scorer.metrics.sample_quality.prdc import prdc_with_error
 from scorer.metrics.sample_quality.relative_mmd import relative_mmd
 from scorer.metrics.sample_quality.two_sample import two_sample
-from scorer.thumbnail_findings import of_thumbnail_copies
 from worker.case import Case
 from worker.grounds import Lacking
 
@@ -56,41 +47,41 @@ class Examination:
 
 
 def _data_copying(case: Case) -> tuple[Finding, ...]:
-    return copying.of_data_copying(case.copying)
+    return copying.data_copying_findings(case.copying)
 
 
 def _representation(case: Case) -> tuple[Finding, ...]:
-    return copying.of_representation(case.copying)
+    return copying.cell_count_findings(case.copying)
 
 
 def _closeness(case: Case) -> tuple[Finding, ...]:
-    return copying.of_closeness(case.closeness)
+    return copying.partial_copying_findings(case.closeness)
 
 
 def _near_copies(case: Case) -> tuple[Finding, ...]:
-    return (baselines.of_near_copies(case.near_copies),)
+    return (duplicates.near_duplicates_finding(case.near_copies),)
 
 
 def _thumbnails(case: Case) -> tuple[Finding, ...]:
-    return (of_thumbnail_copies(case.thumbnail_copies),)
+    return (thumbnail_copies_finding(case.thumbnail_copies),)
 
 
 def _pixels(case: Case) -> tuple[Finding, ...]:
-    return (copying.of_pixel_copies(case.entry.copies), *copying.of_twins(case.twins))
+    return (duplicates.pixel_copies_finding(case.entry.copies), *duplicates.exact_duplicates_findings(case.twins))
 
 
 def _repeats(case: Case) -> tuple[Finding, ...]:
-    return (baselines.of_repeats(case.repeats),)
+    return (duplicates.internal_duplicates_finding(case.repeats),)
 
 
 def _authenticity(case: Case) -> tuple[Finding, ...]:
     fresh = case.grounds.fresh
-    return (baselines.of_authenticity(case.authenticity, fresh.authentic if fresh else None),)
+    return (baselines.authenticity_finding(case.authenticity, fresh.authentic if fresh else None),)
 
 
 def _two_sample(case: Case) -> tuple[Finding, ...]:
     found = two_sample(case.entry.features, case.training, random=case.random(1), progress=case.progress)
-    return baselines.of_two_sample(found)
+    return baselines.two_sample_findings(found)
 
 
 def _relative_mmd(case: Case) -> tuple[Finding, ...]:
@@ -101,47 +92,49 @@ def _relative_mmd(case: Case) -> tuple[Finding, ...]:
         random=case.random(2),
         progress=case.progress,
     )
-    return (baselines.of_relative_mmd(found),)
+    return (baselines.relative_mmd_finding(found),)
 
 
 def _binning(case: Case) -> tuple[Finding, ...]:
     bins = case.grounds.bins
     if not isinstance(bins, TrainingBins):
         raise Lacking(bins)
-    return baselines.of_binning(compare_with_bins(case.entry.features, bins))
+    return baselines.ndb_findings(compare_with_bins(case.entry.features, bins))
 
 
 def _prd(case: Case) -> tuple[Finding, ...]:
     found = prd(case.entry.features, case.training, random=case.random(3), progress=case.progress)
-    return baselines.of_prd(found)
+    return baselines.prd_findings(found)
 
 
 def _kid(case: Case) -> tuple[Finding, ...]:
     own, real = case.entry.features, case.training
     size = min(SUBSET, len(own), len(real))
     found = kernel_inception_distance(own, real, random=case.random(4), subset_size=size, progress=case.progress)
-    return (baselines.of_kid(found),)
+    return (baselines.kid_finding(found),)
 
 
 def _overlap(case: Case) -> tuple[Finding, ...]:
-    return baselines.of_overlap(*prdc_with_error(case.entry.features, case.manifold, progress=case.progress))
+    return baselines.prdc_findings(*prdc_with_error(case.entry.features, case.manifold, progress=case.progress))
 
 
 def _scores(case: Case) -> tuple[Finding, ...]:
     entry = case.entry
     error = frechet_standard_error(entry.features, case.statistics, progress=case.progress)
-    return baselines.of_frechet(entry.fid, error), copying.of_distance(entry.distance, entry.distance_se)
+    return baselines.fid_finding(entry.fid, error), copying.memorization_distance_finding(
+        entry.distance, entry.distance_se
+    )
 
 
 def _limit(case: Case) -> tuple[Finding, ...]:
     found = fid_infinity(case.entry.features, case.statistics, random=case.random(5), progress=case.progress)
-    return (baselines.of_frechet_limit(found, case.entry.fid),)
+    return (baselines.fid_infinity_finding(found, case.entry.fid),)
 
 
 def _inception_score(case: Case) -> tuple[Finding, ...]:
     if case.entry.logits is None:
         raise Lacking(NO_CLASSIFIER)
-    return (baselines.of_inception_score(inception_score(case.entry.logits, random=case.random(6))),)
+    return (baselines.inception_score_finding(inception_score(case.entry.logits, random=case.random(6))),)
 
 
 EXAMINATIONS = (

@@ -17,11 +17,11 @@ from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.roster import HONEST
 from benchmarks.zoo.spaces import Reading
 from scorer.db.tables import Evidence as Columns
+from scorer.findings.signs import SIGNS, signs_of
 from scorer.metrics.features import Vector
 from scorer.metrics.mifid import is_copy, is_penalised
 from scorer.metrics.statistics.class_separation import area_under_curve
 from scorer.metrics.statistics.threshold_selection import choose_tau
-from scorer.signs import SIGNS, signs_of
 
 _UNKNOWN: dict[str, float | None] = dict.fromkeys(column.key for column in Columns.__table__.columns)
 

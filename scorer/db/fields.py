@@ -15,8 +15,9 @@ from sqlalchemy.engine import Compiled
 from scorer.db import merges
 from scorer.db.judging import newest_measurements, newest_rulings
 from scorer.db.tables import Competition, PickSet, Submission, Team, Threshold, Track
-from scorer.field import NONE, Field, Finals, Ints, Judged, Terms
 from scorer.lifecycle import Status
+from scorer.ranking.columns import EMPTY, EntryColumns, FinalPicks, Ints, JudgingRules
+from scorer.ranking.vectorised import JudgedEntries
 
 DIALECT = psycopg2.dialect()  # type: ignore[no-untyped-call]
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
@@ -41,19 +42,21 @@ ROW = np.dtype(
 
 def judged_of(
     connection: Connection, track_id: int, *, refs: Collection[int] | None = None, at: datetime | None = None
-) -> Judged:
+) -> JudgedEntries:
     """The scored entries of a track, or those ``refs`` of them, under its terms; as of the moment ``at``."""
-    return Judged(field_of(connection, track_id, refs=refs, at=at), terms_of(connection, track_id, at=at))
+    return JudgedEntries(field_of(connection, track_id, refs=refs, at=at), terms_of(connection, track_id, at=at))
 
 
 def field_of(
     connection: Connection, track_id: int, *, refs: Collection[int] | None = None, at: datetime | None = None
-) -> Field:
+) -> EntryColumns:
     """The scored entries of a track with their newest measurements, or those ``refs`` of them."""
     written = _written_for_all(track_id, at) if refs is None else _written(_entries(track_id, refs, at))
     rows = _copied(connection, written)
     order = np.argsort(rows["ref"], kind="stable")
-    return Field(**{name: rows[name].astype(np.dtype(kind).newbyteorder("="))[order] for name, kind in COLUMNS.items()})
+    return EntryColumns(
+        **{name: rows[name].astype(np.dtype(kind).newbyteorder("="))[order] for name, kind in COLUMNS.items()}
+    )
 
 
 def _entries(track_id: int, refs: Collection[int] | None, at: datetime | None) -> Select[Any]:
@@ -103,7 +106,7 @@ def moment(instant_: int) -> datetime:
     return EPOCH + timedelta(microseconds=int(instant_))
 
 
-def terms_of(connection: Connection, track_id: int, *, at: datetime | None = None) -> Terms:
+def terms_of(connection: Connection, track_id: int, *, at: datetime | None = None) -> JudgingRules:
     """What a track is judged by."""
     here = select(Track.competition_id, Track.epsilon, Competition.score_decimals).join(Competition)
     track = connection.execute(here.where(Track.id == track_id)).one()
@@ -116,7 +119,7 @@ def terms_of(connection: Connection, track_id: int, *, at: datetime | None = Non
     ruled = newest_rulings(at)
     rulings = select(ruled.c.submission_ref, ruled.c.kind).join(Submission, Submission.ref == ruled.c.submission_ref)
     words = connection.execute(rulings.where(Submission.competition_id == track.competition_id)).all()
-    return Terms(
+    return JudgingRules(
         tau=_tau(connection, track_id, at),
         epsilon=track.epsilon,
         decimals=track.score_decimals,
@@ -136,7 +139,7 @@ def _tau(connection: Connection, track_id: int, at: datetime | None) -> float:
     return np.nan if tau is None else float(tau)
 
 
-def picks_of(connection: Connection, competition_id: int, *, at: datetime | None = None) -> Finals:
+def picks_of(connection: Connection, competition_id: int, *, at: datetime | None = None) -> FinalPicks:
     """What the teams of a competition have picked, as pairs."""
     newest = select(PickSet.team_id, PickSet.submission_refs).ext(distinct_on(PickSet.team_id))
     newest = newest.join(Team, Team.id == PickSet.team_id).where(Team.competition_id == competition_id)
@@ -146,8 +149,8 @@ def picks_of(connection: Connection, competition_id: int, *, at: datetime | None
     ref = _ints([ref for row in rows for ref in row.submission_refs])
     team = _ints([row.team_id for row in rows for _ in row.submission_refs])
     order = np.argsort(ref, kind="stable")
-    return Finals(ref[order], team[order])
+    return FinalPicks(ref[order], team[order])
 
 
 def _ints(values: Collection[int]) -> Ints:
-    return np.array(list(values), np.int64) if values else NONE
+    return np.array(list(values), np.int64) if values else EMPTY

@@ -41,8 +41,8 @@ from scorer.db.questions import Bounds, FlaggedPage, FlaggedRow, Question
 from scorer.db.reviews import tally
 from scorer.db.signs import with_signs
 from scorer.db.tables import Submission, Team
+from scorer.findings.signs import SIGNS
 from scorer.lifecycle import TRACK_KINDS
-from scorer.signs import SIGNS
 
 ERRORS = 2.0
 """Standard errors of its distance within which an entry counts as borderline."""

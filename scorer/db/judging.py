@@ -2,7 +2,7 @@
 
 The formula itself is :func:`scorer.metrics.mifid.mifid`; here it meets columns instead of arrays. The view
 ``scores`` is the same selection with every track's newest threshold, for people with psql; a migration holds its
-statement, and a test holds the view to this module. Ranks are :mod:`scorer.field`'s.
+statement, and a test holds the view to this module. Ranks are :mod:`scorer.ranking.vectorised`'s.
 """
 
 import math

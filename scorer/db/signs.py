@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
 from scorer.db.tables import Evidence
-from scorer.signs import SIGNS
+from scorer.findings.signs import SIGNS
 
 Findings = Sequence[Mapping[str, Any]]
 

@@ -7,9 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from scorer.findings.latent_recovery import recovery_findings, recovery_sentence
 from scorer.generators.latents import Latent
 from scorer.generators.plans import Plan, plan_from
-from scorer.generators.words import findings_of, sentence_of
 from scorer.metrics.copying.latent_recovery import KolmogorovSmirnov, RecoveryTest, recovery_test
 from scorer.metrics.features import Vector
 
@@ -60,8 +60,8 @@ class Audit:
         found = self.recovery
         return {
             "verdict": found.verdict,
-            "sentence": sentence_of(found, self.likeness),
-            "findings": [asdict(each) for each in findings_of(found, self.errors, self.distorted, self.likeness)],
+            "sentence": recovery_sentence(found, self.likeness),
+            "findings": [asdict(each) for each in recovery_findings(found, self.errors, self.distorted, self.likeness)],
             "measured": {
                 "p_value": found.test.p_value,
                 "p_smaller": found.test.p_smaller,

@@ -11,10 +11,10 @@ from sqlalchemy import text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
-from scorer import ranking
 from scorer.db.tables import Table
 from scorer.metrics.mifid import is_copy, mifid
-from scorer.ranking import Entry
+from scorer.ranking import specification
+from scorer.ranking.specification import ScoredEntry
 
 START = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
 BASE = 10_000_000
@@ -79,7 +79,7 @@ class Competition:
         """Benchmarks never are: they stand on every board."""
         return entry.late and entry.team != BENCHMARK
 
-    def _judged(self, number: int, kind: str, at: int) -> Entry | None:
+    def _judged(self, number: int, kind: str, at: int) -> ScoredEntry | None:
         entry = self.entries[number]
         known = [each for each in getattr(entry, kind) if each[0] <= at]
         if not known:
@@ -89,7 +89,7 @@ class Competition:
         words = [word for minute, each, word in self.rulings if each == number and minute <= at]
         ruling, benchmark = (words or ["keep"])[-1], entry.team == BENCHMARK
         tau = 0.0 if benchmark or ruling == "waive" else (taus or [math.nan])[-1]
-        return Entry(
+        return ScoredEntry(
             ref=BASE + number,
             team=BASE + self.team_at(entry.team, at),
             score=mifid(fid, distance, tau, copied_share=entry.copied_share),
@@ -99,7 +99,7 @@ class Competition:
             disqualified=ruling == "disqualify",
         )
 
-    def field(self, kind: str, at: int, *, late: bool = False) -> list[Entry]:
+    def field(self, kind: str, at: int, *, late: bool = False) -> list[ScoredEntry]:
         """The entries of a track as they stand at a minute."""
         numbers = [number for number, entry in enumerate(self.entries) if self.is_late(entry) == late]
         return [each for number in numbers if (each := self._judged(number, kind, at)) is not None]
@@ -109,14 +109,14 @@ class Competition:
         newest: dict[Any, list[int]] = {
             BASE + team: [BASE + each for each in chosen] for minute, team, chosen in self.picks if minute <= at
         }
-        return ranking.finals(self.field("public", at), newest, MOST, DECIMALS)
+        return specification.final_refs(self.field("public", at), newest, MOST, DECIMALS)
 
-    def standings(self, kind: str, at: int, *, late: bool = False) -> ranking.Standings:
+    def standings(self, kind: str, at: int, *, late: bool = False) -> specification.Standings:
         """The board."""
         entries = self.field(kind, at, late=late)
         if kind == "public":
-            return ranking.standings(entries, DECIMALS)
-        return ranking.final_standings(entries, self.finals(at), DECIMALS)
+            return specification.standings(entries, DECIMALS)
+        return specification.final_standings(entries, self.finals(at), DECIMALS)
 
 
 def _sorted_lists(*parts: Any, most: int) -> Any:

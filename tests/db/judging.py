@@ -2,10 +2,11 @@
 
 from sqlalchemy.orm import Session
 
-from scorer import lines, ranking
+from scorer import lines
 from scorer.competitions import State
-from scorer.field import Order
 from scorer.lines import Lines
+from scorer.ranking import specification
+from scorer.ranking.vectorised import RankedBoard
 from tests.db.drawing import DECIMALS, Competition
 
 
@@ -14,20 +15,20 @@ def board_of(session: Session, state: State, kind: str = "public", *, late: bool
     return lines.lines_of(session, state.competition, state.tracks, kind, late=late)
 
 
-def lines_of(found: ranking.Standings) -> list[tuple[int, float, int, object]]:
+def lines_of(found: specification.Standings) -> list[tuple[int, float, int, object]]:
     """(rank, score, ref, team) of each rank."""
     return [(line.rank, line.score, line.entry.ref, line.entry.team) for line in found.placings if line.rank]
 
 
-def benchmarks_of(found: ranking.Standings) -> list[int]:
+def benchmarks_of(found: specification.Standings) -> list[int]:
     return [line.entry.ref for line in found.placings if line.rank is None]
 
 
-def refs_of(entries: tuple[ranking.Entry, ...]) -> list[int]:
+def refs_of(entries: tuple[specification.ScoredEntry, ...]) -> list[int]:
     return [entry.ref for entry in entries]
 
 
-def columns_are_the_definition(order: Order, drawn: Competition, which: str, minute: int) -> None:
+def columns_are_the_definition(order: RankedBoard, drawn: Competition, which: str, minute: int) -> None:
     """Ranks, benchmarks, what is listed apart, and the rank of every entry and team."""
     kind, late, judged = "private" if which == "private" else "public", which == "late", order.judged
     expected = drawn.standings(kind, minute, late=late)
@@ -48,7 +49,7 @@ def columns_are_the_definition(order: Order, drawn: Competition, which: str, min
         assert order.rank_of_team(int(str(entry.team))) == teams.get(entry.team)
         assert order.rank_of(entry.ref) == best.get(entry.ref)
         if kind == "public":
-            assert order.would_be_rank(entry.ref) == ranking.would_be_rank(entries, entry.ref, DECIMALS)
+            assert order.would_be_rank(entry.ref) == specification.would_be_rank(entries, entry.ref, DECIMALS)
 
 
 def contenders_of(drawn: Competition, kind: str, minute: int) -> list[int]:

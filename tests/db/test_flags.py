@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import flags, reviews, signs
+from scorer import flags, reviews
 from scorer.competitions import State, state_of
 from scorer.db.tables import Account, CoarseLabel, Evidence, Submission, TeamMerge, Threshold
+from scorer.findings import signs
 from scorer.flags import Flagged
 from tests.factories import (
     add_evidence,

@@ -12,11 +12,11 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
 from deploy.standalone.ephemeral import Servers
-from scorer import ranking
 from scorer.competitions import State
 from scorer.db import board
 from scorer.db.judging import Score, judged
 from scorer.metrics.mifid import mifid
+from scorer.ranking import specification
 from tests.db.judging import board_of
 from tests.examples import examples
 from tests.factories import add_measurement, make_competition, make_scored, make_team, set_label, set_tau
@@ -169,7 +169,7 @@ def test_the_board_is_the_readable_definition(session: Session, drawn: list[tupl
             benchmark = team == 4
             score = mifid(fid, distance, 0.0 if benchmark else TAU)
             expected.append(
-                ranking.Entry(
+                specification.ScoredEntry(
                     ref=made_entry.ref,
                     team=None if benchmark else teams[team].id,
                     score=score,
@@ -180,7 +180,7 @@ def test_the_board_is_the_readable_definition(session: Session, drawn: list[tupl
             )
         wanted = [
             (line.rank, line.score, line.entry.ref)
-            for line in ranking.standings(expected, 5).placings
+            for line in specification.standings(expected, 5).placings
             if line.rank is not None
         ]
         found = board_of(session, made).page(0, None)

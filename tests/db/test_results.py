@@ -9,13 +9,14 @@ from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
-from scorer import picks, ranking, submissions, teams, work
+from scorer import picks, submissions, teams, work
 from scorer.blobs import Received
 from scorer.competitions import State, state_of
 from scorer.db.tables import PickSet
 from scorer.errors import Conflict
 from scorer.lifecycle import is_late
 from scorer.metrics.mifid import is_copy, mifid
+from scorer.ranking import specification
 from scorer.submissions import Entry
 from tests.db.judging import board_of
 from tests.examples import examples
@@ -47,26 +48,28 @@ def test_late_boards_and_would_be_ranks_are_the_readable_ones(
         set_tau(session, state, "public", TAU, MOMENT)
         field_of = [make_team(session, state, MOMENT) for _ in range(4)]
         field_of[3].benchmark = True
-        plain: dict[bool, list[ranking.Entry]] = {False: [], True: []}
+        plain: dict[bool, list[specification.ScoredEntry]] = {False: [], True: []}
         for team, fid, distance, minutes, late in given:
             at = MOMENT + timedelta(minutes=minutes)
             made = make_scored(session, state, field_of[team], fid=fid, distance=distance, now=at)
             made.late = late
             score = fid if team == 3 and not is_copy(distance) else mifid(fid, distance, TAU)
-            line = ranking.Entry(made.ref, team, score, at, copy=bool(is_copy(distance)), benchmark=team == 3)
+            line = specification.ScoredEntry(
+                made.ref, team, score, at, copy=bool(is_copy(distance)), benchmark=team == 3
+            )
             plain[late].append(line)
         session.flush()
         for late, field in plain.items():
             expected = [
-                (line.rank, line.entry.ref) for line in ranking.standings(field, DECIMALS).placings if line.rank
+                (line.rank, line.entry.ref) for line in specification.standings(field, DECIMALS).placings if line.rank
             ]
             lines = board_of(session, state, late=late)
             assert [(line.rank, line.ref) for line in lines.page(0, None)] == expected
             assert len(lines) == len(expected)
-            apart = [entry.ref for entry in ranking.standings(field, DECIMALS).copies]
+            apart = [entry.ref for entry in specification.standings(field, DECIMALS).copies]
             assert [line.ref for line in lines.copies()] == apart
             for entry in field:
-                assert lines.order.would_be_rank(entry.ref) == ranking.would_be_rank(field, entry.ref, DECIMALS)
+                assert lines.order.would_be_rank(entry.ref) == specification.would_be_rank(field, entry.ref, DECIMALS)
         savepoint.rollback()
 
 

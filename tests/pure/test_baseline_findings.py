@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from scorer import baseline_findings as words
-from scorer.findings import Finding
+from scorer.findings import duplicates
+from scorer.findings import sample_quality as words
+from scorer.findings.finding import Finding
+from scorer.findings.formatting import format_p_value, format_percent
 from scorer.metrics.copying.authenticity import authenticity
 from scorer.metrics.copying.internal_duplicates import internal_duplicates
 from scorer.metrics.copying.ndb import compared
@@ -20,7 +22,6 @@ from scorer.metrics.sample_quality.prd import prd
 from scorer.metrics.sample_quality.prdc import prdc_with_error
 from scorer.metrics.sample_quality.relative_mmd import relative_mmd
 from scorer.metrics.sample_quality.two_sample import two_sample
-from scorer.numerals import p_value, percent
 
 
 def photographs(seed: int, count: int = 120) -> Any:
@@ -36,17 +37,17 @@ def all_of(own: Any) -> dict[str, Finding]:
     near = near_duplicates(originals_of(nearest(own, training)), originals_of(nearest(fresh, training)))
     rows = compared(np.array([len(own) - 40, 40]), np.array([60, 60]))
     found = [
-        *words.of_two_sample(two_sample(own, training, random=random())),
-        *words.of_binning(rows),
-        *words.of_prd(prd(own, training, random=random())),
-        words.of_relative_mmd(relative_mmd(own, training, fresh, random=random())),
-        words.of_kid(kernel_inception_distance(own, training, random=random(), subsets=3, subset_size=50)),
-        *words.of_overlap(*prdc_with_error(own, training)),
-        words.of_authenticity(authenticity(own, training), authenticity(fresh, training)),
-        words.of_inception_score(inception_score(own)),
-        words.of_frechet_limit(fid_infinity(own, statistics_of(training), random=random(), smallest=60), 1.5),
-        words.of_near_copies(near),
-        words.of_repeats(internal_duplicates(own, near.closeness, len(training))),
+        *words.two_sample_findings(two_sample(own, training, random=random())),
+        *words.ndb_findings(rows),
+        *words.prd_findings(prd(own, training, random=random())),
+        words.relative_mmd_finding(relative_mmd(own, training, fresh, random=random())),
+        words.kid_finding(kernel_inception_distance(own, training, random=random(), subsets=3, subset_size=50)),
+        *words.prdc_findings(*prdc_with_error(own, training)),
+        words.authenticity_finding(authenticity(own, training), authenticity(fresh, training)),
+        words.inception_score_finding(inception_score(own)),
+        words.fid_infinity_finding(fid_infinity(own, statistics_of(training), random=random(), smallest=60), 1.5),
+        duplicates.near_duplicates_finding(near),
+        duplicates.internal_duplicates_finding(internal_duplicates(own, near.closeness, len(training))),
     ]
     return {each.name: each for each in found}
 
@@ -84,17 +85,17 @@ def test_something_else() -> None:
 
 
 def test_what_does_not_exist_says_so() -> None:
-    assert words.of_frechet_limit(None, 3.0).value is None
+    assert words.fid_infinity_finding(None, 3.0).value is None
     training = photographs(5)
     same = originals_of(nearest(training, training))
-    assert words.of_near_copies(near_duplicates(same, same)).value is None
-    assert words.of_repeats(
+    assert duplicates.near_duplicates_finding(near_duplicates(same, same)).value is None
+    assert duplicates.internal_duplicates_finding(
         internal_duplicates(photographs(6, 5), partial_copying(np.ones(9), np.full(9, 1e-9)), 9)
     ).sentence.startswith("No two of the 5 images are nearly the same")
-    alone = words.of_authenticity(authenticity(photographs(7), training))
+    alone = words.authenticity_finding(authenticity(photographs(7), training))
     assert (alone.p_value, alone.sentence[-1]) == (None, ".")
 
 
 def test_figures() -> None:
-    assert [percent(share) for share in (0.0, 1.0, 0.62, 0.004)] == ["0 %", "100 %", "62 %", "0.4 %"]
-    assert [p_value(value) for value in (0.5, 0.0234, 1e-9)] == ["p = 0.5", "p = 0.023", "p < 0.0001"]
+    assert [format_percent(share) for share in (0.0, 1.0, 0.62, 0.004)] == ["0 %", "100 %", "62 %", "0.4 %"]
+    assert [format_p_value(value) for value in (0.5, 0.0234, 1e-9)] == ["p = 0.5", "p = 0.023", "p < 0.0001"]

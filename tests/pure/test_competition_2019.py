@@ -10,7 +10,7 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 
 from scorer.metrics.mifid import is_penalised, mifid
 from scorer.metrics.statistics.threshold_selection import Interval, ThresholdChoice, choose_tau
-from scorer.ranking import Entry, standings
+from scorer.ranking.specification import ScoredEntry, standings
 from tests.pure.oracles import TABLE, Table, competition_table, mifid_by_hand
 
 TAU = {"public": 0.10, "private": 0.25}
@@ -213,7 +213,7 @@ def test_the_board_is_the_released_one(table: Table, track: str) -> None:
     scores = mifid(table.fid[track], table.distance[track], TAU[track])[standing]
     start = datetime(2019, 6, 28, tzinfo=UTC)
     entries = [
-        Entry(place, place, float(score), start + timedelta(seconds=place)) for place, score in enumerate(scores)
+        ScoredEntry(place, place, float(score), start + timedelta(seconds=place)) for place, score in enumerate(scores)
     ]
     ranks = {line.entry.ref: line.rank for line in standings(entries, precision=9).placings}
     released = rankdata(np.round(table.score[track][standing], 9), method="ordinal")
@@ -230,7 +230,7 @@ def test_the_boards_of_both_tracks(table: Table, which: str) -> None:
         # No decision to disqualify: the scores as tau alone makes them.
         scores = mifid(table.fid[track], table.distance[track], TAU[track])[own]
         entries = [
-            Entry(int(row), int(row), float(score), start + timedelta(seconds=int(row)))
+            ScoredEntry(int(row), int(row), float(score), start + timedelta(seconds=int(row)))
             for row, score in zip(own, scores, strict=True)
         ]
         lines = standings(reversed(entries), precision=12).placings

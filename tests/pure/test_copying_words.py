@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorer import copying_words as words
+from scorer.findings import copying as words
+from scorer.findings.formatting import format_percent
 from scorer.metrics.copying.data_copying import CellCopying, DataCopying, PlacedImages
 from scorer.metrics.copying.partial_copying import PartialCopying
 from scorer.metrics.statistics.mann_whitney import MannWhitney
-from scorer.numerals import percent
 
 NOWHERE = PlacedImages(np.array([], np.int64), np.array([], np.int64), np.array([]))
 
@@ -43,18 +43,18 @@ def single(below: int, generated: int = 1000, held_out: int = 500, limit: float 
     ],
 )
 def test_all_images(z: float, says: str) -> None:
-    told = words.of_all_images(ranked(z))
+    told = words.overall_sentence(ranked(z))
     assert says in told
     assert f"Z = {z:+.1f}" in told
     assert told.startswith(f"In {100 * (1 - ranked(z).share):.0f} % of all comparisons")
 
 
 def test_a_slight_difference_that_is_certain_is_told_as_both() -> None:
-    assert "a slight excess, though hardly by chance" in words.of_all_images(ranked(-3.0, low=1000, high=10_000))
+    assert "a slight excess, though hardly by chance" in words.overall_sentence(ranked(-3.0, low=1000, high=10_000))
 
 
 def test_equal_distances_say_nothing() -> None:
-    assert "nothing can be said" in words.of_all_images(MannWhitney(50.0, 10, 10, 0.0))
+    assert "nothing can be said" in words.overall_sentence(MannWhitney(50.0, 10, 10, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_equal_distances_say_nothing() -> None:
     ],
 )
 def test_regions(scores: tuple[float | None, ...], says: str) -> None:
-    assert says in words.of_regions(entry(*scores))
+    assert says in words.c_t_sentence(entry(*scores))
 
 
 @pytest.mark.parametrize(
@@ -84,16 +84,16 @@ def test_regions(scores: tuple[float | None, ...], says: str) -> None:
     ],
 )
 def test_copied_regions(scores: tuple[float | None, ...], says: str) -> None:
-    assert says in words.of_copied_regions(entry(*scores))
+    assert says in words.copied_cells_sentence(entry(*scores))
 
 
 def test_a_region_that_is_too_small() -> None:
-    told = words.of_region(CellCopying(6, 3, 1_040, 0.2, None, 0.0))
+    told = words.cell_sentence(CellCopying(6, 3, 1_040, 0.2, None, 0.0))
     assert told == "Region 7 has 3 generated and 1,040 fresh images: too few to compare."
 
 
 def test_representation() -> None:
-    told = words.of_representation(entry(*[0.0] * 20, over=3, under=1))
+    told = words.representation_sentence(entry(*[0.0] * 20, over=3, under=1))
     assert told.startswith("Of 20 regions 3 hold more")
     assert told.endswith("chance alone makes about 1.0 of either.")
 
@@ -109,22 +109,22 @@ def test_representation() -> None:
     ],
 )
 def test_single_images(below: int, says: str) -> None:
-    assert says in words.of_single_images(single(below))
+    assert says in words.partial_copying_sentence(single(below))
 
 
 def test_photographs_that_are_training_images() -> None:
-    assert "can't be told from copies" in words.of_single_images(single(0, limit=0.0))
+    assert "can't be told from copies" in words.partial_copying_sentence(single(0, limit=0.0))
 
 
 def test_a_quantile_tells_of_both_kinds() -> None:
-    told = words.of_quantile(0.25, 0.01234, 0.2)
+    told = words.quantile_sentence(0.25, 0.01234, 0.2)
     assert told.startswith("The closest 25 % of its images are 0.0123 or less from a training image")
     assert told.endswith("of the photographs, 0.2000 or less.")
 
 
 @given(share=st.floats(0.0, 1.0))
 def test_a_percentage_is_neither_none_nor_all_unless_it_is(share: float) -> None:
-    shown = percent(share)
+    shown = format_percent(share)
     assert (shown == "0 %") is (share == 0.0)
     assert (shown == "100 %") is (share == 1.0)
     if "almost" not in shown:

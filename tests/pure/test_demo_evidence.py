@@ -6,7 +6,7 @@ from rich.console import Console
 
 from deploy.demo import evidence
 from deploy.demo.entries import ENTRIES
-from scorer.signs import SIGNS
+from scorer.findings.signs import SIGNS
 
 BY_KEY = {entry.key: entry for entry in ENTRIES}
 

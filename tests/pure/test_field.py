@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from scorer import ranking
 from scorer.db.fields import instant
-from scorer.field import Field, Finals, Judged, Terms, best_of, finals_of, order_of
 from scorer.metrics.mifid import EPSILON
+from scorer.ranking import specification
+from scorer.ranking.columns import EntryColumns, FinalPicks, JudgingRules
+from scorer.ranking.vectorised import JudgedEntries, best_of, finals_of, order_of
 from tests.db.drawing import BASE, BENCHMARK, DECIMALS, MOST, START, Competition, competitions
 from tests.db.judging import columns_are_the_definition
 from tests.examples import examples
@@ -17,7 +18,7 @@ from tests.examples import examples
 NOW = 99
 
 
-def field_of(drawn: Competition, kind: str) -> Field:
+def field_of(drawn: Competition, kind: str) -> EntryColumns:
     """The newest measurements, as the tables would tell them."""
     rows = [
         (
@@ -34,10 +35,10 @@ def field_of(drawn: Competition, kind: str) -> Field:
     ]
     kinds = (*[np.int64] * 4, *[np.float64] * 3, np.bool_)
     columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
-    return Field(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
+    return EntryColumns(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
 
 
-def terms_of(drawn: Competition, kind: str) -> Terms:
+def terms_of(drawn: Competition, kind: str) -> JudgingRules:
     """What is in force in the end."""
     into = {team: other for _, team, other in drawn.flat_merges()}
     ruled = {number: word for _, number, word in drawn.rulings}
@@ -46,7 +47,7 @@ def terms_of(drawn: Competition, kind: str) -> Terms:
     def refs(word: str) -> list[int]:
         return [BASE + number for number, each in ruled.items() if each == word]
 
-    return Terms(
+    return JudgingRules(
         tau=taus[-1] if taus else math.nan,
         epsilon=EPSILON,
         decimals=DECIMALS,
@@ -58,33 +59,35 @@ def terms_of(drawn: Competition, kind: str) -> Terms:
     )
 
 
-def picks_of(drawn: Competition) -> Finals:
+def picks_of(drawn: Competition) -> FinalPicks:
     """The newest picks of each team."""
     newest = {team: chosen for _, team, chosen in drawn.picks}
     pairs = sorted((BASE + ref, BASE + team) for team, chosen in newest.items() for ref in chosen)
     ref, team = zip(*pairs, strict=True) if pairs else ((), ())
-    return Finals(np.array(ref, np.int64), np.array(team, np.int64))
+    return FinalPicks(np.array(ref, np.int64), np.array(team, np.int64))
 
 
 @settings(max_examples=examples(1000), deadline=None)
 @given(competitions())
 def test_columns_are_the_readable_definition(drawn: Competition) -> None:
-    public = Judged(field_of(drawn, "public"), terms_of(drawn, "public"))
+    public = JudgedEntries(field_of(drawn, "public"), terms_of(drawn, "public"))
     final = finals_of(public, picks_of(drawn), MOST)
-    private = Judged(field_of(drawn, "private"), terms_of(drawn, "private"), final)
+    private = JudgedEntries(field_of(drawn, "private"), terms_of(drawn, "private"), final)
     columns_are_the_definition(order_of(public), drawn, "public", NOW)
     columns_are_the_definition(order_of(public, late=True), drawn, "late", NOW)
     columns_are_the_definition(order_of(private), drawn, "private", NOW)
-    best = ranking.finals(drawn.field("public", NOW), {}, MOST, DECIMALS)
+    best = specification.final_refs(drawn.field("public", NOW), {}, MOST, DECIMALS)
     for team in np.unique(public.team).tolist():
-        own = Judged(public.field.chosen(public.team == team), public.terms)
+        own = JudgedEntries(public.field.chosen(public.team == team), public.terms)
         assert tuple(best_of(own, MOST).tolist()) == best.get(team, ())
 
 
-def some(*refs: int, fid: float = 1.0) -> Field:
+def some(*refs: int, fid: float = 1.0) -> EntryColumns:
     count = len(refs)
     zeros, ones = np.zeros(count, np.int64), np.ones(count)
-    return Field(np.array(refs, np.int64), zeros, zeros, zeros, fid * ones, ones, 0 * ones, np.zeros(count, np.bool_))
+    return EntryColumns(
+        np.array(refs, np.int64), zeros, zeros, zeros, fid * ones, ones, 0 * ones, np.zeros(count, np.bool_)
+    )
 
 
 @pytest.mark.parametrize(("old", "new", "refs"), [((1, 2, 5), (2, 3), [1, 2, 3, 5]), ((), (4,), [4]), ((1,), (), [1])])

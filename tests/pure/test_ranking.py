@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorer.ranking import Entry, award_of, medal, rounded, standings
+from scorer.ranking.awards import award_of, medal
+from scorer.ranking.specification import ScoredEntry, round_score, standings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -22,11 +23,11 @@ def entry(
     *,
     copy: bool = False,
     benchmark: bool = False,
-) -> Entry:
-    return Entry(ref, team, score, START + timedelta(minutes=minute), copy, benchmark)
+) -> ScoredEntry:
+    return ScoredEntry(ref, team, score, START + timedelta(minutes=minute), copy, benchmark)
 
 
-def board(*entries: Entry, precision: int = 4) -> list[tuple[int | None, int]]:
+def board(*entries: ScoredEntry, precision: int = 4) -> list[tuple[int | None, int]]:
     """(rank, ref) of every line."""
     return [(line.rank, line.entry.ref) for line in standings(entries, precision).placings]
 
@@ -145,20 +146,20 @@ def test_the_order_of_arrival_of_the_rows_does_not_matter(
     ],
 )
 def test_rounding_is_half_up(score: float, precision: int, expected: float) -> None:
-    assert rounded(score, precision) == expected
+    assert round_score(score, precision) == expected
 
 
 @given(score=st.floats(0, 1e9), precision=st.integers(0, 6))
 def test_rounding_moves_at_most_half_a_unit_and_only_once(score: float, precision: int) -> None:
-    found = rounded(score, precision)
+    found = round_score(score, precision)
     assert abs(found - score) <= 0.5 * 10.0**-precision * (1 + 1e-9) + 1e-9 * score
-    assert rounded(found, precision) == found
+    assert round_score(found, precision) == found
 
 
 @given(low=st.floats(0, 1e9), high=st.floats(0, 1e9), precision=st.integers(0, 6))
 def test_rounding_keeps_the_order(low: float, high: float, precision: int) -> None:
     low, high = sorted((low, high))
-    assert rounded(low, precision) <= rounded(high, precision)
+    assert round_score(low, precision) <= round_score(high, precision)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from scorer.archive.pixel_hashes import mirror_images
 from scorer.errors import Invalid
+from scorer.findings.duplicates import thumbnail_copies_finding
 from scorer.metrics.copying.near_duplicates import near_duplicates
 from scorer.metrics.copying.thumbnails import MIN_CONTRAST, contrast_of, thumbnail_originals, thumbnails_of
-from scorer.thumbnail_findings import of_thumbnail_copies
 from tests.examples import examples
 from tests.factories import noise
 
@@ -73,15 +73,15 @@ def test_blurred_noisy_and_mirrored_copies_are_found_and_new_images_are_not() ->
     found = near_duplicates(thumbnail_originals(thumbnails_of(entry), *_both(training)), fresh)
     assert 50 <= found.closeness.below <= 53
     assert 10 <= found.mirrored <= 12
-    told = of_thumbnail_copies(found)
+    told = thumbnail_copies_finding(found)
     assert told.name == "thumbnail_copies"
     assert "of 100 images" in told.sentence
     assert "of them mirrored" in told.sentence
     assert told.sentence.endswith("training images that were blurred, recoloured or put through a network look so.")
     honest = near_duplicates(thumbnail_originals(thumbnails_of(shapes(4, 100)), *_both(training)), fresh)
-    assert of_thumbnail_copies(honest).sentence.endswith("nothing out of the ordinary.")
+    assert thumbnail_copies_finding(honest).sentence.endswith("nothing out of the ordinary.")
     spoilt = near_duplicates(fresh, thumbnail_originals(thumbnails_of(training[:30]), *_both(training)))
-    assert of_thumbnail_copies(spoilt).value is None
+    assert thumbnail_copies_finding(spoilt).value is None
 
 
 def test_examples_are_those_with_something_to_see() -> None:
@@ -105,7 +105,7 @@ def test_a_few_copies_are_few() -> None:
     fresh = thumbnail_originals(thumbnails_of(shapes(2, 1000)), *_both(training))
     entry = np.concatenate([training[:30], shapes(3, 970)])
     found = near_duplicates(thumbnail_originals(thumbnails_of(entry), *_both(training)), fresh)
-    assert "more than chance, but few." in of_thumbnail_copies(found).sentence
+    assert "more than chance, but few." in thumbnail_copies_finding(found).sentence
 
 
 def test_progress_and_wrong_images() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorer.archive import ExactDuplicates, find_exact_duplicates, mirror_images, pixel_hashes
-from scorer.copying_findings import of_twins
+from scorer.findings.duplicates import exact_duplicates_findings
 
 
 def twins_of(images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> ExactDuplicates:
@@ -29,6 +29,6 @@ def test_against_every_pair(rows: list[list[int]]) -> None:
     assert all(rows[one] == rows[other][::-1] for one, other in found.flipped)
     sizes = [len(group) for group in found.groups]
     assert sizes == sorted(sizes, reverse=True)
-    same_told, flipped_told = of_twins(found)
+    same_told, flipped_told = exact_duplicates_findings(found)
     assert (same_told.value, flipped_told.value) == (found.identical, found.mirrored)
     assert ("No two" in same_told.sentence) == (not any(same))

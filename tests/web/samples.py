@@ -19,7 +19,7 @@ from scorer.db.tables import Account, Competition, DataFile, Threshold, Track
 from scorer.errors import NotFound
 from scorer.lifecycle import Limits, Phase, TrackKind, Usage, next_entry_at, refusal_of, utc_day
 from scorer.limits import Allowance
-from scorer.ranking import award_of
+from scorer.ranking.awards import award_of
 from scorer.tokens import SCOPES
 
 Row = TypeVar("Row", Place, Benchmark, Copy, Disqualified)

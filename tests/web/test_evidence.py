@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 
 from deploy.demo.generators import half_copied, mirrored, reconstructed
 from deploy.standalone.ephemeral import Servers
-from scorer.signs import SIGNS
+from scorer.findings.signs import SIGNS
 from tests.api.conftest import Service, running
 from tests.api.test_desk import hire
 from tests.api.test_results import close

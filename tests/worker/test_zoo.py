@@ -24,7 +24,7 @@ from deploy.demo.photographs import photographs
 from deploy.demo.tiles import Pixels
 from scorer.archive import mirror_images, pixel_hashes
 from scorer.extractors import Features
-from scorer.signs import SIGNS
+from scorer.findings.signs import SIGNS
 from tests.worker.test_benchmarks import MACHINE
 
 TINY = Plan(

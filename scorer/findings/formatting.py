@@ -1,7 +1,7 @@
 """Shares and p-values as people read them."""
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     """``62 %``; near the ends as many decimals as it takes to be neither none nor all."""
     if share in {0.0, 1.0}:
         return f"{share:.0%}".replace("%", " %")
@@ -12,6 +12,6 @@ def percent(share: float) -> str:
     return "almost 0 %" if share < 0.5 else "almost 100 %"
 
 
-def p_value(value: float) -> str:
+def format_p_value(value: float) -> str:
     """``p = 0.023``, or that it is very small."""
     return f"p = {value:.2g}" if value >= 1e-4 else "p < 0.0001"

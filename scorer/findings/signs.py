@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scorer.findings import CERTAIN
+from scorer.findings.finding import SIGNIFICANCE_LEVEL
 
-SLIGHT = 0.45
+MAX_U_SHARE = 0.45
 """Among thousands of images a difference that means little is certain, too: a share above this is told as slight."""
-LEAST = 0.05
+MIN_SHARE = 0.05
 """The smallest share of an entry's images that counts: fewer copies may be chance's, or a mishap."""
-DISTINCT = 20
+MIN_DISTINCT_IMAGES = 20
 """Fewer different images than this in an entry is a collapse: of two of its images, one in so many pairs is alike. The
 share of alike pairs stays the same however many images there are; the share of images that are alike to another one
 does not, and among thousands of blurred ones comes near to 1. Honest but blurry models of photographs were as if of
@@ -36,42 +36,42 @@ class Sign:
 
 
 def _thumbnails(of: Any) -> Any:
-    return (of.thumbnail_p < CERTAIN) & (of.thumbnail_share >= LEAST)
+    return (of.thumbnail_p < SIGNIFICANCE_LEVEL) & (of.thumbnail_share >= MIN_SHARE)
 
 
 def _partly(of: Any) -> Any:
-    return (of.partly_copied_p < CERTAIN) & (of.partly_copied_share >= LEAST)
+    return (of.partly_copied_p < SIGNIFICANCE_LEVEL) & (of.partly_copied_share >= MIN_SHARE)
 
 
 def _mirrored(of: Any) -> Any:
-    return (of.near_copies_p < CERTAIN) & (of.near_copies_mirrored >= LEAST * of.images)
+    return (of.near_copies_p < SIGNIFICANCE_LEVEL) & (of.near_copies_mirrored >= MIN_SHARE * of.images)
 
 
 def _near(of: Any) -> Any:
     upright = of.near_copies_share * of.images - of.near_copies_mirrored
-    return (of.near_copies_p < CERTAIN) & (upright >= LEAST * of.images)
+    return (of.near_copies_p < SIGNIFICANCE_LEVEL) & (upright >= MIN_SHARE * of.images)
 
 
 def _regions(of: Any) -> Any:
     """Not C_T, which is the mean over the regions: one that is copied may hide among others that are not."""
-    return (of.copied_cells >= 1) & (of.copied_cells_share >= LEAST)
+    return (of.copied_cells >= 1) & (of.copied_cells_share >= MIN_SHARE)
 
 
 def _data(of: Any) -> Any:
-    return (of.z_u_p < CERTAIN) & (of.u_share <= SLIGHT)
+    return (of.z_u_p < SIGNIFICANCE_LEVEL) & (of.u_share <= MAX_U_SHARE)
 
 
 def _repeats(of: Any) -> Any:
     pairs = of.images * (of.images - 1) / 2.0
-    return (of.repeats_p < CERTAIN) & (of.repeats_pairs * DISTINCT >= pairs)
+    return (of.repeats_p < SIGNIFICANCE_LEVEL) & (of.repeats_pairs * MIN_DISTINCT_IMAGES >= pairs)
 
 
 def _authentic(of: Any) -> Any:
-    return (of.authenticity_p < CERTAIN) & (of.authenticity_share <= of.authenticity_expected - LEAST)
+    return (of.authenticity_p < SIGNIFICANCE_LEVEL) & (of.authenticity_share <= of.authenticity_expected - MIN_SHARE)
 
 
 def _identical(of: Any) -> Any:
-    return of.identical + of.mirrored_twins >= LEAST * of.images
+    return of.identical + of.mirrored_twins >= MIN_SHARE * of.images
 
 
 SIGNS = (
@@ -91,11 +91,11 @@ SIGNS = (
 def signs_of(numbers: Mapping[str, float | None], images: int) -> tuple[Sign, ...]:
     """The signs that the evidence of an entry of so many ``images`` shows. ``numbers``: the columns, by name; one that
     is None or missing is not known."""
-    known = _Known({name: value for name, value in numbers.items() if value is not None} | {"images": images})
+    known = _KnownNumbers({name: value for name, value in numbers.items() if value is not None} | {"images": images})
     return tuple(each for each in SIGNS if each.holds(known))
 
 
-class _Known:
+class _KnownNumbers:
     """Numbers by name, NaN for those that are not known."""
 
     def __init__(self, numbers: Mapping[str, float]) -> None:

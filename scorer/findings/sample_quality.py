@@ -1,10 +1,9 @@
 """What the tests besides data-copying found: each number with its unit, its direction and a sentence for a person."""
 
-from scorer.findings import CERTAIN, HIGHER, LOWER, SHARE, Finding
+from scorer.findings.finding import HIGHER, LOWER, SHARE, SIGNIFICANCE_LEVEL, Finding
+from scorer.findings.formatting import format_p_value, format_percent
 from scorer.metrics.copying.authenticity import Authenticity, p_fewer
-from scorer.metrics.copying.internal_duplicates import InternalDuplicates
 from scorer.metrics.copying.ndb import NDB_LEVEL, BinComparison
-from scorer.metrics.copying.near_duplicates import NearDuplicates
 from scorer.metrics.sample_quality.fid_infinity import FidInfinity
 from scorer.metrics.sample_quality.inception_score import InceptionScore
 from scorer.metrics.sample_quality.kid import KernelInceptionDistance
@@ -12,7 +11,6 @@ from scorer.metrics.sample_quality.prd import PrecisionRecall
 from scorer.metrics.sample_quality.prdc import Prdc, PrdcError
 from scorer.metrics.sample_quality.relative_mmd import RelativeMmd
 from scorer.metrics.sample_quality.two_sample import Accuracy, TwoSample
-from scorer.numerals import p_value, percent
 
 HALF = "0.5 is best; far below is copying"
 USUAL = f"{NDB_LEVEL} is best"
@@ -20,17 +18,21 @@ NEITHER = "0 is best; above 0 is closer to the training images than photographs"
 SQUARED_MMD, FID, CLASSES, NATS, RATIO = "squared MMD", "FID", "classes", "nats", "ratio"
 
 
-def of_two_sample(found: TwoSample) -> tuple[Finding, ...]:
+def two_sample_findings(found: TwoSample) -> tuple[Finding, ...]:
     """The nearest-neighbour classifier: on real images, on generated ones, and on both."""
-    shares = f"{percent(found.real.share)} of the real and {percent(found.generated.share)} of the generated images"
+    shares = (
+        f"{format_percent(found.real.share)} of the real and"
+        f" {format_percent(found.generated.share)} of the generated images"
+    )
     told = (
-        f"By the kind of its nearest image {shares} are told right, where chance makes {percent(found.both.expected)}"
+        f"By the kind of its nearest image {shares} are told right, where chance makes"
+        f" {format_percent(found.both.expected)}"
     )
     both = f"{told}: the two can't be told apart."
-    if found.both.p_below < CERTAIN:
-        both = f"{told} ({p_value(found.both.p_below)}): generated images lie beside real ones, as copies do."
-    if found.both.p_above < CERTAIN:
-        both = f"{told} ({p_value(found.both.p_above)}): the two can be told apart."
+    if found.both.p_below < SIGNIFICANCE_LEVEL:
+        both = f"{told} ({format_p_value(found.both.p_below)}): generated images lie beside real ones, as copies do."
+    if found.both.p_above < SIGNIFICANCE_LEVEL:
+        both = f"{told} ({format_p_value(found.both.p_above)}): the two can be told apart."
     return (
         _accuracy("two_sample_real", found.real, f"Of the real images {_nearest(found.real, 'real')}."),
         _accuracy(
@@ -48,16 +50,16 @@ def _accuracy(name: str, found: Accuracy, sentence: str) -> Finding:
 
 
 def _nearest(found: Accuracy, kind: str) -> str:
-    return f"{percent(found.share)} have a {kind} one nearest; chance makes {percent(found.expected)}"
+    return f"{format_percent(found.share)} have a {kind} one nearest; chance makes {format_percent(found.expected)}"
 
 
-def of_binning(found: BinComparison) -> tuple[Finding, ...]:
+def ndb_findings(found: BinComparison) -> tuple[Finding, ...]:
     """NDB / K and the Jensen-Shannon divergence."""
     bins = len(found.excess)
-    verdict = "more than chance" if found.p_value < CERTAIN else "no more than chance"
+    verdict = "more than chance" if found.p_value < SIGNIFICANCE_LEVEL else "no more than chance"
     share = (
         f"{found.different} of {bins} bins hold another share of the generated images than of the training images,"
-        f" {NDB_LEVEL * bins:.0f} are expected; all bins together differ {verdict} ({p_value(found.p_value)})."
+        f" {NDB_LEVEL * bins:.0f} are expected; all bins together differ {verdict} ({format_p_value(found.p_value)})."
     )
     divergence = (
         f"Between how both sets fill the bins, the divergence is {found.divergence:.4f} nats; equal sets of these sizes"
@@ -69,7 +71,7 @@ def of_binning(found: BinComparison) -> tuple[Finding, ...]:
     )
 
 
-def of_prd(found: PrecisionRecall) -> tuple[Finding, ...]:
+def prd_findings(found: PrecisionRecall) -> tuple[Finding, ...]:
     """F_8 and F_1/8 of the curve."""
     recall, precision = found.mean.recall, found.mean.precision
     return (
@@ -91,22 +93,22 @@ def _curve(what: str, name: str, value: float, error: float) -> str:
     return f"Over the cells of both sets, {name}, which weighs {what}, is {value:.3f} ± {error:.3f}; equal sets have 1."
 
 
-def of_relative_mmd(found: RelativeMmd) -> Finding:
+def relative_mmd_finding(found: RelativeMmd) -> Finding:
     """The three-sample kernel test."""
     told = (
         f"By the kernel distance, generated images are {found.generated:.2g} from the training images and fresh"
         f" photographs {found.held_out:.2g}"
     )
     verdict = f"{told}: no difference that chance doesn't make."
-    if found.p_closer < CERTAIN:
-        verdict = f"{told} ({p_value(found.p_closer)}): closer than photographs are."
-    if found.p_farther < CERTAIN:
-        verdict = f"{told} ({p_value(found.p_farther)}): farther than photographs are, which shows no copying."
+    if found.p_closer < SIGNIFICANCE_LEVEL:
+        verdict = f"{told} ({format_p_value(found.p_closer)}): closer than photographs are."
+    if found.p_farther < SIGNIFICANCE_LEVEL:
+        verdict = f"{told} ({format_p_value(found.p_farther)}): farther than photographs are, which shows no copying."
     difference = found.held_out - found.generated
     return Finding("relative_mmd", difference, SQUARED_MMD, NEITHER, verdict, found.standard_error, found.p_closer)
 
 
-def of_kid(found: KernelInceptionDistance) -> Finding:
+def kid_finding(found: KernelInceptionDistance) -> Finding:
     """The kernel distance over subsets."""
     error = found.resampling_error
     doubt = "" if error is None else f" ± {error:.2g} (by the draw of {found.subsets} subsets)"
@@ -114,13 +116,13 @@ def of_kid(found: KernelInceptionDistance) -> Finding:
     return Finding("kid", found.mean, SQUARED_MMD, LOWER, sentence, error)
 
 
-def of_overlap(found: Prdc, error: PrdcError) -> tuple[Finding, ...]:
+def prdc_findings(found: Prdc, error: PrdcError) -> tuple[Finding, ...]:
     """Improved precision and recall, density and coverage."""
     words = {
-        "precision": f"{percent(found.precision)} of the generated images lie where real images are",
-        "recall": f"{percent(found.recall)} of the real images lie where generated ones are",
+        "precision": f"{format_percent(found.precision)} of the generated images lie where real images are",
+        "recall": f"{format_percent(found.recall)} of the real images lie where generated ones are",
         "density": f"A generated image lies in {found.density:.2f} times as many real neighbourhoods as a real one",
-        "coverage": f"{percent(found.coverage)} of the real images have a generated one in their neighbourhood",
+        "coverage": f"{format_percent(found.coverage)} of the real images have a generated one in their neighbourhood",
     }
     units = {"density": RATIO}
     return tuple(
@@ -136,20 +138,25 @@ def of_overlap(found: Prdc, error: PrdcError) -> tuple[Finding, ...]:
     )
 
 
-def of_authenticity(found: Authenticity, held_out: Authenticity | None = None) -> Finding:
+def authenticity_finding(found: Authenticity, held_out: Authenticity | None = None) -> Finding:
     """The share of authentic images, beside that of held-out photographs where there are any."""
     told = (
-        f"{percent(found.share)} of the images are farther from their nearest training image than that is from others"
+        f"{format_percent(found.share)} of the images are farther from their nearest training"
+        " image than that is from others"
     )
     if held_out is None:
         return Finding("authenticity", found.share, SHARE, HIGHER, f"{told}.", found.standard_error)
     chance = p_fewer(found, held_out)
-    told += f", and {percent(held_out.share)} of fresh photographs"
-    fewer = f" ({p_value(chance)}): some are versions of training images." if chance < CERTAIN else ": no fewer."
+    told += f", and {format_percent(held_out.share)} of fresh photographs"
+    fewer = (
+        f" ({format_p_value(chance)}): some are versions of training images."
+        if chance < SIGNIFICANCE_LEVEL
+        else ": no fewer."
+    )
     return Finding("authenticity", found.share, SHARE, HIGHER, told + fewer, found.standard_error, chance)
 
 
-def of_inception_score(found: InceptionScore) -> Finding:
+def inception_score_finding(found: InceptionScore) -> Finding:
     """The Inception score."""
     error = found.standard_error
     doubt = "" if error is None else f" ± {error:.2g} ({found.splits} splits)"
@@ -157,7 +164,7 @@ def of_inception_score(found: InceptionScore) -> Finding:
     return Finding("inception_score", found.mean, CLASSES, HIGHER, sentence, error)
 
 
-def of_frechet(fid: float, error: float | None) -> Finding:
+def fid_finding(fid: float, error: float | None) -> Finding:
     """The FID that the entry is ranked by, with its standard error."""
     doubt = (
         " (there are too few images for a standard error)"
@@ -168,7 +175,7 @@ def of_frechet(fid: float, error: float | None) -> Finding:
     return Finding("fid", fid, FID, LOWER, sentence, error)
 
 
-def of_frechet_limit(found: FidInfinity | None, fid: float) -> Finding:
+def fid_infinity_finding(found: FidInfinity | None, fid: float) -> Finding:
     """FID-infinity beside the FID, >= 0, of all images."""
     name, unit = "fid_infinity", FID
     if found is None:
@@ -178,33 +185,3 @@ def of_frechet_limit(found: FidInfinity | None, fid: float) -> Finding:
         f" ± {found.standard_error:.2g} (by the draw of parts)."
     )
     return Finding(name, found.value, unit, LOWER, sentence, found.standard_error)
-
-
-def of_near_copies(found: NearDuplicates) -> Finding:
-    """Near duplicates of training images."""
-    near = found.closeness
-    name = "near_copies"
-    if not near.tells:
-        told = "Some held-out photographs are training images themselves, so near copies can't be told from chance."
-        return Finding(name, None, SHARE, LOWER, told)
-    told = f"{near.below:,} of {near.generated:,} images nearly are one of {found.originals:,} training images"
-    if not near.below:
-        told = f"None of the {near.generated:,} images nearly is a training image"
-    mirrored = f", {found.mirrored:,} of them mirrored" if found.mirrored else ""
-    often = f"; one of these {found.most_copied[1]:,} times" if found.most_copied and found.most_copied[1] > 1 else ""
-    chance = f"; chance alone makes {percent(near.expected)} ({p_value(near.p_value)})."
-    return Finding(name, near.share, SHARE, LOWER, told + mirrored + often + chance, near.standard_error, near.p_value)
-
-
-def of_repeats(found: InternalDuplicates) -> Finding:
-    """Near duplicates within the entry."""
-    count = len(found.group)
-    told = f"No two of the {count:,} images are nearly the same"
-    if found.pairs:
-        told = (
-            f"{found.images:,} of {count:,} images are nearly the same as another one, in {found.groups:,} groups, the"
-            f" largest of {int(found.sizes.max()):,}"
-        )
-    chance = f"; photographs would make {found.expected_pairs:.2g} such pairs and these make {found.pairs:,}"
-    sentence = f"{told}{chance} ({p_value(found.p_value)})."
-    return Finding("repeats", found.share, SHARE, LOWER, sentence, found.standard_error, found.p_value)

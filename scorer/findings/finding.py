@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-CERTAIN = 0.01
+SIGNIFICANCE_LEVEL = 0.01
 """A p-value below this is told as a finding."""
 
 SHARE = "share"

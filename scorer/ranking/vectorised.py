@@ -1,89 +1,23 @@
-"""A board's entries as columns, judged and ranked by numpy: what :mod:`scorer.ranking` defines, for a million entries.
+"""A board's entries as columns, judged and ranked by numpy: what :mod:`scorer.ranking.specification` defines, for a
+million entries.
 
 Pure. A column of moments is in microseconds since 1970, so that nothing is lost and numbers sort as moments do.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-NONE: Ints = np.empty(0, np.int64)
-
-
-def _none() -> Ints:
-    return NONE
+from scorer.ranking.columns import EntryColumns, FinalPicks, Flags, Floats, Ints, JudgingRules
 
 
 @dataclass(frozen=True)
-class Field:
-    """The scored entries of a track, a row each in the order of ``ref``, with their newest measurements."""
-
-    ref: Ints
-    team: Ints
-    """The team that handed it in, whatever was merged since."""
-    accepted_at: Ints
-    measured_at: Ints
-    fid: Floats
-    distance: Floats
-    copied_share: Floats
-    late: Flags
-
-    def __len__(self) -> int:
-        return len(self.ref)
-
-    def chosen(self, rows: Ints | Flags) -> "Field":
-        """Some of the rows."""
-        return Field(*(getattr(self, each.name)[rows] for each in fields(self)))
-
-    def with_rows(self, other: "Field") -> "Field":
-        """These entries and those of ``other``, which replace what has the same ref."""
-        kept = self.chosen(~np.isin(self.ref, other.ref)) if len(other) else self
-        both = Field(*(np.concatenate([getattr(kept, each.name), getattr(other, each.name)]) for each in fields(self)))
-        in_order = len(kept) == 0 or len(other) == 0 or kept.ref[-1] < other.ref.min()
-        return both if in_order else both.chosen(np.argsort(both.ref))
-
-    def without(self, refs: Collection[int]) -> "Field":
-        """These entries but for some."""
-        return self.chosen(~np.isin(self.ref, np.array(list(refs), np.int64)))
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What a field is judged by. ``tau`` is nan where there is none."""
-
-    tau: float
-    epsilon: float
-    decimals: int
-    merged: Ints = field(default_factory=_none)
-    """Teams that were merged, in order; and beside each the team that it belongs to."""
-    into: Ints = field(default_factory=_none)
-    benchmarks: Ints = field(default_factory=_none)
-    disqualified: Ints = field(default_factory=_none)
-    """Refs of entries, and so is ``waived``."""
-    waived: Ints = field(default_factory=_none)
-
-
-class Finals(NamedTuple):
-    """The entries that teams are ranked by in the end: pairs, in the order of ``ref``."""
-
-    ref: Ints
-    team: Ints
-
-
-@dataclass(frozen=True)
-class Order:
+class RankedBoard:
     """A board: the row of each ranked team's best entry in the field, from rank 1 on, and what stands apart."""
 
-    judged: "Judged"
+    judged: "JudgedEntries"
     rows: Ints
     benchmarks: Ints
     copies: Ints
@@ -124,7 +58,7 @@ class Order:
         return rank if rank is not None and self.rows[rank - 1] == row else None
 
     def would_be_rank(self, ref: int) -> int | None:
-        """:func:`scorer.ranking.would_be_rank`."""
+        """:func:`scorer.ranking.specification.would_be_rank`."""
         judged, row = self.judged, self.judged.row_of(ref)
         if row is None or not judged.can_rank[row] or judged.is_benchmark[row]:
             return None
@@ -137,12 +71,12 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedEntries:
     """A field under its terms."""
 
-    field: Field
-    terms: Terms
-    finals: Finals | None = None
+    field: EntryColumns
+    terms: JudgingRules
+    finals: FinalPicks | None = None
     """Which entries count; None: all."""
 
     @cached_property
@@ -207,7 +141,7 @@ class Judged:
         """Entries with a score that were not ruled out."""
         return np.isfinite(self.score) & ~self.is_disqualified
 
-    def under(self, tau: float) -> "Judged":
+    def under(self, tau: float) -> "JudgedEntries":
         """The same entries under another tau; what counts among them stays."""
         return replace(self, terms=replace(self.terms, tau=tau))
 
@@ -221,8 +155,9 @@ class Judged:
         return float(self.score[row]), int(self.field.accepted_at[row]), int(self.field.ref[row])
 
 
-def order_of(judged: Judged, *, late: bool = False) -> Order:
-    """:func:`scorer.ranking.standings` of a field; with ``finals``, :func:`scorer.ranking.final_standings`."""
+def order_of(judged: JudgedEntries, *, late: bool = False) -> RankedBoard:
+    """:func:`scorer.ranking.specification.standings` of a field; with ``finals``,
+    :func:`scorer.ranking.specification.final_standings`."""
     here = (judged.field.late == late) & judged.counts
     line, mark = here & judged.can_rank, judged.is_benchmark
     best = _sorted(judged, _best_of_each(judged, line & ~mark))
@@ -231,11 +166,12 @@ def order_of(judged: Judged, *, late: bool = False) -> Order:
     out = here & judged.is_disqualified & ~placed[judged.codes[0]]
     others = _teams_with(judged, here & (judged.is_disqualified | ~judged.is_copy))
     copies = here & ~others[judged.codes[0]]
-    return Order(judged, best, lines, _newest_of_each(judged, copies), _newest_of_each(judged, out))
+    return RankedBoard(judged, best, lines, _newest_of_each(judged, copies), _newest_of_each(judged, out))
 
 
-def finals_of(public: Judged, picks: Finals, most: int) -> Finals:
-    """:func:`scorer.ranking.finals`: what teams have picked, and of the others the ``most`` best public entries."""
+def finals_of(public: JudgedEntries, picks: FinalPicks, most: int) -> FinalPicks:
+    """:func:`scorer.ranking.specification.final_refs`: what teams have picked, and of the others the ``most`` best
+    public entries."""
     mine = ~public.is_benchmark & ~public.field.late
     picking = _among(public.team, np.unique(picks.team))
     chosen = np.zeros(len(mine), np.bool_)
@@ -247,17 +183,17 @@ def finals_of(public: Judged, picks: Finals, most: int) -> Finals:
     for _ in range(most):
         best = _best_of_each(public, left)
         chosen[best], left[best] = True, False
-    return Finals(public.field.ref[chosen], public.team[chosen])
+    return FinalPicks(public.field.ref[chosen], public.team[chosen])
 
 
-def best_of(public: Judged, most: int) -> Ints:
+def best_of(public: JudgedEntries, most: int) -> Ints:
     """The refs of the ``most`` best entries in time, best first, whatever was ruled; what has no score is none of
     them."""
     rows = np.flatnonzero(np.isfinite(public.score) & ~public.is_benchmark & ~public.field.late)
     return public.field.ref[_sorted(public, rows)[:most]]
 
 
-def current_teams(teams: Ints, terms: Terms) -> Ints:
+def current_teams(teams: Ints, terms: JudgingRules) -> Ints:
     """The teams that these belong to now."""
     if not len(terms.merged):
         return teams
@@ -269,7 +205,7 @@ def _among(values: Ints, wanted: Ints) -> Flags:
     return np.isin(values, wanted) if len(wanted) else np.zeros(len(values), np.bool_)
 
 
-def _teams_with(judged: Judged, rows: Flags) -> Flags:
+def _teams_with(judged: JudgedEntries, rows: Flags) -> Flags:
     """Whether each team has one of the rows, by its code."""
     codes, count = judged.codes
     found = np.zeros(count, np.bool_)
@@ -277,7 +213,7 @@ def _teams_with(judged: Judged, rows: Flags) -> Flags:
     return found
 
 
-def _best_of_each(judged: Judged, rows: Flags) -> Ints:
+def _best_of_each(judged: JudgedEntries, rows: Flags) -> Ints:
     """The row of each team's best entry. Only entries with their team's best score are sorted: few."""
     codes, count = judged.codes
     best = np.full(count, np.inf)
@@ -287,12 +223,12 @@ def _best_of_each(judged: Judged, rows: Flags) -> Ints:
     return in_order[np.unique(codes[in_order], return_index=True)[1]]
 
 
-def _sorted(judged: Judged, rows: Ints) -> Ints:
+def _sorted(judged: JudgedEntries, rows: Ints) -> Ints:
     entry = judged.field
     return rows[np.lexsort((entry.ref[rows], entry.accepted_at[rows], judged.score[rows]))]
 
 
-def _newest_of_each(judged: Judged, rows: Flags) -> Ints:
+def _newest_of_each(judged: JudgedEntries, rows: Flags) -> Ints:
     """The newest of each team's rows, in the order of acceptance. Rows are in the order of ref."""
     found = np.flatnonzero(rows)[::-1]
     newest = found[np.unique(judged.codes[0][found], return_index=True)[1]]

@@ -1,4 +1,5 @@
-"""The standings, in the plainest words: the definition that the ranking of columns (:mod:`scorer.field`) is tested
+"""The standings, in the plainest words: the definition that the ranking of columns (:mod:`scorer.ranking.vectorised`)
+is tested
 against; and what a rank wins.
 
 A lower score is better. A team stands where its best entry stands. Scores are compared as they are
@@ -10,11 +11,10 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from math import floor, isfinite
-from typing import NamedTuple
 
 
 @dataclass(frozen=True)
-class Entry:
+class ScoredEntry:
     """One scored submission as the board sees it.
 
     ``score`` is None or nan where there is none. ``copy`` marks an entry that repeats the training
@@ -37,12 +37,12 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Placing:
+class RankedEntry:
     """One line of the board: ``score`` as rounded, ``rank`` from 1, or None for a benchmark."""
 
     rank: int | None
     score: float
-    entry: Entry
+    entry: ScoredEntry
 
 
 @dataclass(frozen=True)
@@ -53,32 +53,32 @@ class Standings:
     ``copies`` and ``disqualified`` hold the newest such entry of each team, in the order of acceptance.
     """
 
-    placings: tuple[Placing, ...]
-    copies: tuple[Entry, ...]
-    disqualified: tuple[Entry, ...] = ()
+    placings: tuple[RankedEntry, ...]
+    copies: tuple[ScoredEntry, ...]
+    disqualified: tuple[ScoredEntry, ...] = ()
 
 
-def standings(entries: Iterable[Entry], precision: int) -> Standings:
+def standings(entries: Iterable[ScoredEntry], precision: int) -> Standings:
     """Order entries by score, one line a team, at ``precision`` decimal places.
 
     Benchmarks are placed among the teams but take no rank. A team without a finite score is on no
     line: what is missing must never come first.
     """
     given = tuple(entries)
-    best: dict[Hashable, Placing] = {}
+    best: dict[Hashable, RankedEntry] = {}
     for entry in _in_order((each for each in given if each.scored and not each.disqualified), precision):
-        best.setdefault(entry.team, Placing(None, rounded(entry.score or 0.0, precision), entry))
-    placings: list[Placing] = []
+        best.setdefault(entry.team, RankedEntry(None, round_score(entry.score or 0.0, precision), entry))
+    placings: list[RankedEntry] = []
     rank = 0
     for line in best.values():
         rank += not line.entry.benchmark
-        placings.append(Placing(None if line.entry.benchmark else rank, line.score, line.entry))
+        placings.append(RankedEntry(None if line.entry.benchmark else rank, line.score, line.entry))
     out = [entry for entry in given if entry.disqualified and entry.team not in best]
     return Standings(tuple(placings), _copies_apart(given), _newest_of_each(out))
 
 
-def finals(
-    public: Iterable[Entry], picks: Mapping[Hashable, Collection[int]], most: int, precision: int
+def final_refs(
+    public: Iterable[ScoredEntry], picks: Mapping[Hashable, Collection[int]], most: int, precision: int
 ) -> dict[Hashable, tuple[int, ...]]:
     """The refs of the entries that each team is ranked by in the end.
 
@@ -96,7 +96,9 @@ def finals(
     return chosen
 
 
-def final_standings(private: Iterable[Entry], final: Mapping[Hashable, Collection[int]], precision: int) -> Standings:
+def final_standings(
+    private: Iterable[ScoredEntry], final: Mapping[Hashable, Collection[int]], precision: int
+) -> Standings:
     """The private board: each team by the best private score among its :func:`finals`.
 
     A team that has nothing to be ranked by is listed apart if what it has handed in are copies, or was disqualified.
@@ -111,7 +113,7 @@ def final_standings(private: Iterable[Entry], final: Mapping[Hashable, Collectio
     return standings(counted, precision)
 
 
-def would_be_rank(entries: Iterable[Entry], ref: int, precision: int) -> int | None:
+def would_be_rank(entries: Iterable[ScoredEntry], ref: int, precision: int) -> int | None:
     """The rank that the entry ``ref`` would take if its team had no other; None if it could take none."""
     given = tuple(entries)
     (own,) = (entry for entry in given if entry.ref == ref)
@@ -120,23 +122,23 @@ def would_be_rank(entries: Iterable[Entry], ref: int, precision: int) -> int | N
     return next((line.rank for line in lines if line.entry.ref == ref), None)
 
 
-def _in_order(entries: Iterable[Entry], precision: int) -> list[Entry]:
+def _in_order(entries: Iterable[ScoredEntry], precision: int) -> list[ScoredEntry]:
     """Scored entries, best first."""
-    return sorted(entries, key=lambda each: (rounded(each.score or 0.0, precision), each.accepted_at, each.ref))
+    return sorted(entries, key=lambda each: (round_score(each.score or 0.0, precision), each.accepted_at, each.ref))
 
 
-def _copies_apart(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+def _copies_apart(entries: tuple[ScoredEntry, ...]) -> tuple[ScoredEntry, ...]:
     """The newest entry of every team all of whose entries are copies, none of them ruled out."""
     others = {entry.team for entry in entries if entry.disqualified or not entry.copy}
     return _newest_of_each(entry for entry in entries if entry.team not in others)
 
 
-def _newest_of_each(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def _newest_of_each(entries: Iterable[ScoredEntry]) -> tuple[ScoredEntry, ...]:
     newest = {entry.team: entry for entry in sorted(entries, key=lambda entry: entry.ref)}
     return tuple(sorted(newest.values(), key=lambda entry: (entry.accepted_at, entry.ref)))
 
 
-def rounded(score: float, precision: int) -> float:
+def round_score(score: float, precision: int) -> float:
     """``score`` to ``precision`` decimals, halves upward, in plain IEEE doubles.
 
     Not Python's ``round``: numpy must find the very same number, and for these four operations (multiply, add, floor,
@@ -144,33 +146,3 @@ def rounded(score: float, precision: int) -> float:
     """
     scale = float(10**precision)
     return floor(score * scale + 0.5) / scale
-
-
-def medal(rank: int, gold: int = 10, silver: int = 50, bronze: int = 100) -> str | None:
-    """The medal of a rank, given the last rank of each colour; None below bronze."""
-    for name, last in (("gold", gold), ("silver", silver), ("bronze", bronze)):
-        if rank <= last:
-            return name
-    return None
-
-
-def prize(rank: int, prizes: Iterable[Mapping[str, object]]) -> str | None:
-    """What a rank of the final board wins, given each ``place`` and its ``amount``; None if nothing."""
-    return next((str(each["amount"]) for each in prizes if each["place"] == rank), None)
-
-
-class Award(NamedTuple):
-    """What a place on a board wins; None for what it does not."""
-
-    medal: str | None = None
-    prize: str | None = None
-
-
-def award_of(
-    rank: int, track: str, *, medals: Mapping[str, int], prizes: Iterable[Mapping[str, object]], late: bool = False
-) -> Award:
-    """The medal and the prize of a rank on a board of the ``track`` "public" or "private". Medals are of either track,
-    prizes of the private one; the board of late entries wins nothing."""
-    if late:
-        return Award()
-    return Award(medal(rank, **medals), prize(rank, prizes) if track == "private" else None)

@@ -1,0 +1,34 @@
+"""Medals and prizes: what a rank wins."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+
+def medal(rank: int, gold: int = 10, silver: int = 50, bronze: int = 100) -> str | None:
+    """The medal of a rank, given the last rank of each colour; None below bronze."""
+    for name, last in (("gold", gold), ("silver", silver), ("bronze", bronze)):
+        if rank <= last:
+            return name
+    return None
+
+
+def prize(rank: int, prizes: Iterable[Mapping[str, object]]) -> str | None:
+    """What a rank of the final board wins, given each ``place`` and its ``amount``; None if nothing."""
+    return next((str(each["amount"]) for each in prizes if each["place"] == rank), None)
+
+
+class Award(NamedTuple):
+    """What a place on a board wins; None for what it does not."""
+
+    medal: str | None = None
+    prize: str | None = None
+
+
+def award_of(
+    rank: int, track: str, *, medals: Mapping[str, int], prizes: Iterable[Mapping[str, object]], late: bool = False
+) -> Award:
+    """The medal and the prize of a rank on a board of the ``track`` "public" or "private". Medals are of either track,
+    prizes of the private one; the board of late entries wins nothing."""
+    if late:
+        return Award()
+    return Award(medal(rank, **medals), prize(rank, prizes) if track == "private" else None)
