@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from scorer.exporting import Distribution
 from scorer.metrics.copying.latent_recovery import Verdict
+from scorer.onnx_files import Distribution
 from scorer.recoveries import Group, Progress
 
 

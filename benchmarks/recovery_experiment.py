@@ -27,11 +27,11 @@ from deploy.demo.photographs import photographs
 from scorer import extractors
 from scorer.extractors import ExtractorOptions
 from scorer.generators.latents import Latent
-from scorer.generators.plans import Plan
-from scorer.generators.reading import read_generator
-from scorer.generators.recovering import pixels_of, targets_of
-from scorer.generators.results import Audit
-from scorer.generators.sandbox import audit_in_sandbox
+from scorer.generators.onnx.generator import read_generator
+from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.report import Audit
+from scorer.generators.recovery.search import pixels_of, targets_of
+from scorer.generators.sandbox.runner import audit_in_sandbox
 from scorer.metrics.sample_quality.fid_gap import fid_gap
 
 log = logging.getLogger(__name__)

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 from torch.nn.utils.parametrizations import spectral_norm
 
-from scorer.exporting import RECOMMENDED_OPSET
 from scorer.generators.latents import Latent
-from scorer.generators.recovering import targets_of
+from scorer.generators.recovery.search import targets_of
+from scorer.onnx_files import RECOMMENDED_OPSET
 
 Pixels = NDArray[np.uint8]
 SMALLEST = 4  # the side at which latent points become maps

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from scorer.generators.descent import Descent, minimise
+from scorer.generators.recovery.lbfgs import LbfgsOptions, minimise
 
-ITERATIONS, HISTORY = 80, Descent().history
+ITERATIONS, HISTORY = 80, LbfgsOptions().history
 Loss = Callable[[Tensor, Tensor], Tensor]
 """Latent points (k, d) of the targets (k,) to their errors (k,)."""
 
@@ -56,7 +56,7 @@ def _ours(loss: Loss, start: Tensor) -> tuple[Tensor, int]:
             (gradient,) = torch.autograd.grad(errors.sum(), points)
         return errors.detach(), gradient
 
-    found = minimise(objective, start, Descent(ITERATIONS))
+    found = minimise(objective, start, LbfgsOptions(ITERATIONS))
     return found.point, int(found.evaluations.sum())
 
 

@@ -159,7 +159,7 @@ def recover(
     # torch is for those that look at images only.
     from deploy import recovering  # noqa: PLC0415
     from scorer.generators.latents import Latent  # noqa: PLC0415
-    from scorer.generators.plans import Plan  # noqa: PLC0415
+    from scorer.generators.recovery.plan import Plan  # noqa: PLC0415
 
     with told(as_json=as_json), shown(err) as progress:
         plan = Plan(train=targets, held_out=targets, region=region, seed=seed)

@@ -14,11 +14,11 @@ from deploy.client import opened
 from deploy.photographs import photographs_in
 from deploy.progress import Progress
 from scorer.archive.reference_image import round_to_uint8
-from scorer.exporting import SEEN, require_onnx
 from scorer.generators.latents import Latent
-from scorer.generators.plans import Plan
-from scorer.generators.results import Audit
-from scorer.generators.sandbox import audit_in_sandbox
+from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.report import Audit
+from scorer.generators.sandbox.runner import audit_in_sandbox
+from scorer.onnx_files import MAGIC_BYTES, require_onnx
 from worker.recovering import stage_of
 
 
@@ -41,7 +41,7 @@ def recover_files(
     """
     content = _bytes(generator)
     code = None if encoder is None else _bytes(encoder)
-    require_onnx(content[:SEEN], latent.dimension)  # before the photographs, which take longer
+    require_onnx(content[:MAGIC_BYTES], latent.dimension)  # before the photographs, which take longer
     with TemporaryDirectory(prefix="kennel-recover-") as name:
         read = partial(_pixels, size=size, folder=Path(name))
         sets = [read(path, progress=partial(progress, "reference-decoding")) for path in (train, held_out)]

@@ -13,8 +13,8 @@ from scorer.db import generators as rows
 from scorer.db import lookups, results
 from scorer.db.tables import Account, GeneratorFile, Submission
 from scorer.errors import Conflict, TooMany
-from scorer.exporting import Distribution
 from scorer.lifecycle import JobState, Queue, Status, utc_day
+from scorer.onnx_files import Distribution
 from scorer.submissions import find as find_submission
 from scorer.submissions import is_own
 

@@ -7,12 +7,12 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from scorer.generators.audits import audit
 from scorer.generators.latents import Latent
 from scorer.generators.limits import Limits
-from scorer.generators.plans import Plan
-from scorer.generators.reading import read_generator
-from scorer.generators.results import Audit, Pixels
+from scorer.generators.onnx.generator import read_generator
+from scorer.generators.recovery.audit import audit_generator
+from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.report import Audit, Pixels
 
 QUICK = {"train": 16, "held_out": 12, "generated": 8, "distorted": 0, "starts": 3, "candidates": 1, "iterations": 60}
 """A plan of a search that takes a moment."""
@@ -62,4 +62,6 @@ def search(
     content: bytes, latent: Latent, train: Pixels, held_out: Pixels, *, plan: Plan, limits: Limits, progress: Any
 ) -> Audit:
     """What the fenced process does, in this one, which has torch already: for generators of our own alone."""
-    return audit(read_generator(content, latent, limits=limits), latent, train, held_out, plan=plan, progress=progress)
+    return audit_generator(
+        read_generator(content, latent, limits=limits), latent, train, held_out, plan=plan, progress=progress
+    )

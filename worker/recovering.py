@@ -16,9 +16,9 @@ from scorer.db.tables import GeneratorFile, Submission
 from scorer.errors import Conflict, Invalid, TooLarge, Unavailable
 from scorer.generators.latents import Latent
 from scorer.generators.limits import Limits
-from scorer.generators.plans import Plan, plan_from
-from scorer.generators.results import KINDS, Audit
-from scorer.generators.sandbox import audit_in_sandbox
+from scorer.generators.recovery.plan import Plan, plan_from
+from scorer.generators.recovery.report import TARGET_KINDS, Audit
+from scorer.generators.sandbox.runner import audit_in_sandbox
 from scorer.queue import transaction
 from scorer.recoveries import Found
 from scorer.work import Claim
@@ -110,7 +110,7 @@ def _audit(
 
 def stage_of(told: str) -> str:
     """What an audit is at: a key of ``scorer.lifecycle.STAGES``. All distortions are one."""
-    return f"recover-{told if told in {*KINDS, 'reading'} else 'distorted'}"
+    return f"recover-{told if told in {*TARGET_KINDS, 'reading'} else 'distorted'}"
 
 
 def _found(bench: Bench, task: Task, audit: Audit, key: str, provenance: dict[str, Any]) -> Found:

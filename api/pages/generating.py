@@ -11,7 +11,7 @@ from api.pages.recovered import Errors, errors_of
 from scorer import handed_generators
 from scorer.db.tables import Account, Submission
 from scorer.errors import KennelError, TooMany
-from scorer.exporting import MOST_DIMENSIONS
+from scorer.onnx_files import MAX_LATENT_DIMENSION
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Section:
     errors: Errors | None
     may_hand_in: bool
     later: str | None
-    most_dimensions: int = MOST_DIMENSIONS
+    most_dimensions: int = MAX_LATENT_DIMENSION
 
     @property
     def is_shown(self) -> bool:

@@ -17,8 +17,8 @@ from api.problems import status_of
 from api.routes.generators import take
 from scorer.blobs import Blobs
 from scorer.errors import Invalid, KennelError
-from scorer.exporting import MOST_DIMENSIONS, Distribution
 from scorer.handed_generators import Declared
+from scorer.onnx_files import MAX_LATENT_DIMENSION, Distribution
 
 router = APIRouter(include_in_schema=False)
 
@@ -49,8 +49,8 @@ def declared_by(fields: dict[str, str]) -> Declared:
     digits = fields.get("latent", "").strip()
     distribution = fields.get("distribution")
     dimension = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
-    if not 1 <= dimension <= MOST_DIMENSIONS:
-        raise Invalid("bad-latent", f"A latent vector has between 1 and {MOST_DIMENSIONS:,} numbers.")
+    if not 1 <= dimension <= MAX_LATENT_DIMENSION:
+        raise Invalid("bad-latent", f"A latent vector has between 1 and {MAX_LATENT_DIMENSION:,} numbers.")
     if distribution not in get_args(Distribution):
         raise Invalid("bad-latent", "Please say how the numbers of a latent vector are distributed.")
     return Declared(dimension, cast(Distribution, distribution))

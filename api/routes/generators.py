@@ -19,12 +19,12 @@ from scorer import handed_generators, recoveries
 from scorer.blobs import Blobs, Received, require_bytes
 from scorer.competitions import is_organizer
 from scorer.db.tables import Account
-from scorer.exporting import MOST_DIMENSIONS, SEEN, Distribution, require_onnx
 from scorer.handed_generators import Declared
+from scorer.onnx_files import MAGIC_BYTES, MAX_LATENT_DIMENSION, Distribution, require_onnx
 from scorer.recoveries import Group
 
 router = APIRouter(tags=["generators"])
-Dimension = Annotated[int, Query(ge=1, le=MOST_DIMENSIONS, description="Numbers of a latent vector.")]
+Dimension = Annotated[int, Query(ge=1, le=MAX_LATENT_DIMENSION, description="Numbers of a latent vector.")]
 
 
 @router.put("/submissions/{submission_id}/generator", status_code=202)
@@ -67,7 +67,7 @@ async def take(
     key = f"generators/{submission_id}/{secrets.token_hex(8)}.onnx"
 
     def accept(received: Received, now: datetime) -> tuple[GeneratorView, str | None]:
-        start = store.read_part(key, 0, min(SEEN, received.bytes)) if received.bytes else b""
+        start = store.read_part(key, 0, min(MAGIC_BYTES, received.bytes)) if received.bytes else b""
         require_onnx(start, declared.dimension)
         with begin() as session:
             kept = handed_generators.hand_in(

@@ -6,7 +6,7 @@ from typing import Any
 
 from deploy.documentation.markdown import code, page, table, text
 from scorer.competitions import CompetitionChanges, CompetitionSpec
-from scorer.generators.plans import Plan
+from scorer.generators.recovery.plan import Plan
 from scorer.rates import RATES
 from scorer.settings import Settings
 

@@ -11,7 +11,7 @@ from deploy.exits import Exit
 from deploy.participant import showing
 from deploy.participant.connecting import connected
 from deploy.participant.options import IDS, PANEL, AsJson
-from scorer.exporting import MOST_DIMENSIONS
+from scorer.onnx_files import MAX_LATENT_DIMENSION
 
 app = typer.Typer()
 
@@ -23,7 +23,7 @@ def generator(
         Path | None, typer.Argument(metavar="[FILE]", help="ONNX; without it, see what came of it.")
     ] = None,
     latent: Annotated[
-        int | None, typer.Option(min=1, max=MOST_DIMENSIONS, help="How many numbers a latent vector has.")
+        int | None, typer.Option(min=1, max=MAX_LATENT_DIMENSION, help="How many numbers a latent vector has.")
     ] = None,
     distribution: Annotated[
         Literal["normal", "uniform"], typer.Option(help="How each is drawn; uniform is on [-1, 1].")

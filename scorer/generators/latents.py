@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scorer.errors import Invalid
-from scorer.exporting import MOST_DIMENSIONS, Distribution
+from scorer.onnx_files import MAX_LATENT_DIMENSION, Distribution
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,8 +26,10 @@ class Latent:
 
     def __post_init__(self) -> None:
         """Refuse what no generator has."""
-        if not 1 <= self.dimension <= MOST_DIMENSIONS:
-            raise Invalid("bad-latent", f"The latent dimension must be in 1..{MOST_DIMENSIONS}, not {self.dimension}.")
+        if not 1 <= self.dimension <= MAX_LATENT_DIMENSION:
+            raise Invalid(
+                "bad-latent", f"The latent dimension must be in 1..{MAX_LATENT_DIMENSION}, not {self.dimension}."
+            )
         if self.distribution not in {"normal", "uniform"}:
             raise Invalid("bad-latent", f"The latent distribution is normal or uniform, not {self.distribution}.")
 

@@ -14,11 +14,11 @@ from torch import nn
 
 from benchmarks.recovery_networks import Pixels, gan, glo
 from scorer.errors import Invalid
-from scorer.generators.audits import audit, audit_by_encoder
 from scorer.generators.latents import Latent
-from scorer.generators.plans import Plan
-from scorer.generators.recovering import Generator, pixels_of, targets_of
-from scorer.generators.results import KINDS, Audit, audit_from, shown
+from scorer.generators.recovery.audit import audit_by_encoder, audit_generator
+from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.report import TARGET_KINDS, Audit, audit_from, shown_targets
+from scorer.generators.recovery.search import GeneratorFunction, pixels_of, targets_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -53,7 +53,7 @@ def remembering(images: tuple[Pixels, Pixels]) -> Iterator[nn.Module]:
 @pytest.fixture(scope="module")
 def found(images: tuple[Pixels, Pixels], remembering: nn.Module) -> Audit:
     """Its audit."""
-    return audit(remembering, LATENT, images[0][:FEW], images[1], plan=PLAN)
+    return audit_generator(remembering, LATENT, images[0][:FEW], images[1], plan=PLAN)
 
 
 def by_name(audited: Audit) -> dict[str, dict[str, Any]]:
@@ -76,7 +76,7 @@ def test_a_generator_that_remembers_a_few_images_is_flagged(found: Audit) -> Non
 
 def test_the_same_generator_remembers_no_others(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
     """Other digits called its training images: nothing to see. It is the images, not the network, that tell."""
-    report = audit(remembering, LATENT, images[0][FEW:], images[1], plan=replace(PLAN, distorted=0)).report()
+    report = audit_generator(remembering, LATENT, images[0][FEW:], images[1], plan=replace(PLAN, distorted=0)).report()
     assert report["verdict"] == "no-sign"
     assert "no sign" in report["sentence"] or "differ" in report["sentence"]
 
@@ -94,7 +94,7 @@ def test_distortion_raises_the_errors(found: Audit) -> None:
 def test_the_middle_alone_is_remembered_too(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
     """Twelve coordinates fit the pixels of half a digit nearly at will, so less shows than of whole ones."""
     plan = replace(PLAN, distorted=0, region=(0.0, 0.25, 1.0, 0.75))
-    report = audit(remembering, LATENT, images[0][:FEW], images[1], plan=plan).report()
+    report = audit_generator(remembering, LATENT, images[0][:FEW], images[1], plan=plan).report()
     assert report["verdict"] == "copies"
     assert report["plan"]["region"] == (0.0, 0.25, 1.0, 0.75)
 
@@ -104,7 +104,7 @@ def test_the_middle_alone_is_remembered_too(images: tuple[Pixels, Pixels], remem
 @pytest.mark.parametrize("fit", [glo, gan])
 def test_generators_of_many_digits_are_not_flagged(fit: Any, images: tuple[Pixels, Pixels]) -> None:
     generator = fit(images[0], LATENT, width=16, steps=1200, batch=40, seed=0).requires_grad_(False)
-    report = audit(generator, LATENT, *images, plan=replace(PLAN, train=120, held_out=120)).report()
+    report = audit_generator(generator, LATENT, *images, plan=replace(PLAN, train=120, held_out=120)).report()
     assert report["verdict"] == "no-sign"
     assert report["measured"]["gap"] < 0.1 or report["measured"]["p_value"] > 0.01
 
@@ -117,7 +117,7 @@ def test_where_the_search_fails_nothing_is_said(images: tuple[Pixels, Pixels]) -
         return waves.reshape(-1, 3, 8, 8)
 
     plan = replace(PLAN, distorted=0, starts=1, train=10, held_out=10)
-    report = audit(folded, LATENT, *images, plan=plan).report()
+    report = audit_generator(folded, LATENT, *images, plan=plan).report()
     assert report["verdict"] == "inconclusive"
     assert "the search failed" in report["sentence"]
 
@@ -139,7 +139,7 @@ def test_every_number_has_words(found: Audit) -> None:
 
 def test_fresh_images_of_another_kind_are_told_of(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
     rough = np.random.default_rng(0).integers(0, 256, images[1].shape, dtype=np.uint8)
-    other = audit(remembering, LATENT, images[0][:FEW], rough, plan=replace(PLAN, distorted=0))
+    other = audit_generator(remembering, LATENT, images[0][:FEW], rough, plan=replace(PLAN, distorted=0))
     assert "are rougher" in by_name(other)["recovery_likeness"]["sentence"]
     assert "of another kind" in other.report()["sentence"]
 
@@ -159,10 +159,10 @@ def test_a_report_and_its_arrays_are_the_audit(found: Audit) -> None:
 def test_it_is_the_same_every_time_and_another_with_another_seed(
     images: tuple[Pixels, Pixels], remembering: nn.Module, found: Audit
 ) -> None:
-    again = audit(remembering, LATENT, images[0][:FEW], images[1], plan=PLAN)
+    again = audit_generator(remembering, LATENT, images[0][:FEW], images[1], plan=PLAN)
     assert again.report() == found.report()
     quick = replace(PLAN, train=8, held_out=8, generated=8, distorted=0)
-    one, other = (audit(remembering, LATENT, *images, plan=replace(quick, seed=seed)) for seed in (1, 2))
+    one, other = (audit_generator(remembering, LATENT, *images, plan=replace(quick, seed=seed)) for seed in (1, 2))
     assert not np.array_equal(one.pairs["held_out"].index, other.pairs["held_out"].index)
 
 
@@ -180,19 +180,19 @@ def test_pairs_are_targets_beside_what_was_found(
         assert shown_error == pytest.approx(pairs.error, abs=0.004)  # rounded to grey levels
     # Six rows of twelve images of 8 pixels, with 2 pixels between.
     assert found.sheet().shape == (6 * 10, 12 * 10, 3)
-    assert list(found.pairs) == sorted(KINDS, key=list(found.pairs).index)
+    assert list(found.pairs) == sorted(TARGET_KINDS, key=list(found.pairs).index)
 
 
 def test_few_targets_are_shown_once() -> None:
-    assert shown(np.array([0.3, 0.1, 0.2])).tolist() == [1, 2, 0]
-    assert len(shown(np.arange(9.0))) == 9
-    assert shown(np.arange(100.0)).tolist() == [0, 1, 2, 3, 48, 49, 50, 51, 96, 97, 98, 99]
+    assert shown_targets(np.array([0.3, 0.1, 0.2])).tolist() == [1, 2, 0]
+    assert len(shown_targets(np.arange(9.0))) == 9
+    assert shown_targets(np.arange(100.0)).tolist() == [0, 1, 2, 3, 48, 49, 50, 51, 96, 97, 98, 99]
 
 
 def test_progress_names_its_stage(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
     heard: list[tuple[str, float]] = []
     plan = replace(PLAN, train=8, held_out=8, generated=8, batch=4, distorted=2)
-    audit(remembering, LATENT, *images, plan=plan, progress=lambda *told: heard.append(told))
+    audit_generator(remembering, LATENT, *images, plan=plan, progress=lambda *told: heard.append(told))
     stages = list(dict.fromkeys(stage for stage, _ in heard))
     assert stages[:3] == ["generated", "train", "held_out"]
     assert "warp_train" in stages
@@ -236,7 +236,7 @@ def test_targets_that_cannot_be_compared(train: Pixels, held_out: Pixels, slug: 
     def nothing(points: torch.Tensor) -> torch.Tensor:
         return torch.zeros(len(points), 3, 8, 8)
 
-    made: Generator = nothing
+    made: GeneratorFunction = nothing
     with pytest.raises(Invalid) as refused:
-        audit(made, LATENT, train, held_out, plan=PLAN)
+        audit_generator(made, LATENT, train, held_out, plan=PLAN)
     assert refused.value.slug == slug

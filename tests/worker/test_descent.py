@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from scorer.generators.descent import ENOUGH, FLAT, Descent, Objective, minimise
+from scorer.generators.recovery.lbfgs import CURVATURE_CONDITION, SUFFICIENT_DECREASE, LbfgsOptions, Objective, minimise
 from tests.examples import examples
 
-AUTHORS = Descent(iterations=50, wolfe=False, history=100)
+AUTHORS = LbfgsOptions(iterations=50, wolfe=False, history=100)
 pytestmark = pytest.mark.usefixtures("one_thread")
 Function = Callable[[Tensor, Tensor], Tensor]
 """Points (k, d) of the problems (k,) to values (k,)."""
@@ -29,7 +29,7 @@ def objective_of(function: Function) -> Objective:
     return both
 
 
-def one_by_one(function: Function, start: Tensor, descent: Descent) -> tuple[Tensor, Tensor]:
+def one_by_one(function: Function, start: Tensor, descent: LbfgsOptions) -> tuple[Tensor, Tensor]:
     """Torch's optimiser on each problem: where it ends, (n, d), and its evaluations (n,)."""
     ends, counts = [], []
     for row in range(len(start)):
@@ -69,7 +69,7 @@ def recovery_problem(count: int, noise: float) -> tuple[Function, Tensor]:
 def test_the_authors_steps_are_those_of_torch() -> None:
     """No line search, 50 evaluations: on every problem the same path, to rounding, as torch's without a batch."""
     function, start = recovery_problem(8, 0.2)
-    short = Descent(iterations=12, wolfe=False, history=100)
+    short = LbfgsOptions(iterations=12, wolfe=False, history=100)
     found = minimise(objective_of(function), start, short)
     expected, _ = one_by_one(function, start, short)
     assert torch.allclose(found.point, expected, atol=1e-9)
@@ -81,8 +81,8 @@ def test_the_authors_steps_are_those_of_torch() -> None:
 @pytest.mark.parametrize("noise", [0.0, 0.2])
 def test_the_line_search_ends_where_torchs_does_with_no_more_work(noise: float) -> None:
     function, start = recovery_problem(16, noise)
-    found = minimise(objective_of(function), start, Descent())
-    point, count = one_by_one(function, start, Descent(history=100))
+    found = minimise(objective_of(function), start, LbfgsOptions())
+    point, count = one_by_one(function, start, LbfgsOptions(history=100))
     expected = function(point, torch.arange(16))
     close = (found.value - expected).abs() < 1e-4 * expected + 1e-8
     assert close.float().mean() >= 0.9  # in a landscape with several valleys two searches may end in different ones
@@ -92,7 +92,7 @@ def test_the_line_search_ends_where_torchs_does_with_no_more_work(noise: float) 
 
 def test_the_search_finds_what_the_authors_steps_miss() -> None:
     function, start = recovery_problem(16, 0.0)
-    searched = minimise(objective_of(function), start, Descent())
+    searched = minimise(objective_of(function), start, LbfgsOptions())
     fixed = minimise(objective_of(function), start, AUTHORS)
     assert (searched.value < 1e-6).float().mean() >= 0.9
     assert (fixed.value < 1e-6).float().mean() <= 0.6
@@ -104,7 +104,7 @@ def rosenbrock(points: Tensor, rows: Tensor) -> Tensor:
 
 def test_a_curved_valley() -> None:
     start = torch.tensor([[-1.2, 1.0], [3.0, -4.0], [0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
-    found = minimise(objective_of(rosenbrock), start, Descent(200, good_enough=1e-14))
+    found = minimise(objective_of(rosenbrock), start, LbfgsOptions(200, good_enough=1e-14))
     assert torch.allclose(found.point, torch.ones(4, 2, dtype=torch.float64), atol=1e-5)
     assert found.evaluations[3] == 1  # it is there already
 
@@ -116,9 +116,9 @@ def only(function: Function, row: int) -> Function:
 
 def test_problems_do_not_hear_of_one_another() -> None:
     function, start = recovery_problem(9, 0.2)
-    together = minimise(objective_of(function), start, Descent(30))
+    together = minimise(objective_of(function), start, LbfgsOptions(30))
     for row in range(9):
-        each = minimise(objective_of(only(function, row)), start[row : row + 1], Descent(30))
+        each = minimise(objective_of(only(function, row)), start[row : row + 1], LbfgsOptions(30))
         assert torch.allclose(together.point[row], each.point[0], atol=1e-7)
         assert together.evaluations[row] == each.evaluations[0]
 
@@ -141,7 +141,7 @@ def test_quadratic_bowls_of_any_scale(seed: int, scale: float, dimension: int, h
         return ((off @ bowl) * off).sum(1)
 
     before = function(start, torch.arange(5))
-    found = minimise(objective_of(function), start, Descent(120, history=history, good_enough=0.0))
+    found = minimise(objective_of(function), start, LbfgsOptions(120, history=history, good_enough=0.0))
     assert (found.value <= 1e-4 * before).all()
 
 
@@ -157,14 +157,14 @@ def test_every_accepted_step_fulfils_strong_wolfe(seed: int) -> None:
 
     both = objective_of(wavy)
     value, gradient = both(start, torch.arange(16))
-    found = minimise(both, start, Descent(1))
+    found = minimise(both, start, LbfgsOptions(1))
     after, slope = both(found.point, torch.arange(16))
     step = (found.point - start).squeeze(1)
     moved = step.abs() > 0
     first, last = gradient.squeeze(1) * step.sign(), slope.squeeze(1) * step.sign()
     assert moved.float().mean() > 0.9
-    assert (after <= value + ENOUGH * step.abs() * first + 1e-12)[moved].all()
-    assert (last.abs() <= FLAT * first.abs() + 1e-12)[moved].all()
+    assert (after <= value + SUFFICIENT_DECREASE * step.abs() * first + 1e-12)[moved].all()
+    assert (last.abs() <= CURVATURE_CONDITION * first.abs() + 1e-12)[moved].all()
 
 
 def test_what_is_not_a_number_ends_a_problem_or_shortens_its_step() -> None:
@@ -173,7 +173,7 @@ def test_what_is_not_a_number_ends_a_problem_or_shortens_its_step() -> None:
         return (points - points.log()).squeeze(1)
 
     start = torch.tensor([[0.01], [20.0], [-1.0]], dtype=torch.float64)
-    found = minimise(objective_of(wall), start, Descent(60, good_enough=-1.0))
+    found = minimise(objective_of(wall), start, LbfgsOptions(60, good_enough=-1.0))
     assert torch.allclose(found.point[:2], torch.ones(2, 1, dtype=torch.float64), atol=1e-2)
     assert found.point[2] == start[2]
 
@@ -181,6 +181,6 @@ def test_what_is_not_a_number_ends_a_problem_or_shortens_its_step() -> None:
 def test_progress_rises_to_the_end() -> None:
     function, start = recovery_problem(5, 0.2)
     heard: list[float] = []
-    minimise(objective_of(function), start, Descent(20), heard.append)
+    minimise(objective_of(function), start, LbfgsOptions(20), heard.append)
     assert heard == sorted(heard)
     assert heard[-1] == 1.0

@@ -16,10 +16,10 @@ from deploy.exits import Exit
 from deploy.photographs import photographs_in
 from scorer.archive import write_images
 from scorer.errors import Invalid
-from scorer.generators.audits import audit
 from scorer.generators.latents import Latent
-from scorer.generators.reading import read_generator
-from scorer.generators.results import Audit
+from scorer.generators.onnx.generator import read_generator
+from scorer.generators.recovery.audit import audit_generator
+from scorer.generators.recovery.report import Audit
 from tests.factories import noise
 from tests.worker.onnx_files import plain
 
@@ -36,7 +36,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         plan, progress = asked["plan"], asked["progress"]
         calls.append({"train": train, "held_out": held_out, "latent": latent, **asked})
         short = replace(plan, generated=8, distorted=0, starts=1, iterations=3)
-        return audit(read_generator(content, latent), latent, train, held_out, plan=short, progress=progress)
+        return audit_generator(read_generator(content, latent), latent, train, held_out, plan=short, progress=progress)
 
     monkeypatch.setattr(recovering, "audit_in_sandbox", here)
     return calls

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from scorer.errors import Invalid
-from scorer.generators import errands
 from scorer.generators.latents import Latent
-from scorer.generators.plans import Plan
-from scorer.generators.reading_encoders import read_encoder
-from scorer.generators.sandbox import audit_in_sandbox
+from scorer.generators.onnx.encoder import read_encoder
+from scorer.generators.recovery.plan import Plan
+from scorer.generators.sandbox import exchange
+from scorer.generators.sandbox.runner import audit_in_sandbox
 from tests.worker.onnx_files import exported
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -84,11 +84,11 @@ def test_what_is_no_encoder_of_these_images_is_refused(content: object, slug: st
 
 
 def test_an_errand_may_hold_one(tmp_path: Path) -> None:
-    request = errands.Request({}, {}, None, {})
-    errands.write_errand(tmp_path, b"generator", images(0, 0, 9), images(1, 0, 9), request)
-    assert errands.read_encoder_of(tmp_path) is None
-    errands.write_errand(tmp_path, b"generator", images(0, 0, 9), images(1, 0, 9), request, b"encoder")
-    assert errands.read_encoder_of(tmp_path) == b"encoder"
+    request = exchange.AuditRequest({}, {}, None, {})
+    exchange.write_inputs(tmp_path, b"generator", images(0, 0, 9), images(1, 0, 9), request)
+    assert exchange.read_encoder_input(tmp_path) is None
+    exchange.write_inputs(tmp_path, b"generator", images(0, 0, 9), images(1, 0, 9), request, b"encoder")
+    assert exchange.read_encoder_input(tmp_path) == b"encoder"
 
 
 @pytest.mark.heavy

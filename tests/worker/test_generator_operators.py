@@ -15,11 +15,11 @@ from onnx import numpy_helper
 from onnx.backend.test.case import node as cases
 
 from scorer.errors import Invalid
-from scorer.generators.graph import Node
-from scorer.generators.network import made_by
-from scorer.generators.operators import OPERATORS
-from scorer.generators.parsing import read_node
-from scorer.generators.tracing import _by_shape
+from scorer.generators.onnx.graph import Node
+from scorer.generators.onnx.module import run_node
+from scorer.generators.onnx.operators import OPERATORS
+from scorer.generators.onnx.parsing import read_node
+from scorer.generators.onnx.shape_tracing import _by_shape
 
 NUMBERS = ("float32", "float64", "int32", "int64", "bool")
 ELSEWHERE = {
@@ -89,12 +89,12 @@ def test_operators_make_what_onnx_says() -> None:
             continue
         try:
             node, inputs = node_and_inputs(case, arrays[0])
-            made = made_by(node, inputs)
+            made = run_node(node, inputs)
         except Invalid as refused:
             unread.setdefault(refused.slug, []).append(case.name)
             continue
         with torch.device("meta"):
-            shapes = made_by(node, _by_shape(node, inputs))
+            shapes = run_node(node, _by_shape(node, inputs))
         for found, wanted, shape in zip(made, arrays[1], shapes, strict=False):
             np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-3, atol=1e-5, err_msg=case.name)
             assert str(found.numpy().dtype) == str(wanted.dtype), case.name
@@ -109,4 +109,4 @@ def test_operators_make_what_onnx_says() -> None:
 def test_a_node_without_inputs_is_refused_in_words(kind: str) -> None:
     """Whatever is missing, nothing but ``Invalid`` comes out."""
     with pytest.raises(Invalid, match="Node 1"):
-        made_by(Node(0, kind, (), ("made",), {}, 17), [])
+        run_node(Node(0, kind, (), ("made",), {}, 17), [])

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.limits import Limits
-from scorer.generators.reading import read_generator
+from scorer.generators.onnx.generator import read_generator
 from tests.examples import examples
 from tests.worker.onnx_files import DIMENSION, SIDE, Decoder, Styled, dcgan, exported, handmade, plain, weight
 

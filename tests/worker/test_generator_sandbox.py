@@ -17,12 +17,12 @@ import pytest
 from onnx import helper
 
 from scorer.errors import Invalid, KennelError, Unavailable
-from scorer.generators import errands
 from scorer.generators.latents import Latent
 from scorer.generators.limits import Limits
-from scorer.generators.plans import Plan
-from scorer.generators.results import Audit
-from scorer.generators.sandbox import audit_in_sandbox
+from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.report import Audit
+from scorer.generators.sandbox import exchange
+from scorer.generators.sandbox.runner import audit_in_sandbox
 from tests.worker.onnx_files import DIMENSION, dcgan, exported, handmade, plain, weight
 
 ROOT = Path(__file__).parents[2]
@@ -305,21 +305,21 @@ class Payload:
 
 def test_what_comes_out_is_doubted(tmp_path: Path) -> None:
     """Pickles, arrays that unpack to more than is allowed, and refusals that say strange things."""
-    (tmp_path / errands.REPORT).write_text("{}")
-    np.savez(tmp_path / errands.ARRAYS, evil=np.array([Payload()], object))
+    (tmp_path / exchange.REPORT).write_text("{}")
+    np.savez(tmp_path / exchange.ARRAYS, evil=np.array([Payload()], object))
     with pytest.raises(ValueError, match="allow_pickle=False"):
-        errands.read_result(tmp_path, Limits())
-    with zipfile.ZipFile(tmp_path / errands.ARRAYS, "w", zipfile.ZIP_DEFLATED) as archive:
+        exchange.read_result(tmp_path, Limits())
+    with zipfile.ZipFile(tmp_path / exchange.ARRAYS, "w", zipfile.ZIP_DEFLATED) as archive:
         written = io.BytesIO()
         np.save(written, np.zeros(1 << 20))
         archive.writestr("bomb.npy", written.getvalue())
-    assert (tmp_path / errands.ARRAYS).stat().st_size < 100_000
+    assert (tmp_path / exchange.ARRAYS).stat().st_size < 100_000
     with pytest.raises(Invalid, match="larger than is allowed"):
-        errands.read_result(tmp_path, Limits(written_bytes=1 << 20))
-    errands.write_refusal(tmp_path, KennelError("<script>", "\x1b[2J" + "x" * 100_000))
+        exchange.read_result(tmp_path, Limits(written_bytes=1 << 20))
+    exchange.write_refusal(tmp_path, KennelError("<script>", "\x1b[2J" + "x" * 100_000))
     with pytest.raises(Invalid) as caught:
-        errands.read_result(tmp_path, Limits())
+        exchange.read_result(tmp_path, Limits())
     assert (caught.value.slug, caught.value.message[:5], len(caught.value.message)) == ("not-onnx", " [2Jx", 4000)
-    errands.write_refusal(tmp_path, Unavailable("no-sandbox", "None here."))
+    exchange.write_refusal(tmp_path, Unavailable("no-sandbox", "None here."))
     with pytest.raises(Unavailable):
-        errands.read_result(tmp_path, Limits())
+        exchange.read_result(tmp_path, Limits())

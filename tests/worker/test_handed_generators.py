@@ -12,9 +12,9 @@ from PIL import Image
 from deploy.standalone.ephemeral import Servers
 from scorer.db import jobs
 from scorer.db.tables import AuditEntry, GeneratorFile, Job, Recovery
-from scorer.exporting import MOST_DIMENSIONS, export_command
-from scorer.generators.plans import plan_from
+from scorer.generators.recovery.plan import plan_from
 from scorer.lifecycle import Queue
+from scorer.onnx_files import MAX_LATENT_DIMENSION, export_command
 from tests.api.conftest import Service, running
 from tests.api.test_desk import hire, slug_of
 from tests.api.test_results import close
@@ -190,7 +190,7 @@ def test_what_is_no_onnx_or_comes_at_the_wrong_time_is_not_taken(service: Servic
         assert slug_of(refused) == (422, "not-onnx")
         assert export_command(12) in refused.text.replace('\\"', '"'), "whoever follows it hands in what is read"
     assert put(service, "eve", entry, HONEST, latent=0).status_code == 422
-    assert put(service, "eve", entry, HONEST, latent=MOST_DIMENSIONS + 1).status_code == 422
+    assert put(service, "eve", entry, HONEST, latent=MAX_LATENT_DIMENSION + 1).status_code == 422
     assert put(service, "eve", entry, HONEST, distribution="cauchy").status_code == 422
     assert slug_of(put(service, "bob", entry, HONEST)) == (404, "no-submission")
     assert put(service, None, entry, HONEST).status_code == 401

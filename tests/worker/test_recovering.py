@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from scorer.errors import Invalid
-from scorer.generators.distortions import DISTORTIONS, noisy, patched, warped
-from scorer.generators.encoders import reconstructed
 from scorer.generators.latents import Latent
-from scorer.generators.likeness import roughness
-from scorer.generators.plans import Plan, plan_from
-from scorer.generators.recovering import Search, images_at, mask_of, pixels_of, require_images, targets_of
+from scorer.generators.recovery.audit import roughness
+from scorer.generators.recovery.by_encoder import reconstruct
+from scorer.generators.recovery.distortions import DISTORTIONS, add_noise, patch_images, warp_images
+from scorer.generators.recovery.plan import Plan, plan_from
+from scorer.generators.recovery.search import Search, images_at, mask_of, pixels_of, require_images, targets_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -227,13 +227,13 @@ def test_distorted_images_of_its_own_are_found_worse(how: str) -> None:
 def test_distortions_are_what_they_say() -> None:
     random = np.random.default_rng(0)
     ramp = np.broadcast_to(np.linspace(-1, 1, 32, dtype=np.float32)[:, None, None], (40, 32, 32, 3)).copy()
-    bent = warped(ramp, np.random.default_rng(1), shift=0.05)
+    bent = warp_images(ramp, np.random.default_rng(1), shift=0.05)
     middle = (bent - ramp)[:, 10:22, 10:22]  # a ramp's change is the shift times its slope, away from the edges
     assert middle.std() * 31 / 2 / 32 == pytest.approx(0.05, rel=0.25)
-    assert np.abs(warped(ramp, random, shift=0.0) - ramp).max() < 1e-6
-    covered = patched(ramp, random)
+    assert np.abs(warp_images(ramp, random, shift=0.0) - ramp).max() < 1e-6
+    covered = patch_images(ramp, random)
     assert ((covered != ramp).any(axis=3).sum(axis=(1, 2)) == 64).all()
-    assert (noisy(ramp, random, deviation=0.3) - ramp).std() == pytest.approx(0.3, rel=0.02)
+    assert (add_noise(ramp, random, deviation=0.3) - ramp).std() == pytest.approx(0.3, rel=0.02)
     for distortion in DISTORTIONS.values():
         one, other = (distortion(ramp, np.random.default_rng(2)) for _ in range(2))
         assert np.array_equal(one, other)
@@ -248,14 +248,14 @@ def test_an_encoder_takes_the_place_of_the_search() -> None:
     """AEGAN: the encoder that knows where the images are. CycleGAN: two networks that undo one another, or do not."""
     generator, points = decoder(), LATENT.draw(10, 5)
     targets = generator(points)
-    found = reconstructed(generator, lambda some: points[: len(some)], targets, batch=10)
+    found = reconstruct(generator, lambda some: points[: len(some)], targets, batch=10)
     assert found.error == pytest.approx(np.zeros(10), abs=1e-12)
     images = targets_of(noise_images(10))
-    assert reconstructed(lambda y: -y, lambda y: -y, images).error == pytest.approx(np.zeros(10), abs=1e-12)
-    halved = reconstructed(lambda y: y / 2, lambda y: y, images)
+    assert reconstruct(lambda y: -y, lambda y: -y, images).error == pytest.approx(np.zeros(10), abs=1e-12)
+    halved = reconstruct(lambda y: y / 2, lambda y: y, images)
     assert halved.error == pytest.approx((images.double() / 2).square().mean(dim=(1, 2, 3)).numpy())
     heard: list[float] = []
-    reconstructed(lambda y: y, lambda y: y, images, batch=3, progress=heard.append)
+    reconstruct(lambda y: y, lambda y: y, images, batch=3, progress=heard.append)
     assert heard == sorted(heard)
     assert heard[-1] == 1.0
 
@@ -264,7 +264,7 @@ def test_encoders_that_are_none() -> None:
     images = targets_of(noise_images(4))
     for encoder in (lambda some: some[:2], lambda some: some / 0.0):
         with pytest.raises(Invalid) as refused:
-            reconstructed(lambda some: some, encoder, images)
+            reconstruct(lambda some: some, encoder, images)
         assert refused.value.slug == "bad-encoder"
 
 

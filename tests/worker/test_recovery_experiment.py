@@ -9,7 +9,7 @@ import pytest
 from benchmarks.recovery_experiment import FULL, HERE, Model, Setting, run, tiles
 from benchmarks.recovery_networks import gan
 from scorer.generators.latents import Latent
-from scorer.generators.plans import Plan
+from scorer.generators.recovery.plan import Plan
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

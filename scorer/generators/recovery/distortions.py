@@ -18,7 +18,7 @@ PATCH, PATCH_DEVIATION = 0.25, 0.5  # side of a patch as a share of the image's;
 NOISE = 0.2  # deviation of additive noise
 
 
-def warped(images: Floats, random: np.random.Generator, *, shift: float = WARP) -> Floats:
+def warp_images(images: Floats, random: np.random.Generator, *, shift: float = WARP) -> Floats:
     """Bent by a smooth random vector field, by bilinear interpolation: a field of its own for every image.
 
     The field is Gaussian noise smoothed by a Gaussian of an eighth of the side, scaled so that its shifts have the
@@ -34,7 +34,7 @@ def warped(images: Floats, random: np.random.Generator, *, shift: float = WARP) 
     return bent
 
 
-def patched(images: Floats, random: np.random.Generator, *, side: float = PATCH) -> Floats:
+def patch_images(images: Floats, random: np.random.Generator, *, side: float = PATCH) -> Floats:
     """A square of each image, of this share of its side and at a random place, replaced by one fixed noise."""
     size = images.shape[1]
     width = max(1, round(side * size))
@@ -46,10 +46,10 @@ def patched(images: Floats, random: np.random.Generator, *, side: float = PATCH)
     return covered
 
 
-def noisy(images: Floats, random: np.random.Generator, *, deviation: float = NOISE) -> Floats:
+def add_noise(images: Floats, random: np.random.Generator, *, deviation: float = NOISE) -> Floats:
     """White noise added to every value."""
     return images + np.float32(deviation) * random.standard_normal(images.shape, dtype=np.float32)
 
 
-DISTORTIONS: Mapping[str, Distortion] = {"warp": warped, "patches": patched, "noise": noisy}
+DISTORTIONS: Mapping[str, Distortion] = {"warp": warp_images, "patches": patch_images, "noise": add_noise}
 """The paper's three, each small."""

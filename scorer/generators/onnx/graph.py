@@ -11,7 +11,7 @@ from scorer.errors import Invalid
 
 Array = NDArray[np.generic]
 Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
-SHOWN_NAME = 60
+MAX_NAME_LENGTH = 60
 
 
 def text_of(given: str | bytes) -> str:
@@ -19,7 +19,7 @@ def text_of(given: str | bytes) -> str:
     return given if isinstance(given, str) else given.decode("utf-8", "replace")
 
 
-def shown(given: str | bytes, most: int = SHOWN_NAME) -> str:
+def printable_name(given: str | bytes, most: int = MAX_NAME_LENGTH) -> str:
     """A name out of a stranger's file as a message may carry it."""
     name = text_of(given)
     return "".join(letter if letter.isprintable() else "?" for letter in name[:most])
@@ -37,8 +37,8 @@ class Node:
     opset: int = 0
 
     def __str__(self) -> str:
-        made = shown(self.outputs[0]) if self.outputs else "nothing"
-        return f"Node {self.index + 1} ({shown(self.kind)}, which makes '{made}')"
+        made = printable_name(self.outputs[0]) if self.outputs else "nothing"
+        return f"Node {self.index + 1} ({printable_name(self.kind)}, which makes '{made}')"
 
     def refusal(self, slug: str, message: str) -> Invalid:
         """``Invalid`` with a message that begins with this node."""

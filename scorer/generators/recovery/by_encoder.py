@@ -13,15 +13,26 @@ import torch
 from torch import Tensor
 
 from scorer.errors import Invalid
-from scorer.generators.recovering import Found, Generator, Progress, errors_between, images_at
+from scorer.generators.recovery.search import (
+    GeneratorFunction,
+    ProgressCallback,
+    RecoveredImages,
+    errors_between,
+    images_at,
+)
 
-Encoder = Callable[[Tensor], Tensor]
+EncoderFunction = Callable[[Tensor], Tensor]
 """Images (n, 3, s, s) in [-1, 1] to whatever the generator takes, each row by itself."""
 
 
-def reconstructed(
-    generator: Generator, encoder: Encoder, targets: Tensor, *, batch: int = 64, progress: Progress | None = None
-) -> Found:
+def reconstruct(
+    generator: GeneratorFunction,
+    encoder: EncoderFunction,
+    targets: Tensor,
+    *,
+    batch: int = 64,
+    progress: ProgressCallback | None = None,
+) -> RecoveredImages:
     """What encoder and generator make of targets (n, 3, s, s) in [-1, 1]; ``point`` is what the encoder said, flat.
 
     Raises :class:`Invalid`: ``bad-encoder`` for another number of rows or values that are not finite,
@@ -41,4 +52,4 @@ def reconstructed(
     error = errors_between(image, targets, torch.ones(()))
     if not np.isfinite(error).all():
         raise Invalid("bad-generator", "The generator makes numbers that are not finite.")
-    return Found(error, image, torch.cat(codes), 0)
+    return RecoveredImages(error, image, torch.cat(codes), 0)

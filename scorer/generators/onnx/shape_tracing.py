@@ -14,11 +14,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from scorer.errors import Invalid
-from scorer.generators.graph import Node
 from scorer.generators.limits import Limits
-from scorer.generators.network import Network, made_by
-from scorer.generators.operators import OPERATORS, operations_of
-from scorer.generators.tensors import MOST_AXES
+from scorer.generators.onnx.graph import Node
+from scorer.generators.onnx.module import OnnxModule, run_node
+from scorer.generators.onnx.operators import OPERATORS, operations_of
+from scorer.generators.onnx.tensors import MAX_AXES
 
 
 class _Counted(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch does not say what it takes
@@ -35,7 +35,7 @@ class _Counted(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch does
         for each in tree_leaves(found):
             if isinstance(each, Tensor):
                 self.made += each.numel()
-                if each.ndim > MOST_AXES:
+                if each.ndim > MAX_AXES:
                     raise self.node.refusal("bad-node", f"makes a tensor with {each.ndim} axes.")
         if self.made > self.most:
             raise Invalid("too-much-memory", f"{self.node} makes more numbers than the {self.most:,} that are left.")
@@ -45,7 +45,7 @@ class _Counted(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch does
 class _Trace:
     """One run through the nodes with ``rows`` latents."""
 
-    def __init__(self, network: Network, rows: int, limits: Limits) -> None:
+    def __init__(self, network: OnnxModule, rows: int, limits: Limits) -> None:
         self.network, self.rows, self.limits = network, rows, limits
         self.activations = limits.activations * rows
         self.constants = limits.constants
@@ -62,9 +62,9 @@ class _Trace:
         known = all(each is None or not each.is_meta for each in inputs)
         most = self.constants if known else self.activations
         with torch.device("meta"), _Counted(node, most) as counted:
-            made = made_by(node, _by_shape(node, inputs))
+            made = run_node(node, _by_shape(node, inputs))
         self._charge(node, inputs, made, counted.made, known=known)
-        return made_by(node, inputs) if known else made
+        return run_node(node, inputs) if known else made
 
     def _charge(
         self, node: Node, inputs: Sequence[Tensor | None], made: Sequence[Tensor], count: int, *, known: bool
@@ -82,7 +82,7 @@ class _Trace:
             )
 
 
-def traced_shape(network: Network, latent_shape: Sequence[int], limits: Limits) -> tuple[int, ...]:
+def traced_shape(network: OnnxModule, latent_shape: Sequence[int], limits: Limits) -> tuple[int, ...]:
     """The shape of the images that ``network`` makes of latents of ``latent_shape``, (n, d) or (n, d, 1, 1).
 
     ``Invalid``: ``too-much-memory``, ``too-much-work``, ``data-dependent-shape``, ``bad-node``, ``unsupported-form``,

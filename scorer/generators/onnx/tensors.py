@@ -6,9 +6,9 @@ import numpy as np
 import onnx
 
 from scorer.errors import Invalid
-from scorer.generators.graph import Array, shown
+from scorer.generators.onnx.graph import Array, printable_name
 
-MOST_AXES = 8
+MAX_AXES = 8
 _TYPES: dict[int, tuple[str, str]] = {
     onnx.TensorProto.FLOAT: ("<f4", "float_data"),
     onnx.TensorProto.DOUBLE: ("<f8", "double_data"),
@@ -25,11 +25,12 @@ def count_of(tensor: onnx.TensorProto) -> int:
     if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
         raise Invalid(
             "external-data",
-            f"The weight '{shown(tensor.name)}' lies in another file. All weights have to be in the ONNX file itself: "
+            f"The weight '{printable_name(tensor.name)}' lies in another file. All weights have to be"
+            " in the ONNX file itself: "
             "export without external data (save_as_external_data=False; with torch.onnx.export, dynamo=False).",
         )
-    if tensor.HasField("segment") or len(tensor.dims) > MOST_AXES or any(axis < 0 for axis in tensor.dims):
-        raise Invalid("bad-weights", f"The weight '{shown(tensor.name)}' has a shape that cannot be read.")
+    if tensor.HasField("segment") or len(tensor.dims) > MAX_AXES or any(axis < 0 for axis in tensor.dims):
+        raise Invalid("bad-weights", f"The weight '{printable_name(tensor.name)}' has a shape that cannot be read.")
     return math.prod(tensor.dims)
 
 
@@ -38,7 +39,7 @@ def array_of(tensor: onnx.TensorProto) -> Array:
 
     ``Invalid``: ``bad-weights`` for another type, or a number of bytes that does not fit the shape; ``not-finite``.
     """
-    name, count = shown(tensor.name), count_of(tensor)
+    name, count = printable_name(tensor.name), count_of(tensor)
     if tensor.data_type not in _TYPES:
         raise Invalid(
             "bad-weights",

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from scorer.generators.graph import Node
-from scorer.generators.operators.signature import Operator, plain
+from scorer.generators.onnx.graph import Node
+from scorer.generators.onnx.operators.operator import Operator, plain
 
 _DTYPES: dict[int, torch.dtype] = {
     onnx.TensorProto.FLOAT: torch.float32,

@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from scorer.generators.graph import Node
-from scorer.generators.operators.signature import Operator, axis_of, deciding, integers, numbers
+from scorer.generators.onnx.graph import Node
+from scorer.generators.onnx.operators.operator import Operator, axis_of, integers, numbers, shape_deciding
 
 _ROUNDINGS: dict[str, Callable[[float], int]] = {
     "round_prefer_floor": lambda x: math.ceil(x - 0.5),
@@ -22,7 +22,7 @@ _ROUNDINGS: dict[str, Callable[[float], int]] = {
     "floor": math.floor,
     "ceil": math.ceil,
 }
-MOST_ROWS = 4096
+MAX_ROWS = 4096
 _PLAIN = (("antialias", 0), ("exclude_outside", 0))
 
 
@@ -57,8 +57,8 @@ def _refuse_unread(node: Node) -> None:
 
 def _along(node: Node, x: Tensor, axis: int, factor: float, to: int) -> Tensor:
     """``x`` with ``to`` rows along an axis."""
-    if not 0 < to <= MOST_ROWS:
-        raise node.refusal("too-much-memory", f"resizes to {to:,} rows; {MOST_ROWS:,} are allowed.")
+    if not 0 < to <= MAX_ROWS:
+        raise node.refusal("too-much-memory", f"resizes to {to:,} rows; {MAX_ROWS:,} are allowed.")
     length = x.shape[axis]
     at = [_position(node, i, factor, length, to) for i in range(to)]
     if node.text("mode", "nearest") == "nearest":
@@ -120,4 +120,4 @@ def _cubic(x: float, a: float) -> list[tuple[int, float]]:
     return [(left - 1, far[0]), (left, near[0]), (left + 1, near[1]), (left + 2, far[1])]
 
 
-RESIZING: dict[str, Operator] = {"Resize": deciding(_resize, 1, 2, 3)}
+RESIZING: dict[str, Operator] = {"Resize": shape_deciding(_resize, 1, 2, 3)}

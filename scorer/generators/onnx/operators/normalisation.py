@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from scorer.generators.graph import Node
-from scorer.generators.operators.linear import each_axis
-from scorer.generators.operators.signature import Operator, axis_of, deciding, integers
+from scorer.generators.onnx.graph import Node
+from scorer.generators.onnx.operators.linear import each_axis
+from scorer.generators.onnx.operators.operator import Operator, axis_of, integers, shape_deciding
 
 
 def _batch(node: Node, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
@@ -78,7 +78,7 @@ def _reduced(reduce: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> Opera
         over = tuple(axis_of(node, axis, x.ndim) for axis in given or range(x.ndim))
         return reduce(x, over, bool(node.integer("keepdims", 1)))
 
-    return deciding(run, 1)
+    return shape_deciding(run, 1)
 
 
 def _product(x: Tensor, over: tuple[int, ...], keep: bool) -> Tensor:

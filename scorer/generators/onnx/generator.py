@@ -1,8 +1,8 @@
 """From a file that a stranger hands in to a generator: a function of latents, and nothing else.
 
-Only ONNX is read, and of ONNX only what :mod:`scorer.generators.parsing` lets pass: a straight run of about ninety
+Only ONNX is read, and of ONNX only what :mod:`scorer.generators.onnx.parsing` lets pass: a straight run of about ninety
 operators over numbers that lie in the file. Each is a function written here, so nothing in a file is ever executed,
-imported or looked up. Even so this runs in :mod:`scorer.generators.sandbox` only.
+imported or looked up. Even so this runs in :mod:`scorer.generators.sandbox.runner` only.
 """
 
 from collections.abc import Sequence
@@ -12,25 +12,25 @@ import torch
 from torch import Tensor, nn
 
 from scorer.errors import Invalid
-from scorer.exporting import how
-from scorer.generators.graph import Graph
 from scorer.generators.latents import Latent
 from scorer.generators.limits import Limits
-from scorer.generators.network import Network
-from scorer.generators.parsing import graph_of
-from scorer.generators.tracing import traced_shape
+from scorer.generators.onnx.graph import Graph
+from scorer.generators.onnx.module import OnnxModule
+from scorer.generators.onnx.parsing import graph_of
+from scorer.generators.onnx.shape_tracing import traced_shape
+from scorer.onnx_files import export_advice
 
 Range = Literal["tanh", "sigmoid"]
 """Which range the images' values have: [-1, 1] or [0, 1]."""
-DEFAULT = Limits()
-PROBED = 16
-SLACK = 1e-3
+DEFAULT_LIMITS = Limits()
+PROBE_LATENTS = 16
+RANGE_TOLERANCE = 1e-3
 
 
 class Generator(nn.Module):
     """A network as the audit wants it: latents (n, d) float32 to images (n, 3 or 1, s, s) float32 in [-1, 1]."""
 
-    def __init__(self, network: Network, axes: int, values: Range = "tanh") -> None:
+    def __init__(self, network: OnnxModule, axes: int, values: Range = "tanh") -> None:
         super().__init__()
         self.network, self.axes, self.values = network, axes, values
 
@@ -41,19 +41,20 @@ class Generator(nn.Module):
 
 
 def read_generator(
-    content: bytes, latent: Latent, *, size: int = 1, values: Range | None = None, limits: Limits = DEFAULT
+    content: bytes, latent: Latent, *, size: int = 1, values: Range | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> Generator:
     """The generator in an ONNX file, ready to run: it makes square images of at least ``size``, in colour or grey.
 
     Everything is refused before anything is computed, except for a few images at the end that say whether they can be
     searched at all, and, where ``values`` does not, in which range they are. Raises ``Invalid`` as
-    :func:`~scorer.generators.parsing.graph_of` and :func:`~scorer.generators.tracing.traced_shape` do, and
+    :func:`~scorer.generators.onnx.parsing.graph_of` and :func:`~scorer.generators.onnx.shape_tracing.traced_shape` do,
+    and
     ``wrong-latent`` (another dimension), ``fixed-batch``, ``wrong-images`` (another shape), ``no-gradient``,
     ``not-finite``, ``wrong-range``.
     """
     graph = graph_of(content, latent.dimension, limits)
     _refuse_latent(graph.latent_shape, latent.dimension)
-    network = Network(graph).eval()
+    network = OnnxModule(graph).eval()
     for rows in (2, 3):
         _refuse_images(_shape(network, graph, latent, rows, limits), rows, size, limits, latent.dimension)
     generator = Generator(network, len(graph.latent_shape))
@@ -61,7 +62,7 @@ def read_generator(
     return generator
 
 
-def _shape(network: Network, graph: Graph, latent: Latent, rows: int, limits: Limits) -> tuple[int, ...]:
+def _shape(network: OnnxModule, graph: Graph, latent: Latent, rows: int, limits: Limits) -> tuple[int, ...]:
     return traced_shape(network, (rows, latent.dimension, 1, 1)[: len(graph.latent_shape)], limits)
 
 
@@ -92,12 +93,14 @@ def _refuse_images(shape: Sequence[int], rows: int, size: int, limits: Limits, d
 
 
 def _fixed(dimension: int, found: str) -> Invalid:
-    return Invalid("fixed-batch", f"The generator {found}; leave the number of latents open. {how(dimension)}")
+    return Invalid(
+        "fixed-batch", f"The generator {found}; leave the number of latents open. {export_advice(dimension)}"
+    )
 
 
 def _answering(generator: Generator, latent: Latent) -> Tensor:
     """A few images as the file makes them; ``Invalid`` unless they are finite and answer to the latent."""
-    points = latent.draw(PROBED, seed=0).requires_grad_()
+    points = latent.draw(PROBE_LATENTS, seed=0).requires_grad_()
     with torch.enable_grad():
         images: Tensor = generator(points)
         weights = torch.linspace(0.5, 1.5, images[0].numel()).reshape(images.shape[1:])
@@ -118,9 +121,9 @@ def _range_of(images: Tensor, declared: Range | None) -> Range:
     """The range that is declared, if the images keep to it; else the one that they keep to. What never falls below the
     middle of [-1, 1] in any pixel of many images is not meant to be there."""
     low, high = float(images.min()), float(images.max())
-    found = declared or ("sigmoid" if low >= -SLACK else "tanh")
+    found = declared or ("sigmoid" if low >= -RANGE_TOLERANCE else "tanh")
     least = 0.0 if found == "sigmoid" else -1.0
-    if low < least - SLACK or high > 1.0 + SLACK:
+    if low < least - RANGE_TOLERANCE or high > 1.0 + RANGE_TOLERANCE:
         raise Invalid(
             "wrong-range",
             f"The images' values lie in {low:.3g} to {high:.3g}, and should in {least:g} to 1 ({found}). A generator "

@@ -11,13 +11,13 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from scorer.errors import Invalid
-from scorer.exporting import NEWEST_OPSET, OLDEST_OPSET, how, require_onnx
-from scorer.generators.graph import Array, Attribute, Graph, Node, shown, text_of
 from scorer.generators.limits import Limits
-from scorer.generators.operators import OPERATORS
-from scorer.generators.tensors import array_of, count_of
+from scorer.generators.onnx.graph import Array, Attribute, Graph, Node, printable_name, text_of
+from scorer.generators.onnx.operators import OPERATORS
+from scorer.generators.onnx.tensors import array_of, count_of
+from scorer.onnx_files import MAX_OPSET, MIN_OPSET, export_advice, require_onnx
 
-PARTS = 10
+MAX_PARTS_PER_NODE = 10
 """Inputs, outputs and attributes of a node, on an average."""
 STANDARD = ("", "ai.onnx")
 CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
@@ -57,10 +57,10 @@ def _unpacked(content: bytes, dimension: int, limits: Limits) -> onnx.ModelProto
         model.ParseFromString(content)
     except DecodeError:
         raise Invalid(
-            "not-onnx", f"This is not ONNX: it is damaged, cut short or something else. {how(dimension)}"
+            "not-onnx", f"This is not ONNX: it is damaged, cut short or something else. {export_advice(dimension)}"
         ) from None
     if not model.HasField("graph") or not model.graph.node:
-        raise Invalid("not-onnx", f"This is not ONNX: there is no network in it. {how(dimension)}")
+        raise Invalid("not-onnx", f"This is not ONNX: there is no network in it. {export_advice(dimension)}")
     return model
 
 
@@ -68,7 +68,8 @@ def _refuse_more_than_a_graph(model: onnx.ModelProto) -> None:
     if model.functions:
         raise Invalid(
             "has-functions",
-            f"The file defines functions of its own ('{shown(model.functions[0].name)}'); export it with its functions "
+            f"The file defines functions of its own ('{printable_name(model.functions[0].name)}');"
+            " export it with its functions "
             "inlined (onnx.inliner.inline_local_functions, or torch.onnx.export with dynamo=False).",
         )
     if model.training_info:
@@ -85,14 +86,14 @@ def _opset(model: onnx.ModelProto, dimension: int) -> int:
     if custom:
         raise Invalid(
             "custom-operators",
-            f"The generator needs operators of '{shown(custom[0])}'; only those of ONNX itself are read. "
-            f"{how(dimension)}",
+            f"The generator needs operators of '{printable_name(custom[0])}'; only those of ONNX itself are read. "
+            f"{export_advice(dimension)}",
         )
-    if len(versions) != 1 or not OLDEST_OPSET <= versions[0] <= NEWEST_OPSET:
+    if len(versions) != 1 or not MIN_OPSET <= versions[0] <= MAX_OPSET:
         found = " and ".join(str(version) for version in versions[:3]) or "none"
         raise Invalid(
             "wrong-opset",
-            f"The file is of opset {found}; {OLDEST_OPSET} to {NEWEST_OPSET} are read. {how(dimension)}",
+            f"The file is of opset {found}; {MIN_OPSET} to {MAX_OPSET} are read. {export_advice(dimension)}",
         )
     return int(versions[0])
 
@@ -101,7 +102,7 @@ def _refuse_nodes(graph: onnx.GraphProto, limits: Limits) -> None:
     if len(graph.node) > limits.nodes:
         raise Invalid("too-many-nodes", f"The generator has {len(graph.node):,} nodes; {limits.nodes:,} are allowed.")
     parts = sum(len(node.input) + len(node.output) + len(node.attribute) for node in graph.node)
-    if parts > PARTS * limits.nodes:
+    if parts > MAX_PARTS_PER_NODE * limits.nodes:
         raise Invalid("too-many-nodes", f"The nodes have {parts:,} inputs, outputs and attributes; too many.")
     for index, node in enumerate(graph.node):
         kinds = {attribute.type for attribute in node.attribute}
@@ -109,13 +110,15 @@ def _refuse_nodes(graph: onnx.GraphProto, limits: Limits) -> None:
         if node.op_type in CONTROL or kinds & {proto.GRAPH, proto.GRAPHS}:
             raise Invalid(
                 "control-flow",
-                f"Node {index + 1} ({shown(node.op_type)}) has branches or loops of its own; a generator has to be one "
+                f"Node {index + 1} ({printable_name(node.op_type)}) has branches or loops of its own;"
+                " a generator has to be one "
                 "straight run of operators. Export it by tracing, with Python's ifs and loops unrolled.",
             )
         if node.op_type not in OPERATORS:
             raise Invalid(
                 "unknown-operator",
-                f"Node {index + 1} is '{shown(node.op_type)}', which is not read. Read are: {', '.join(OPERATORS)}.",
+                f"Node {index + 1} is '{printable_name(node.op_type)}', which is not read. Read are:"
+                f" {', '.join(OPERATORS)}.",
             )
         if kinds & {proto.SPARSE_TENSOR, proto.SPARSE_TENSORS}:
             raise Invalid("sparse-tensors", f"Node {index + 1} ({node.op_type}) has a sparse tensor; store it dense.")
@@ -134,7 +137,9 @@ def _named(tensors: Iterable[onnx.TensorProto]) -> dict[str, Array]:
     for tensor in tensors:
         name = text_of(tensor.name)
         if not name or name in weights:
-            raise Invalid("bad-weights", f"Two weights have the same name, '{shown(tensor.name)}', or one has none.")
+            raise Invalid(
+                "bad-weights", f"Two weights have the same name, '{printable_name(tensor.name)}', or one has none."
+            )
         weights[name] = array_of(tensor)
     return weights
 
@@ -143,7 +148,7 @@ def _latent(graph: onnx.GraphProto, weights: dict[str, Array]) -> tuple[str, tup
     """The one input that is not a weight. Files of before 2019 list weights as inputs, too."""
     inputs = [each for each in graph.input if text_of(each.name) not in weights]
     if len(inputs) != 1 or not inputs[0].name:
-        names = ", ".join(f"'{shown(each.name)}'" for each in inputs[:5]) or "none"
+        names = ", ".join(f"'{printable_name(each.name)}'" for each in inputs[:5]) or "none"
         raise Invalid("wrong-inputs", f"A generator takes one input, the latent (n, d); this one takes {names}.")
     kind = inputs[0].type.tensor_type
     if kind.elem_type not in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE) or len(kind.shape.dim) not in (2, 4):
@@ -155,11 +160,11 @@ def _latent(graph: onnx.GraphProto, weights: dict[str, Array]) -> tuple[str, tup
 def _images(graph: onnx.GraphProto, nodes: tuple[Node, ...]) -> str:
     made = {name for node in nodes for name in node.outputs}
     if len(graph.output) != 1:
-        names = ", ".join(f"'{shown(each.name)}'" for each in graph.output[:5]) or "none"
+        names = ", ".join(f"'{printable_name(each.name)}'" for each in graph.output[:5]) or "none"
         raise Invalid("wrong-outputs", f"A generator has one output, the images; this one has {names}.")
     name = text_of(graph.output[0].name)
     if name not in made:
-        raise Invalid("wrong-outputs", f"No node makes the output '{shown(name)}'.")
+        raise Invalid("wrong-outputs", f"No node makes the output '{printable_name(name)}'.")
     return name
 
 
@@ -184,7 +189,7 @@ _READ: dict[int, Callable[[onnx.AttributeProto], Attribute]] = {
 def _attribute(index: int, attribute: onnx.AttributeProto) -> Attribute:
     if attribute.type not in _READ or attribute.ref_attr_name:
         raise Invalid(
-            "bad-node", f"Node {index + 1} has '{shown(attribute.name)}', which is of a type that is not read."
+            "bad-node", f"Node {index + 1} has '{printable_name(attribute.name)}', which is of a type that is not read."
         )
     return _READ[attribute.type](attribute)
 
@@ -194,7 +199,7 @@ def _refuse_disorder(nodes: tuple[Node, ...], known: set[str]) -> None:
     for node in nodes:
         for name in filter(None, node.inputs):
             if name not in known:
-                raise node.refusal("bad-node", f"takes '{shown(name)}', which nothing before it makes.")
+                raise node.refusal("bad-node", f"takes '{printable_name(name)}', which nothing before it makes.")
         for name in node.outputs:
             if not name or name in known:
                 raise node.refusal("bad-node", "makes what has been made before, or what has no name.")

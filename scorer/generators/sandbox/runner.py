@@ -1,7 +1,8 @@
 """A stranger's generator is audited in a process of its own, which has nothing to lose and nothing to take.
 
 The process has an empty environment and folder, no network, no other programs, limited memory, processor time, files
-and wall time (:mod:`~scorer.generators.confinement`), and is killed with everything that it started. This side needs
+and wall time (:mod:`~scorer.generators.sandbox.confinement`), and is killed with everything that it started. This side
+needs
 neither torch nor ONNX, and never unpickles.
 
 What it does not guarantee: where the system has no Landlock, a process that has been taken over could read its user's
@@ -23,17 +24,17 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from scorer.errors import Invalid
-from scorer.generators.errands import Pixels, Request, read_result, write_errand
 from scorer.generators.latents import Latent
 from scorer.generators.limits import Limits
-from scorer.generators.plans import Plan
-from scorer.generators.results import Audit, audit_from
+from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.report import Audit, audit_from
+from scorer.generators.sandbox.exchange import AuditRequest, Pixels, read_result, write_inputs
 
-Progress = Callable[[str, float], None]
+StageProgress = Callable[[str, float], None]
 """Hears the stage and its finished share, both as the process tells them; may raise, which ends the process."""
-DEFAULT = Limits()
-LONGEST_LINE = 4096
-_ROOT = Path(__file__).parents[2]
+DEFAULT_LIMITS = Limits()
+MAX_LINE_BYTES = 4096
+_ROOT = Path(__file__).parents[3]
 _SILENT_SECONDS = 1.0
 
 
@@ -46,41 +47,42 @@ def audit_in_sandbox(  # noqa: PLR0913 - whatever an audit is of
     plan: Plan,
     encoder: bytes | None = None,
     values: str | None = None,
-    limits: Limits = DEFAULT,
-    progress: Progress | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    progress: StageProgress | None = None,
 ) -> Audit:
     """Audit the generator in an ONNX file against training and held-out images (n, s, s, 3) uint8.
 
     ``encoder``, an ONNX file of images to latents, takes the place of the search. ``values`` is ``tanh`` or
     ``sigmoid``; None leaves it to the images to show. Raises ``Invalid`` as
-    :func:`~scorer.generators.reading.read_generator`, :func:`~scorer.generators.reading_encoders.read_encoder` and
-    :func:`~scorer.generators.audits.audit` do, and ``out-of-memory``, ``out-of-time``, ``generator-crashed``;
+    :func:`~scorer.generators.onnx.generator.read_generator`, :func:`~scorer.generators.onnx.encoder.read_encoder` and
+    :func:`~scorer.generators.recovery.audit.audit_generator` do, and ``out-of-memory``, ``out-of-time``,
+    ``generator-crashed``;
     ``Unavailable`` (``no-sandbox``).
     """
     with TemporaryDirectory(prefix="kennel-generator-") as name:
         folder = Path(name)
-        request = Request(asdict(latent), plan.as_json(), values, asdict(limits))
-        write_errand(folder, content, train, held_out, request, encoder)
-        ended, said = _run(folder, limits, progress or _nobody)
+        request = AuditRequest(asdict(latent), plan.as_json(), values, asdict(limits))
+        write_inputs(folder, content, train, held_out, request, encoder)
+        ended, said = _run(folder, limits, progress or _ignore_progress)
         found = read_result(folder, limits)
         if ended != 0 or found is None:
             raise _failure(ended, said, limits)
     return audit_from(*found)
 
 
-def _run(folder: Path, limits: Limits, progress: Progress) -> tuple[int | None, str]:
+def _run(folder: Path, limits: Limits, progress: StageProgress) -> tuple[int | None, str]:
     """The exit status (None: it ran out of time), and what it complained of last."""
     with (folder / "complaints").open("w+b") as complaints:
         with _started(folder, complaints, limits) as process:
             deadline = time.monotonic() + limits.wall_seconds
             for line in _lines(process, deadline):
-                _tell(line, progress)
+                _report_progress(line, progress)
             remaining = max(0.0, deadline - time.monotonic())
             try:
                 ended = process.wait(remaining)
             except subprocess.TimeoutExpired:
                 ended = None
-        complaints.seek(max(0, complaints.tell() - LONGEST_LINE))
+        complaints.seek(max(0, complaints.tell() - MAX_LINE_BYTES))
         return ended, complaints.read().decode("utf-8", "replace")
 
 
@@ -88,7 +90,7 @@ def _run(folder: Path, limits: Limits, progress: Progress) -> tuple[int | None, 
 def _started(folder: Path, complaints: Any, limits: Limits) -> Iterator[subprocess.Popen[bytes]]:
     """The process in a group of its own; whatever happens, nothing of it is left."""
     process = subprocess.Popen(  # noqa: S603 - our own module
-        [sys.executable, "-P", "-s", "-m", "scorer.generators.child", str(folder)],
+        [sys.executable, "-P", "-s", "-m", "scorer.generators.sandbox.child", str(folder)],
         cwd=folder,
         env=_environment(folder, limits),
         stdin=subprocess.DEVNULL,
@@ -132,16 +134,16 @@ def _lines(process: subprocess.Popen[bytes], deadline: float) -> Iterator[bytes]
         while (left := deadline - time.monotonic()) > 0:
             if not selector.select(min(left, _SILENT_SECONDS)):
                 continue
-            read = os.read(process.stdout.fileno(), LONGEST_LINE)
+            read = os.read(process.stdout.fileno(), MAX_LINE_BYTES)
             if not read:
                 return
             *lines, kept = (kept + read).split(b"\n")
             yield from lines
-            if len(kept) > LONGEST_LINE:
+            if len(kept) > MAX_LINE_BYTES:
                 return
 
 
-def _tell(line: bytes, progress: Progress) -> None:
+def _report_progress(line: bytes, progress: StageProgress) -> None:
     """One line of progress; whatever is not such a line is overheard."""
     try:
         told = json.loads(line)
@@ -152,7 +154,7 @@ def _tell(line: bytes, progress: Progress) -> None:
         progress(stage, share)
 
 
-def _nobody(_: str, __: float) -> None:
+def _ignore_progress(_: str, __: float) -> None:
     """Hears nothing."""
 
 

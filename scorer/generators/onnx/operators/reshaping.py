@@ -7,8 +7,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from scorer.generators.graph import Node
-from scorer.generators.operators.signature import Operator, axis_of, deciding, integers, numbers, stored
+from scorer.generators.onnx.graph import Node
+from scorer.generators.onnx.operators.operator import (
+    Operator,
+    axis_of,
+    integers,
+    numbers,
+    shape_deciding,
+    stored_tensor,
+)
 
 _PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}
 
@@ -108,7 +115,7 @@ def _constant(node: Node) -> Tensor:
     [(name, value)] = node.attributes.items()
     match name:
         case "value" if isinstance(value, np.ndarray):
-            return stored(value)
+            return stored_tensor(value)
         case "value_int" | "value_ints" if isinstance(value, int | tuple):
             return torch.tensor(value, dtype=torch.int64, device="cpu")
         case "value_float" | "value_floats" if isinstance(value, float | tuple):
@@ -120,7 +127,7 @@ def _constant_of_shape(node: Node, shape: Tensor) -> Tensor:
     value = node.attributes.get("value")
     if value is not None and (not isinstance(value, np.ndarray) or value.size != 1):
         raise node.refusal("bad-node", "has no value that can be read.")
-    one = torch.zeros(1, device="cpu") if value is None else stored(value)
+    one = torch.zeros(1, device="cpu") if value is None else stored_tensor(value)
     return torch.full(integers(node, shape), one.item(), dtype=one.dtype)
 
 
@@ -168,21 +175,21 @@ def _space_to_depth(node: Node, x: Tensor) -> Tensor:
 ARRANGING: dict[str, Operator] = {
     "Concat": Operator(_concat),
     "Constant": Operator(_constant),
-    "ConstantOfShape": deciding(_constant_of_shape, 0),
+    "ConstantOfShape": shape_deciding(_constant_of_shape, 0),
     "DepthToSpace": Operator(_depth_to_space),
-    "Expand": deciding(_expand, 1),
+    "Expand": shape_deciding(_expand, 1),
     "Flatten": Operator(_flatten),
     "Gather": Operator(_gather),
-    "Pad": deciding(_pad, 1, 2, 3),
-    "Range": deciding(_range, 0, 1, 2),
-    "Reshape": deciding(_reshape, 1),
+    "Pad": shape_deciding(_pad, 1, 2, 3),
+    "Range": shape_deciding(_range, 0, 1, 2),
+    "Reshape": shape_deciding(_reshape, 1),
     "Shape": Operator(_shape),
     "Size": Operator(_size),
-    "Slice": deciding(_slice, 1, 2, 3, 4),
+    "Slice": shape_deciding(_slice, 1, 2, 3, 4),
     "SpaceToDepth": Operator(_space_to_depth),
-    "Split": deciding(_split, 1),
-    "Squeeze": deciding(_squeeze, 1),
-    "Tile": deciding(_tile, 1),
+    "Split": shape_deciding(_split, 1),
+    "Squeeze": shape_deciding(_squeeze, 1),
+    "Tile": shape_deciding(_tile, 1),
     "Transpose": Operator(_transpose),
-    "Unsqueeze": deciding(_unsqueeze, 1),
+    "Unsqueeze": shape_deciding(_unsqueeze, 1),
 }

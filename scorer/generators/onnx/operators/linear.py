@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from scorer.generators.graph import Node
-from scorer.generators.operators.signature import Operator
+from scorer.generators.onnx.graph import Node
+from scorer.generators.onnx.operators.operator import Operator
 
 _CONVOLUTIONS = (functional.conv1d, functional.conv2d, functional.conv3d)
 _TRANSPOSED = (functional.conv_transpose1d, functional.conv_transpose2d, functional.conv_transpose3d)

@@ -7,22 +7,22 @@ from typing import cast
 
 import torch
 
-from scorer.generators.audits import audit, audit_by_encoder
-from scorer.generators.errands import Pixels, Request
 from scorer.generators.latents import Latent
 from scorer.generators.limits import Limits
-from scorer.generators.plans import plan_from
-from scorer.generators.reading import Generator, Range, read_generator
-from scorer.generators.reading_encoders import read_encoder
-from scorer.generators.results import Audit
+from scorer.generators.onnx.encoder import read_encoder
+from scorer.generators.onnx.generator import Generator, Range, read_generator
+from scorer.generators.recovery.audit import audit_by_encoder, audit_generator
+from scorer.generators.recovery.plan import plan_from
+from scorer.generators.recovery.report import Audit
+from scorer.generators.sandbox.exchange import AuditRequest, Pixels
 
-Progress = Callable[[str, float], None]
+StageProgress = Callable[[str, float], None]
 
 
-def audited(
-    errand: tuple[bytes, Pixels, Pixels, Request],
+def run_audit(
+    errand: tuple[bytes, Pixels, Pixels, AuditRequest],
     limits: Limits,
-    progress: Progress,
+    progress: StageProgress,
     encoder: bytes | None = None,
 ) -> Audit:
     """The audit of the generator in an errand, with its provenance; by an encoder, if there is one.
@@ -39,7 +39,7 @@ def audited(
         plan = plan_from(request.plan)
         if encoder is None:
             progress("reading", 1.0)
-            found = audit(generator, latent, train, held_out, plan=plan, progress=progress)
+            found = audit_generator(generator, latent, train, held_out, plan=plan, progress=progress)
         else:
             code = read_encoder(encoder, latent, size=train.shape[1], limits=limits)
             progress("reading", 1.0)

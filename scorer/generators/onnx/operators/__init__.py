@@ -4,12 +4,12 @@ They are written for shapes alone as well as for numbers: on torch's meta device
 everything that a network would make, before anything of that size exists.
 """
 
-from scorer.generators.operators.arranging import ARRANGING
-from scorer.generators.operators.elementwise import ELEMENTWISE
-from scorer.generators.operators.linear import LINEAR, operations_of
-from scorer.generators.operators.normalising import NORMALISING
-from scorer.generators.operators.resizing import RESIZING
-from scorer.generators.operators.signature import Operator
+from scorer.generators.onnx.operators.elementwise import ELEMENTWISE
+from scorer.generators.onnx.operators.linear import LINEAR, operations_of
+from scorer.generators.onnx.operators.normalisation import NORMALISING
+from scorer.generators.onnx.operators.operator import Operator
+from scorer.generators.onnx.operators.reshaping import ARRANGING
+from scorer.generators.onnx.operators.resize import RESIZING
 
 __all__ = ["OPERATORS", "Operator", "operations_of"]
 

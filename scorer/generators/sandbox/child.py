@@ -1,7 +1,7 @@
-"""The process in which a stranger's generator is read and run: ``python -m scorer.generators.child FOLDER``.
+"""The process in which a stranger's generator is read and run: ``python -m scorer.generators.sandbox.child FOLDER``.
 
 Confined before anything is imported, rationed before the file is opened. Progress goes to standard output, a line of
-JSON each; what came of it into files (:mod:`scorer.generators.errands`).
+JSON each; what came of it into files (:mod:`scorer.generators.sandbox.exchange`).
 """
 
 import json
@@ -13,31 +13,31 @@ from pathlib import Path
 from typing import Any
 
 from scorer.errors import Invalid, KennelError
-from scorer.generators import errands
-from scorer.generators.confinement import confine, ration
 from scorer.generators.limits import Limits
+from scorer.generators.sandbox import exchange
+from scorer.generators.sandbox.confinement import confine, limit_resources
 
-_TOLD_SECONDS = 0.2
+_REPORT_EVERY_SECONDS = 0.2
 
 
 def main(folder: Path) -> None:
     """Run the errand in ``folder``."""
     try:
-        limits = Limits(**json.loads((folder / errands.REQUEST).read_text())["limits"])
+        limits = Limits(**json.loads((folder / exchange.REQUEST).read_text())["limits"])
         walls = confine(folder, limits)
         # What is imported from here on takes addresses that are not the generator's.
-        from scorer.generators import auditing  # noqa: PLC0415
+        from scorer.generators.sandbox import audit_task  # noqa: PLC0415
 
-        errand = errands.read_errand(folder)
-        encoder = errands.read_encoder_of(folder)
-        ration(limits)
-        audit = auditing.audited(errand, limits, _Teller(), encoder)
+        errand = exchange.read_inputs(folder)
+        encoder = exchange.read_encoder_input(folder)
+        limit_resources(limits)
+        audit = audit_task.run_audit(errand, limits, _ProgressWriter(), encoder)
         audit = replace(audit, provenance={**audit.provenance, "sandbox": walls, "versions": _versions()})
-        errands.write_result(folder, audit.report(), audit.arrays())
+        exchange.write_result(folder, audit.report(), audit.arrays())
     except KennelError as error:
-        errands.write_refusal(folder, error)
+        exchange.write_refusal(folder, error)
     except MemoryError:
-        errands.write_refusal(folder, out_of_memory(limits))
+        exchange.write_refusal(folder, out_of_memory(limits))
 
 
 def out_of_memory(limits: Limits) -> Invalid:
@@ -47,7 +47,7 @@ def out_of_memory(limits: Limits) -> Invalid:
     )
 
 
-class _Teller:
+class _ProgressWriter:
     """Tells the parent the stage and its share, not more often than anybody can read."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class _Teller:
 
     def __call__(self, stage: str, share: float) -> None:
         now = time.monotonic()
-        if stage == self._stage and share < 1.0 and now - self._told < _TOLD_SECONDS:
+        if stage == self._stage and share < 1.0 and now - self._told < _REPORT_EVERY_SECONDS:
             return
         self._stage, self._told = stage, now
         sys.stdout.write(json.dumps({"stage": stage, "share": share}) + "\n")

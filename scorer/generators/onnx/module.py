@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from scorer.generators.graph import Graph, Node, shown
-from scorer.generators.operators import OPERATORS
+from scorer.generators.onnx.graph import Graph, Node, printable_name
+from scorer.generators.onnx.operators import OPERATORS
 
 UNFIT = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, OverflowError, ZeroDivisionError, KeyError)
 """What torch and our operators raise for inputs that do not fit."""
 
 
-class Network(nn.Module):
+class OnnxModule(nn.Module):
     """A graph that runs. Its weights are buffers: nothing here learns."""
 
     def __init__(self, graph: Graph) -> None:
@@ -21,7 +21,7 @@ class Network(nn.Module):
         self._buffer_of = {name: f"weight_{place}" for place, name in enumerate(graph.weights)}
         for name, array in graph.weights.items():
             self.register_buffer(self._buffer_of[name], torch.from_numpy(array.copy()))
-        self._done_with = _done_with(graph)
+        self._done_with = _last_uses(graph)
 
     def weights(self) -> dict[str, Tensor]:
         """All weights by their names in the file."""
@@ -31,21 +31,21 @@ class Network(nn.Module):
         """The images of latents, both as the file has them. ``Invalid`` (``bad-node``) where they do not fit."""
         values = {**self.weights(), self.graph.latent: latent}
         for node, done_with in zip(self.graph.nodes, self._done_with, strict=True):
-            made = made_by(node, [values[name] if name else None for name in node.inputs])
+            made = run_node(node, [values[name] if name else None for name in node.inputs])
             values.update(zip(node.outputs, made, strict=True))
             for name in done_with:
                 del values[name]
         return values[self.graph.images]
 
 
-def made_by(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+def run_node(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
     """What a node makes, as many tensors as it names; ``Invalid`` (``bad-node``) where its inputs do not fit."""
     try:
         made = OPERATORS[node.kind].run(node, *inputs)
     except UNFIT as error:
         if isinstance(error, RuntimeError) and "allocate memory" in str(error):
             raise MemoryError from error
-        said = shown(str(error).partition("\n")[0], 200)
+        said = printable_name(str(error).partition("\n")[0], 200)
         if "overflow" in said:
             raise node.refusal("too-much-memory", "makes more numbers than can be counted.") from None
         raise node.refusal("bad-node", f"cannot be computed, its inputs do not fit: {said}") from None
@@ -55,7 +55,7 @@ def made_by(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
     return made
 
 
-def _done_with(graph: Graph) -> tuple[tuple[str, ...], ...]:
+def _last_uses(graph: Graph) -> tuple[tuple[str, ...], ...]:
     """For each node the names that nobody asks for after it, so that memory holds no more than is needed."""
     last: dict[str, int] = {}
     for node in graph.nodes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from scorer.generators.graph import Node
+from scorer.generators.onnx.graph import Node
 
 Result = Tensor | tuple[Tensor, ...]
 
@@ -20,7 +20,7 @@ class Operator:
     decisive: frozenset[int] = frozenset()
 
 
-def deciding(run: Callable[..., Result], *places: int) -> Operator:
+def shape_deciding(run: Callable[..., Result], *places: int) -> Operator:
     """An operator whose inputs at these places decide the shape of what it makes."""
     return Operator(run, frozenset(places))
 
@@ -54,6 +54,6 @@ def axis_of(node: Node, axis: int, rank: int) -> int:
     return axis % max(rank, 1)
 
 
-def stored(given: object) -> Tensor:
+def stored_tensor(given: object) -> Tensor:
     """An array of the file as a tensor, with the memory of its own."""
     return torch.tensor(given, device="cpu")

@@ -15,23 +15,23 @@ from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
 from scorer.errors import Invalid
-from scorer.generators.descent import Descent, minimise
 from scorer.generators.latents import Latent
-from scorer.generators.plans import Plan
+from scorer.generators.recovery.lbfgs import LbfgsOptions, minimise
+from scorer.generators.recovery.plan import Plan
 from scorer.metrics.copying.latent_recovery import VERBATIM
 from scorer.metrics.features import Vector
 
-Generator = Callable[[Tensor], Tensor]
+GeneratorFunction = Callable[[Tensor], Tensor]
 """Latent points (n, d) to images (n, 3, s, s) or (n, 1, s, s) in [-1, 1], each row by itself."""
 Pixels = NDArray[np.uint8]
-Progress = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 
-AUTHORS = Descent(iterations=50, wolfe=False, history=100)
-ALIKE = 1e-3  # an image made alone may differ by so much from the same one made among others
+AUTHORS = LbfgsOptions(iterations=50, wolfe=False, history=100)
+MAX_ROW_DIFFERENCE = 1e-3  # an image made alone may differ by so much from the same one made among others
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class RecoveredImages:
     """The best recovery of every target: ``error`` (n,) float64, ``image`` (n, 3, s, s), ``point`` (n, d)."""
 
     error: Vector
@@ -54,7 +54,7 @@ def pixels_of(images: Tensor) -> Pixels:
     return np.ascontiguousarray(levels.permute(0, 2, 3, 1).numpy())
 
 
-def images_at(generator: Generator, points: Tensor, size: int) -> Tensor:
+def images_at(generator: GeneratorFunction, points: Tensor, size: int) -> Tensor:
     """The images (n, 3, size, size) of latent points; :class:`Invalid` (``bad-generator``) for what is no image."""
     made = generator(points)
     if made.ndim != 4 or len(made) != len(points) or made.shape[1] not in {1, 3} or min(made.shape[2:]) < size:
@@ -66,7 +66,7 @@ def images_at(generator: Generator, points: Tensor, size: int) -> Tensor:
     return adaptive_avg_pool2d(made, size).expand(-1, 3, -1, -1)
 
 
-def require_images(generator: Generator, latent: Latent, size: int, seed: int) -> None:
+def require_images(generator: GeneratorFunction, latent: Latent, size: int, seed: int) -> None:
     """Refuse a generator whose images can't be searched (:class:`Invalid`).
 
     ``bad-generator``: another shape, or values that are not finite or outside [-1, 1]. ``rows-depend``: an image
@@ -78,12 +78,12 @@ def require_images(generator: Generator, latent: Latent, size: int, seed: int) -
         alone = images_at(generator, points[:1], size)
     if not torch.isfinite(together).all():
         raise Invalid("bad-generator", "The generator makes numbers that are not finite.")
-    if float(together.abs().max()) > 1.0 + ALIKE:
+    if float(together.abs().max()) > 1.0 + MAX_ROW_DIFFERENCE:
         raise Invalid(
             "bad-generator",
             f"The generator's values must lie in -1..1 and reach {float(together.abs().max()):.3g}: end it with tanh.",
         )
-    if float((together[:1] - alone).abs().max()) > ALIKE:
+    if float((together[:1] - alone).abs().max()) > MAX_ROW_DIFFERENCE:
         raise Invalid(
             "rows-depend",
             "An image changes with the other images made beside it: export the generator in evaluation mode"
@@ -113,24 +113,24 @@ def errors_between(images: Tensor, targets: Tensor, mask: Tensor) -> Vector:
 class Search:
     """A generator and how it is searched."""
 
-    generator: Generator
+    generator: GeneratorFunction
     latent: Latent
     plan: Plan
 
-    def found(self, targets: Tensor, seed: int, progress: Progress | None = None) -> Found:
+    def found(self, targets: Tensor, seed: int, progress: ProgressCallback | None = None) -> RecoveredImages:
         """Recover targets (n, 3, s, s): the best of the plan's starts, further starts only for what is not found."""
         parts, done = [], 0
         for some in torch.split(targets, self.plan.batch):
             parts.append(self._found(some, seed + done, _part_of(progress, done, len(some), len(targets))))
             done += len(some)
-        return Found(
+        return RecoveredImages(
             np.concatenate([each.error for each in parts]),
             torch.cat([each.image for each in parts]),
             torch.cat([each.point for each in parts]),
             sum(each.evaluations for each in parts),
         )
 
-    def _found(self, targets: Tensor, seed: int, progress: Progress | None) -> Found:
+    def _found(self, targets: Tensor, seed: int, progress: ProgressCallback | None) -> RecoveredImages:
         """One batch. What is found verbatim needs no further start; the rule is the same for every kind of target."""
         mask = mask_of(self.plan, targets.shape[2])
         count = len(targets)
@@ -151,9 +151,11 @@ class Search:
             evaluations += once.evaluations
         if progress:
             progress(1.0)
-        return Found(error, image, point, evaluations)
+        return RecoveredImages(error, image, point, evaluations)
 
-    def _descended(self, targets: Tensor, mask: Tensor, seed: int, progress: Progress | None) -> Found:
+    def _descended(
+        self, targets: Tensor, mask: Tensor, seed: int, progress: ProgressCallback | None
+    ) -> RecoveredImages:
         def objective(free: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
             with torch.enable_grad():
                 free = free.detach().requires_grad_()
@@ -162,14 +164,14 @@ class Search:
                 (gradient,) = torch.autograd.grad(values.sum(), free)
             return values.detach(), gradient
 
-        how = AUTHORS if self.plan.method == "authors" else Descent(self.plan.iterations)
+        how = AUTHORS if self.plan.method == "authors" else LbfgsOptions(self.plan.iterations)
         end = minimise(objective, self.latent.freed(self._start(targets, mask, seed)), how, progress)
         with torch.no_grad():
             point = self.latent.bound(end.point)
             image = images_at(self.generator, point, targets.shape[2])
         error = errors_between(image, targets, mask)
         error[~np.isfinite(error)] = np.inf
-        return Found(error, image, point, int(end.evaluations.sum()))
+        return RecoveredImages(error, image, point, int(end.evaluations.sum()))
 
     def _start(self, targets: Tensor, mask: Tensor, seed: int) -> Tensor:
         """For each target the nearest of the plan's candidates; with one candidate, a draw of its own."""
@@ -187,5 +189,5 @@ def _seeds(seed: int, count: int) -> Iterator[int]:
     yield from (int(each) for each in np.random.SeedSequence(seed).generate_state(count))
 
 
-def _part_of(progress: Progress | None, done: int, part: int, whole: int) -> Progress | None:
+def _part_of(progress: ProgressCallback | None, done: int, part: int, whole: int) -> ProgressCallback | None:
     return None if progress is None else lambda share: progress((done + share * part) / whole)

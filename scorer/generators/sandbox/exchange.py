@@ -20,14 +20,14 @@ from scorer.generators.limits import Limits
 GENERATOR, ENCODER = "generator.onnx", "encoder.onnx"
 TRAIN, HELD_OUT, REQUEST = "train.npy", "held_out.npy", "request.json"
 REPORT, ARRAYS, REFUSAL = "report.json", "arrays.npz", "refusal.json"
-REPORT_BYTES = 64 << 20
-MESSAGE = 4000
+MAX_REPORT_BYTES = 64 << 20
+MAX_MESSAGE_LENGTH = 4000
 Pixels = NDArray[np.uint8]
 _KINDS: dict[str, type[KennelError]] = {"Invalid": Invalid, "Unavailable": Unavailable}
 
 
 @dataclass(frozen=True)
-class Request:
+class AuditRequest:
     """How to audit: the latent space, the plan, the range declared (or None), the limits; all of it JSON."""
 
     latent: Mapping[str, Any]
@@ -36,8 +36,8 @@ class Request:
     limits: Mapping[str, int]
 
 
-def write_errand(
-    folder: Path, content: bytes, train: Pixels, held_out: Pixels, request: Request, encoder: bytes | None = None
+def write_inputs(
+    folder: Path, content: bytes, train: Pixels, held_out: Pixels, request: AuditRequest, encoder: bytes | None = None
 ) -> None:
     """Lay everything out for the child."""
     (folder / GENERATOR).write_bytes(content)
@@ -48,14 +48,14 @@ def write_errand(
     (folder / REQUEST).write_text(json.dumps(asdict(request)))
 
 
-def read_errand(folder: Path) -> tuple[bytes, Pixels, Pixels, Request]:
+def read_inputs(folder: Path) -> tuple[bytes, Pixels, Pixels, AuditRequest]:
     """What :func:`write_errand` laid out; the images are mapped."""
     train, held_out = (np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (TRAIN, HELD_OUT))
-    request = Request(**json.loads((folder / REQUEST).read_text()))
+    request = AuditRequest(**json.loads((folder / REQUEST).read_text()))
     return (folder / GENERATOR).read_bytes(), train, held_out, request
 
 
-def read_encoder_of(folder: Path) -> bytes | None:
+def read_encoder_input(folder: Path) -> bytes | None:
     """The encoder that is to take the place of the search, if one was laid out."""
     path = folder / ENCODER
     return path.read_bytes() if path.is_file() else None
@@ -89,12 +89,12 @@ def read_result(folder: Path, limits: Limits) -> tuple[dict[str, Any], dict[str,
 
 def _text(path: Path) -> str:
     with path.open("rb") as file:
-        return file.read(REPORT_BYTES).decode("utf-8", "replace")
+        return file.read(MAX_REPORT_BYTES).decode("utf-8", "replace")
 
 
 def _refusal(told: Mapping[str, Any]) -> KennelError:
     slug = str(told.get("slug"))
-    message = str(told.get("message"))[:MESSAGE]
+    message = str(told.get("message"))[:MAX_MESSAGE_LENGTH]
     if not re.fullmatch(r"[a-z0-9-]{1,40}", slug):
         slug = "not-onnx"
     kind = _KINDS.get(str(told.get("kind")), Invalid)

@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 
 from scorer.findings.latent_recovery import recovery_findings, recovery_sentence
 from scorer.generators.latents import Latent
-from scorer.generators.plans import Plan, plan_from
+from scorer.generators.recovery.plan import Plan, plan_from
 from scorer.metrics.copying.latent_recovery import KolmogorovSmirnov, RecoveryTest, recovery_test
 from scorer.metrics.features import Vector
 
 Pixels = NDArray[np.uint8]
-Kind = Literal["train", "held_out", "generated"]
-KINDS: tuple[Kind, ...] = ("train", "held_out", "generated")
-SHOWN = 4
+TargetKind = Literal["train", "held_out", "generated"]
+TARGET_KINDS: tuple[TargetKind, ...] = ("train", "held_out", "generated")
+SHOWN_PAIRS = 4
 """Pairs of each of best, median and worst."""
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class TargetPairs:
     """Targets beside what was recovered, (k, s, s, 3) uint8 each: the best four, the middle four, the worst four."""
 
     target: Pixels
@@ -44,7 +44,7 @@ class Audit:
     """``warp_train``, ``warp_generated`` and so on: errors of the first targets of that kind, distorted."""
     likeness: KolmogorovSmirnov
     """Of the roughness of training and held-out targets: whether they are of one kind."""
-    pairs: Mapping[str, Pairs] = field(default_factory=dict)
+    pairs: Mapping[str, TargetPairs] = field(default_factory=dict)
     evaluations: int = 0
     """How many images the generator made and followed back."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -71,8 +71,8 @@ class Audit:
                 "gap_high": found.gap_high,
                 "generated_verbatim": None if found.generated is None else found.generated.verbatim,
             },
-            "targets": {kind: len(self.errors[kind]) for kind in KINDS if kind in self.errors},
-            "errors": {kind: np.sort(self.errors[kind]).tolist() for kind in KINDS if kind in self.errors},
+            "targets": {kind: len(self.errors[kind]) for kind in TARGET_KINDS if kind in self.errors},
+            "errors": {kind: np.sort(self.errors[kind]).tolist() for kind in TARGET_KINDS if kind in self.errors},
             "latent": asdict(self.latent),
             "plan": self.plan.as_json(),
             "evaluations": self.evaluations,
@@ -99,7 +99,7 @@ class Audit:
         generated. White lines between.
         """
         rows = []
-        for kind in KINDS:
+        for kind in TARGET_KINDS:
             if kind in self.pairs:
                 rows += [_row(self.pairs[kind].target), _row(self.pairs[kind].recovered)]
         width = max(row.shape[1] for row in rows)
@@ -119,8 +119,10 @@ def audit_from(report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) ->
         distorted={name.split(".")[1]: arrays[name] for name in arrays if name.startswith("distorted.")},
         likeness=KolmogorovSmirnov(statistic, p_value, excess, p_smaller, None),
         pairs={
-            kind: Pairs(**{name: arrays[f"pairs.{kind}.{name}"] for name in ("target", "recovered", "error", "index")})
-            for kind in KINDS
+            kind: TargetPairs(
+                **{name: arrays[f"pairs.{kind}.{name}"] for name in ("target", "recovered", "error", "index")}
+            )
+            for kind in TARGET_KINDS
             if kind in kinds
         },
         evaluations=int(report["evaluations"]),
@@ -128,11 +130,11 @@ def audit_from(report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) ->
     )
 
 
-def shown(errors: Vector) -> NDArray[np.int64]:
+def shown_targets(errors: Vector) -> NDArray[np.int64]:
     """Which targets (n,) are shown: the best, the middle and the worst four, by ascending error, none twice."""
     order = np.argsort(errors, kind="stable")
-    middle = max(0, (len(order) - SHOWN) // 2)
-    places = {*range(SHOWN), *range(middle, middle + SHOWN), *range(len(order) - SHOWN, len(order))}
+    middle = max(0, (len(order) - SHOWN_PAIRS) // 2)
+    places = {*range(SHOWN_PAIRS), *range(middle, middle + SHOWN_PAIRS), *range(len(order) - SHOWN_PAIRS, len(order))}
     return order[[place for place in sorted(places) if 0 <= place < len(order)]]
 
 

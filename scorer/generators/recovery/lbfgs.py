@@ -1,14 +1,4 @@
-"""L-BFGS for many small problems at once, each with a line search of its own.
-
-``torch.optim.LBFGS`` over a batch of targets would have one step length and one Hessian for all of them, so that one
-hard target slows all; and one optimiser for each target runs the network on single images. Here every row is a problem
-of its own, and one call of the network serves all rows, whichever trial point each is at.
-
-The line search finds a step t with f(t) <= f(0) + c1 t f'(0) and |f'(t)| <= c2 |f'(0)| (strong Wolfe). It keeps a
-bracket whose lower end fulfils the first condition and still falls steeply, and whose upper end breaks the first or
-rises steeply. By the mean value theorem such a step lies between them; trial points are those of a cubic through both
-ends, kept away from these.
-"""
+"""Batched L-BFGS with a strong-Wolfe line search for each target."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,19 +6,69 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from scorer.generators.memory import Memory
+MIN_CURVATURE = 1e-10
+"""A step whose curvature y's is not above this is not remembered, as in torch.optim.LBFGS."""
+
+
+class LbfgsHistory:
+    """The last ``length`` steps s and changes of gradient y of every one of ``rows`` rows, (rows, d) each."""
+
+    def __init__(self, rows: int, length: int, like: Tensor) -> None:
+        shape = (length, rows, like.shape[1])
+        self.length = length
+        self._steps, self._changes = like.new_zeros(shape), like.new_zeros(shape)
+        self._inverse = like.new_zeros((length, rows))  # 1 / y's; 0 where nothing is remembered
+        self._scale = like.new_ones(rows)  # y's / y'y of the newest
+        self._count = torch.zeros(rows, dtype=torch.long, device=like.device)
+
+    def learn(self, rows: Tensor, step: Tensor, change: Tensor) -> None:
+        """Remember the steps (k, d) of these rows (k,), in place of their oldest where the memory is full."""
+        curvature = (step * change).sum(1)
+        told = curvature > MIN_CURVATURE
+        rows, step, change, curvature = rows[told], step[told], change[told], curvature[told]
+        place = self._count[rows] % self.length
+        self._steps[place, rows], self._changes[place, rows] = step, change
+        self._inverse[place, rows] = 1.0 / curvature
+        self._scale[rows] = curvature / (change * change).sum(1)
+        self._count[rows] += 1
+
+    def forget(self, rows: Tensor) -> None:
+        """Begin again with the steepest descent."""
+        self._inverse[:, rows] = 0.0
+        self._scale[rows] = 1.0
+        self._count[rows] = 0
+
+    def knows(self, rows: Tensor) -> Tensor:
+        """Which of these rows remember anything, (k,)."""
+        return self._count[rows] > 0
+
+    def times(self, rows: Tensor, gradient: Tensor) -> Tensor:
+        """The inverse Hessian of each row (k,) times its gradient (k, d), by the two loops."""
+        longest = min(int(self._count[rows].max()), self.length)
+        back = [(self._count[rows] - 1 - age) % self.length for age in range(longest)]
+        product, weights = gradient, []
+        for place in back:
+            weight = self._inverse[place, rows] * (self._steps[place, rows] * product).sum(1)
+            product = product - weight[:, None] * self._changes[place, rows]
+            weights.append(weight)
+        product = product * self._scale[rows][:, None]
+        for place, weight in zip(reversed(back), reversed(weights), strict=True):
+            other = self._inverse[place, rows] * (self._changes[place, rows] * product).sum(1)
+            product = product + (weight - other)[:, None] * self._steps[place, rows]
+        return product
+
 
 Objective = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 """Points (k, d) of the problems (k,) to their values (k,) and gradients (k, d)."""
 
-ENOUGH, FLAT = 1e-4, 0.9  # c1 and c2, those of torch's line search
-MOST_TRIALS = 12
-FLAT_GRADIENT, SMALL_DECREASE = 1e-7, 1e-9  # torch's tolerances, for the authors' mode
+SUFFICIENT_DECREASE, CURVATURE_CONDITION = 1e-4, 0.9  # c1 and c2, those of torch's line search
+MAX_TRIALS = 12
+MIN_GRADIENT, MIN_DECREASE = 1e-7, 1e-9  # torch's tolerances, for the authors' mode
 STALLED = 1e-4  # a step that lowers the value by less than this share of it, or promises to, is the last
 
 
 @dataclass(frozen=True)
-class Descent:
+class LbfgsOptions:
     """How to descend: ``wolfe`` with a line search, else with step 1 as the authors do; and for how long."""
 
     iterations: int = 100
@@ -48,11 +88,11 @@ class Minimum:
 
 
 def minimise(
-    objective: Objective, start: Tensor, descent: Descent, tick: Callable[[float], None] | None = None
+    objective: Objective, start: Tensor, descent: LbfgsOptions, tick: Callable[[float], None] | None = None
 ) -> Minimum:
     """Descend from ``start`` (n, d). ``tick`` hears the finished share now and then."""
     with torch.no_grad():
-        run = _Run(objective, start, descent)
+        run = _Minimisation(objective, start, descent)
         while len(rows := torch.nonzero(run.going).squeeze(1)):
             run.advance(rows)
             if tick:
@@ -60,19 +100,19 @@ def minimise(
         return run.result()
 
 
-class _Run:
+class _Minimisation:
     """All problems under way. Whatever has n rows has one for each problem; ``rows`` are those that still go on."""
 
-    def __init__(self, objective: Objective, start: Tensor, descent: Descent) -> None:
+    def __init__(self, objective: Objective, start: Tensor, descent: LbfgsOptions) -> None:
         count = len(start)
         every = torch.arange(count, device=start.device)
         self._objective, self._descent = objective, descent
-        self._memory = Memory(count, descent.history, start)
+        self._memory = LbfgsHistory(count, descent.history, start)
         self._point = start.clone()
         self._value, self._gradient = objective(self._point, every)
         self._direction = torch.zeros_like(start)
         self._slope, self._step = start.new_zeros(count), start.new_zeros(count)
-        self._low, self._high = _Ends(start), _Ends(start)
+        self._low, self._high = _BracketEnd(start), _BracketEnd(start)
         self._trials = torch.zeros_like(every)
         self.iterations = torch.zeros_like(every)
         self._evaluations = torch.ones_like(every)
@@ -91,12 +131,14 @@ class _Run:
         slope = (gradient * self._direction[rows]).sum(1)
         steep = self._slope[rows].abs()
         # Not "above": what is not a number is too far, too.
-        too_far = ~(value <= self._value[rows] - ENOUGH * step * steep) | ~(slope <= FLAT * steep)
-        too_near = ~too_far & (slope < -FLAT * steep)
+        too_far = ~(value <= self._value[rows] - SUFFICIENT_DECREASE * step * steep) | ~(
+            slope <= CURVATURE_CONDITION * steep
+        )
+        too_near = ~too_far & (slope < -CURVATURE_CONDITION * steep)
         self._high.put(rows[too_far], step[too_far], value[too_far], slope[too_far], gradient[too_far])
         self._low.put(rows[too_near], step[too_near], value[too_near], slope[too_near], gradient[too_near])
         found = ~(too_far | too_near)
-        lost = ~found & (self._trials[rows] >= MOST_TRIALS)
+        lost = ~found & (self._trials[rows] >= MAX_TRIALS)
         self._look_on(rows[~found & ~lost])
         self._move(rows[found], value[found], gradient[found], step[found])
         self._give_up(rows[lost])
@@ -153,7 +195,7 @@ class _Run:
             flat = ~(slope < -STALLED * self._value[rows])
             first = 1.0 / direction.norm(dim=1)  # latent points have coordinates of about 1: move by that
         else:
-            flat = (gradient.abs().amax(1) <= FLAT_GRADIENT) | (slope > -SMALL_DECREASE)
+            flat = (gradient.abs().amax(1) <= MIN_GRADIENT) | (slope > -MIN_DECREASE)
             first = (1.0 / gradient.abs().sum(1)).clamp(max=1.0)
         self._direction[rows], self._slope[rows] = direction, slope
         self._step[rows] = torch.where(self._memory.knows(rows), torch.ones_like(first), first)
@@ -163,7 +205,7 @@ class _Run:
         self.going[rows[flat]] = False
 
 
-class _Ends:
+class _BracketEnd:
     """One end of every row's bracket: step, value, slope and gradient there."""
 
     def __init__(self, like: Tensor) -> None:

@@ -1,8 +1,4 @@
-"""The audit of a generator: are its training images nearer to what it makes than fresh ones?
-
-Webster et al. 2019. Targets are drawn from both sets; the generator's own images are looked for first, because what
-the search does not find there it can't be trusted not to find elsewhere.
-"""
+"""Audits of generators: latent recovery of training, held-out and own images."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -12,39 +8,45 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from scorer.errors import Invalid
-from scorer.generators.distortions import DISTORTIONS
-from scorer.generators.encoders import Encoder, reconstructed
 from scorer.generators.latents import Latent
-from scorer.generators.likeness import roughness
-from scorer.generators.plans import Plan, plan_from
-from scorer.generators.recovering import (
-    Found,
-    Generator,
+from scorer.generators.recovery.by_encoder import EncoderFunction, reconstruct
+from scorer.generators.recovery.distortions import DISTORTIONS
+from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.report import Audit, Pixels, TargetPairs, shown_targets
+from scorer.generators.recovery.search import (
+    GeneratorFunction,
+    RecoveredImages,
     Search,
     images_at,
     pixels_of,
     require_images,
     targets_of,
 )
-from scorer.generators.results import Audit, Pairs, Pixels, audit_from, shown
 from scorer.metrics.copying.latent_recovery import kolmogorov_smirnov
+from scorer.metrics.features import Vector
 
-__all__ = ["Audit", "Pairs", "Plan", "audit", "audit_by_encoder", "audit_from", "plan_from"]
 
-Progress = Callable[[str, float], None]
+def roughness(images: NDArray[np.uint8]) -> Vector:
+    """Mean squared step between neighbouring pixels, (n,) float64, of images (n, s, s, 3) in [-1, 1]."""
+    values = images.astype(np.float32) / np.float32(127.5)
+    across, down = np.diff(values, axis=2), np.diff(values, axis=1)
+    return np.asarray((across**2).mean(axis=(1, 2, 3)) + (down**2).mean(axis=(1, 2, 3)), np.float64)
+
+
+StageProgress = Callable[[str, float], None]
 """Hears the stage (``generated``, ``train``, ``held_out``, ``warp_train`` ...) and its finished share."""
 Index = NDArray[np.int64]
-LEAST = 8
+MIN_IMAGES = 8
 
 
-def audit(
-    generator: Generator,
+def audit_generator(
+    generator: GeneratorFunction,
     latent: Latent,
     train: Pixels,
     held_out: Pixels,
     *,
     plan: Plan,
-    progress: Progress | None = None,
+    progress: StageProgress | None = None,
 ) -> Audit:
     """Search a generator for training images (n, s, s, 3) and held-out ones (m, s, s, 3), uint8.
 
@@ -61,22 +63,22 @@ def audit(
         points = latent.draw(plan.generated, seeds("targets"))
         made = torch.cat([images_at(generator, some, size) for some in torch.split(points, plan.batch)])
     targets = {"generated": made} | {kind: targets_of(images) for kind, (images, _) in drawn.items()}
-    found = {kind: search.found(each, seeds(kind), _of(progress, kind)) for kind, each in targets.items()}
+    found = {kind: search.found(each, seeds(kind), _stage_progress(progress, kind)) for kind, each in targets.items()}
     distorted = dict(_distorted(search, targets, seeds, progress))
-    return _told(plan, latent, drawn, targets, found, distorted)
+    return _audit_of(plan, latent, drawn, targets, found, distorted)
 
 
 def audit_by_encoder(
-    generator: Generator,
-    encoder: Encoder,
+    generator: GeneratorFunction,
+    encoder: EncoderFunction,
     latent: Latent,
     train: Pixels,
     held_out: Pixels,
     *,
     plan: Plan,
-    progress: Progress | None = None,
+    progress: StageProgress | None = None,
 ) -> Audit:
-    """The same by a handed-in encoder instead of a search; :mod:`scorer.generators.encoders`.
+    """The same by a handed-in encoder instead of a search; :mod:`scorer.generators.recovery.by_encoder`.
 
     ``latent`` is only recorded. The plan's numbers of training and held-out targets and its batch count. Raises as
     :func:`audit`, and ``bad-encoder``.
@@ -84,27 +86,27 @@ def audit_by_encoder(
     drawn = _drawn(train, held_out, plan)
     targets = {kind: targets_of(images) for kind, (images, _) in drawn.items()}
     found = {
-        kind: reconstructed(generator, encoder, each, batch=plan.batch, progress=_of(progress, kind))
+        kind: reconstruct(generator, encoder, each, batch=plan.batch, progress=_stage_progress(progress, kind))
         for kind, each in targets.items()
     }
-    return _told(plan, latent, drawn, targets, found, {})
+    return _audit_of(plan, latent, drawn, targets, found, {})
 
 
-def _told(
+def _audit_of(
     plan: Plan,
     latent: Latent,
     drawn: Mapping[str, tuple[Pixels, Index]],
     targets: Mapping[str, Tensor],
-    found: Mapping[str, Found],
-    distorted: Mapping[str, Found],
+    found: Mapping[str, RecoveredImages],
+    distorted: Mapping[str, RecoveredImages],
 ) -> Audit:
     pairs = {}
     for kind, each in found.items():
         index = drawn[kind][1] if kind in drawn else np.arange(len(each.error), dtype=np.int64)
-        rows = shown(each.error)
+        rows = shown_targets(each.error)
         chosen = torch.from_numpy(rows)
         images = pixels_of(targets[kind][chosen]), pixels_of(each.image[chosen])
-        pairs[kind] = Pairs(*images, each.error[rows], index[rows])
+        pairs[kind] = TargetPairs(*images, each.error[rows], index[rows])
     return Audit(
         plan=plan,
         latent=latent,
@@ -123,16 +125,18 @@ def _drawn(train: Pixels, held_out: Pixels, plan: Plan) -> dict[str, tuple[Pixel
     random = np.random.default_rng([plan.seed, 1])
     drawn = {}
     for kind, images, most in (("train", train, plan.train), ("held_out", held_out, plan.held_out)):
-        if len(images) < LEAST:
-            raise Invalid("too-few-images", f"At least {LEAST} {kind} images are needed, and there are {len(images)}.")
+        if len(images) < MIN_IMAGES:
+            raise Invalid(
+                "too-few-images", f"At least {MIN_IMAGES} {kind} images are needed, and there are {len(images)}."
+            )
         rows = np.sort(random.choice(len(images), min(most, len(images)), replace=False))
         drawn[kind] = np.asarray(images[rows]), rows
     return drawn
 
 
 def _distorted(
-    search: Search, targets: Mapping[str, Tensor], seeds: "_Seeds", progress: Progress | None
-) -> Iterator[tuple[str, Found]]:
+    search: Search, targets: Mapping[str, Tensor], seeds: "_Seeds", progress: StageProgress | None
+) -> Iterator[tuple[str, RecoveredImages]]:
     """The first training and generated targets, distorted in each way; the start's seed is that of the clean ones."""
     if not search.plan.distorted:
         return
@@ -141,7 +145,7 @@ def _distorted(
             images = targets[kind][: search.plan.distorted].permute(0, 2, 3, 1).numpy()
             changed = distortion(images, np.random.default_rng(seeds(how)))
             rows = torch.from_numpy(changed).permute(0, 3, 1, 2).contiguous()
-            yield f"{how}_{kind}", search.found(rows, seeds(kind), _of(progress, f"{how}_{kind}"))
+            yield f"{how}_{kind}", search.found(rows, seeds(kind), _stage_progress(progress, f"{how}_{kind}"))
 
 
 class _Seeds:
@@ -156,5 +160,5 @@ class _Seeds:
         return int(np.random.SeedSequence([self._seed, self.NAMES.index(name)]).generate_state(1)[0])
 
 
-def _of(progress: Progress | None, stage: str) -> Callable[[float], None] | None:
+def _stage_progress(progress: StageProgress | None, stage: str) -> Callable[[float], None] | None:
     return None if progress is None else lambda share: progress(stage, share)

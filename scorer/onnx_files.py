@@ -5,13 +5,13 @@ from typing import Literal
 from scorer.errors import Invalid
 
 Distribution = Literal["normal", "uniform"]
-MOST_DIMENSIONS = 4096
+MAX_LATENT_DIMENSION = 4096
 """No generator known has a larger latent space; the search keeps about fifty such points for every target."""
-OLDEST_OPSET, NEWEST_OPSET = 13, 22
+MIN_OPSET, MAX_OPSET = 13, 22
 RECOMMENDED_OPSET = 17
-SEEN = 8
+MAGIC_BYTES = 8
 """Bytes from the start of a file that tell what it is not."""
-OTHERS = {
+OTHER_FORMATS = {
     b"PK": "a zip, such as torch.save and torch.export.save write (.pt, .pt2)",
     b"\x80\x02": "a Python pickle",
     b"\x80\x03": "a Python pickle",
@@ -33,7 +33,7 @@ def export_command(dimension: int) -> str:
     )
 
 
-def how(dimension: int) -> str:
+def export_advice(dimension: int) -> str:
     """The advice that refusals of form end with."""
     return f"With PyTorch, this makes a file that can be read: {export_command(dimension)}"
 
@@ -42,7 +42,9 @@ def require_onnx(start: bytes, dimension: int) -> None:
     """``Invalid`` (``not-onnx``) if the first :data:`SEEN` bytes of a file, or more, are those of something else.
     ``dimension`` of the latent is for advice only."""
     if not start:
-        raise Invalid("not-onnx", f"The file is empty. {how(dimension)}")
-    for sign, what in OTHERS.items():
+        raise Invalid("not-onnx", f"The file is empty. {export_advice(dimension)}")
+    for sign, what in OTHER_FORMATS.items():
         if start.startswith(sign):
-            raise Invalid("not-onnx", f"This is {what}, not ONNX; such files are never opened. {how(dimension)}")
+            raise Invalid(
+                "not-onnx", f"This is {what}, not ONNX; such files are never opened. {export_advice(dimension)}"
+            )
