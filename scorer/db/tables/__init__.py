@@ -1,39 +1,30 @@
 """The tables."""
 
+from scorer.db.tables.accounts import Account, Identity, OneTimeLink, Token, WebSession
+from scorer.db.tables.audit_log import AuditEntry
 from scorer.db.tables.base import Table
-from scorer.db.tables.changes import BoardChange
-from scorer.db.tables.comparisons import ComparedDistance, Comparison
-from scorer.db.tables.competition import (
+from scorer.db.tables.competitions import (
     Competition,
     CompetitionReference,
+    DataFile,
+    Guest,
     Preparation,
     Publication,
     ReferenceSet,
     RulesAcceptance,
-    Threshold,
     Track,
 )
-from scorer.db.tables.data_files import DataFile
-from scorer.db.tables.entries import (
-    Job,
-    Label,
-    Measurement,
-    ProvisionalMeasurement,
-    Submission,
-)
-from scorer.db.tables.events import SubmissionEvent
-from scorer.db.tables.evidence import Evidence
-from scorer.db.tables.generators import GeneratorFile, Recovery
-from scorer.db.tables.guests import Guest
-from scorer.db.tables.judging import CoarseLabel, Rebuttal, RebuttalAnswer, Review, Ruling
-from scorer.db.tables.notices import Delivery, MailChoice, Notice, Webhook
-from scorer.db.tables.people import Account, Identity, OneTimeLink, Token, WebSession
-from scorer.db.tables.ratings import Rater, Rating, RatingItem, RatingStudy
-from scorer.db.tables.records import AuditEntry, Mail
-from scorer.db.tables.releases import Release, ReleaseAct
-from scorer.db.tables.results import CodeAttachment, PickSet
-from scorer.db.tables.teams import Membership, Team, TeamInvitation, TeamMerge, TeamRenaming
-from scorer.db.tables.uploads import Upload
+from scorer.db.tables.data_release import Release, ReleaseAct
+from scorer.db.tables.evidence import CodeAttachment, Evidence, GeneratorFile, Recovery
+from scorer.db.tables.human_ratings import Rater, Rating, RatingItem, RatingStudy
+from scorer.db.tables.jobs import Job
+from scorer.db.tables.leaderboard import BoardChange
+from scorer.db.tables.measurements import Measurement, ProvisionalMeasurement
+from scorer.db.tables.notifications import Delivery, Mail, MailChoice, Notice, Webhook
+from scorer.db.tables.review import CoarseLabel, Label, Rebuttal, RebuttalAnswer, Review, Ruling
+from scorer.db.tables.submissions import Submission, SubmissionEvent, Upload
+from scorer.db.tables.teams import Membership, PickSet, Team, TeamInvitation, TeamMerge, TeamRenaming
+from scorer.db.tables.tuning import ComparedDistance, Comparison, Threshold
 
 __all__ = [
     "Account",

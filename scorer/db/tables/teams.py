@@ -1,16 +1,14 @@
-"""Who competes together: teams, their members, their names, what was merged, and who was asked to join.
-
-Members, names and merges are history: the newest row says what holds, the older ones what held on a past board.
-"""
+"""Teams, their members, invitations, merges and final picks."""
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
+from scorer.db.tables.accounts import Account
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
-from scorer.db.tables.competition import Competition
-from scorer.db.tables.people import Account
+from scorer.db.tables.competitions import Competition
 
 
 class Team(Table):
@@ -121,3 +119,19 @@ class TeamInvitation(Table):
     invited_team: Mapped[Team | None] = relationship(foreign_keys=[invited_team_id])
     account: Mapped[Account | None] = relationship(foreign_keys=[account_id])
     inviter: Mapped[Account] = relationship(foreign_keys=[invited_by])
+
+
+class PickSet(Table):
+    """The entries that a team wants to be ranked by in the end; the newest set counts, an empty one takes the choice
+    back."""
+
+    __tablename__ = "pick_sets"
+    __table_args__ = (Index("ix_pick_sets_newest", "team_id", text("id DESC")), {"info": APPEND_ONLY})
+
+    id: Mapped[int] = identity()
+    team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
+    submission_refs: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
+
+    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)

@@ -1,4 +1,4 @@
-"""Which network the private track should have: comparisons, and what they measured."""
+"""Thresholds and comparisons of extractors; append-only."""
 
 from datetime import datetime
 from typing import Any
@@ -7,10 +7,35 @@ from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
+from scorer.db.tables.accounts import Account
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
-from scorer.db.tables.competition import Competition, Preparation
-from scorer.db.tables.entries import Job, Submission
-from scorer.db.tables.people import Account
+from scorer.db.tables.competitions import Competition, Preparation, Track
+from scorer.db.tables.jobs import Job
+from scorer.db.tables.submissions import Submission
+
+
+class Threshold(Table):
+    """One choice of tau; the newest row of a track is the one the board is ranked with."""
+
+    __tablename__ = "thresholds"
+    __table_args__ = (
+        Index("ix_thresholds_newest", "track_id", text("id DESC")),
+        CheckConstraint("tau >= 0 AND tau < 'Infinity'", name="tau"),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    track_id: Mapped[int] = mapped_column(ForeignKey(Track.id))
+    tau: Mapped[float]
+    method: Mapped[str]
+    choice: Mapped[dict[str, Any]]
+    """What the method found: margin, AUC, confusion, interval."""
+    reason: Mapped[str]
+    author_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
+    """None: set by the preparation of the references."""
+    created_at: Mapped[datetime]
+
+    author: Mapped[Account | None] = relationship(lazy="joined")
 
 
 class Comparison(Table):

@@ -1,4 +1,4 @@
-"""A competition: its set-up, its references, its tracks and their thresholds."""
+"""Competitions, their tracks, reference sets, data files and allowlists."""
 
 from datetime import datetime
 from typing import Any
@@ -7,8 +7,8 @@ from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, UniqueCon
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
+from scorer.db.tables.accounts import Account
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
-from scorer.db.tables.people import Account
 
 
 class Competition(Table):
@@ -156,25 +156,57 @@ class Track(Table):
     preparation: Mapped[Preparation | None] = relationship(lazy="joined")
 
 
-class Threshold(Table):
-    """One choice of tau; the newest row of a track is the one the board is ranked with."""
+class DataFile(Table):
+    """A file offered to participants, or no longer (``offered``); the newest row of a name counts."""
 
-    __tablename__ = "thresholds"
+    __tablename__ = "data_files"
     __table_args__ = (
-        Index("ix_thresholds_newest", "track_id", text("id DESC")),
-        CheckConstraint("tau >= 0 AND tau < 'Infinity'", name="tau"),
+        Index("ix_data_files_newest", "competition_id", "name", text("id DESC")),
+        CheckConstraint("bytes > 0", name="bytes"),
+        CheckConstraint("crc32 BETWEEN 0 AND 4294967295", name="crc32"),
         {"info": APPEND_ONLY},
     )
 
     id: Mapped[int] = identity()
-    track_id: Mapped[int] = mapped_column(ForeignKey(Track.id))
-    tau: Mapped[float]
-    method: Mapped[str]
-    choice: Mapped[dict[str, Any]]
-    """What the method found: margin, AUC, confusion, interval."""
-    reason: Mapped[str]
-    author_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
-    """None: set by the preparation of the references."""
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
+    name: Mapped[str]
+    offered: Mapped[bool]
+    bytes: Mapped[int] = mapped_column(BigInteger)
+    sha256: Mapped[str] = mapped_column(index=True)
+    crc32: Mapped[int] = mapped_column(BigInteger)
+    """What a zip says of its members: known beforehand, so all files can be sent as one zip that is nowhere stored."""
+    blob_key: Mapped[str]
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
 
-    author: Mapped[Account | None] = relationship(lazy="joined")
+    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+
+
+class Guest(Table):
+    """A person is invited into a competition, or no longer (``invited``), by account or by mail address: then it is
+    whoever has confirmed that address. The newest row of an account or address counts."""
+
+    __tablename__ = "guests"
+    __table_args__ = (
+        Index("ix_guests_newest_account", "competition_id", "account_id", text("id DESC")),
+        Index("ix_guests_newest_email", "competition_id", "email", text("id DESC")),
+        CheckConstraint("num_nonnulls(account_id, email) = 1", name="who"),
+        CheckConstraint("email = lower(email)", name="email"),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
+    account_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
+    email: Mapped[str | None]
+    invited: Mapped[bool]
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
+
+    account: Mapped[Account | None] = relationship(foreign_keys=account_id, lazy="joined")
+    author: Mapped[Account] = relationship(foreign_keys=author_id, lazy="joined", innerjoin=True)
+
+    @property
+    def who(self) -> str:
+        """The handle or the address."""
+        return self.account.handle if self.account is not None else self.email or ""

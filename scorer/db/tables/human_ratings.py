@@ -16,10 +16,10 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
+from scorer.db.tables.accounts import Account
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
-from scorer.db.tables.competition import Competition
-from scorer.db.tables.entries import Submission
-from scorer.db.tables.people import Account
+from scorer.db.tables.competitions import Competition
+from scorer.db.tables.submissions import Submission
 
 
 class RatingStudy(Table):

@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
+from scorer.db.tables.accounts import Account
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
-from scorer.db.tables.competition import Competition
-from scorer.db.tables.people import Account
+from scorer.db.tables.competitions import Competition
 
 
 class Release(Table):

@@ -5,7 +5,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
-from scorer.db.tables.competition import Competition, Track
+from scorer.db.tables.competitions import Competition, Track
 
 
 class BoardChange(Table):

@@ -1,12 +1,12 @@
-"""What people are told, and by which ways: notices, what each wants mailed, webhooks and what they are sent."""
+"""Notices, mails of the outbox, webhooks and their deliveries."""
 
 from datetime import datetime
 
 from sqlalchemy import CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
+from scorer.db.tables.accounts import Account
 from scorer.db.tables.base import PASSING, Table, identity
-from scorer.db.tables.people import Account
 from scorer.db.tables.teams import Team
 
 
@@ -87,3 +87,30 @@ class Delivery(Table):
     sent_at: Mapped[datetime | None]
 
     webhook: Mapped[Webhook] = relationship(lazy="joined", innerjoin=True)
+
+
+class Mail(Table):
+    """A mail to send. ``sending`` is written before the mail leaves, so that no mail leaves twice."""
+
+    __tablename__ = "mails"
+    __table_args__ = (
+        CheckConstraint("state IN ('waiting', 'sending', 'sent', 'failed', 'unknown', 'expired')", name="state"),
+        Index("ix_mails_waiting", "due_at", postgresql_where=text("state IN ('waiting', 'sending')")),
+        {"info": PASSING},
+    )
+
+    id: Mapped[int] = identity()
+    recipient: Mapped[str]
+    subject: Mapped[str]
+    body: Mapped[str]
+    """Plain text; emptied once it has left, because links in it are secrets."""
+    link: Mapped[str | None]
+    """A path on this site that is put under the text, as an address."""
+    state: Mapped[str]
+    attempts: Mapped[int]
+    error: Mapped[str | None]
+    created_at: Mapped[datetime]
+    due_at: Mapped[datetime]
+    expires_at: Mapped[datetime | None]
+    """From then on it says nothing true any more and is not sent."""
+    sent_at: Mapped[datetime | None]

@@ -1,14 +1,32 @@
-"""What people find out by looking, and what follows: reviews, rulings, rebuttals, early guesses."""
+"""Labels, reviews, rulings, rebuttals and their answers; append-only."""
 
 from datetime import datetime
 
 from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
+from scorer.db.tables.accounts import Account
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
-from scorer.db.tables.entries import Submission
-from scorer.db.tables.people import Account
+from scorer.db.tables.submissions import Submission
 from scorer.db.tables.teams import Team
+
+
+class Label(Table):
+    """A decided manual-review label; the newest row of a submission counts."""
+
+    __tablename__ = "labels"
+    __table_args__ = (
+        Index("ix_labels_newest", "submission_ref", text("id DESC")),
+        CheckConstraint("label IN ('legitimate', 'mgan', 'sup', 'ae', 'aug', 'other')", name="label"),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
+    label: Mapped[str]
+    note: Mapped[str]
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
 
 
 class Review(Table):

@@ -1,0 +1,68 @@
+"""The queue's rows: one job is one piece of work on a submission, a track or a competition."""
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, text
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from scorer.db.tables.base import Table, identity
+from scorer.db.tables.competitions import Preparation, Track
+from scorer.db.tables.submissions import Submission
+from scorer.db.tables.teams import Team
+
+
+class Job(Table):
+    """A piece of work for a worker. Rows are the truth; messages on the broker are hints.
+
+    ``turn`` makes the order fair: a team's next job has a later turn than its last one (see ``scorer.work``).
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        CheckConstraint(
+            "queue IN ('check', 'score', 'prepare', 'compare', 'release', 'ratings', 'evidence', 'recover')",
+            name="queue",
+        ),
+        CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
+        CheckConstraint("(state = 'running') = (holder IS NOT NULL)", name="held"),
+        Index("ix_jobs_waiting", "queue", "priority", "turn", "id", postgresql_where=text("state = 'waiting'")),
+        Index("ix_jobs_running", "lease_until", postgresql_where=text("state = 'running'")),
+        Index("ix_jobs_failed", "finished_at", postgresql_where=text("state = 'failed'")),
+        Index("ix_jobs_finished", "finished_at"),
+        Index(
+            "ix_jobs_done",
+            "queue",
+            "track_id",
+            text("finished_at DESC"),
+            postgresql_where=text("state = 'done' AND priority = 0"),
+        ),
+    )
+
+    id: Mapped[int] = identity()
+    queue: Mapped[str]
+    submission_ref: Mapped[int | None] = mapped_column(ForeignKey(Submission.ref), index=True)
+    track_id: Mapped[int | None] = mapped_column(ForeignKey(Track.id))
+    preparation_id: Mapped[int | None] = mapped_column(ForeignKey(Preparation.id), index=True)
+    release_id: Mapped[str | None] = mapped_column(ForeignKey("releases.id"), index=True)
+    study_id: Mapped[int | None] = mapped_column(ForeignKey("rating_studies.id"), index=True)
+    generator_id: Mapped[int | None] = mapped_column(ForeignKey("generators.id"), index=True)
+    team_id: Mapped[int | None] = mapped_column(ForeignKey(Team.id))
+    state: Mapped[str]
+    priority: Mapped[int]
+    turn: Mapped[int] = mapped_column(BigInteger)
+    due_at: Mapped[datetime]
+    attempts: Mapped[int]
+    holder: Mapped[str | None]
+    lease_until: Mapped[datetime | None]
+    worker: Mapped[str | None]
+    stage: Mapped[str | None]
+    fraction: Mapped[float | None]
+    error: Mapped[str | None]
+    """For operators; a participant reads the submission's ``reason``."""
+    created_at: Mapped[datetime]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+    submission: Mapped[Submission | None] = relationship()
+    track: Mapped[Track | None] = relationship()
+    preparation: Mapped[Preparation | None] = relationship()
