@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from api.schemas import LabelView, Request, SubmissionView
-from scorer.db.questions import QueueState
+from scorer.db.review.flag_query import QueueState
 from scorer.lifecycle import TrackKind
 from scorer.reviews import Intent, LabelName
 from scorer.rulings import RulingKind

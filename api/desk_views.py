@@ -30,8 +30,8 @@ from api.schemas import LabelView
 from api.submission_views import view_of
 from scorer import desk, rebuttals, rulings
 from scorer.competitions import State
-from scorer.db.desk import Duplicate
-from scorer.db.rulings import Appeal
+from scorer.db.review.rulings import Appeal
+from scorer.db.submissions.duplicates import Duplicate
 from scorer.db.tables import Account, Review, Ruling, Submission
 from scorer.flags import Flagged, Queue
 from scorer.pairs import Pair

@@ -29,7 +29,7 @@ from deploy.standalone.roles import APP
 from deploy.standalone.service import service_children
 from scorer import accounts, competitions, teams, tokens
 from scorer.competitions import CompetitionSpec, TrackSpec
-from scorer.db.changes import NEWS
+from scorer.db.leaderboard.changes import NEW_CHANGES_QUERY
 
 log = logging.getLogger(__name__)
 BOARD = f"/api/v1/competitions/{SLUG}/leaderboard"
@@ -219,7 +219,7 @@ def _explain(place: Place, folder: Path) -> None:
             text("SELECT competition_id FROM tracks WHERE id = :id"), {"id": place.tracks["public"]}
         )
         xmin = connection.scalar(text("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
-        news = str(NEWS).replace(":competition", str(competition)).replace(":horizon", str(xmin))
+        news = str(NEW_CHANGES_QUERY).replace(":competition", str(competition)).replace(":horizon", str(xmin))
         _write_plan(connection, folder / "what_is_new.txt", news)
 
 

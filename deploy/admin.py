@@ -20,7 +20,7 @@ from deploy.client import Client, Refused, Unreadable, opened, segment
 from deploy.standalone.data import addresses_in
 from scorer import accounts, audit, resets, tokens
 from scorer.archive import zip_folder
-from scorer.db import people
+from scorer.db import accounts as db_accounts
 from scorer.db.session import engine_of, sessions_of
 from scorer.lifecycle import TRACK_KINDS, JobState
 from scorer.settings import Settings, read_settings
@@ -53,7 +53,7 @@ def create_admin(handle: str, data: Data = None) -> None:
     """Make an admin, or give an existing one a new token, directly in the database: DATABASE_URL, or --data."""
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
     with _database(data) as (session, _):
-        account = people.account_by_handle(session, handle)
+        account = db_accounts.account_by_handle(session, handle)
         if account is None:
             account = accounts.create_account(session, handle=handle, name="", role="admin", now=now)
         accounts.require(account)
@@ -69,7 +69,7 @@ def reset_link(handle: str, data: Data = None) -> None:
     """Print a link with which somebody sets their password, within an hour; directly in the database."""
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
     with _database(data) as (session, settings):
-        account = people.account_by_handle(session, handle)
+        account = db_accounts.account_by_handle(session, handle)
         if account is None:
             raise Refused(0, {"title": f"There is no account {handle!r}."})
         link = resets.link_for(session, account, secret=secret, site=settings.public_url, now=now)

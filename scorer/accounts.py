@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from scorer import audit
-from scorer.db import people
+from scorer.db import accounts
 from scorer.db.tables import Account
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 
@@ -27,8 +27,8 @@ def create_account(session: Session, *, handle: str, name: str, role: str, now: 
             f"The handle {handle!r} needs 2 to 39 letters, digits, dots, dashes or underscores, and no sign first.",
         )
     _require_role(role)
-    people.lock_names(session)
-    if people.account_by_handle(session, handle) is not None:
+    accounts.lock_names(session)
+    if accounts.account_by_handle(session, handle) is not None:
         raise Conflict("handle-taken", f"The handle {handle!r} is taken.")
     account = Account(handle=handle, name=name or handle, role=role, created_at=now)
     session.add(account)
@@ -39,12 +39,12 @@ def create_account(session: Session, *, handle: str, name: str, role: str, now: 
 def change_role(session: Session, handle: str, role: str, *, author: Account, now: datetime) -> Account:
     """Give an account another role. ``Conflict`` for the last admin."""
     _require_role(role)
-    people.lock_names(session)  # of two admins who step down at once, the second is the last
-    account = people.account_by_handle(session, handle)
+    accounts.lock_names(session)  # of two admins who step down at once, the second is the last
+    account = accounts.account_by_handle(session, handle)
     if account is None:
         raise NotFound("no-account", f"There is no account {handle!r}.")
     before = account.role
-    if before == "admin" != role and len(people.accounts_of_role(session, "admin")) == 1:
+    if before == "admin" != role and len(accounts.accounts_of_role(session, "admin")) == 1:
         raise Conflict("last-admin", f"{account.handle} is the last admin; make another one first.")
     account.role = role
     session.flush()
@@ -71,8 +71,8 @@ def require_free_name(session: Session, name: str) -> None:
     """``Conflict`` if somebody is called so; ``Invalid`` for a name with signs that are not to be seen."""
     if any(unicodedata.category(each)[0] == "C" for each in name):
         raise Invalid("bad-name", "A name may not have invisible signs or line breaks in it.")
-    people.lock_names(session)
-    if people.is_name_taken(session, name):
+    accounts.lock_names(session)
+    if accounts.is_name_taken(session, name):
         raise Conflict("name-taken", f"Somebody is called {name!r} already; please take another name.")
 
 
@@ -95,5 +95,5 @@ def change_password(
     if account.password_hash is not None and account.password_hash != matched:
         raise Forbidden("wrong-password", "The present password is not right.")
     account.password_hash = new_hash
-    people.end_sessions(session, account.id, now, but=keep_session)
+    accounts.end_sessions(session, account.id, now, but=keep_session)
     audit.record(session, "password.changed", f"account:{account.handle}", actor=account, now=now)

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from scorer import uploads
 from scorer.archive import ImageSpec, list_images
 from scorer.blobs import Blobs, Received
-from scorer.db import uploads as rows
+from scorer.db.submissions import uploads as rows
 from scorer.db.tables import Upload
 from scorer.errors import Conflict, Invalid, KennelError, Unavailable
 
@@ -139,7 +139,7 @@ def finalise(begin: Begin, store: Blobs, upload_id: str, *, public_id: str, now:
             _make(begin, store, upload, spec, public_id)
         except Exception:
             with begin() as session:
-                rows.release(session, upload_id, until=until, now=now())
+                rows.release_finish(session, upload_id, until=until, now=now())
                 upload = uploads.current(session, upload_id)
             if upload.state == "receiving":
                 raise
@@ -184,4 +184,4 @@ def arrive(begin: Begin, store: Blobs, upload: Upload, *, now: datetime) -> None
         says = "Nothing has arrived" if found is None else f"{found:,} bytes have arrived"
         raise Conflict("not-complete", f"{says} at the store; {upload.length:,} bytes were announced.")
     with begin() as session:
-        rows.arrive(session, upload.id, now=now)
+        rows.mark_arrived(session, upload.id, now=now)

@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 from scorer.archive.central_directory import find_directory, members_of
 from scorer.blobs import Received
 from scorer.competitions import state_of
-from scorer.db import lookups, results
+from scorer.db.evidence import code_attachments
+from scorer.db.submissions import submissions
 from scorer.db.tables import Account, CodeAttachment, Submission
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
@@ -61,8 +62,8 @@ def attach(
 ) -> tuple[CodeAttachment, CodeAttachment | None]:
     """Attach received code to an entry. Returns it, and the attachment that it replaces, whose blob may go."""
     submission = require_change(session, submission_id, account, now)
-    results.lock_submission(session, submission.ref)
-    replaced = results.newest_code(session, submission.ref)
+    submissions.lock_submission(session, submission.ref)
+    replaced = code_attachments.newest_code(session, submission.ref)
     kept = CodeAttachment(
         submission_ref=submission.ref,
         kind=kind,
@@ -82,14 +83,14 @@ def find(session: Session, submission_id: str, account: Account) -> tuple[Submis
 
     ``Forbidden`` for its own team, ``NotFound`` for everybody else, and if none is attached.
     """
-    submission = lookups.submission_by_id(session, submission_id)
+    submission = submissions.submission_by_id(session, submission_id)
     if submission is None or not (
         has_desk(session, submission.competition_id, account) or is_own(session, submission, account)
     ):
         raise unknown(submission_id)
     if not has_desk(session, submission.competition_id, account):
         raise Forbidden("wrong-role", "Attached code is read by reviewers and organizers alone.")
-    code = results.newest_code(session, submission.ref)
+    code = code_attachments.newest_code(session, submission.ref)
     if code is None:
         raise NotFound("no-code", "No code is attached to this entry.")
     return submission, code
@@ -97,4 +98,4 @@ def find(session: Session, submission_id: str, account: Account) -> tuple[Submis
 
 def newest_of(session: Session, submission: Submission) -> CodeAttachment | None:
     """The code that is attached to a submission."""
-    return results.newest_code(session, submission.ref)
+    return code_attachments.newest_code(session, submission.ref)

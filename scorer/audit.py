@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer.db import records
-from scorer.db.records import Act, Wanted
+from scorer.db import audit_log
+from scorer.db.audit_log import Act, AuditFilter
 from scorer.db.tables import Account, AuditEntry, Competition
 
 
@@ -39,14 +39,14 @@ def record(
     )
 
 
-def entries(session: Session, wanted: Wanted, *, before: int | None, limit: int) -> list[Act]:
+def entries(session: Session, wanted: AuditFilter, *, before: int | None, limit: int) -> list[Act]:
     """The entries that are ``wanted``, newest first, older than the one with id ``before``."""
-    return records.audit_entries(session, wanted, before=before, limit=limit)
+    return audit_log.audit_entries(session, wanted, before=before, limit=limit)
 
 
 def actions(session: Session, competition: Competition | None = None) -> Sequence[str]:
     """Every kind of act that was written down, or was about a competition."""
-    return records.audit_actions(session, competition)
+    return audit_log.audit_actions(session, competition)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from scorer import audit, references, work
 from scorer.competitions import State
-from scorer.db import comparisons as rows
-from scorer.db import lookups
-from scorer.db.jobs import job_of_preparation
+from scorer.db import competitions
+from scorer.db import tuning as rows
+from scorer.db.jobs.job_queue import job_of_preparation
 from scorer.db.tables import Account, ComparedDistance, Comparison, Preparation
 from scorer.errors import Conflict, Invalid
 from scorer.labelling import Known, known
@@ -63,7 +63,7 @@ def start(
     ``Invalid`` for an unknown extractor or none but the present one, ``Conflict`` where nothing is known of any entry
     whose images are here.
     """
-    lookups.lock_competition(session, state.competition.slug, share=False)
+    competitions.lock_competition(session, state.competition.slug, share=False)
     present = state.tracks["private"].extractor
     spaces = dict.fromkeys(references.space_of(each) for each in extractors)
     candidates = [space for space in spaces if space.extractor != present]
@@ -111,7 +111,7 @@ def _measure_missing(session: Session, comparison: Comparison, preparation: Prep
 
 def _comparable(session: Session, competition_id: int, *, coarse: bool) -> dict[int, Known]:
     """The entries that a comparison is about, by ref: known to memorise or not, with their images."""
-    here = rows.with_images(session, competition_id)
+    here = rows.refs_with_images(session, competition_id)
     about = known(session, competition_id, coarse=coarse)
     return {ref: each for ref, each in about.items() if each.memorising is not None and ref in here}
 
@@ -144,7 +144,7 @@ def record(
 
 def standing(session: Session, state: State) -> Standing:
     """The newest comparison, judged with the labels of now."""
-    comparison = rows.newest(session, state.competition.id)
+    comparison = rows.newest_comparison(session, state.competition.id)
     coarse = comparison is not None and comparison.coarse
     about = _comparable(session, state.competition.id, coarse=coarse)
     ids = [

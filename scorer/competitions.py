@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit, extractor_catalogue, notices
 from scorer.archive import ImageSpec
-from scorer.db import lookups
+from scorer.db import competitions, tuning
 from scorer.db.tables import Account, Competition, Track
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
@@ -136,7 +136,7 @@ def create(session: Session, spec: CompetitionSpec, *, author: Account, now: dat
     """Make a competition with its two tracks; ``Conflict`` if the slug is taken, ``Invalid`` for an unknown
     extractor."""
     extractors = {kind: extractor_catalogue.find_extractor(getattr(spec, kind).extractor) for kind in TRACK_KINDS}
-    if lookups.competition_by_slug(session, spec.slug) is not None:
+    if competitions.competition_by_slug(session, spec.slug) is not None:
         raise Conflict("slug-taken", f"There is a competition {spec.slug!r} already.")
     values = spec.model_dump(exclude={"public", "private"})
     competition = Competition(**values, created_by=author.id, created_at=now)
@@ -161,8 +161,8 @@ def create(session: Session, spec: CompetitionSpec, *, author: Account, now: dat
 
 def change(session: Session, slug: str, changes: CompetitionChanges, *, author: Account, now: datetime) -> None:
     """Change texts and times of a competition; ``Invalid`` if the times would not be in order."""
-    lookups.lock_competition(session, slug, share=False)
-    competition = lookups.competition_by_slug(session, slug)
+    competitions.lock_competition(session, slug, share=False)
+    competition = competitions.competition_by_slug(session, slug)
     if competition is None:
         raise NotFound("no-competition", f"There is no competition {slug!r}.")
     wanted = changes.model_dump(exclude_unset=True)
@@ -204,7 +204,7 @@ def _moment(at: datetime) -> str:
 
 def state_of(session: Session, slug: str, now: datetime) -> State:
     """A competition as it stands at ``now``; ``NotFound`` if there is none."""
-    competition = lookups.competition_by_slug(session, slug)
+    competition = competitions.competition_by_slug(session, slug)
     if competition is None:
         raise NotFound("no-competition", f"There is no competition {slug!r}.")
     return _state(session, competition, now)
@@ -231,7 +231,7 @@ def at_moment(state: State, now: datetime) -> State:
 
 def shown_states(session: Session, account: Account | None, now: datetime) -> list[State]:
     """Every competition that this person may see, newest first."""
-    states = [_state(session, competition, now) for competition in lookups.all_competitions(session)]
+    states = [_state(session, competition, now) for competition in competitions.all_competitions(session)]
     return [state for state in states if _is_shown(state, account)]
 
 
@@ -240,9 +240,9 @@ def _is_shown(state: State, account: Account | None) -> bool:
 
 
 def _state(session: Session, competition: Competition, now: datetime) -> State:
-    published = lookups.is_published(session, competition.id)
+    published = competitions.is_published(session, competition.id)
     phase = phase_at(now, opens_at=competition.opens_at, closes_at=competition.closes_at, published=published)
-    tracks = lookups.tracks_of(session, competition.id)
+    tracks = competitions.tracks_of(session, competition.id)
     return State(competition, phase, published, tracks, tuple(_missing(session, competition, tracks)))
 
 
@@ -250,13 +250,13 @@ def _missing(session: Session, competition: Competition, tracks: dict[str, Track
     missing = []
     if competition.opens_at is None:
         missing.append("opens_at is not set")
-    if "train" not in lookups.references_of(session, competition.id):
+    if "train" not in competitions.references_of(session, competition.id):
         missing.append("no training images are attached")
     for kind in TRACK_KINDS:
         preparation = tracks[kind].preparation
         if preparation is None or preparation.finished_at is None:
             missing.append(f"the references of the {kind} track are not prepared")
-        elif lookups.newest_threshold(session, tracks[kind].id) is None:
+        elif tuning.newest_threshold(session, tracks[kind].id) is None:
             missing.append(f"the {kind} track has no threshold")
     return missing
 

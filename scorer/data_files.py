@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 from scorer import audit, rules
 from scorer.blobs import Received
 from scorer.competitions import State, is_organizer
-from scorer.db import data_files as rows
-from scorer.db import lookups
+from scorer.db import competitions
+from scorer.db import competitions as rows
 from scorer.db.tables import Account, DataFile
 from scorer.errors import Conflict, Invalid, NotFound
 
@@ -35,12 +35,12 @@ def offer(
     """Offer received bytes to participants, in place of an earlier file of that name. ``Conflict`` for bytes that are
     the secret references of a competition."""
     require_name(name)
-    lookups.lock_competition(session, state.competition.slug, share=False)
+    competitions.lock_competition(session, state.competition.slug, share=False)
     if rows.is_reference(session, received.sha256, SECRET_ROLES):
         raise Conflict("secret-images", "These are held-out or private images of a competition: nobody may have them.")
-    before = rows.newest(session, state.competition.id, name)
+    before = rows.newest_file(session, state.competition.id, name)
     replaced = before is not None and before.offered
-    if not replaced and len(rows.offered(session, state.competition.id)) >= MOST:
+    if not replaced and len(rows.offered_files(session, state.competition.id)) >= MOST:
         raise Conflict("too-many-files", f"A competition offers at most {MOST} files.")
     if received.bytes < 1:
         raise Invalid("empty", "A data file has at least one byte.")
@@ -63,7 +63,7 @@ def offer(
 
 def training_images(session: Session, state: State) -> Received:
     """The zip of training images that is attached to a competition; ``Conflict`` if there is none."""
-    attached = lookups.references_of(session, state.competition.id).get("train")
+    attached = competitions.references_of(session, state.competition.id).get("train")
     if attached is None:
         raise Conflict("no-references", "Attach training images first.")
     images = attached.reference_set
@@ -72,7 +72,7 @@ def training_images(session: Session, state: State) -> Received:
 
 def withdraw(session: Session, state: State, name: str, *, author: Account, now: datetime) -> None:
     """Offer a file no longer; ``NotFound`` if it is not offered."""
-    lookups.lock_competition(session, state.competition.slug, share=False)
+    competitions.lock_competition(session, state.competition.slug, share=False)
     file = _offered(session, state, name)
     same = ("competition_id", "name", "bytes", "sha256", "crc32", "blob_key")
     values: dict[str, Any] = {column: getattr(file, column) for column in same}
@@ -99,7 +99,7 @@ def _record(
 
 def listed(session: Session, state: State) -> Sequence[DataFile]:
     """What a competition offers, by name; for whoever sees the competition."""
-    return rows.offered(session, state.competition.id)
+    return rows.offered_files(session, state.competition.id)
 
 
 def find(session: Session, state: State, name: str, account: Account) -> DataFile:
@@ -123,7 +123,7 @@ def _require_access(session: Session, state: State, account: Account) -> None:
 
 
 def _offered(session: Session, state: State, name: str) -> DataFile:
-    file = rows.newest(session, state.competition.id, name)
+    file = rows.newest_file(session, state.competition.id, name)
     if file is None or not file.offered:
         raise NotFound("no-file", f"This competition offers no file {name!r}.")
     return file

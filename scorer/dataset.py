@@ -14,7 +14,7 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from scorer.competitions import State
-from scorer.db import releases
+from scorer.db import data_release
 from scorer.lifecycle import TRACK_KINDS
 from scorer.lines import lines_of
 from scorer.ranking.awards import medal
@@ -185,7 +185,7 @@ def rows_of(session: Session, state: State, table: str, names: Pseudonyms) -> It
 
 
 def _submissions(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
-    for row in releases.submissions(session, state.competition.id):
+    for row in data_release.submissions(session, state.competition.id):
         yield (
             names.of("submission", row.ref),
             names.of("team", row.team_id),
@@ -205,7 +205,7 @@ def _submissions(session: Session, state: State, names: Pseudonyms) -> Iterator[
 
 
 def _measurements(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
-    for row in releases.measurements(session, state.competition.id):
+    for row in data_release.measurements(session, state.competition.id):
         yield (
             names.of("submission", row.submission_ref),
             row.track,
@@ -228,7 +228,7 @@ def _measurements(session: Session, state: State, names: Pseudonyms) -> Iterator
 
 
 def _evidence(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
-    for row in releases.evidence(session, state.competition.id):
+    for row in data_release.evidence(session, state.competition.id):
         about = names.of("submission", row.submission_ref), row.track, row.counts
         for each in row.findings:
             told = (each[name] for name in ("test", "name", "value", "unit", "direction", "standard_error", "p_value"))
@@ -236,7 +236,7 @@ def _evidence(session: Session, state: State, names: Pseudonyms) -> Iterator[Row
 
 
 def _cells(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
-    for row in releases.evidence(session, state.competition.id):
+    for row in data_release.evidence(session, state.competition.id):
         about = names.of("submission", row.submission_ref), row.track, row.counts
         for cell in row.cells or ():
             told = (cell[name] for name in ("generated", "held_out", "z", "p", "copied", "excess"))
@@ -244,21 +244,21 @@ def _cells(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
 
 
 def _labels(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
-    for row in releases.labels(session, state.competition.id):
+    for row in data_release.labels(session, state.competition.id):
         who = names.maybe("person", row.reviewer_id)
         submission = names.of("submission", row.submission_ref)
         yield submission, row.source, who, row.label, row.intent, row.counts, row.created_at
 
 
 def _thresholds(session: Session, state: State, _: Pseudonyms) -> Iterator[Row]:
-    for row in releases.thresholds(session, state.competition.id):
+    for row in data_release.thresholds(session, state.competition.id):
         found = [row.choice.get(name) for name in FOUND]
         confusion = [(row.choice.get("confusion") or {}).get(name) for name in CONFUSION]
         yield row.track, row.tau, row.method, *found, *confusion, row.counts, row.created_at
 
 
 def _rulings(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
-    for row in releases.rulings(session, state.competition.id):
+    for row in data_release.rulings(session, state.competition.id):
         submission = names.of("submission", row.submission_ref)
         yield submission, row.kind, row.memorising, row.counts, row.appealed, row.granted, row.created_at
 
@@ -275,7 +275,7 @@ def _ranks(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
 def _ratings(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
     studies: dict[int, int] = {}
     items: dict[int, dict[int, int]] = {}
-    for row in releases.ratings(session, state.competition.id):
+    for row in data_release.ratings(session, state.competition.id):
         study = studies.setdefault(row.study_id, len(studies) + 1)
         item = items.setdefault(row.study_id, {}).setdefault(row.item_id, len(items.get(row.study_id, {})) + 1)
         submission, rater = names.of("submission", row.submission_ref), names.of("rater", row.rater_id)

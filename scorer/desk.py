@@ -8,10 +8,12 @@ from sqlalchemy.orm import Session
 
 from scorer import flags, reviews
 from scorer.competitions import State
-from scorer.db import board, desk, lookups
-from scorer.db import reviews as rows
-from scorer.db.desk import Duplicate
-from scorer.db.judging import Score
+from scorer.db import tuning
+from scorer.db.leaderboard import board
+from scorer.db.leaderboard.scores import Score
+from scorer.db.review import reviews as rows
+from scorer.db.submissions import duplicates, labels, submissions
+from scorer.db.submissions.duplicates import Duplicate
 from scorer.db.tables import Account, CoarseLabel, Submission
 from scorer.flags import Flagged, Reason
 from scorer.leaderboard import why_copy
@@ -56,21 +58,21 @@ def look(session: Session, state: State, submission: Submission, reviewer: Accou
         flagged=flags.of_entry(session, state, reviewer, submission),
         opinions=opinions,
         findings=findings_of(session, state, submission),
-        doubles=desk.doubles_of(session, submission),
+        doubles=duplicates.duplicates_of(session, submission),
         others=_others(session, state, submission, told=told),
-        guesses=rows.coarse_of(session, submission.ref) if told else (),
+        guesses=rows.early_labels_of(session, submission.ref) if told else (),
     )
 
 
 def _others(session: Session, state: State, submission: Submission, *, told: bool) -> list[Other]:
     team = of_submission(session, submission)
     public = state.tracks["public"]
-    found = lookups.submissions_of(
+    found = submissions.submissions_of(
         session, submission.competition_id, team_id=team.id, before=None, limit=MOST_OTHERS + 1
     )
     others = []
     for each in [each for each in found if each.ref != submission.ref][:MOST_OTHERS]:
-        label = lookups.decided_label(session, each.ref) if told else None
+        label = labels.decided_label(session, each.ref) if told else None
         others.append(Other(each, board.score_of(session, public.id, each.ref), label.label if label else None))
     return others
 
@@ -89,10 +91,10 @@ def findings_of(session: Session, state: State, submission: Submission) -> list[
         counts = submission.exact_copies or 0, submission.mirrored_copies or 0
         found.append(Reason("pixel-copies", why_copy(*counts, submission.copied_share)))
     for kind, track in state.tracks.items():
-        measured = lookups.newest_measurement(session, submission.ref, track.id)
+        measured = submissions.newest_measurement(session, submission.ref, track.id)
         if measured is None:
             continue
-        threshold = lookups.newest_threshold(session, track.id)
+        threshold = tuning.newest_threshold(session, track.id)
         fresh = track.preparation.heldout_distance if track.preparation is not None else None
         on = f"{kind.capitalize()}: "
         if fresh is not None:

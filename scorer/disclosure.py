@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from scorer.db import evidence as rows
-from scorer.db import lookups
+from scorer.db import competitions
+from scorer.db.evidence import evidence as rows
+from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Evidence, Job, Submission
 from scorer.errors import NotFound
 from scorer.findings.signs import Sign, signs_of
@@ -46,10 +47,10 @@ class Disclosed:
 def require_shown(session: Session, submission_id: str, account: Account | None) -> Submission:
     """An entry whose evidence this person may see. ``NotFound`` otherwise: before the final board is published, to all
     but the desk."""
-    submission = lookups.submission_by_id(session, submission_id)
+    submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise unknown(submission_id)
-    if lookups.is_published(session, submission.competition_id) or _sits(session, submission, account):
+    if competitions.is_published(session, submission.competition_id) or _sits(session, submission, account):
         return submission
     if account is not None and is_own(session, submission, account):
         raise NotFound("no-evidence", "Evidence is shown once the final board is published.")
@@ -58,9 +59,9 @@ def require_shown(session: Session, submission_id: str, account: Account | None)
 
 def of_track(session: Session, submission: Submission, kind: TrackKind, account: Account | None) -> Disclosed:
     """The evidence of an entry on its public or private track, for somebody who may see it at all."""
-    track = lookups.tracks_of(session, submission.competition_id)[kind]
+    track = competitions.tracks_of(session, submission.competition_id)[kind]
     found = rows.newest_evidence(session, submission.ref, track.id)
-    measured = lookups.newest_measurement(session, submission.ref, track.id)
+    measured = submissions.newest_measurement(session, submission.ref, track.id)
     inside = _sits(session, submission, account)
     groups: Mapping[str, Sequence[Match]] = {}
     if found is not None and account is not None and (inside or is_own(session, submission, account)):
@@ -69,7 +70,7 @@ def of_track(session: Session, submission: Submission, kind: TrackKind, account:
         submission=submission,
         track=kind,
         evidence=found,
-        job=rows.newest_job(session, submission.ref, track.id),
+        job=rows.newest_evidence_job(session, submission.ref, track.id),
         outdated=found is not None and measured is not None and found.measurement_id != measured.id,
         signs=_signs(submission, found) if found is not None else (),
         groups=groups,
@@ -88,4 +89,4 @@ def _signs(submission: Submission, found: Evidence) -> Sequence[Sign]:
 
 def _hidden(session: Session, submission: Submission, account: Account) -> set[str]:
     sets = hidden_sets(session, submission, account)
-    return {each.sha256[:PREFIX] for each in lookups.reference_sets(session, sorted(sets))}
+    return {each.sha256[:PREFIX] for each in competitions.reference_sets(session, sorted(sets))}

@@ -6,7 +6,10 @@ from sqlalchemy.orm import Session
 
 from scorer import verdicts
 from scorer.competitions import is_organizer
-from scorer.db import board, jobs, lookups
+from scorer.db import competitions
+from scorer.db.jobs import job_queue
+from scorer.db.leaderboard import board
+from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Job, Measurement, Submission
 from scorer.errors import NotFound
 from scorer.lifecycle import TRACK_KINDS, JobState, Queue, TrackKind
@@ -45,7 +48,7 @@ class Judged:
 
 def progress_of_one(session: Session, submission: Submission) -> JobProgress:
     """How far a submission is, from its jobs."""
-    own = jobs.jobs_of(session, submission.ref)
+    own = job_queue.jobs_of(session, submission.ref)
     shown = [job for job in own if job.priority == 0]
     running = next((job for job in shown if job.state == JobState.RUNNING), None)
     waiting = next((job for job in shown if job.state == JobState.WAITING), None)
@@ -59,7 +62,7 @@ def progress_of_one(session: Session, submission: Submission) -> JobProgress:
 
 
 def _position(session: Session, job: Job | None) -> int | None:
-    return None if job is None else jobs.position_of(session, job)
+    return None if job is None else job_queue.position_of(session, job)
 
 
 def sprite_key(submission: Submission) -> str:
@@ -74,12 +77,12 @@ def measurements_of(
 ) -> list[Judged]:
     """The measurements that this person may see: public ones, and private ones once published (always, for
     organizers and at the review ``desk``). Ranks may cost a whole board each, so a list asks without (``ranked``)."""
-    private = desk or is_organizer(account) or lookups.is_published(session, submission.competition_id)
+    private = desk or is_organizer(account) or competitions.is_published(session, submission.competition_id)
     found = []
-    tracks = lookups.tracks_of(session, submission.competition_id)
+    tracks = competitions.tracks_of(session, submission.competition_id)
     for kind in TRACK_KINDS:
         track = tracks[kind]
-        measurement = lookups.newest_measurement(session, submission.ref, track.id)
+        measurement = submissions.newest_measurement(session, submission.ref, track.id)
         if measurement is None or (kind == "private" and not private):
             continue
         row = board.score_of(session, track.id, submission.ref)
@@ -93,6 +96,6 @@ def measurements_of(
 
 
 def _ranks(session: Session, submission: Submission, kind: TrackKind) -> tuple[int | None, int | None]:
-    tracks = lookups.tracks_of(session, submission.competition_id)
+    tracks = competitions.tracks_of(session, submission.competition_id)
     order = order_for(session, submission.competition, tracks, kind, late=submission.late)
     return order.rank_of(submission.ref), order.would_be_rank(submission.ref)

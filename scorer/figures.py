@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.competitions import visible_track
-from scorer.db import board
+from scorer.db.leaderboard import board
 from scorer.db.tables import Account
 from scorer.errors import KennelError
 from scorer.insights import CHOICES, Field, View

@@ -9,9 +9,12 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer.competitions import State
-from scorer.db import flags, lookups, signs
-from scorer.db.questions import Bounds, FlaggedRow, Question, QueueState, Winner
+from scorer.db import tuning
+from scorer.db.evidence import signs
+from scorer.db.review import flags
+from scorer.db.review.flag_query import FlaggedRow, FlagQuery, QueueState, TrackBounds, WinningEntry
 from scorer.db.tables import Account, Submission, Track
+from scorer.db.teams import members
 from scorer.findings.signs import SIGNS, Sign, sentence_of
 from scorer.leaderboard import why_copy
 from scorer.lifecycle import TRACK_KINDS, TrackKind
@@ -109,7 +112,7 @@ def queue(
     """The flagged entries in some ``states`` from number ``after + 1`` on; ``but``: all except this one."""
     question = _question(session, state, reviewer)
     ref = but.ref if but is not None else None
-    page = flags.queue(session, question, states=states, after=after, limit=limit + 1, but=ref)
+    page = flags.flagged_page(session, question, states=states, after=after, limit=limit + 1, but=ref)
     found = _told(session, state, page.rows)
     return Queue(
         entries=found[:limit],
@@ -123,7 +126,7 @@ def queue(
 
 def of_entry(session: Session, state: State, reviewer: Account, submission: Submission) -> Flagged | None:
     """Why one entry is flagged; None if nothing speaks for a look."""
-    row = flags.of_entry(session, _question(session, state, reviewer), submission.ref)
+    row = flags.flagged_row(session, _question(session, state, reviewer), submission.ref)
     return None if row is None else _told(session, state, [row])[0]
 
 
@@ -133,11 +136,11 @@ def last_winning_rank(state: State) -> int:
     return max([*state.competition.medals.values(), *prizes], default=0)
 
 
-def _question(session: Session, state: State, reviewer: Account) -> Question:
+def _question(session: Session, state: State, reviewer: Account) -> FlagQuery:
     competition = state.competition
-    team = lookups.team_of(session, competition.id, reviewer.id)
+    team = members.team_of(session, competition.id, reviewer.id)
     last = last_winning_rank(state)
-    return Question(
+    return FlagQuery(
         competition_id=competition.id,
         tracks=state.tracks,
         bounds={kind: _bounds(session, state, track, last) for kind, track in state.tracks.items()},
@@ -148,21 +151,21 @@ def _question(session: Session, state: State, reviewer: Account) -> Question:
     )
 
 
-def _bounds(session: Session, state: State, track: Track, last_rank: int) -> Bounds:
-    threshold = lookups.newest_threshold(session, track.id)
+def _bounds(session: Session, state: State, track: Track, last_rank: int) -> TrackBounds:
+    threshold = tuning.newest_threshold(session, track.id)
     interval = threshold.choice.get("interval") if threshold is not None else None
     low, high = (interval["low"], interval["high"]) if isinstance(interval, dict) else (None, None)
     won = _winners(session, state, track, last_rank)
     free = math.inf if last_rank else None
     last_score = won[-1].score if last_rank and len(won) == last_rank else free
-    return Bounds(threshold.tau if threshold is not None else None, low, high, won, last_score)
+    return TrackBounds(threshold.tau if threshold is not None else None, low, high, won, last_score)
 
 
-def _winners(session: Session, state: State, track: Track, last_rank: int) -> list[Winner]:
+def _winners(session: Session, state: State, track: Track, last_rank: int) -> list[WinningEntry]:
     if not last_rank:
         return []
     won = lines_of(session, state.competition, state.tracks, track.kind).page(0, last_rank)
-    return [Winner(line.ref, rank, line.score) for rank, line in enumerate(won, start=1)]
+    return [WinningEntry(line.ref, rank, line.score) for rank, line in enumerate(won, start=1)]
 
 
 def _told(session: Session, state: State, rows: Sequence[FlaggedRow]) -> list[Flagged]:

@@ -11,9 +11,11 @@ from sqlalchemy.orm import Session
 
 from scorer.archive.sprite_sheet import Layout, layout_of
 from scorer.competitions import State, visible_track
-from scorer.db import board, results, twins
+from scorer.db.leaderboard import board
+from scorer.db.submissions import duplicates
+from scorer.db.submissions import submissions as submissions_submissions
+from scorer.db.submissions.duplicates import SharedEntry
 from scorer.db.tables import Account, Submission
-from scorer.db.twins import SharedEntry
 from scorer.lifecycle import TrackKind
 from scorer.lines import lines_of
 
@@ -47,7 +49,7 @@ def exhibits(session: Session, state: State, kind: TrackKind, account: Account) 
     lines = lines_of(session, state.competition, state.tracks, kind)
     found = {rank: line for rank in RANKS for line in lines.page(rank - 1, 1)}
     refs = [line.ref for line in found.values()]
-    names, submissions = board.named(session, refs), results.submissions_by_ref(session, refs)
+    names, submissions = board.named(session, refs), submissions_submissions.submissions_by_ref(session, refs)
     return [
         Exhibit(rank, names[line.ref].team, line.score, submission)
         for (rank, line), submission in zip(found.items(), submissions, strict=True)
@@ -76,8 +78,8 @@ def _box(layout: Layout, place: int) -> tuple[int, int, int, int]:
 
 def twins_in(session: Session, state: State) -> list[Twins]:
     """Every zip, and every set of images, that more than one team has handed in; the newest :data:`LATEST`."""
-    same_zip = twins.shared(session, state.competition.id, "sha256", most=LATEST)
-    same_images = twins.shared(session, state.competition.id, "pixels_sha256", most=LATEST)
+    same_zip = duplicates.shared_contents(session, state.competition.id, "sha256", most=LATEST)
+    same_images = duplicates.shared_contents(session, state.competition.id, "pixels_sha256", most=LATEST)
     # The same zip has the same images: it is told once.
     told = {frozenset(row.id for row in group) for group in same_zip}
     others = [group for group in same_images if frozenset(row.id for row in group) not in told]

@@ -11,8 +11,9 @@ from sqlalchemy.orm import Session
 
 from scorer import accounts, audit, links, mails, notices
 from scorer.competitions import State
-from scorer.db import guests as rows
-from scorer.db import lookups, people
+from scorer.db import accounts as db_accounts
+from scorer.db import competitions
+from scorer.db import competitions as rows
 from scorer.db.tables import Account, Competition, Guest
 from scorer.errors import Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
@@ -42,8 +43,8 @@ def invite(
 ) -> Sequence[Guest]:
     """Let these people (handles or mail addresses) enter and tell them; whoever is invited already is told nothing
     again. ``Invalid``, and nobody is invited, if there is no such handle or address. Returns all who are invited."""
-    lookups.lock_competition(session, state.competition.slug, share=False)
-    invited = {each.who.lower() for each in rows.listed(session, state.competition.id)}
+    competitions.lock_competition(session, state.competition.slug, share=False)
+    invited = {each.who.lower() for each in rows.list_guests(session, state.competition.id)}
     added: dict[str, Guest] = {}
     for guest in _read(session, state.competition, wanted, author, now):
         if guest.who.lower() not in invited | set(added):
@@ -55,14 +56,14 @@ def invite(
     if added:
         after = {"who": [guest.who for guest in added.values()]}
         audit.record(session, "guests.invited", _subject(state), actor=author, now=now, after=after)
-    return rows.listed(session, state.competition.id)
+    return rows.list_guests(session, state.competition.id)
 
 
 def withdraw(session: Session, state: State, who: str, *, author: Account, now: datetime) -> None:
     """Let somebody enter no more; what they have entered stays. ``NotFound`` if they are not invited by that handle or
     address."""
-    lookups.lock_competition(session, state.competition.slug, share=False)
-    invited = {each.who.lower(): each for each in rows.listed(session, state.competition.id)}
+    competitions.lock_competition(session, state.competition.slug, share=False)
+    invited = {each.who.lower(): each for each in rows.list_guests(session, state.competition.id)}
     guest = invited.get(who.strip().lower())
     if guest is None:
         raise NotFound("no-guest", f"Nobody is invited as {who.strip()!r}.")
@@ -74,7 +75,7 @@ def withdraw(session: Session, state: State, who: str, *, author: Account, now: 
 
 def listed(session: Session, state: State) -> Sequence[Guest]:
     """Whoever is invited, the one invited last first."""
-    return rows.listed(session, state.competition.id)
+    return rows.list_guests(session, state.competition.id)
 
 
 def is_invited(session: Session, competition: Competition, account: Account) -> bool:
@@ -111,7 +112,7 @@ def _read(
 def _who(session: Session, each: str) -> dict[str, object]:
     if "@" in each:
         return {"email": accounts.require_email(each).lower()}
-    account = people.account_by_handle(session, each)
+    account = db_accounts.account_by_handle(session, each)
     if account is None:
         raise Invalid("no-account", "there is nobody with this handle.")
     return {"account": account, "account_id": account.id}
@@ -122,7 +123,7 @@ def _tell(
 ) -> None:
     """By notice whoever has an account; else by mail, with a link to make one."""
     competition = state.competition
-    account = guest.account or people.account_by_email(session, guest.email or "")
+    account = guest.account or db_accounts.account_by_email(session, guest.email or "")
     opens_at = competition.opens_at if state.phase is Phase.DRAFT else None
     opens = f" It opens, and has its page, from {opens_at:%Y-%m-%d %H:%M} UTC on." if opens_at else ""
     said = INVITED.format(author=author.name, competition=competition.title, opens=opens)

@@ -9,8 +9,9 @@ from sqlalchemy.orm import Session
 from scorer import audit, work
 from scorer.blobs import Received
 from scorer.competitions import is_organizer
-from scorer.db import generators as rows
-from scorer.db import lookups, results
+from scorer.db import competitions
+from scorer.db.evidence import generators as rows
+from scorer.db.submissions import submissions
 from scorer.db.tables import Account, GeneratorFile, Submission
 from scorer.errors import Conflict, TooMany
 from scorer.lifecycle import JobState, Queue, Status, utc_day
@@ -38,11 +39,11 @@ def require_change(session: Session, submission_id: str, account: Account, now: 
         raise Conflict("imported", "This entry was imported from a table of results: there are no images to recover.")
     if submission.status != Status.SCORED:
         raise Conflict("not-scored", f"A generator belongs to an entry with a score; this one is {submission.status}.")
-    if "held_out" not in lookups.references_of(session, submission.competition_id):
+    if "held_out" not in competitions.references_of(session, submission.competition_id):
         raise Conflict("no-held-out", "Recovery compares training with held-out images; there are no held-out ones.")
     if is_organizer(account):
         return submission
-    if lookups.is_published(session, submission.competition_id):
+    if competitions.is_published(session, submission.competition_id):
         raise Conflict("published", "The final board is published; generators are no longer taken.")
     if rows.count_since(session, submission.ref, utc_day(now)[0]) >= MOST_A_DAY:
         raise TooMany("generator-limit", f"An entry takes {MOST_A_DAY} generators a UTC day; please go on tomorrow.")
@@ -63,7 +64,7 @@ def hand_in(
     is drawn for that follows from the random ``seed``. The same file again is the one that is there already, unless
     work on that has failed."""
     submission = find_submission(session, submission_id, account)
-    results.lock_submission(session, submission.ref)
+    submissions.lock_submission(session, submission.ref)
     earlier = rows.newest_generator(session, submission.ref)
     if earlier is not None and _is_same(earlier, received, declared) and not _has_failed(session, earlier):
         return earlier
@@ -96,5 +97,5 @@ def _is_same(earlier: GeneratorFile, received: Received, declared: Declared) -> 
 
 
 def _has_failed(session: Session, generator: GeneratorFile) -> bool:
-    job = rows.newest_job(session, generator.id)
+    job = rows.newest_audit_job(session, generator.id)
     return job is not None and job.state == JobState.FAILED

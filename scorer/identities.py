@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from scorer import accounts
-from scorer.db import people
+from scorer.db import accounts as db_accounts
 from scorer.db.tables import Account, Identity
 from scorer.errors import Forbidden
 from scorer.signup import Mode
@@ -33,11 +33,11 @@ class Vouched:
 def account_for(session: Session, person: Vouched, *, mode: Mode, now: datetime) -> Account:
     """The account of somebody whom the issuer vouches for: theirs since an earlier visit, else the one with the same
     verified address, else a new participant's. ``Forbidden`` for a new one where accounts are by invitation."""
-    people.lock_names(session)
-    known = people.account_by_identity(session, person.issuer, person.subject)
+    db_accounts.lock_names(session)
+    known = db_accounts.account_by_identity(session, person.issuer, person.subject)
     if known is not None:
         return known
-    account = people.account_by_email(session, person.email) if person.email else None
+    account = db_accounts.account_by_email(session, person.email) if person.email else None
     if account is None:
         account = _new_account(session, person, mode=mode, now=now)
     session.add(Identity(account_id=account.id, issuer=person.issuer, subject=person.subject, created_at=now))
@@ -50,9 +50,9 @@ def _new_account(session: Session, person: Vouched, *, mode: Mode, now: datetime
         raise Forbidden("invitation-needed", "Accounts here are by invitation; please ask the organizers for one.")
     wish = _handle_of(person)
     numbered = (f"{wish}-{number}" for number in itertools.count(2))
-    handle = next(each for each in itertools.chain([wish], numbered) if not people.is_name_taken(session, each))
+    handle = next(each for each in itertools.chain([wish], numbered) if not db_accounts.is_name_taken(session, each))
     name = "".join(each for each in person.name if unicodedata.category(each)[0] != "C").strip()[:100]
-    if people.is_name_taken(session, name):
+    if db_accounts.is_name_taken(session, name):
         name = ""
     account = accounts.create_account(session, handle=handle, name=name, role="participant", now=now)
     account.email = person.email

@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from scorer import audit, competitions, thresholds
 from scorer.competitions import CompetitionSpec, State, TrackSpec
-from scorer.db import imports, lookups
+from scorer.db import competitions as db_competitions
+from scorer.db import import_results, tuning
 from scorer.db.tables import Account, Submission
 from scorer.errors import Conflict, Invalid
 from scorer.lifecycle import TRACK_KINDS, TrackKind
@@ -108,18 +109,18 @@ def load(
     ``Conflict``: ``has-entries`` where people have handed entries in, ``changed-rows`` where an entry has other
     numbers than before, ``team-taken``.
     """
-    created = lookups.competition_by_slug(session, slug) is None
+    created = db_competitions.competition_by_slug(session, slug) is None
     if created:
         competitions.create(session, _spec(slug, len(sheet.lines), request, now), author=author, now=now)
-    lookups.lock_competition(session, slug, share=False)
+    db_competitions.lock_competition(session, slug, share=False)
     state = competitions.state_of(session, slug, now)
     fresh = _unknown(session, state, sheet.lines)
     provenance = {"imported": True, "file": request.file_name, "table_sha256": table_sha256}
-    origin = imports.Origin(state.competition.id, author.id, provenance, now)
+    origin = import_results.Origin(state.competition.id, author.id, provenance, now)
     moments = _moments(state, len(fresh), now)
     for start in range(0, len(fresh), CHUNK):
         part = slice(start, start + CHUNK)
-        imports.add(session, origin, state.tracks, _batch(fresh[part], moments[part], new_id))
+        import_results.add_entries(session, origin, state.tracks, _batch(fresh[part], moments[part], new_id))
         _judge(session, origin, fresh[part], request.sealed_score)
     done = Imported(
         state=state,
@@ -159,9 +160,9 @@ def _spec(slug: str, entries: int, request: ImportRequest, now: datetime) -> Com
 
 def _unknown(session: Session, state: State, lines: Sequence[Line]) -> list[Line]:
     competition_id = state.competition.id
-    if imports.has_own_entries(session, competition_id):
+    if import_results.has_own_entries(session, competition_id):
         raise Conflict("has-entries", f"People have handed entries in to {state.competition.slug}: it takes no table.")
-    known = imports.known(session, competition_id, state.tracks)
+    known = import_results.imported_numbers(session, competition_id, state.tracks)
     changed = [line for line in lines if line.submission_id in known and known[line.submission_id] != line.numbers]
     if changed:
         raise Conflict(
@@ -170,7 +171,7 @@ def _unknown(session: Session, state: State, lines: Sequence[Line]) -> list[Line
             faults=[f"line {line.at:,}: {line.submission_id}" for line in changed[:TOLD]],
         )
     fresh = [line for line in lines if line.submission_id not in known]
-    taken = imports.teams_of_people(session, competition_id, sorted({line.team for line in fresh}))
+    taken = import_results.teams_of_people(session, competition_id, sorted({line.team for line in fresh}))
     if taken:
         raise Conflict(
             "team-taken", "Teams of people are called as some of the table's are.", faults=list(taken)[:TOLD]
@@ -187,9 +188,9 @@ def _moments(state: State, count: int, now: datetime) -> list[datetime]:
     return [opens_at + (end - opens_at) * (place + 1) / (count + 1) for place in range(count)]
 
 
-def _batch(lines: Sequence[Line], moments: Sequence[datetime], new_id: Callable[[], str]) -> imports.Batch:
+def _batch(lines: Sequence[Line], moments: Sequence[datetime], new_id: Callable[[], str]) -> import_results.Batch:
     columns = dict(zip(NUMBERS, zip(*(line.numbers for line in lines), strict=True), strict=True))
-    return imports.Batch(
+    return import_results.Batch(
         external_ids=[line.submission_id for line in lines],
         public_ids=[new_id() for _ in lines],
         teams=[line.team for line in lines],
@@ -199,13 +200,15 @@ def _batch(lines: Sequence[Line], moments: Sequence[datetime], new_id: Callable[
     )
 
 
-def _judge(session: Session, origin: imports.Origin, lines: Sequence[Line], sealed_score: float) -> None:
+def _judge(session: Session, origin: import_results.Origin, lines: Sequence[Line], sealed_score: float) -> None:
     labels = {
         line.submission_id: (line.label, f"Imported as {line.told_label}.") for line in lines if line.label is not None
     }
-    imports.add_labels(session, origin, labels)
+    import_results.add_labels(session, origin, labels)
     sealed = [line.submission_id for line in lines if _is_sealed(line, sealed_score)]
-    imports.disqualify(session, origin, sealed, f"Disqualified in the imported table: its score is {sealed_score:g}.")
+    import_results.disqualify(
+        session, origin, sealed, f"Disqualified in the imported table: its score is {sealed_score:g}."
+    )
 
 
 def _is_sealed(line: Line, sealed_score: float) -> bool:
@@ -239,7 +242,7 @@ def _tune(session: Session, state: State, request: ImportRequest, author: Accoun
     """Set the given thresholds, where they are not what holds already."""
     for kind in TRACK_KINDS:
         tau = getattr(request, f"tau_{kind}")
-        current = lookups.newest_threshold(session, state.tracks[kind].id)
+        current = tuning.newest_threshold(session, state.tracks[kind].id)
         if tau is None or (current is not None and current.tau == tau):
             continue
         choice = thresholds.Request(method="manual", tau=tau, reason=f"As {request.file_name} was scored.")

@@ -16,8 +16,10 @@ from sqlalchemy.orm import Session
 from scorer import leaderboard
 from scorer.boards import Place
 from scorer.competitions import State, is_organizer, may_see_private
-from scorer.db import board, lookups
-from scorer.db.judging import Score
+from scorer.db import tuning
+from scorer.db.leaderboard import board
+from scorer.db.leaderboard.scores import Score
+from scorer.db.submissions import labels as submissions_labels
 from scorer.db.tables import Account
 from scorer.errors import Invalid
 from scorer.labelling import MEMORISES
@@ -84,7 +86,7 @@ def view(session: Session, state: State, account: Account | None, *, label: str 
     if label != "all" and not everything:
         raise Invalid("no-labels", "Labels are shown when the organizers publish the final board.")
     kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
-    labels = lookups.decided_labels(session, state.competition.id) if everything else {}
+    labels = submissions_labels.decided_labels(session, state.competition.id) if everything else {}
     fields: dict[str, Field] = {}
     taus: dict[str, float | None] = {}
     for kind in kinds:
@@ -94,7 +96,7 @@ def view(session: Session, state: State, account: Account | None, *, label: str 
         )
         field = _field(rows, labels)
         fields[kind] = field.where(np.array([each in CHOICES[label] for each in field.labels], dtype=bool))
-        newest = lookups.newest_threshold(session, track.id)
+        newest = tuning.newest_threshold(session, track.id)
         taus[kind] = newest.tau if newest else None
     return View(state, fields, taus, labels=everything, names=is_organizer(account), label=label)
 

@@ -11,8 +11,10 @@ from sqlalchemy.orm import Session
 
 from scorer import notices, rules, teams
 from scorer.competitions import State
-from scorer.db import merges, people, rosters, webhooks
+from scorer.db import accounts, notifications
 from scorer.db.tables import Account, Team, TeamInvitation, TeamMerge
+from scorer.db.teams import members as teams_members
+from scorer.db.teams import merges
 from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.lifecycle import possible_from
 from scorer.teams import Roster
@@ -26,13 +28,13 @@ ASKED_TO_MERGE = """{name} ({handle}) asks your team "{own}" to merge into the t
 def invite(session: Session, slug: str, handle: str, *, author: Account, now: datetime) -> TeamInvitation:
     """Ask a person into the team that ``author`` leads, and tell them; asking again is the same."""
     state, roster = _asking(session, slug, author, now=now)
-    person = people.account_by_handle(session, handle.strip())
+    person = accounts.account_by_handle(session, handle.strip())
     if person is None:
         raise NotFound("no-account", f"There is nobody with the handle {handle.strip()!r}.")
     if any(member.id == person.id for member in roster.members):
         raise Conflict("is-member", f"{person.name} is in your team already.")
     _require_place(state, len(roster.members) + 1)
-    earlier = rosters.open_invitation(session, roster.team.id, account_id=person.id)
+    earlier = teams_members.open_invitation(session, roster.team.id, account_id=person.id)
     if earlier is not None:
         return earlier
     invitation = _add(session, roster.team, author=author, account=person, now=now)
@@ -43,14 +45,14 @@ def invite(session: Session, slug: str, handle: str, *, author: Account, now: da
 def propose_merge(session: Session, slug: str, name: str, *, author: Account, now: datetime) -> TeamInvitation:
     """Ask another team to merge into the one that ``author`` leads; asking again is the same."""
     state, roster = _asking(session, slug, author, now=now)
-    other = rosters.competing_team(session, state.competition.id, name.strip())
-    members = rosters.members_of(session, other.id) if other is not None else []
+    other = teams_members.competing_team(session, state.competition.id, name.strip())
+    members = teams_members.members_of(session, other.id) if other is not None else []
     if other is None or not members:
         raise NotFound("no-team", f"There is no team {name.strip()!r} in this competition.")
     if other.id == roster.team.id:
         raise Conflict("same-team", "This is your own team.")
     _require_mergeable(session, state, roster.team, other, now=now)
-    earlier = rosters.open_invitation(session, roster.team.id, invited_team_id=other.id)
+    earlier = teams_members.open_invitation(session, roster.team.id, invited_team_id=other.id)
     if earlier is not None:
         return earlier
     invitation = _add(session, roster.team, author=author, invited_team=other, now=now)
@@ -61,14 +63,16 @@ def propose_merge(session: Session, slug: str, name: str, *, author: Account, no
 def received(session: Session, state: State, account: Account) -> Sequence[TeamInvitation]:
     """What a person is asked, and what their team is asked, oldest first."""
     team = teams.own(session, state, account)
-    return rosters.sent_to(session, state.competition.id, account.id, team.id if team is not None else None)
+    return teams_members.invitations_sent_to(
+        session, state.competition.id, account.id, team.id if team is not None else None
+    )
 
 
 def withdraw(session: Session, slug: str, invitation_id: int, *, author: Account, now: datetime) -> None:
     """Take back what the team that ``author`` leads has asked; again is the same."""
     state = teams.changing(session, slug, author, now=now)
     roster = teams.led_roster(session, state, author)
-    invitation = rosters.lock_invitation(session, state.competition.id, invitation_id)
+    invitation = teams_members.lock_invitation(session, state.competition.id, invitation_id)
     if invitation is None or invitation.team_id != roster.team.id:
         raise NotFound("no-invitation", "Your team has made no such invitation.")
     if invitation.state != "withdrawn":
@@ -81,7 +85,7 @@ def answer(
 ) -> TeamInvitation:
     """Accept or decline what one, or the team that one leads, is asked; the same answer again is the same."""
     state = teams.changing(session, slug, account, now=now)
-    invitation = rosters.lock_invitation(session, state.competition.id, invitation_id)
+    invitation = teams_members.lock_invitation(session, state.competition.id, invitation_id)
     if invitation is None or not _is_for(session, state, invitation, account):
         raise NotFound("no-invitation", "There is no such invitation for you.")
     wanted = "accepted" if accept else "declined"
@@ -113,7 +117,7 @@ def _is_for(session: Session, state: State, invitation: TeamInvitation, account:
     team = teams.own(session, state, account)
     if team is None or team.id != invitation.invited_team_id:
         return False
-    leader = rosters.members_of(session, team.id)[0]
+    leader = teams_members.members_of(session, team.id)[0]
     if leader.id != account.id:
         raise Forbidden("leader-needed", f"This is for the leader of your team, {leader.name}.")
     return True
@@ -134,10 +138,10 @@ def _enter(session: Session, state: State, team: Team, account: Account, *, now:
     """A person joins a team. A team of one that has not entered yet is given up for it."""
     rules.require_entrant(session, state.competition, account)
     old = teams.own(session, state, account)
-    rosters.lock_teams(session, [team.id, *([old.id] if old is not None else [])])
+    teams_members.lock_teams(session, [team.id, *([old.id] if old is not None else [])])
     if old is not None and old.id == team.id:
         return
-    if old is not None and len(rosters.members_of(session, old.id)) > 1:
+    if old is not None and len(teams_members.members_of(session, old.id)) > 1:
         raise Conflict("in-a-team", f"You are in the team {old.name!r}; leave it first.")
     if teams.has_entered(session, state, account):
         raise Conflict(
@@ -145,7 +149,7 @@ def _enter(session: Session, state: State, team: Team, account: Account, *, now:
             "You have entered this competition already, and your entries must come along: ask the leader of "
             f"{team.name!r} to propose a merge to your team.",
         )
-    _require_place(state, len(rosters.members_of(session, team.id)) + 1)
+    _require_place(state, len(teams_members.members_of(session, team.id)) + 1)
     teams.join(session, team, [account], now=now)
     if old is not None:
         teams.disband_if_empty(session, old, now=now)
@@ -153,10 +157,10 @@ def _enter(session: Session, state: State, team: Team, account: Account, *, now:
 
 def _merge(session: Session, state: State, team: Team, other: Team, account: Account, *, now: datetime) -> None:
     """All that is ``other``'s belongs to ``team`` from now on, for ever."""
-    rosters.lock_teams(session, [team.id, other.id])
+    teams_members.lock_teams(session, [team.id, other.id])
     _require_mergeable(session, state, team, other, now=now)
-    members = rosters.members_of(session, other.id)
-    webhooks.move(session, [other.id], team.id)
+    members = teams_members.members_of(session, other.id)
+    notifications.move_webhooks(session, [other.id], team.id)
     for team_id in (other.id, *merges.absorbed_ids(session, other.id)):
         session.add(
             TeamMerge(
@@ -179,11 +183,11 @@ def _require_place(state: State, size: int) -> None:
 
 def _require_mergeable(session: Session, state: State, team: Team, other: Team, *, now: datetime) -> None:
     """``Conflict`` if the two together are more than one team may be, or have made more than one team could have."""
-    _require_place(state, sum(len(rosters.members_of(session, each.id)) for each in (team, other)))
+    _require_place(state, sum(len(teams_members.members_of(session, each.id)) for each in (team, other)))
     daily = state.competition.daily_limit
     opens_at = state.competition.opens_at or now
     ids = [part for each in (team, other) for part in (each.id, *merges.absorbed_ids(session, each.id))]
-    entries = rosters.count_charged(session, ids)
+    entries = teams_members.count_charged(session, ids)
     earliest = possible_from(entries, daily, opens_at)
     if now < earliest:
         last = state.competition.team_merge_deadline or state.competition.closes_at
@@ -239,7 +243,7 @@ def _tell(session: Session, invitation: TeamInvitation, state: State, *, now: da
         subject = f"You are asked to join the team {invitation.team.name}"
         notices.tell(session, invitation.account, kind, subject, INVITED.format(**words), link, now)
     elif own is not None:
-        leader = rosters.members_of(session, own.id)[0].name
+        leader = teams_members.members_of(session, own.id)[0].name
         subject = f"Your team is asked to merge into {invitation.team.name}"
         body = ASKED_TO_MERGE.format(own=own.name, leader=leader, **words)
         notices.tell_team(session, own.id, kind, subject, body, link, now)

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from sqlalchemy.orm import Session
 
-from scorer.db import labels, lookups
+from scorer.db.submissions import labels
 
 MEMORISES: Mapping[str, bool] = MappingProxyType(
     {"legitimate": False, "mgan": True, "sup": True, "ae": True, "aug": True}
@@ -29,9 +29,9 @@ def known(session: Session, competition_id: int, *, coarse: bool = False) -> dic
     rulings = labels.memorising_rulings(session, competition_id)
     found = {
         ref: Known(label, MEMORISES.get(label, rulings.get(ref)))
-        for ref, label in lookups.decided_labels(session, competition_id).items()
+        for ref, label in labels.decided_labels(session, competition_id).items()
     }
     if coarse:
-        for ref, label in labels.coarse_labels(session, competition_id).items():
+        for ref, label in labels.early_labels(session, competition_id).items():
             found.setdefault(ref, Known(label, MEMORISES.get(label), coarse=True))
     return found

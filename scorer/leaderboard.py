@@ -10,9 +10,13 @@ from sqlalchemy.orm import Session
 from scorer import competitions, memory
 from scorer.boards import Benchmark, Board, Copy, Disqualified, Place
 from scorer.competitions import State, is_organizer, visible_track
-from scorer.db import board, lookups
-from scorer.db.board import Listed, Named
+from scorer.db import competitions as db_competitions
+from scorer.db import tuning
+from scorer.db.leaderboard import board
+from scorer.db.leaderboard.board import Listed, Named
+from scorer.db.submissions import labels
 from scorer.db.tables import Account, Track
+from scorer.db.teams import members
 from scorer.errors import Forbidden, Invalid
 from scorer.lifecycle import TrackKind, utc_day
 from scorer.lines import Line, Lines, by_team, lines_of
@@ -65,7 +69,7 @@ def version(
 
 
 def _own_team_id(session: Session, state: State, account: Account | None) -> int | None:
-    team = None if account is None else lookups.team_of(session, state.competition.id, account.id)
+    team = None if account is None else members.team_of(session, state.competition.id, account.id)
     return None if team is None else team.id
 
 
@@ -90,7 +94,7 @@ def standings(  # noqa: PLR0913 - whatever may be asked of a board
     if late and kind != "public":
         raise Invalid("late-is-public", "Entries after the close are scored on the public track alone.")
     if as_of is not None:
-        state = replace(state, tracks=lookups.tracks_at(session, state.tracks, as_of))
+        state = replace(state, tracks=db_competitions.tracks_at(session, state.tracks, as_of))
     reading = _Reading(session, state, track, account, late, as_of, now)
     return reading.board(after, limit, search)
 
@@ -106,7 +110,7 @@ def _require_visible_then(
 ) -> None:
     if as_of is None or kind != "private" or is_organizer(account):
         return
-    since = lookups.published_since(session, state.competition.id)
+    since = db_competitions.published_since(session, state.competition.id)
     if since is None or as_of < since:
         raise Forbidden("not-published-then", "The private board can be seen as it was since it was published.")
 
@@ -146,7 +150,7 @@ class _Reading:
         return Board(
             state=self.state,
             track=self.track,
-            threshold=lookups.newest_threshold(self.session, self.state.tracks[self.track.kind].id, self.as_of),
+            threshold=tuning.newest_threshold(self.session, self.state.tracks[self.track.kind].id, self.as_of),
             places=places[: len(found)],
             benchmarks=self._benchmarks(apart[0]),
             copies=self._copies(apart[1]),
@@ -169,7 +173,7 @@ class _Reading:
 
     def _labels(self, lines: Sequence[Line]) -> dict[int, str]:
         refs = [line.ref for line in lines]
-        return lookups.labels_of(self.session, refs) if refs and is_organizer(self.account) else {}
+        return labels.labels_of(self.session, refs) if refs and is_organizer(self.account) else {}
 
     def _places(self, lines: Sequence[Line]) -> list[Place]:
         names, labels = self._names(lines), self._labels(lines)

@@ -6,8 +6,8 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from scorer.competitions import State, takes_late
-from scorer.db import lookups
 from scorer.db.tables import Account, Competition, Team
+from scorer.db.teams import members
 from scorer.errors import TooMany
 from scorer.lifecycle import Limits, Phase, Refusal, Usage, next_entry_at, refusal_of, utc_day
 
@@ -44,9 +44,9 @@ def limits_of(competition: Competition) -> Limits:
 def allowance(session: Session, state: State, account: Account, *, now: datetime) -> Allowance:
     """What a person's team may still do; a person without a team has used nothing. After the close it is about late
     entries, where they are taken."""
-    team = lookups.team_of(session, state.competition.id, account.id)
+    team = members.team_of(session, state.competition.id, account.id)
     late = takes_late(state, now)
-    usage = lookups.usage_of(session, team.id, now, late=late) if team is not None else NOTHING
+    usage = members.usage_of(session, team.id, now, late=late) if team is not None else NOTHING
     limits = limits_of(state.competition)
     moment = next_entry_at(limits, usage, now)
     return Allowance(
@@ -60,8 +60,8 @@ def allowance(session: Session, state: State, account: Account, *, now: datetime
 
 def count_entries(session: Session, state: State, account: Account) -> int:
     """How many entries a person's team has made, whatever became of them."""
-    team = lookups.team_of(session, state.competition.id, account.id)
-    return 0 if team is None else lookups.count_submissions(session, team.id)
+    team = members.team_of(session, state.competition.id, account.id)
+    return 0 if team is None else members.count_submissions(session, team.id)
 
 
 def _while_open(state: State, moment: datetime | None) -> datetime | None:
@@ -76,7 +76,7 @@ def require_room(session: Session, competition: Competition, team: Team, *, now:
     """``TooMany`` if a limit of the team is used up. It holds as long as the caller has the team's lock. ``late``: of
     entries after the close, which count apart."""
     limits = limits_of(competition)
-    refusal = refusal_of(limits, lookups.usage_of(session, team.id, now, late=late))
+    refusal = refusal_of(limits, members.usage_of(session, team.id, now, late=late))
     if refusal is None:
         return
     tomorrow = utc_day(now)[1]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from scorer import memory
-from scorer.db import fields
+from scorer.db.leaderboard import columns as leaderboard_columns
 from scorer.db.tables import Competition, Track
 from scorer.ranking.columns import Ints
 from scorer.ranking.vectorised import RankedBoard, finals_of, order_of
@@ -66,7 +66,13 @@ class Lines:
         columns = (field.ref, judged.team, judged.score, field.fid, field.distance, judged.penalised, field.accepted_at)
         numbers = zip(*(column[rows].tolist() for column in columns), strict=True)
         return [
-            Line._make((None if first is None else first + place, *found[:-1], fields.moment(found[-1])))
+            Line._make(
+                (
+                    None if first is None else first + place,
+                    *found[:-1],
+                    leaderboard_columns.from_microseconds(found[-1]),
+                )
+            )
             for place, found in enumerate(numbers)
         ]
 
@@ -113,10 +119,10 @@ def read_order(
     """The ranked entries of a track, read from the tables as this transaction sees them, with what it has written."""
     session.flush()  # reading columns is no query of the session's, which would do so itself
     connection = session.connection()
-    judged = fields.judged_of(connection, tracks[kind].id, at=at)
+    judged = leaderboard_columns.judged_of(connection, tracks[kind].id, at=at)
     if kind == "private":
-        public = fields.judged_of(connection, tracks["public"].id, at=at)
-        picks = fields.picks_of(connection, competition.id, at=at)
+        public = leaderboard_columns.judged_of(connection, tracks["public"].id, at=at)
+        picks = leaderboard_columns.picks_of(connection, competition.id, at=at)
         judged = replace(judged, finals=finals_of(public, picks, competition.final_picks))
     return order_of(judged, late=late)
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from scorer.db import people
+from scorer.db import accounts
 from scorer.db.tables import Account, OneTimeLink
 from scorer.errors import NotFound
 from scorer.identifiers import digest_of
@@ -30,7 +30,7 @@ def issue(
     """Make ``secret`` (random, made at the edge) work once for ``purpose``; the person's earlier ones of that kind
     work no more."""
     if account is not None:
-        people.void_links(session, account.id, purpose, now)
+        accounts.void_links(session, account.id, purpose, now)
     link = OneTimeLink(
         digest=digest_of(secret),
         purpose=purpose,
@@ -46,7 +46,7 @@ def issue(
 
 def use(session: Session, purpose: Purpose, secret: str, *, now: datetime) -> OneTimeLink:
     """Use a link up; ``NotFound`` if it was used, has expired, or never was."""
-    link = people.lock_link(session, digest_of(secret), purpose, now)
+    link = accounts.lock_link(session, digest_of(secret), purpose, now)
     if link is None:
         raise NotFound("no-link", "This link does not work (any more): it works once, and not for long.")
     link.used_at = now

@@ -11,7 +11,8 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from scorer import provisional
-from scorer.db import events, jobs
+from scorer.db.jobs import job_queue
+from scorer.db.submissions import events
 from scorer.db.tables import Job
 from scorer.lifecycle import PENDING, JobState, Queue, Status
 from scorer.provisional import Provisional
@@ -61,7 +62,7 @@ def look(session: Session, seen: Mapping[int, int], *, now: datetime) -> dict[in
     as many as there are workers.
     """
     steps: dict[int, list[Step]] = {ref: [] for ref in seen}
-    for event in events.after(session, seen):
+    for event in events.events_after(session, seen):
         steps[event.submission_ref].append(Step(event.id, Status(event.status), event.created_at, event.reason))
     over = {ref for ref, new in steps.items() if new and new[-1].is_last}
     progress = progress_of(session, seen.keys() - over, now=now)
@@ -73,10 +74,10 @@ def progress_of(session: Session, refs: Collection[int], *, now: datetime) -> di
     own = events.public_jobs(session, refs) if refs else ()
     if not own:
         return {}
-    positions = jobs.positions_of(session, [job.id for job in own if job.state == JobState.WAITING])
+    positions = job_queue.positions_of(session, [job.id for job in own if job.state == JobState.WAITING])
     kinds = {(job.queue, job.track_id) for job in own}
     usual = {kind: events.usual_seconds(session, *kind) for kind in kinds}
-    workers = events.workers_in_sight(session, now)
+    workers = events.count_active_workers(session, now)
     rough = provisional.of_jobs(session, [job.id for job in own if job.state == JobState.RUNNING])
     found = {}
     for job in own:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from scorer.db import outbox
+from scorer.db import notifications
 from scorer.db.tables import Mail
 from scorer.lifecycle import MailState
 
@@ -40,28 +40,31 @@ def put(
 
 def claim(session: Session, now: datetime) -> Mail | None:
     """The next mail to send, or None. Commit before you send it."""
-    return outbox.claim_next(session, now=now, lease_until=now + LEASE)
+    return notifications.claim_mail(session, now=now, lease_until=now + LEASE)
 
 
 def sent(session: Session, mail: Mail, *, now: datetime) -> None:
     """It has left."""
-    outbox.close(session, mail.id, state=MailState.SENT, sent_at=now, body="", error=None)
+    notifications.close_mail(session, mail.id, state=MailState.SENT, sent_at=now, body="", error=None)
 
 
 def refused(session: Session, mail: Mail, *, error: str, now: datetime, for_good: bool) -> None:
     """It has certainly not left: it waits for another attempt, or is given up."""
     if for_good or mail.attempts >= MAX_ATTEMPTS:
-        outbox.close(session, mail.id, state=MailState.FAILED, error=error, body="")
+        notifications.close_mail(session, mail.id, state=MailState.FAILED, error=error, body="")
     else:
         due_at = now + FIRST_WAIT * 2 ** (mail.attempts - 1)
-        outbox.close(session, mail.id, state=MailState.WAITING, error=error, due_at=due_at)
+        notifications.close_mail(session, mail.id, state=MailState.WAITING, error=error, due_at=due_at)
 
 
 def lost(session: Session, mail: Mail, *, error: str) -> None:
     """Whether it has left, nobody knows."""
-    outbox.close(session, mail.id, state=MailState.UNKNOWN, error=error, body="")
+    notifications.close_mail(session, mail.id, state=MailState.UNKNOWN, error=error, body="")
 
 
 def sweep(session: Session, now: datetime) -> dict[str, int]:
     """Close what has expired and what a vanished sender has left; how many of each."""
-    return {"expired": outbox.expire(session, now), "unknown": outbox.lose(session, now)}
+    return {
+        "expired": notifications.expire_mails(session, now),
+        "unknown": notifications.close_lost_mails(session, now),
+    }

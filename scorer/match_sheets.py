@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from scorer.archive.pixel_hashes import Images, mirror_images
 from scorer.blobs import Blobs
-from scorer.db import lookups
+from scorer.db import competitions
 from scorer.db.tables import Evidence, Preparation, ReferenceSet, Submission
 from scorer.errors import NotFound
 from scorer.matches import Match
@@ -48,7 +48,7 @@ def _by_name(blobs: Blobs, submission: Submission, names: Collection[str]) -> di
 
 def _sets_of(session: Session, evidence: Evidence) -> Sequence[ReferenceSet]:
     preparation = session.get_one(Preparation, evidence.preparation_id)
-    return lookups.reference_sets(session, preparation.reference_set_ids)
+    return competitions.reference_sets(session, preparation.reference_set_ids)
 
 
 def _of_set(blobs: Blobs, set_: ReferenceSet, group: Sequence[Match], size: int) -> dict[str, Images]:

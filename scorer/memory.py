@@ -17,8 +17,8 @@ from sqlalchemy.orm import Session
 
 from scorer import competitions
 from scorer.competitions import State
-from scorer.db import fields
-from scorer.db.changes import Counts, News, Reader
+from scorer.db.leaderboard import columns
+from scorer.db.leaderboard.changes import ChangeCounts, ChangeFeed, FeedRow
 from scorer.db.session import Connection, ConnectionLost, Connections
 from scorer.db.tables import Competition, Track
 from scorer.ranking.columns import EntryColumns, FinalPicks
@@ -45,7 +45,7 @@ class Glance(NamedTuple):
 
     state: State
     public_id: int
-    counts: Counts
+    counts: ChangeCounts
 
     def version(self, track_id: int, *, labels: bool) -> tuple[int, ...]:
         """What a track's board depends on: equal versions, equal boards."""
@@ -60,7 +60,7 @@ class Kept:
     private_id: int
     most: int
     """How many final picks a team has."""
-    reader: Reader
+    reader: ChangeFeed
     state: State | None = None
     lock: Lock = field(default_factory=Lock)
     _fields: dict[int, EntryColumns] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Kept:
         for news in self.reader.read(connection):
             self._forget(news)
 
-    def _forget(self, news: News) -> None:
+    def _forget(self, news: FeedRow) -> None:
         if news.kind == "label":
             return  # ranks nobody
         if news.kind == "entries":
@@ -118,36 +118,40 @@ class Kept:
     def _finals(self, connection: Connection, at: datetime | None) -> FinalPicks:
         public, competition_id = self._judge(connection, self.public_id, at), self.reader.competition_id
         if at is not None:
-            return finals_of(public, fields.picks_of(connection, competition_id, at=at), self.most)
+            return finals_of(public, columns.picks_of(connection, competition_id, at=at), self.most)
         if self._picks is None:
-            self._picks = fields.picks_of(connection, competition_id)
+            self._picks = columns.picks_of(connection, competition_id)
         return finals_of(public, self._picks, self.most)
 
     def _judge(self, connection: Connection, track_id: int, at: datetime | None) -> JudgedEntries:
         if at is not None:
-            return JudgedEntries(self._past(connection, track_id, at), fields.terms_of(connection, track_id, at=at))
+            return JudgedEntries(
+                self._past(connection, track_id, at), columns.judging_rules_of(connection, track_id, at=at)
+            )
         if track_id not in self._judged:
-            judged = JudgedEntries(self._field(connection, track_id), fields.terms_of(connection, track_id))
+            judged = JudgedEntries(self._field(connection, track_id), columns.judging_rules_of(connection, track_id))
             self._judged[track_id] = judged
         return self._judged[track_id]
 
     def _field(self, connection: Connection, track_id: int) -> EntryColumns:
         stale = self._stale.pop(track_id, set())
         if track_id not in self._fields:
-            self._fields[track_id] = fields.field_of(connection, track_id)
+            self._fields[track_id] = columns.columns_of(connection, track_id)
         elif stale:
-            fresh = fields.field_of(connection, track_id, refs=stale)
+            fresh = columns.columns_of(connection, track_id, refs=stale)
             self._fields[track_id] = self._fields[track_id].without(stale).with_rows(fresh)
         return self._fields[track_id]
 
     def _past(self, connection: Connection, track_id: int, at: datetime) -> EntryColumns:
         """The field as it was: what is measured since is left out, or is what an older measurement says."""
-        now, then = self._field(connection, track_id), fields.instant(at)
+        now, then = self._field(connection, track_id), columns.to_microseconds(at)
         known = now.measured_at <= then
         since = now.ref[~known]
         if len(since) > len(now) // 2:
-            return fields.field_of(connection, track_id, at=at)
-        older = fields.field_of(connection, track_id, refs=since.tolist(), at=at) if len(since) else now.chosen(since)
+            return columns.columns_of(connection, track_id, at=at)
+        older = (
+            columns.columns_of(connection, track_id, refs=since.tolist(), at=at) if len(since) else now.chosen(since)
+        )
         return now.chosen(known).with_rows(older)
 
 
@@ -231,7 +235,7 @@ class Memory:
             public, private = (tracks[kind].id for kind in ("public", "private"))
             # A private track is replaced by one with a higher id; a lower one is asked for the past.
             if kept is None or private > kept.private_id:
-                kept = Kept(public, private, competition.final_picks, Reader(competition.id))
+                kept = Kept(public, private, competition.final_picks, ChangeFeed(competition.id))
                 self._kept[competition.id] = kept
             self._kept.move_to_end(competition.id)
             while len(self._kept) > COMPETITIONS:

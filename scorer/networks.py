@@ -8,7 +8,8 @@ from sqlalchemy.orm import Session
 
 from scorer import audit, references, work
 from scorer.competitions import State
-from scorer.db import comparisons, jobs, lookups
+from scorer.db import competitions, tuning
+from scorer.db.jobs import job_queue
 from scorer.db.tables import Account, Preparation, Threshold, Track
 from scorer.errors import Conflict, Invalid
 from scorer.lifecycle import JobState
@@ -40,11 +41,11 @@ def choose(session: Session, state: State, change: Change, *, author: Account, n
     ``Conflict`` once the final board is published, for the extractor that it has, while the references are not
     prepared, or where entries without images could never be measured.
     """
-    lookups.lock_competition(session, state.competition.slug, share=False)
-    former = lookups.tracks_of(session, state.competition.id)["private"]
+    competitions.lock_competition(session, state.competition.slug, share=False)
+    former = competitions.tracks_of(session, state.competition.id)["private"]
     session.refresh(former)
     preparation = _require_possible(session, state, former, change)
-    jobs.cancel_on_track(session, former.id, now)
+    job_queue.cancel_on_track(session, former.id, now)
     former.kind, former.replaced_at = "former", now
     session.flush()
     track = Track(
@@ -73,11 +74,11 @@ def choose(session: Session, state: State, change: Change, *, author: Account, n
 
 def _require_possible(session: Session, state: State, former: Track, change: Change) -> Preparation:
     space = references.space_of(change.extractor)
-    if lookups.is_published(session, state.competition.id):
+    if competitions.is_published(session, state.competition.id):
         raise Conflict("published", "The final board is published: the private network stays as it is.")
     if space.extractor == former.extractor:
         raise Conflict("no-change", f"The private track has {space.extractor} already.")
-    imported = comparisons.without_images(session, state.competition.id)
+    imported = tuning.count_without_images(session, state.competition.id)
     if imported:
         raise Conflict("no-images", f"{imported:,} entries have no images here and could not be measured again.")
     preparation = references.prepared(session, state, "private", space)
@@ -113,7 +114,7 @@ def _set_tau(
 
 def scored(session: Session, state: State) -> Scored:
     """How far the scoring of the private track is."""
-    states = jobs.states_on_track(session, state.tracks["private"].id)
+    states = job_queue.states_on_track(session, state.tracks["private"].id)
     return Scored(
         done=states.get(JobState.DONE, 0),
         waiting=states.get(JobState.WAITING, 0) + states.get(JobState.RUNNING, 0),

@@ -11,9 +11,10 @@ from types import MappingProxyType
 
 from sqlalchemy.orm import Session
 
-from scorer.db import merges, notices
-from scorer.db.notices import Words
+from scorer.db import notifications
+from scorer.db.notifications import NoticeText
 from scorer.db.tables import Account, Competition, Notice, Submission
+from scorer.db.teams import merges
 from scorer.errors import NotFound
 
 
@@ -51,27 +52,31 @@ FAREWELL = "\n\nWhich mails you get is yours to choose: see your account."
 
 def tell(session: Session, account: Account, kind: Kind, subject: str, body: str, link: str, now: datetime) -> None:
     """Tell one person. ``link`` is a path on this site, ``body`` plain text."""
-    _tell(session, Words(kind, subject, body, link), accounts=[account.id], teams=(), now=now)
+    _tell(session, NoticeText(kind, subject, body, link), accounts=[account.id], teams=(), now=now)
 
 
 def tell_team(session: Session, team_id: int, kind: Kind, subject: str, body: str, link: str, now: datetime) -> None:
     """Tell every member of a team, and the team's own webhooks once."""
-    members = notices.members_of(session, [team_id])
-    _tell(session, Words(kind, subject, body, link), accounts=members, teams=[team_id], now=now)
+    members = notifications.member_accounts(session, [team_id])
+    _tell(session, NoticeText(kind, subject, body, link), accounts=members, teams=[team_id], now=now)
 
 
 def tell_competition(
     session: Session, competition: Competition, kind: Kind, subject: str, body: str, link: str, now: datetime
 ) -> None:
     """Tell everybody who competes."""
-    teams = notices.competing_teams(session, competition.id)
-    members = notices.members_of(session, teams)
-    _tell(session, Words(kind, subject, body, link), accounts=members, teams=teams, now=now)
+    teams = notifications.competing_teams(session, competition.id)
+    members = notifications.member_accounts(session, teams)
+    _tell(session, NoticeText(kind, subject, body, link), accounts=members, teams=teams, now=now)
 
 
-def _tell(session: Session, words: Words, *, accounts: Collection[int], teams: Collection[int], now: datetime) -> None:
+def _tell(
+    session: Session, words: NoticeText, *, accounts: Collection[int], teams: Collection[int], now: datetime
+) -> None:
     mailed = words.kind in MAILED
-    notices.write(session, words, accounts=accounts, teams=teams, mailed=mailed, farewell=FAREWELL, now=now)
+    notifications.write_notice(
+        session, words, accounts=accounts, teams=teams, mailed=mailed, farewell=FAREWELL, now=now
+    )
 
 
 def tell_end(session: Session, submission: Submission, kind: Kind, *, reason: str = "", now: datetime) -> None:
@@ -87,7 +92,7 @@ def tell_end(session: Session, submission: Submission, kind: Kind, *, reason: st
     body = f"Your entry {submission.file_name} in {title} {what}. {body}"
     tell_team(
         session,
-        merges.current(session, submission.team_id).id,
+        merges.current_team_id(session, submission.team_id).id,
         kind,
         subject,
         body,
@@ -100,33 +105,33 @@ def list_own(
     session: Session, account: Account, *, before: int | None = None, limit: int, unread: bool = False
 ) -> Sequence[Notice]:
     """A page of a person's notices, newest first."""
-    return notices.page_of(session, account.id, before=before, limit=limit, unread=unread)
+    return notifications.notices_page(session, account.id, before=before, limit=limit, unread=unread)
 
 
 def count_unread(session: Session, account: Account) -> int:
     """How many a person has not read."""
-    return notices.count_unread(session, account.id)
+    return notifications.count_unread(session, account.id)
 
 
 def mark_read(session: Session, account: Account, notice_id: int, *, now: datetime) -> None:
     """Mark a notice as read; ``NotFound`` if it is not theirs."""
-    if not notices.exists(session, account.id, notice_id):
+    if not notifications.notice_exists(session, account.id, notice_id):
         raise NotFound("no-notice", "You have no such notice.")
-    notices.mark_read(session, account.id, now, only=notice_id)
+    notifications.mark_read(session, account.id, now, only=notice_id)
 
 
 def mark_all_read(session: Session, account: Account, *, up_to: int, now: datetime) -> None:
     """Mark as read whatever a person has seen: the notice ``up_to`` and all before it."""
-    notices.mark_read(session, account.id, now, up_to=up_to)
+    notifications.mark_read(session, account.id, now, up_to=up_to)
 
 
 def mail_choices(session: Session, account: Account) -> dict[Kind, bool]:
     """Which kinds a person gets by mail."""
-    said = notices.mail_choices(session, account.id)
+    said = notifications.mail_choices(session, account.id)
     return {kind: said.get(kind, kind in MAILED) for kind in Kind}
 
 
 def choose_mails(session: Session, account: Account, choices: Mapping[Kind, bool]) -> None:
     """Mail some kinds to a person, or mail them no more; what is left out stays."""
     for kind, mailed in choices.items():
-        notices.choose_mail(session, account.id, kind, mailed=mailed)
+        notifications.choose_mail(session, account.id, kind, mailed=mailed)

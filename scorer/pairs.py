@@ -10,8 +10,9 @@ from sqlalchemy.orm import Session
 
 from scorer.archive.pixel_hashes import Images, mirror_images
 from scorer.blobs import Blobs
-from scorer.db import lookups
-from scorer.db.rulings import newest_ruling
+from scorer.db import competitions
+from scorer.db.review.rulings import newest_ruling
+from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Measurement, Submission
 from scorer.errors import NotFound
 from scorer.lifecycle import TRACK_KINDS, TrackKind
@@ -56,14 +57,14 @@ def of_entry(session: Session, blobs: Blobs, submission: Submission, account: Ac
 
 
 def _measured(session: Session, submission: Submission, kind: TrackKind) -> Measurement | None:
-    track = lookups.tracks_of(session, submission.competition_id)[kind]
-    return lookups.newest_measurement(session, submission.ref, track.id)
+    track = competitions.tracks_of(session, submission.competition_id)[kind]
+    return submissions.newest_measurement(session, submission.ref, track.id)
 
 
 def shown_to(session: Session, submission_id: str, kind: TrackKind, account: Account) -> tuple[Submission, Measurement]:
     """The entry and the measurement whose pairs this person may look at: all at the desk; its own team, of the public
     track alone, once somebody has ruled on it. ``NotFound`` otherwise."""
-    submission = lookups.submission_by_id(session, submission_id)
+    submission = submissions.submission_by_id(session, submission_id)
     if submission is None or not (
         has_desk(session, submission.competition_id, account)
         or (kind == "public" and is_shown_to_team(session, submission) and is_own(session, submission, account))

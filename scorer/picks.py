@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 
 from scorer import teams
 from scorer.competitions import State
-from scorer.db import board, fields, results
+from scorer.db.leaderboard import board, columns, final_picks
+from scorer.db.submissions import submissions
 from scorer.db.tables import Account, PickSet, Submission, Team
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import Phase
@@ -31,23 +32,23 @@ class Finals:
 def picks_of(session: Session, team_id: int, at: datetime | None = None) -> tuple[int, ...]:
     """The refs of the entries that a team has picked (had picked at the moment ``at``), in the order of picking.
     Empty if there is no choice: then the best public entries are taken (:func:`best_public`)."""
-    newest = results.newest_picks(session, team_id, at)
+    newest = final_picks.newest_picks(session, team_id, at)
     return tuple(newest.submission_refs) if newest is not None else ()
 
 
 def best_public(session: Session, state: State, team_id: int) -> tuple[int, ...]:
     """The refs of the entries that stand for a team that picks none: its best on the public track, best first."""
     refs, track = board.refs_of_team(session, team_id), state.tracks["public"]
-    own = fields.judged_of(session.connection(), track.id, refs=refs)
+    own = columns.judged_of(session.connection(), track.id, refs=refs)
     return tuple(best_of(own, state.competition.final_picks).tolist())
 
 
 def finals(session: Session, state: State, team: Team) -> Finals:
     """What a team will be ranked by."""
-    newest = results.newest_picks(session, team.id)
+    newest = final_picks.newest_picks(session, team.id)
     chosen = newest if newest is not None and newest.submission_refs else None
     refs = chosen.submission_refs if chosen is not None else best_public(session, state, team.id)
-    return Finals(chosen, results.submissions_by_ref(session, refs))
+    return Finals(chosen, submissions.submissions_by_ref(session, refs))
 
 
 def pick(session: Session, state: State, submission_ids: Sequence[str], *, account: Account, now: datetime) -> Finals:
@@ -62,7 +63,7 @@ def pick(session: Session, state: State, submission_ids: Sequence[str], *, accou
     most = state.competition.final_picks
     if len(wanted) > most:
         raise Invalid("too-many-picks", f"A team picks {most} at most; these are {len(wanted)}.", most=most)
-    refs = results.pickable(session, state.tracks["public"].id, team.id, wanted)
+    refs = final_picks.pickable(session, state.tracks["public"].id, team.id, wanted)
     wrong = [f"{each} is not a scored entry of your team" for each in wanted if each not in refs]
     if wrong:
         raise Invalid("not-pickable", "Only scored entries of your own team can be picked.", faults=wrong)

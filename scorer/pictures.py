@@ -14,7 +14,7 @@ from scorer.archive.pixel_hashes import Images
 from scorer.archive.selected_images import select_images, select_reference_images
 from scorer.blobs import Blobs
 from scorer.competitions import is_organizer
-from scorer.db import lookups
+from scorer.db import competitions
 from scorer.db.tables import Account, ReferenceSet, Submission
 from scorer.imports import stored_zip
 
@@ -62,14 +62,14 @@ def hidden_sets(session: Session, submission: Submission, account: Account) -> s
     no organizer."""
     if is_organizer(account):
         return set()
-    attached = lookups.references_of(session, submission.competition_id)
+    attached = competitions.references_of(session, submission.competition_id)
     return {each.reference_set_id for role, each in attached.items() if role != "train"}
 
 
 def sets_of(session: Session, provenance: Mapping[str, str]) -> Sequence[ReferenceSet]:
     """The reference sets that a measurement with this provenance was compared with, in order."""
-    preparation = lookups.preparation_by_key(session, provenance.get("reference", ""))
-    return [] if preparation is None else lookups.reference_sets(session, preparation.reference_set_ids)
+    preparation = competitions.preparation_by_key(session, provenance.get("reference", ""))
+    return [] if preparation is None else competitions.reference_sets(session, preparation.reference_set_ids)
 
 
 def png_of(image: Images) -> bytes:

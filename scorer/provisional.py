@@ -9,7 +9,9 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer import work
-from scorer.db import jobs, lookups
+from scorer.db import competitions, tuning
+from scorer.db.jobs import job_queue
+from scorer.db.submissions import submissions
 from scorer.db.tables import ProvisionalMeasurement, Submission, Track
 from scorer.lifecycle import Status
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
@@ -40,7 +42,7 @@ def record(
 ) -> None:
     """Keep what a rougher precision found while the measurement itself is being made. Only of a public track: nobody
     is shown a private one. Nothing if the job is no longer that worker's, or has given one before."""
-    if not claim.public or jobs.lock_held(session, claim.job_id, claim.holder) is None:
+    if not claim.public or job_queue.lock_held(session, claim.job_id, claim.holder) is None:
         return
     if session.get(ProvisionalMeasurement, claim.job_id) is None:
         session.add(
@@ -60,23 +62,23 @@ def of_submission(session: Session, submission: Submission) -> Provisional | Non
     """The provisional public score of a submission that is being scored, else None."""
     if submission.status != Status.SCORING:
         return None
-    track = lookups.tracks_of(session, submission.competition_id)["public"]
-    measured = lookups.newest_provisional(session, submission.ref, track.id)
+    track = competitions.tracks_of(session, submission.competition_id)["public"]
+    measured = submissions.newest_provisional(session, submission.ref, track.id)
     return None if measured is None else _judged(session, submission, measured, track)
 
 
 def of_jobs(session: Session, job_ids: Collection[int]) -> dict[int, Provisional]:
     """The provisional scores that running jobs have found so far, by the ref of the submission."""
     found = {}
-    for measured in lookups.provisional_of_jobs(session, job_ids):
+    for measured in submissions.provisional_of_jobs(session, job_ids):
         submission = session.get_one(Submission, measured.submission_ref)
-        track = lookups.tracks_of(session, submission.competition_id)["public"]
+        track = competitions.tracks_of(session, submission.competition_id)["public"]
         found[submission.ref] = _judged(session, submission, measured, track)
     return found
 
 
 def _judged(session: Session, submission: Submission, measured: ProvisionalMeasurement, track: Track) -> Provisional:
-    threshold = lookups.newest_threshold(session, track.id)
+    threshold = tuning.newest_threshold(session, track.id)
     tau = None if threshold is None else threshold.tau
     if submission.team.benchmark:  # never penalised: no distance is below zero
         tau = 0.0

@@ -10,9 +10,10 @@ from sqlalchemy.orm import Session
 
 from scorer import audit, backlog, notices
 from scorer.competitions import State
-from scorer.db import closing, lookups
-from scorer.db.closing import OpenEntry
-from scorer.db.judging import Score
+from scorer.db import competitions, tuning
+from scorer.db.leaderboard.scores import Score
+from scorer.db.review import publication
+from scorer.db.review.publication import OpenEntry
 from scorer.db.tables import Account, Competition, Publication
 from scorer.errors import Conflict
 from scorer.lifecycle import Phase
@@ -73,13 +74,13 @@ def _closed(state: State) -> Point:
 
 
 def _pending(session: Session, state: State) -> Point:
-    rows = closing.pending_entries(session, state.competition.id)
+    rows = publication.pending_entries(session, state.competition.id)
     words = "Entries that wait for their public score."
     return _point("public-work", "Every entry has ended", rows, words, f"{_here(state)}/entries")
 
 
 def _private_work(session: Session, state: State) -> Point:
-    rows = closing.unfinished_on(session, state.tracks["private"])
+    rows = publication.unfinished_on(session, state.tracks["private"])
     words = "Entries whose private score is being made."
     return _point("private-work", "The private scores are made", rows, words, f"{_here(state)}/entries")
 
@@ -97,13 +98,13 @@ def _first_line(text: str | None) -> str:
 
 
 def _unscored(session: Session, state: State) -> Point:
-    rows = closing.unscored_on(session, state.tracks["private"])
+    rows = publication.unscored_on(session, state.tracks["private"])
     words = "Entries with a public score and no private one: they cannot be on the final board."
     return _point("unscored", "Every entry has a private score", rows, words, f"{_here(state)}/entries")
 
 
 def _thresholds(session: Session, state: State) -> Point:
-    missing = [kind for kind, track in state.tracks.items() if lookups.newest_threshold(session, track.id) is None]
+    missing = [kind for kind, track in state.tracks.items() if tuning.newest_threshold(session, track.id) is None]
     words = "Entries closer to the training images pay for it."
     if missing:
         # Whoever picked nothing is ranked by what is best in public.
@@ -112,14 +113,14 @@ def _thresholds(session: Session, state: State) -> Point:
 
 
 def _reviews(session: Session, state: State) -> Point:
-    rows = closing.undecided_reviews(session, state.competition.id)
+    rows = publication.undecided_reviews(session, state.competition.id)
     words = "Entries that somebody has begun to review and nobody has decided."
     return _point("reviews", "Reviews that were begun are decided", rows, words, f"{_here(state)}/desk")
 
 
 def _medals(session: Session, state: State, lines: Lines) -> Point:
     won = lines.page(0, _last(state))
-    rows = closing.undecided(session, state.tracks["private"].id, [line.ref for line in won])
+    rows = publication.undecided(session, state.tracks["private"].id, [line.ref for line in won])
     words = f"Places down to rank {_last(state)} whose entry has neither a decided label nor a ruling."
     ranked = _ranked(rows, won)
     return _point("medals", "The medal places are reviewed", ranked, words, f"{_here(state)}/desk", _at_rank)
@@ -130,9 +131,10 @@ def _borderline(session: Session, state: State, lines: Lines) -> Point:
     cutoff = max((line.score for line in lines.page(0, last)), default=-math.inf)
     # Without the penalty a score is the FID.
     concerned = [line for line in lines.page(0, None) if (line.rank or 0) <= last or line.fid < cutoff]
-    rows = closing.near_tau(session, state.tracks["private"].id, [line.ref for line in concerned])
+    rows = publication.near_tau(session, state.tracks["private"].id, [line.ref for line in concerned])
     words = (
-        f"Entries within {closing.BAND:g} standard errors of tau, in the medal places or there but for the penalty,"
+        f"Entries within {publication.BORDERLINE_STANDARD_ERRORS:g} standard errors of tau, in the"
+        " medal places or there but for the penalty,"
         " that nobody has ruled on."
     )
     ranked = _ranked(rows, concerned)
@@ -160,7 +162,7 @@ def _ranked(rows: Sequence[Score], lines: Sequence[Line]) -> list[_Ranked]:
 
 
 def _rebuttals(session: Session, state: State) -> Point:
-    rows = closing.open_rebuttals(session, state.competition.id)
+    rows = publication.open_rebuttals(session, state.competition.id)
     words = "Teams that have appealed and wait for an answer."
     return _point("rebuttals", "Every rebuttal is answered", rows, words, f"{_here(state)}/desk")
 
@@ -200,7 +202,7 @@ def _point(
 
 def history(session: Session, state: State) -> Sequence[Publication]:
     """Every act of showing the final board or taking it back, newest first."""
-    return lookups.publications_of(session, state.competition.id)
+    return competitions.publications_of(session, state.competition.id)
 
 
 def publish(
@@ -218,10 +220,10 @@ def publish(
     ``Conflict`` before the close, if nothing would change, and for open points unless ``override`` says why the board
     shall be published all the same; that stays among the organizers, in the audit log.
     """
-    lookups.lock_competition(session, state.competition.slug, share=False)
+    competitions.lock_competition(session, state.competition.slug, share=False)
     if published and state.phase in {Phase.DRAFT, Phase.OPEN}:
         raise Conflict("not-closed", "The final board can be published once the competition has closed.")
-    if published == lookups.is_published(session, state.competition.id):
+    if published == competitions.is_published(session, state.competition.id):
         raise Conflict("no-change", f"The final board is {'already' if published else 'not'} published.")
     open_ = [point for point in checklist(session, state) if not point.passed] if published else []
     _require_override(open_, override)

@@ -14,9 +14,12 @@ from sqlalchemy.orm import Session
 
 from scorer import audit, work
 from scorer.competitions import State
-from scorer.db import lookups, ratings
-from scorer.db.ratings import ListedRater, RatedEntry, RatedItem
+from scorer.db import human_ratings
+from scorer.db.human_ratings import ListedRater, RatedEntry, RatedItem
+from scorer.db.submissions import labels as submissions_labels
+from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Job, Rater, RatingItem, RatingStudy, Submission
+from scorer.db.teams import members
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.identifiers import digest_of
 from scorer.lifecycle import JobState, Queue
@@ -115,7 +118,7 @@ def _subject(study: RatingStudy) -> str:
 def _best(session: Session, state: State, most: int) -> list[int]:
     """The entries of the best teams of the private board that are neither penalised nor labelled as anything but
     legitimate."""
-    labels = lookups.decided_labels(session, state.competition.id)
+    labels = submissions_labels.decided_labels(session, state.competition.id)
     lines = lines_of(session, state.competition, state.tracks, "private").page(0, None)
     fine = [line.ref for line in lines if not line.penalised and labels.get(line.ref, "legitimate") == "legitimate"]
     return fine[:most]
@@ -123,7 +126,7 @@ def _best(session: Session, state: State, most: int) -> list[int]:
 
 def _chosen(session: Session, state: State, submission_ids: Sequence[str]) -> list[int]:
     wanted = list(dict.fromkeys(submission_ids))
-    found = [lookups.submission_by_id(session, each) for each in wanted]
+    found = [submissions.submission_by_id(session, each) for each in wanted]
     wrong = [each for each, entry in zip(wanted, found, strict=True) if not _is_ratable(state, entry)]
     if wrong:
         faults = [f"{each} is not a scored entry of this competition" for each in wrong]
@@ -140,27 +143,27 @@ def record(session: Session, claim: work.Claim, items: Sequence[Mapping[str, Any
     if not work.finish(session, claim, now):
         return False
     study = session.get_one(RatingStudy, claim.study_id)
-    ratings.add_items(session, [{**item, "study_id": study.id} for item in items])
+    human_ratings.add_items(session, [{**item, "study_id": study.id} for item in items])
     study.packed_at = now
     return True
 
 
 def standings(session: Session, state: State) -> list[Standing]:
     """The studies of a competition, newest first."""
-    return [standing(session, study) for study in ratings.of_competition(session, state.competition.id)]
+    return [standing(session, study) for study in human_ratings.studies_of(session, state.competition.id)]
 
 
 def standing(session: Session, study: RatingStudy) -> Standing:
     """How far a study is."""
-    job = ratings.newest_job(session, study.id)
+    job = human_ratings.newest_study_job(session, study.id)
     session.refresh(study)
-    totals = {row.kind: (row.items, row.ratings) for row in ratings.totals(session, study.id)}
+    totals = {row.kind: (row.items, row.ratings) for row in human_ratings.totals(session, study.id)}
     return Standing(study, job, totals)
 
 
 def find(session: Session, state: State, study_id: int) -> RatingStudy:
     """A study of a competition; ``NotFound`` if it has none such."""
-    study = ratings.by_id(session, study_id)
+    study = human_ratings.study_by_id(session, study_id)
     if study is None or study.competition_id != state.competition.id:
         raise NotFound("no-study", f"There is no rating study {study_id} in {state.competition.slug}.")
     return study
@@ -168,7 +171,7 @@ def find(session: Session, state: State, study_id: int) -> RatingStudy:
 
 def end(session: Session, study: RatingStudy, *, author: Account, now: datetime) -> None:
     """Take no more ratings. ``Conflict`` if it has ended before."""
-    ratings.lock_study(session, study.id)
+    human_ratings.lock_study(session, study.id)
     session.refresh(study)
     if study.ended_at is not None:
         raise Conflict("no-change", "This study has ended already.")
@@ -201,22 +204,22 @@ def dismiss(session: Session, study: RatingStudy, rater_id: int, *, author: Acco
 
 def raters(session: Session, study: RatingStudy) -> list[ListedRater]:
     """Everybody who rates or was invited to."""
-    return ratings.raters(session, study.id)
+    return human_ratings.raters(session, study.id)
 
 
 def member(session: Session, study_id: int, account: Account, *, now: datetime) -> Rater:
     """The rater that a person is by their role. ``Forbidden`` for whoever has none, or competes here."""
-    study = ratings.by_id(session, study_id)
+    study = human_ratings.study_by_id(session, study_id)
     if study is None or account.role not in RATERS:
         raise NotFound("no-study", "There is no such rating study, or it is not for you.")
-    if lookups.team_of(session, study.competition_id, account.id) is not None:
+    if members.team_of(session, study.competition_id, account.id) is not None:
         raise Forbidden("competes", "Whoever competes here does not rate here.")
-    return _require_open(ratings.member(session, study.id, account.id, account.handle, now))
+    return _require_open(human_ratings.rater_of_member(session, study.id, account.id, account.handle, now))
 
 
 def invited(session: Session, secret: str) -> Rater:
     """The rater who holds a link; ``NotFound`` if nobody does."""
-    rater = ratings.rater_by_digest(session, digest_of(secret))
+    rater = human_ratings.rater_by_digest(session, digest_of(secret))
     if rater is None:
         raise NotFound("no-link", "This link does not work.")
     return _require_open(rater)
@@ -234,12 +237,12 @@ def next_items(
     session: Session, rater: Rater, kind: Kind, *, limit: int, but: Collection[int] = ()
 ) -> Sequence[RatingItem]:
     """What a rater looks at next, apart from what they have at hand already (``but``)."""
-    return ratings.next_items(session, rater, kind, wanted=rater.study.wanted, but=but, limit=limit)
+    return human_ratings.next_items(session, rater, kind, wanted=rater.study.wanted, but=but, limit=limit)
 
 
 def item_of(session: Session, rater: Rater, item_id: int) -> RatingItem:
     """One thing to look at; ``NotFound`` if it is not of this rater's study."""
-    item = ratings.item(session, rater.study_id, item_id)
+    item = human_ratings.item(session, rater.study_id, item_id)
     if item is None:
         raise NotFound("no-item", "There is nothing of that number to rate.")
     return item
@@ -252,20 +255,20 @@ def rate(session: Session, rater: Rater, values: Mapping[int, int], *, now: date
         return 0
     if not all(1 <= value <= 5 for value in values.values()):
         raise Invalid("bad-rating", "A rating is a number from 1 to 5.")
-    if ratings.known_items(session, rater.study_id, values.keys()) != set(values):
+    if human_ratings.known_items(session, rater.study_id, values.keys()) != set(values):
         raise Invalid("no-item", "Some of this is not of this study.")
-    return ratings.add_ratings(session, rater.id, values, now)
+    return human_ratings.add_ratings(session, rater.id, values, now)
 
 
 def count_by(session: Session, rater: Rater) -> dict[str, int]:
     """How much a rater has rated, by kind."""
-    return ratings.count_by(session, rater.id)
+    return human_ratings.count_by(session, rater.id)
 
 
 def results(session: Session, study: RatingStudy) -> tuple[list[Mean], dict[Kind, float | None]]:
     """What raters think of each entry, best first, and by kind how much they agree (Krippendorff's alpha)."""
-    rows = ratings.by_item(session, study.id)
-    entries = ratings.teams_of(session, study.submission_refs)
+    rows = human_ratings.rating_sums(session, study.id)
+    entries = human_ratings.entries_with_teams(session, study.submission_refs)
     grouped: dict[tuple[Kind, int], list[RatedItem]] = {}
     for row in rows:
         grouped.setdefault((row.kind, row.submission_ref), []).append(row)

@@ -8,10 +8,13 @@ from sqlalchemy.orm import Session
 
 from scorer import audit, notices, reviewers, rulings
 from scorer.competitions import State, state_of
-from scorer.db import board, merges, people, results
-from scorer.db import rulings as rows
-from scorer.db.rulings import Appeal
+from scorer.db import accounts
+from scorer.db.leaderboard import board
+from scorer.db.review import rulings as rows
+from scorer.db.review.rulings import Appeal
+from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Rebuttal, RebuttalAnswer, Ruling, Submission
+from scorer.db.teams import merges
 from scorer.errors import Conflict, Forbidden, Invalid, KennelError, NotFound
 from scorer.lifecycle import TRACK_KINDS, Phase
 from scorer.rulings import RulingKind
@@ -72,7 +75,7 @@ def rebut(session: Session, submission_id: str, text: str, *, author: Account, n
     """Appeal against an entry's newest ruling, or its penalty where nobody has ruled; once each. ``Conflict`` outside
     the review window, and where there is nothing to appeal against."""
     submission = find_submission(session, submission_id, author)
-    results.lock_submission(session, submission.ref)
+    submissions.lock_submission(session, submission.ref)
     state = state_of(session, submission.competition.slug, now)
     refused = refusal(session, state, submission, author, now)
     if refused is not None:
@@ -83,7 +86,7 @@ def rebut(session: Session, submission_id: str, text: str, *, author: Account, n
     written = Rebuttal(
         submission_ref=submission.ref,
         ruling_id=ruling.id if ruling is not None else None,
-        team_id=merges.current(session, submission.team_id).id,
+        team_id=merges.current_team_id(session, submission.team_id).id,
         author_id=author.id,
         text=text.strip(),
         created_at=now,
@@ -99,7 +102,7 @@ def rebut(session: Session, submission_id: str, text: str, *, author: Account, n
 
 def _answering(session: Session, submission: Submission, ruling: Ruling | None) -> list[Account]:
     """Who is told of a rebuttal: whoever made the competition, and whoever ruled."""
-    maker = people.account(session, submission.competition.created_by)
+    maker = accounts.account_by_id(session, submission.competition.created_by)
     return [maker] if ruling is None or ruling.author_id == maker.id else [maker, ruling.author]
 
 
@@ -117,13 +120,13 @@ def answer(
     rebuttal = rows.rebuttal(session, rebuttal_id)
     if rebuttal is None:
         raise NotFound("no-rebuttal", "There is no such rebuttal.")
-    submission = results.submissions_by_ref(session, [rebuttal.submission_ref])[0]
+    submission = submissions.submissions_by_ref(session, [rebuttal.submission_ref])[0]
     reviewers.require_impartial(session, submission, author)
     if ruling == "disqualify":
         raise Invalid("not-granted", "A rebuttal that is granted is followed by keep or waive.")
     if not text.strip():
         raise Invalid("no-reason", "An answer needs its reason: it is told to the team.")
-    results.lock_submission(session, submission.ref)
+    submissions.lock_submission(session, submission.ref)
     if rows.is_answered(session, rebuttal.id):
         raise Conflict("answered", "This rebuttal is answered already.")
     said = text.strip()

@@ -11,9 +11,11 @@ from sqlalchemy.orm import Session
 
 from scorer import notices, work
 from scorer.competitions import is_organizer
-from scorer.db import generators as rows
-from scorer.db import jobs, lookups, merges
+from scorer.db import competitions
+from scorer.db.evidence import generators as rows
+from scorer.db.jobs import job_queue
 from scorer.db.tables import Account, GeneratorFile, Job, Recovery, Submission
+from scorer.db.teams import merges
 from scorer.errors import Invalid, NotFound, TooLarge
 from scorer.lifecycle import UNFINISHED, JobState
 from scorer.metrics.copying.latent_recovery import MIN_SHARE_FOUND, Verdict, is_overfitted
@@ -71,7 +73,7 @@ def standing(session: Session, submission: Submission, account: Account) -> Stan
     generator = rows.newest_generator(session, submission.ref)
     if generator is None:
         return None
-    job = rows.newest_job(session, generator.id)
+    job = rows.newest_audit_job(session, generator.id)
     came = rows.newest_recovery(session, generator.id)
     inside = find_case(session, submission.id, account)[1]
     may_know = came is not None and came.refusal is None and (inside or is_told(session, submission))
@@ -81,7 +83,7 @@ def standing(session: Session, submission: Submission, account: Account) -> Stan
         state=_state(job, came),
         stage=job.stage if job is not None and came is None else None,
         fraction=job.fraction if job is not None and came is None else None,
-        queue_position=jobs.position_of(session, job) if job is not None and waiting else None,
+        queue_position=job_queue.position_of(session, job) if job is not None and waiting else None,
         refusal=came.refusal if came is not None else None,
         faults=(came.faults or ()) if came is not None else (),
         recovery=came if may_know else None,
@@ -100,7 +102,7 @@ def _state(job: Job | None, came: Recovery | None) -> Progress:
 def is_told(session: Session, submission: Submission) -> bool:
     """Whether an entry's team knows what its generator holds: once the final board is published, or somebody has ruled
     on the entry."""
-    return lookups.is_published(session, submission.competition_id) or is_shown_to_team(session, submission)
+    return competitions.is_published(session, submission.competition_id) or is_shown_to_team(session, submission)
 
 
 def pairs_key(session: Session, submission_id: str, group: Group, account: Account) -> str:
@@ -171,7 +173,7 @@ def _tell_refusal(session: Session, generator: GeneratorFile, why: str, now: dat
     kind = notices.Kind.GENERATOR
     page = f"/submissions/{submission.id}"
     if is_own(session, submission, author):
-        team = merges.current(session, submission.team_id)
+        team = merges.current_team_id(session, submission.team_id)
         notices.tell_team(session, team.id, kind, subject, body, f"{page}#generator", now)
     else:
         notices.tell(session, author, kind, subject, body, f"{page}/desk#generator", now)

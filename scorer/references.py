@@ -13,9 +13,10 @@ from scorer.archive import BOTTLENECK
 from scorer.blobs import Received
 from scorer.competitions import State, track_of
 from scorer.data_files import SECRET_ROLES
-from scorer.db import lookups
-from scorer.db.data_files import is_offered
-from scorer.db.jobs import job_of_preparation
+from scorer.db import competitions, tuning
+from scorer.db.competitions import is_file_offered
+from scorer.db.jobs.job_queue import job_of_preparation
+from scorer.db.submissions import submissions
 from scorer.db.tables import Account, CompetitionReference, Job, Preparation, ReferenceSet, Threshold, Track
 from scorer.errors import Conflict
 from scorer.lifecycle import JobState, Queue, TrackKind
@@ -34,12 +35,12 @@ def attach(
     ``Conflict`` once the first entry was taken: entries must be measured against one reference. ``Conflict``, too, for
     secret images that participants can download.
     """
-    lookups.lock_competition(session, state.competition.slug, share=False)
-    if lookups.has_submissions(session, state.competition.id):
+    competitions.lock_competition(session, state.competition.slug, share=False)
+    if submissions.has_submissions(session, state.competition.id):
         raise Conflict("references-fixed", "The references are fixed: the competition has taken entries already.")
-    if role in SECRET_ROLES and is_offered(session, received.sha256):
+    if role in SECRET_ROLES and is_file_offered(session, received.sha256):
         raise Conflict("offered-images", "Participants can download these very images: withdraw the data file first.")
-    reference_set = lookups.reference_set_by_sha256(session, received.sha256)
+    reference_set = competitions.reference_set_by_sha256(session, received.sha256)
     if reference_set is None:
         reference_set = ReferenceSet(
             sha256=received.sha256,
@@ -71,7 +72,7 @@ def attach(
 
 def prepare(session: Session, state: State, kind: TrackKind, *, author: Account, now: datetime) -> Preparation:
     """Have a track's references prepared by a worker, or use what was prepared before from equal inputs."""
-    lookups.lock_competition(session, state.competition.slug, share=False)
+    competitions.lock_competition(session, state.competition.slug, share=False)
     track = track_of(state, kind)
     preparation = preparation_of(session, state, kind, Space(track.extractor, track.signed), now=now)
     track.preparation = preparation
@@ -102,7 +103,7 @@ def space_of(name: str) -> Space:
 def preparation_of(session: Session, state: State, kind: TrackKind, space: Space, *, now: datetime) -> Preparation:
     """A track's references in a space: prepared before from equal inputs, or a row for a worker to fill."""
     key, sets, held_out = _inputs(session, state, kind, space)
-    preparation = lookups.preparation_by_key(session, key)
+    preparation = competitions.preparation_by_key(session, key)
     if preparation is None:
         preparation = Preparation(
             key=key,
@@ -120,7 +121,7 @@ def preparation_of(session: Session, state: State, kind: TrackKind, space: Space
 
 def prepared(session: Session, state: State, kind: TrackKind, space: Space) -> Preparation | None:
     """A track's references in a space, if they are ready."""
-    found = lookups.preparation_by_key(session, _inputs(session, state, kind, space)[0])
+    found = competitions.preparation_by_key(session, _inputs(session, state, kind, space)[0])
     return found if found is not None and found.finished_at is not None else None
 
 
@@ -135,7 +136,7 @@ def _inputs(
     session: Session, state: State, kind: TrackKind, space: Space
 ) -> tuple[str, list[ReferenceSet], ReferenceSet | None]:
     """The address of a preparation, the sets that it is made of, and the held-out one."""
-    attached = lookups.references_of(session, state.competition.id)
+    attached = competitions.references_of(session, state.competition.id)
     if "train" not in attached:
         raise Conflict("no-references", "Attach training images first.")
     sets = [attached[role].reference_set for role in REFERENCE_ROLES[kind] if role in attached]
@@ -173,7 +174,7 @@ def record(
     preparation.count, preparation.dimension = count, dimension
     preparation.heldout_distance, preparation.provenance = heldout_distance, provenance
     preparation.finished_at = now
-    for track in lookups.tracks_with(session, preparation.id):
+    for track in competitions.tracks_with_preparation(session, preparation.id):
         set_first_threshold(session, track, preparation, now=now)
     return True
 
@@ -182,7 +183,7 @@ def set_first_threshold(session: Session, track: Track, preparation: Preparation
     """A track starts with tau = s(held-out) / 2, until a person chooses; without held-out images one has to."""
     if preparation.heldout_distance is None:
         return
-    newest = lookups.newest_threshold(session, track.id)
+    newest = tuning.newest_threshold(session, track.id)
     chosen_by_person = newest is not None and newest.author_id is not None
     same = newest is not None and newest.choice.get("heldout_distance") == preparation.heldout_distance
     if chosen_by_person or same:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit, work
 from scorer.competitions import State, is_organizer
-from scorer.db import lookups, releases
+from scorer.db import competitions, data_release
 from scorer.db.tables import Account, Job, Release, ReleaseAct
 from scorer.errors import Conflict, NotFound
 from scorer.lifecycle import UNFINISHED, JobState, Queue
@@ -59,7 +59,7 @@ def start(
 ) -> Release:
     """Have a release made. It uses the pseudonyms of the competition's last one, so that the same state gives the same
     bytes, unless ``new_names`` asks for those of ``key`` (random, made at the edge). ``Conflict`` while one is made."""
-    lookups.lock_competition(session, state.competition.slug, share=False)
+    competitions.lock_competition(session, state.competition.slug, share=False)
     earlier = made(session, state)
     if any(each.state in UNFINISHED for each in earlier):
         raise Conflict("release-running", "A release of this competition is being made already.")
@@ -85,14 +85,14 @@ def _subject(state: State, release: Release) -> str:
 
 def made(session: Session, state: State) -> list[Made]:
     """The releases of a competition, newest first."""
-    return [_made(session, release) for release in releases.of_competition(session, state.competition.id)]
+    return [_made(session, release) for release in data_release.releases_of(session, state.competition.id)]
 
 
 def _made(session: Session, release: Release) -> Made:
-    job = releases.newest_job(session, release.id)
+    job = data_release.newest_release_job(session, release.id)
     # Read after the job, whose last step finishes it.
     session.refresh(release)
-    return Made(release, job, releases.is_shown(session, release.id))
+    return Made(release, job, data_release.is_shown(session, release.id))
 
 
 def visible(session: Session, state: State, account: Account | None) -> list[Made]:
@@ -104,7 +104,7 @@ def visible(session: Session, state: State, account: Account | None) -> list[Mad
 
 def find(session: Session, state: State, release_id: str, account: Account | None) -> Made:
     """A release that this person may have; ``NotFound`` otherwise, so that ids tell nothing."""
-    release = releases.by_id(session, release_id)
+    release = data_release.release_by_id(session, release_id)
     if release is not None and release.competition_id == state.competition.id:
         found = _made(session, release)
         if is_organizer(account) or _is_open(state, found):
@@ -145,7 +145,7 @@ def hand_out(
 ) -> ReleaseAct:
     """Let everybody have a release, while the final board is published; or take that back. ``Conflict`` if it is not
     finished or nothing would change."""
-    lookups.lock_competition(session, state.competition.slug, share=False)
+    competitions.lock_competition(session, state.competition.slug, share=False)
     found = find(session, state, release_id, author)
     if found.state != JobState.DONE:
         raise Conflict("not-finished", "A release is handed out once it is finished.")

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from scorer import accounts, audit, links, mails
-from scorer.db import people
+from scorer.db import accounts as db_accounts
 from scorer.db.tables import Account
 
 SUBJECT = "Your new password"
@@ -22,7 +22,7 @@ If it was not you, ignore this mail: nothing has changed.
 def ask(session: Session, email: str, *, secret: str, site: str, now: datetime) -> None:
     """Send a reset link to the account with this (confirmed) address. Nobody with that address: nothing happens, and
     whoever asked learns nothing."""
-    account = people.account_by_email(session, accounts.require_email(email))
+    account = db_accounts.account_by_email(session, accounts.require_email(email))
     if account is None or account.email is None:
         return
     link = link_for(session, account, secret=secret, site=site, now=now)
@@ -42,6 +42,6 @@ def complete(session: Session, secret: str, password_hash: str, *, now: datetime
     account = links.use(session, "reset", secret, now=now).account
     assert account is not None  # noqa: S101 - reset links are made for accounts only
     account.password_hash = password_hash
-    people.end_sessions(session, account.id, now)
+    db_accounts.end_sessions(session, account.id, now)
     audit.record(session, "password.reset", f"account:{account.handle}", actor=account, now=now)
     return account

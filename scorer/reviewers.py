@@ -3,8 +3,9 @@
 from sqlalchemy.orm import Session
 
 from scorer.competitions import State, is_organizer
-from scorer.db import lookups
+from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Submission
+from scorer.db.teams import members
 from scorer.errors import Forbidden
 from scorer.submissions import is_own, unknown
 
@@ -13,7 +14,7 @@ def has_desk(session: Session, competition_id: int, account: Account) -> bool:
     """Whether this person sits at a competition's review desk: organizers, and reviewers who do not compete in it:
     the desk shows private scores."""
     if account.role == "reviewer":
-        return lookups.team_of(session, competition_id, account.id) is None
+        return members.team_of(session, competition_id, account.id) is None
     return is_organizer(account)
 
 
@@ -28,7 +29,7 @@ def require_desk(session: Session, state: State, account: Account) -> None:
 
 def find(session: Session, submission_id: str, account: Account) -> Submission:
     """An entry, for whoever sits at its competition's desk; to all others it does not exist."""
-    submission = lookups.submission_by_id(session, submission_id)
+    submission = submissions.submission_by_id(session, submission_id)
     if submission is None or not has_desk(session, submission.competition_id, account):
         raise unknown(submission_id)
     return submission
@@ -36,7 +37,7 @@ def find(session: Session, submission_id: str, account: Account) -> Submission:
 
 def find_case(session: Session, submission_id: str, account: Account) -> tuple[Submission, bool]:
     """An entry whose rulings this person may read: their team's, or at the desk any; and whether they sit there."""
-    submission = lookups.submission_by_id(session, submission_id)
+    submission = submissions.submission_by_id(session, submission_id)
     inside = submission is not None and has_desk(session, submission.competition_id, account)
     if submission is None or not (inside or is_own(session, submission, account)):
         raise unknown(submission_id)

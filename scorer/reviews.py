@@ -10,8 +10,9 @@ from sqlalchemy.orm import Session
 
 from scorer import audit, notices, reviewers
 from scorer.competitions import State
-from scorer.db import lookups, people, results
-from scorer.db import reviews as rows
+from scorer.db import accounts
+from scorer.db.review import reviews as rows
+from scorer.db.submissions import labels, submissions
 from scorer.db.tables import Account, Label, Review, Submission
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Status
@@ -54,8 +55,8 @@ class Agreement:
 
 def opinions(session: Session, submission: Submission, account: Account) -> Opinions:
     """What this person may know of an entry's reviews."""
-    given = rows.newest_of(session, submission.ref)
-    decided = lookups.decided_label(session, submission.ref)
+    given = rows.newest_reviews(session, submission.ref)
+    decided = labels.decided_label(session, submission.ref)
     open_ = Opinions(None, (), len(given), decided)
     return Opinions(
         own=next((each for each in given if each.reviewer_id == account.id), None),
@@ -67,7 +68,7 @@ def opinions(session: Session, submission: Submission, account: Account) -> Opin
 
 def decided_label(session: Session, submission: Submission) -> str | None:
     """What an entry is, as far as that is decided."""
-    found = lookups.decided_label(session, submission.ref)
+    found = labels.decided_label(session, submission.ref)
     return found.label if found is not None else None
 
 
@@ -84,7 +85,7 @@ def review(
     """Record what a reviewer sees. The second one closes the entry: agreement decides its label, disagreement is told
     to the admins. Until then one's own may be given again. ``Conflict`` once no more are taken."""
     submission = reviewable(session, submission_id, reviewer)
-    results.lock_submission(session, submission.ref)
+    submissions.lock_submission(session, submission.ref)
     before = opinions(session, submission, reviewer)
     if before.complete:
         raise Conflict("reviewed", "This entry is reviewed already; it takes no more reviews.")
@@ -124,7 +125,7 @@ def _refuse_benchmark(submission: Submission) -> None:
 
 
 def _close(session: Session, submission: Submission, last: Account, *, now: datetime) -> None:
-    given = rows.newest_of(session, submission.ref)
+    given = rows.newest_reviews(session, submission.ref)
     if len(given) < REVIEWERS:
         return
     if len({each.label for each in given}) == 1:
@@ -133,7 +134,7 @@ def _close(session: Session, submission: Submission, last: Account, *, now: date
         return
     title = submission.competition.title
     link = f"/submissions/{submission.id}/desk"
-    for admin in people.accounts_of_role(session, "admin"):
+    for admin in accounts.accounts_of_role(session, "admin"):
         body = (
             f"The reviewers of entry {submission.ref} in {title} disagree about its label: it is for an admin to say."
         )
@@ -152,12 +153,12 @@ def decide(
 ) -> Label:
     """Record an organizer's decided label; a later one replaces it, and both stay in the history. Where two reviewers
     disagree, ``Forbidden`` for all but an admin who is neither of them."""
-    submission = lookups.submission_by_id(session, submission_id)
+    submission = submissions.submission_by_id(session, submission_id)
     if submission is None or submission.competition_id != state.competition.id:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} in {state.competition.slug}.")
     _refuse_benchmark(submission)
     reviewers.require_impartial(session, submission, author)
-    results.lock_submission(session, submission.ref)
+    submissions.lock_submission(session, submission.ref)
     found = opinions(session, submission, author)
     if found.disputed and (author.role != "admin" or found.own is not None):
         raise Forbidden("disputed", "Two reviewers disagree about this entry: an admin who is neither of them decides.")
@@ -167,7 +168,7 @@ def decide(
 def _decide(
     session: Session, submission: Submission, label: str, *, note: str, author: Account, now: datetime
 ) -> Label:
-    before = lookups.decided_label(session, submission.ref)
+    before = labels.decided_label(session, submission.ref)
     decided = Label(submission_ref=submission.ref, label=label, note=note, author_id=author.id, created_at=now)
     session.add(decided)
     session.flush()
@@ -185,6 +186,6 @@ def _decide(
 
 def agreement(session: Session, state: State) -> Agreement:
     """How far the two reviewers of an entry agree, over all entries of a competition that have two."""
-    pairs = rows.pairs(session, state.competition.id)
+    pairs = rows.label_pairs(session, state.competition.id)
     first, second = [one for one, _ in pairs], [other for _, other in pairs]
     return Agreement(len(pairs), sum(one == other for one, other in pairs), cohens_kappa(first, second))

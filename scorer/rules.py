@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from scorer import guests
 from scorer.competitions import State
-from scorer.db import lookups, people
+from scorer.db import accounts
 from scorer.db.tables import Account, Competition, RulesAcceptance
 from scorer.errors import Conflict, Forbidden
 
@@ -20,7 +20,7 @@ def version_of(competition: Competition) -> str | None:
 def has_accepted(session: Session, competition: Competition, account: Account) -> bool:
     """Whether a person has accepted the rules as they stand."""
     version = version_of(competition)
-    return version is None or people.acceptance_of(session, competition.id, account.id, version) is not None
+    return version is None or accounts.acceptance_of(session, competition.id, account.id, version) is not None
 
 
 def accept(session: Session, state: State, rules_sha256: str, *, account: Account, now: datetime) -> RulesAcceptance:
@@ -32,8 +32,8 @@ def accept(session: Session, state: State, rules_sha256: str, *, account: Accoun
         raise Conflict("no-rules", "This competition has no rules to accept.")
     if rules_sha256 != version:
         raise Conflict("rules-changed", "The rules have changed since; please read them again.", rules_sha256=version)
-    lookups.lock_account(session, account.id)
-    earlier = people.acceptance_of(session, state.competition.id, account.id, version)
+    accounts.lock_account(session, account.id)
+    earlier = accounts.acceptance_of(session, state.competition.id, account.id, version)
     if earlier is not None:
         return earlier
     acceptance = RulesAcceptance(
@@ -51,7 +51,7 @@ def require_entrant(session: Session, competition: Competition, account: Account
     version = version_of(competition)
     if version is None:
         return
-    if people.acceptance_of(session, competition.id, account.id, version if newest else None) is None:
+    if accounts.acceptance_of(session, competition.id, account.id, version if newest else None) is None:
         raise Forbidden(
             "rules-not-accepted",
             "Please read and accept the rules of this competition first, on its page or by "

@@ -9,9 +9,10 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit, notices, reviewers
-from scorer.db import lookups, merges, results
-from scorer.db import rulings as rows
+from scorer.db.review import rulings as rows
+from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Ruling, Submission
+from scorer.db.teams import merges
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import Status
 
@@ -38,7 +39,7 @@ def rule(
 ) -> Ruling:
     """Rule on a scored entry and tell its team. ``memorising``: what its label ``other`` shall mean when tau is chosen;
     left out, the ruling before still says it. ``Invalid`` without a reason."""
-    submission = lookups.submission_by_id(session, submission_id)
+    submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r}.")
     reviewers.require_impartial(session, submission, author)
@@ -48,7 +49,7 @@ def rule(
         raise Conflict("not-scored", f"This entry is {submission.status}: there is nothing to rule.")
     if not reason.strip():
         raise Invalid("no-reason", "A ruling needs a reason: it is told to the team.")
-    results.lock_submission(session, submission.ref)
+    submissions.lock_submission(session, submission.ref)
     return record(session, submission, kind, reason=reason.strip(), memorising=memorising, author=author, now=now)
 
 
@@ -92,7 +93,7 @@ def tell(session: Session, submission: Submission, what: str, body: str, now: da
     """Tell the team of an entry what was said about it: ``what`` in a few words, ``body`` in sentences."""
     notices.tell_team(
         session,
-        merges.current(session, submission.team_id).id,
+        merges.current_team_id(session, submission.team_id).id,
         notices.Kind.RULING,
         f"{submission.file_name} in {submission.competition.title}: {what}",
         body,

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from scorer import audit
-from scorer.db import people
+from scorer.db import accounts
 from scorer.db.tables import Account, WebSession
 from scorer.errors import NotFound
 from scorer.identifiers import digest_of
@@ -28,7 +28,7 @@ class Browser:
 
 def kept_hash(session: Session, login: str) -> str | None:
     """The password hash of the account with this handle or address, if there is one."""
-    account = people.account_by_login(session, login)
+    account = accounts.account_by_login(session, login)
     return account.password_hash if account is not None else None
 
 
@@ -48,7 +48,7 @@ def sign_in(
     is its hash at today's costs, if those have changed. None, if nobody is known by this login or the password is not
     theirs (any more): which of them only the audit log tells, so the caller must commit in that case too.
     """
-    account = people.account_by_login(session, login)
+    account = accounts.account_by_login(session, login)
     if account is None or matched is None or account.password_hash != matched:
         # An unknown name is not written down: it may be a password in the wrong field.
         subject = f"account:{account.handle}" if account else "account"
@@ -76,7 +76,7 @@ def begin(session: Session, account: Account, *, secret: str, browser: Browser, 
 
 def resume(session: Session, secret: str, now: datetime) -> WebSession | None:
     """The living session behind ``secret``, if there is one."""
-    found = people.session_by_digest(session, digest_of(secret), now)
+    found = accounts.session_by_digest(session, digest_of(secret), now)
     if found is not None and now - found.last_seen_at > TOUCH:
         found.last_seen_at = now
     return found
@@ -84,10 +84,10 @@ def resume(session: Session, secret: str, now: datetime) -> WebSession | None:
 
 def list_own(session: Session, account: Account, now: datetime) -> Sequence[WebSession]:
     """A person's living sessions, the one seen last first."""
-    return people.sessions_of(session, account.id, now)
+    return accounts.sessions_of(session, account.id, now)
 
 
 def end(session: Session, account: Account, session_id: int, *, now: datetime) -> None:
     """End one of the person's sessions at once; ``NotFound`` if it is not theirs or has ended already."""
-    if not people.end_session(session, account.id, session_id, now):
+    if not accounts.end_session(session, account.id, session_id, now):
         raise NotFound("no-session-here", "You have no such session.")

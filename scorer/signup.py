@@ -11,7 +11,7 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from scorer import accounts, audit, links, mails
-from scorer.db import people
+from scorer.db import accounts as db_accounts
 from scorer.db.tables import Account
 from scorer.errors import Conflict, Forbidden
 
@@ -75,7 +75,7 @@ def ask_confirmation(session: Session, account: Account, email: str, *, secret: 
     """Send a link to ``email`` that makes it the account's address; if it is somebody's already, tell them instead."""
     email = accounts.require_email(email)
     links.issue(session, "confirmation", secret, account=account, email=email, now=now)
-    owner = people.account_by_email(session, email)
+    owner = db_accounts.account_by_email(session, email)
     if owner is None or owner.id == account.id:
         body = CONFIRM.format(handle=account.handle, site=site, secret=secret)
         expires_at = now + links.LIFE["confirmation"]
@@ -91,8 +91,8 @@ def confirm(session: Session, secret: str, *, now: datetime) -> Account:
     link = links.use(session, "confirmation", secret, now=now)
     assert link.account is not None  # noqa: S101 - confirmation links are made for accounts and addresses only
     assert link.email is not None  # noqa: S101
-    people.lock_names(session)
-    owner = people.account_by_email(session, link.email)
+    db_accounts.lock_names(session)
+    owner = db_accounts.account_by_email(session, link.email)
     if owner is not None and owner.id != link.account.id:
         raise Conflict("email-taken", f"This address belongs to the account {owner.handle}.")
     link.account.email = link.email

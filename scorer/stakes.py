@@ -8,8 +8,8 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.competitions import State
-from scorer.db import board, fields
-from scorer.db import rulings as rows
+from scorer.db.leaderboard import board, columns
+from scorer.db.review import rulings as rows
 from scorer.db.tables import Submission
 from scorer.flags import last_winning_rank
 from scorer.lifecycle import TRACK_KINDS, TrackKind
@@ -93,7 +93,7 @@ def stakes_of(session: Session, state: State, submission: Submission) -> list[St
 def _boards(session: Session, state: State) -> _Boards:
     orders = {kind: order_for(session, state.competition, state.tracks, kind) for kind in TRACK_KINDS}
     judged = {kind: order.judged for kind, order in orders.items()}
-    picks = fields.picks_of(session.connection(), state.competition.id)
+    picks = columns.picks_of(session.connection(), state.competition.id)
     return _Boards(judged, picks, state.competition.final_picks)
 
 

@@ -10,8 +10,11 @@ from scorer import examinations, limits, notices, rules, teams, work
 from scorer.archive import TrainingImageCopies
 from scorer.blobs import Received, require_bytes
 from scorer.competitions import State, is_organizer, shown_state
-from scorer.db import events, jobs, lookups
+from scorer.db import competitions
+from scorer.db.jobs import job_queue
+from scorer.db.submissions import events, submissions
 from scorer.db.tables import Account, Measurement, Submission, Team
+from scorer.db.teams import members
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import CANCELLABLE, Phase, Queue, Status, is_late
 
@@ -65,7 +68,7 @@ def admit(
     if entry.benchmark is None:
         rules.require_entrant(session, state.competition, account)
     require_bytes(declared_bytes, upload_limit(state, max_bytes))
-    team = lookups.team_of(session, state.competition.id, account.id)
+    team = members.team_of(session, state.competition.id, account.id)
     if team is not None and entry.benchmark is None:
         limits.require_room(session, state.competition, team, now=now, late=late)
     return state
@@ -94,7 +97,7 @@ def accept(
     with ``Conflict``.
     """
     # References must not change under an entry.
-    lookups.lock_competition(session, slug, share=True)
+    competitions.lock_competition(session, slug, share=True)
     state = shown_state(session, slug, account, now)
     team = _entering_team(session, state, entry, account, now)
     earlier = _repeated(session, state, entry, account)
@@ -124,7 +127,7 @@ def accept(
     )
     session.add(submission)
     session.flush()
-    events.add(session, submission.ref, Status.RECEIVED, now=now)
+    events.add_event(session, submission.ref, Status.RECEIVED, now=now)
     work.add_job(session, Queue.CHECK, submission=submission, now=now)
     return submission
 
@@ -138,7 +141,7 @@ def _entering_team(session: Session, state: State, entry: Entry, account: Accoun
 def _repeated(session: Session, state: State, entry: Entry, account: Account) -> Submission | None:
     if entry.idempotency_key is None:
         return None
-    return lookups.submission_by_idempotency_key(session, state.competition.id, account.id, entry.idempotency_key)
+    return submissions.submission_by_idempotency_key(session, state.competition.id, account.id, entry.idempotency_key)
 
 
 def key_reused() -> Conflict:
@@ -196,8 +199,8 @@ def pass_check(
     submission.pixels_sha256 = pixels_sha256
     submission.sprite_key = sprite_key
     session.flush()
-    lookups.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED, now=now)
-    public = lookups.tracks_of(session, submission.competition_id)["public"]
+    submissions.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED, now=now)
+    public = competitions.tracks_of(session, submission.competition_id)["public"]
     work.add_job(session, Queue.SCORE, submission=submission, track_id=public.id, now=now)
     return True
 
@@ -206,7 +209,7 @@ def reject(session: Session, claim: work.Claim, error: Invalid, *, now: datetime
     """The images are not what they should be: say which, and give the day's slot back."""
     if claim.submission_ref is None or not work.finish(session, claim, now):
         return False
-    lookups.move_submission(
+    submissions.move_submission(
         session,
         claim.submission_ref,
         from_=Status.CHECKING,
@@ -232,12 +235,12 @@ def record(session: Session, claim: work.Claim, measured: Measured, *, now: date
     submission = session.get_one(Submission, ref)
     examinations.ask(session, submission, track_id, now=now)
     if claim.public:
-        lookups.move_submission(session, ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now)
+        submissions.move_submission(session, ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now)
         session.refresh(submission)
         if not submission.late:
             # The private track must not be replaced in between: that queues whatever is scored by then.
-            lookups.lock_competition(session, submission.competition.slug, share=True)
-            private = lookups.tracks_of(session, submission.competition_id)["private"]
+            competitions.lock_competition(session, submission.competition.slug, share=True)
+            private = competitions.tracks_of(session, submission.competition_id)["private"]
             work.add_job(session, Queue.SCORE, submission=submission, track_id=private.id, private=True, now=now)
         notices.tell_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)
     return True
@@ -246,7 +249,7 @@ def record(session: Session, claim: work.Claim, measured: Measured, *, now: date
 def find(session: Session, submission_id: str, account: Account) -> Submission:
     """A submission that this person may see: their team's, or any for organizers. ``NotFound`` otherwise, so that
     ids tell nothing."""
-    submission = lookups.submission_by_id(session, submission_id)
+    submission = submissions.submission_by_id(session, submission_id)
     if submission is not None and (is_organizer(account) or is_own(session, submission, account)):
         return submission
     raise unknown(submission_id)
@@ -259,7 +262,7 @@ def unknown(submission_id: str | int) -> NotFound:
 
 def is_own(session: Session, submission: Submission, account: Account) -> bool:
     """Whether a submission is of this person's team now, whichever team handed it in."""
-    team = lookups.team_of(session, submission.competition_id, account.id)
+    team = members.team_of(session, submission.competition_id, account.id)
     return team is not None and team.id == teams.of_submission(session, submission).id
 
 
@@ -270,7 +273,7 @@ def cancel(session: Session, submission_id: str, account: Account, *, now: datet
     if submission.account_id != account.id and not is_own(session, submission, account):
         raise Forbidden("not-yours", "An entry is cancelled by its own team.")
     # A job that is locked neither starts nor ends, so from here on the entry stays where it is.
-    jobs.lock_unfinished(session, submission.ref)
+    job_queue.lock_unfinished(session, submission.ref)
     session.refresh(submission)
     status = Status(submission.status)
     if status is Status.CANCELLED:
@@ -279,8 +282,8 @@ def cancel(session: Session, submission_id: str, account: Account, *, now: datet
         began = status in {Status.SCORING, Status.SCORED}
         why = "Its scoring has begun" if began else f"It is {status} already"
         raise Conflict("too-late-to-cancel", f"{why}: an entry can be cancelled while it waits.", state=status)
-    jobs.cancel_unfinished(session, submission.ref, now)
-    lookups.move_submission(session, submission.ref, from_=status, to=Status.CANCELLED, now=now, finished_at=now)
+    job_queue.cancel_unfinished(session, submission.ref, now)
+    submissions.move_submission(session, submission.ref, from_=status, to=Status.CANCELLED, now=now, finished_at=now)
     session.refresh(submission)
     return submission
 
@@ -289,8 +292,8 @@ def list_own(session: Session, state: State, account: Account, *, before: int | 
     """A page of the person's team's submissions (of everybody's, for organizers), newest first."""
     team_id = None
     if not is_organizer(account):
-        team = lookups.team_of(session, state.competition.id, account.id)
+        team = members.team_of(session, state.competition.id, account.id)
         if team is None:
             return []
         team_id = team.id
-    return list(lookups.submissions_of(session, state.competition.id, team_id=team_id, before=before, limit=limit))
+    return list(submissions.submissions_of(session, state.competition.id, team_id=team_id, before=before, limit=limit))

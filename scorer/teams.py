@@ -14,9 +14,10 @@ from sqlalchemy.orm import Session
 
 from scorer import rules
 from scorer.competitions import State, shown_state
-from scorer.db import lookups, rosters
-from scorer.db.merges import current
+from scorer.db import competitions
 from scorer.db.tables import Account, Membership, Submission, Team, TeamInvitation, TeamRenaming
+from scorer.db.teams import members
+from scorer.db.teams.merges import current_team_id
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
 
@@ -41,11 +42,11 @@ class Roster:
 
 def team_for(session: Session, competition_id: int, account: Account, *, now: datetime) -> Team:
     """The person's team in a competition, made if there is none yet, locked for this transaction."""
-    team = lookups.team_of(session, competition_id, account.id)
+    team = members.team_of(session, competition_id, account.id)
     if team is None:
-        rosters.lock_changes(session, competition_id)
+        members.lock_changes(session, competition_id)
         # Of two first entries at once, the second one finds the team of the first.
-        team = lookups.team_of(session, competition_id, account.id) or _team_of_one(
+        team = members.team_of(session, competition_id, account.id) or _team_of_one(
             session, competition_id, account, now=now
         )
     return held(session, team, account)
@@ -54,8 +55,8 @@ def team_for(session: Session, competition_id: int, account: Account, *, now: da
 def held(session: Session, team: Team, account: Account) -> Team:
     """The person's team, locked for this transaction: ``team``, or what they are in if it was merged just now."""
     while True:
-        rosters.lock_teams(session, [team.id])
-        found = lookups.team_of(session, team.competition_id, account.id)
+        members.lock_teams(session, [team.id])
+        found = members.team_of(session, team.competition_id, account.id)
         if found is None:
             raise Conflict("team-changed", "You have left your team just now; please try again.")
         if found.id == team.id:
@@ -65,17 +66,17 @@ def held(session: Session, team: Team, account: Account) -> Team:
 
 def benchmark_team(session: Session, competition_id: int, name: str, *, now: datetime) -> Team:
     """The reference line ``name`` of the board, made if there is none yet."""
-    rosters.lock_changes(session, competition_id)
+    members.lock_changes(session, competition_id)
     names = (name, f"{name} (benchmark)")
-    team = lookups.benchmark_by_name(session, competition_id, names)
+    team = members.benchmark_by_name(session, competition_id, names)
     return team or _add_team(session, competition_id, names, now=now, benchmark=True)
 
 
 def changing(session: Session, slug: str, account: Account, *, now: datetime) -> State:
     """The competition, with its times and its teams held still for this transaction; ``Conflict`` unless it is open."""
-    lookups.lock_competition(session, slug, share=True)
+    competitions.lock_competition(session, slug, share=True)
     state = shown_state(session, slug, account, now)
-    rosters.lock_changes(session, state.competition.id)
+    members.lock_changes(session, state.competition.id)
     if state.phase is Phase.DRAFT:
         raise Conflict("not-open", "Teams are formed once the competition is open.")
     if state.phase is not Phase.OPEN:
@@ -100,7 +101,7 @@ def require_before_deadline(state: State, now: datetime) -> None:
 
 def own(session: Session, state: State, account: Account) -> Team | None:
     """The person's team, if they are in one."""
-    return lookups.team_of(session, state.competition.id, account.id)
+    return members.team_of(session, state.competition.id, account.id)
 
 
 def own_roster(session: Session, state: State, account: Account) -> Roster:
@@ -108,7 +109,7 @@ def own_roster(session: Session, state: State, account: Account) -> Roster:
     team = own(session, state, account)
     if team is None:
         raise NotFound("no-team", "You are in no team here yet: your first entry makes a team of one.")
-    return Roster(team, rosters.members_of(session, team.id), rosters.sent_by(session, team.id))
+    return Roster(team, members.members_of(session, team.id), members.invitations_sent_by(session, team.id))
 
 
 def led_roster(session: Session, state: State, account: Account) -> Roster:
@@ -167,7 +168,7 @@ def leave(session: Session, slug: str, *, account: Account, now: datetime) -> No
     state = changing(session, slug, account, now=now)
     require_before_deadline(state, now)
     team = own_roster(session, state, account).team
-    rosters.lock_teams(session, [team.id])
+    members.lock_teams(session, [team.id])
     if has_entered(session, state, account):
         raise Conflict(
             "has-entries", "You have entered this competition with your team, so you stay in it, as your entries do."
@@ -179,7 +180,7 @@ def leave(session: Session, slug: str, *, account: Account, now: datetime) -> No
 
 def has_entered(session: Session, state: State, account: Account) -> bool:
     """Whether a person has handed anything in, whatever became of it; then they stay in their team."""
-    return rosters.has_entered(session, state.competition.id, account.id)
+    return members.has_entered(session, state.competition.id, account.id)
 
 
 def join(session: Session, team: Team, accounts: Sequence[Account], *, now: datetime) -> None:
@@ -191,13 +192,13 @@ def join(session: Session, team: Team, accounts: Sequence[Account], *, now: date
 
 def disband_if_empty(session: Session, team: Team, *, now: datetime) -> None:
     """A team without members asks for nothing and can be asked nothing."""
-    if not rosters.members_of(session, team.id):
-        rosters.close_invitations(session, team.id, now)
+    if not members.members_of(session, team.id):
+        members.close_invitations(session, team.id, now)
 
 
 def of_submission(session: Session, submission: Submission) -> Team:
     """The team that a submission belongs to now: the one that handed it in, or what that was merged into."""
-    return current(session, submission.team_id)
+    return current_team_id(session, submission.team_id)
 
 
 def _membership(team: Team, account: Account, *, joined: bool, now: datetime) -> Membership:
@@ -218,7 +219,7 @@ def _add_team(
 ) -> Team:
     numbered = (f"{names[-1]} {number}" for number in itertools.count(2))
     free = (
-        name for name in itertools.chain(names, numbered) if not rosters.is_name_taken(session, competition_id, name)
+        name for name in itertools.chain(names, numbered) if not members.is_name_taken(session, competition_id, name)
     )
     team = Team(competition_id=competition_id, name=next(free), benchmark=benchmark, created_at=now)
     session.add(team)
@@ -233,6 +234,6 @@ def _free_name(session: Session, state: State, name: str, *, own_name: str = "")
     if any(unicodedata.category(each)[0] == "C" for each in name):
         raise Invalid("bad-name", "A name may not have invisible signs or line breaks in it.")
     respelled = unicodedata.normalize("NFKC", name).lower() == unicodedata.normalize("NFKC", own_name).lower()
-    if not respelled and rosters.is_name_taken(session, state.competition.id, name):
+    if not respelled and members.is_name_taken(session, state.competition.id, name):
         raise Conflict("name-taken", f"There is a team {name!r} in this competition already.")
     return name

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from scorer.competitions import State, track_of
-from scorer.db import board, lookups
+from scorer.db import tuning
+from scorer.db.leaderboard import board
 from scorer.db.tables import Threshold
 from scorer.effects import EVERYBODY, Change
 from scorer.labelling import known
@@ -28,7 +29,7 @@ class Step:
 def history(session: Session, state: State, kind: TrackKind) -> list[Step]:
     """Every tau of a track, newest first, each with what it changed; by the newest measurements."""
     track = track_of(state, kind)
-    thresholds = lookups.thresholds_of(session, track.id)
+    thresholds = tuning.thresholds_of(session, track.id)
     about = known(session, state.competition.id)
     # Whoever is exempt from the penalty is so under every tau.
     rows = [row for row in board.scores_of_track(session, track.id, tau=EVERYBODY) if row.penalised]

@@ -10,8 +10,9 @@ from sqlalchemy.orm import Session
 
 from scorer import audit
 from scorer.competitions import State, track_of
-from scorer.db import board, lookups
-from scorer.db.judging import Score
+from scorer.db import tuning
+from scorer.db.leaderboard import board
+from scorer.db.leaderboard.scores import Score
 from scorer.db.tables import Account, Threshold, Track
 from scorer.effects import Change, MedalMove, Move, Reviews, medal_moves_of, moves_of, reviews_of
 from scorer.errors import Conflict, Invalid
@@ -80,8 +81,8 @@ def retune(
     method lacks what it needs: labels, both classes, held-out images, a value."""
     track = track_of(state, kind)
     if not preview:
-        lookups.lock_track(session, track.id)
-    current = lookups.newest_threshold(session, track.id)
+        tuning.lock_track(session, track.id)
+    current = tuning.newest_threshold(session, track.id)
     _require_newest(current, request.after)
     about = known(session, state.competition.id)
     rows = board.scores_of_track(session, track.id)
@@ -108,9 +109,9 @@ def undo(
     """Take a track's newest choice of tau back: a new row restores the one before it. Again goes one further back.
     ``Conflict`` when there is none before it."""
     track = track_of(state, kind)
-    lookups.lock_track(session, track.id)
-    standing = standing_of(lookups.thresholds_of(session, track.id))
-    current = lookups.newest_threshold(session, track.id)
+    tuning.lock_track(session, track.id)
+    standing = standing_of(tuning.thresholds_of(session, track.id))
+    current = tuning.newest_threshold(session, track.id)
     _require_newest(current, after)
     if len(standing) < 2:
         raise Conflict("nothing-to-undo", "There is no earlier tau to go back to.")

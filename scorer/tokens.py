@@ -6,7 +6,7 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from scorer.db import people
+from scorer.db import accounts
 from scorer.db.tables import Account, Token
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
 from scorer.identifiers import digest_of
@@ -33,7 +33,7 @@ def issue(
     unknown = set(scopes) - set(SCOPES)
     if unknown or not scopes:
         raise Invalid("bad-scope", f"A token needs at least one scope of {', '.join(SCOPES)}, and no other.")
-    if len(people.tokens_of(session, account.id)) >= MOST:
+    if len(accounts.tokens_of(session, account.id)) >= MOST:
         raise Conflict("too-many-tokens", f"You have {MOST} tokens; please revoke one first.")
     kept = [scope for scope in SCOPES if scope in scopes]
     token = Token(account_id=account.id, digest=digest_of(secret), name=name, scopes=kept, created_at=now)
@@ -44,7 +44,7 @@ def issue(
 
 def authenticate(session: Session, secret: str, now: datetime) -> Token:
     """The token behind ``secret``; ``Unauthenticated`` for an unknown or revoked one."""
-    token = people.token_by_digest(session, digest_of(secret))
+    token = accounts.token_by_digest(session, digest_of(secret))
     if token is None:
         raise Unauthenticated("bad-token", "This token is not known here, or it was revoked.")
     if token.last_used_at is None or now - token.last_used_at > TOUCH:
@@ -60,10 +60,10 @@ def require_scope(scopes: Collection[str], scope: Scope) -> None:
 
 def list_own(session: Session, account: Account) -> Sequence[Token]:
     """A person's tokens that work, newest first."""
-    return people.tokens_of(session, account.id)
+    return accounts.tokens_of(session, account.id)
 
 
 def revoke(session: Session, account: Account, token_id: int, *, now: datetime) -> None:
     """End one of the person's tokens at once; ``NotFound`` if it is not theirs or has ended already."""
-    if not people.revoke_token(session, account.id, token_id, now):
+    if not accounts.revoke_token(session, account.id, token_id, now):
         raise NotFound("no-token-here", "You have no such token.")

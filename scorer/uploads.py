@@ -10,8 +10,9 @@ from sqlalchemy.orm import Session
 from scorer import errors, submissions
 from scorer.blobs import Blobs, Received
 from scorer.competitions import shown_state
-from scorer.db import lookups
-from scorer.db import uploads as rows
+from scorer.db import accounts
+from scorer.db.submissions import submissions as submissions_submissions
+from scorer.db.submissions import uploads as rows
 from scorer.db.tables import Account, Submission, Upload
 from scorer.errors import Conflict, Invalid, KennelError, NotFound, TooLarge
 from scorer.submissions import Entry
@@ -59,7 +60,7 @@ def begin(
     another promise under it, with ``Conflict``. The key of an upload that ended without a submission is free again.
     """
     # Locked, so that one key makes one upload and the open ones are counted right.
-    lookups.lock_account(session, account.id)
+    accounts.lock_account(session, account.id)
     competition_id = shown_state(session, slug, account, now).competition.id
     earlier = _earlier(session, competition_id, wanted, account, now)
     if earlier is not None:
@@ -105,7 +106,7 @@ def _earlier(session: Session, competition_id: int, wanted: Wanted, account: Acc
     if earlier is None:
         return None
     if _has_expired(earlier, now):
-        rows.close(session, earlier.id, to="ended", idempotency_key=None)
+        rows.close_upload(session, earlier.id, to="ended", idempotency_key=None)
         return None
     if any(getattr(earlier, name) != value for name, value in _promise(wanted).items()):
         raise submissions.key_reused()
@@ -117,7 +118,7 @@ def _made_before(session: Session, competition_id: int, wanted: Wanted, account:
     key = wanted.entry.idempotency_key
     if key is None:
         return None
-    made = lookups.submission_by_idempotency_key(session, competition_id, account.id, key)
+    made = submissions_submissions.submission_by_idempotency_key(session, competition_id, account.id, key)
     if made is not None and (made.bytes != wanted.length or wanted.sha256 not in {None, made.sha256}):
         raise submissions.key_reused()
     return made
@@ -126,7 +127,7 @@ def _made_before(session: Session, competition_id: int, wanted: Wanted, account:
 def _end_resting(session: Session, competition_id: int, account: Account) -> None:
     resting = rows.open_uploads(session, competition_id, account.id)
     for each in resting[: max(0, len(resting) + 1 - OPEN_UPLOADS)]:
-        rows.close(session, each.id, to="ended", idempotency_key=None)
+        rows.close_upload(session, each.id, to="ended", idempotency_key=None)
 
 
 def _has_expired(upload: Upload, now: datetime) -> bool:
@@ -197,7 +198,7 @@ def taken_over() -> Conflict:
 
 def end(session: Session, upload: Upload) -> None:
     """Give an upload up; ``Conflict`` once it has become a submission or was refused."""
-    if not rows.close(session, upload.id, to="ended", idempotency_key=None):
+    if not rows.close_upload(session, upload.id, to="ended", idempotency_key=None):
         raise Conflict("upload-closed", "This upload is complete already.")
 
 
@@ -231,7 +232,7 @@ def finish(session: Session, upload: Upload, received: Received, *, public_id: s
     submission = submissions.accept(
         session, slug, entry, account, received, public_id=public_id, now=arrived, begun=upload.begun_at
     )
-    if not rows.close(session, upload.id, to="done", submission_ref=submission.ref):
+    if not rows.close_upload(session, upload.id, to="done", submission_ref=submission.ref):
         raise taken_over()
     return submission
 
@@ -244,24 +245,25 @@ def refuse(session: Session, upload: Upload, error: KennelError) -> bool:
         "message": error.message,
         "faults": list(error.faults[:10]),
     }
-    return rows.close(session, upload.id, to="refused", problem=problem, idempotency_key=None)
+    return rows.close_upload(session, upload.id, to="refused", problem=problem, idempotency_key=None)
 
 
 def expire(session: Session, now: datetime) -> int:
     """End uploads that nobody has gone on with; how many."""
     return sum(
-        rows.close(session, each.id, to="ended", idempotency_key=None) for each in rows.expired(session, now, AT_ONCE)
+        rows.close_upload(session, each.id, to="ended", idempotency_key=None)
+        for each in rows.expired(session, now, AT_ONCE)
     )
 
 
 def next_unfinished(session: Session, now: datetime) -> Upload | None:
     """A whole upload that should be a submission by now, though nobody makes it."""
-    return rows.next_unfinished(session, now - FINISHING)
+    return rows.next_unfinished_upload(session, now - FINISHING)
 
 
 def clear(session: Session, store: Blobs) -> None:
     """Delete the parts of closed uploads. If this transaction fails they are deleted once more, which costs nothing."""
-    for each in rows.litter(session, AT_ONCE):
+    for each in rows.uploads_to_clear(session, AT_ONCE):
         store.delete_all(each.parts)
         each.parts = []
 
@@ -269,7 +271,7 @@ def clear(session: Session, store: Blobs) -> None:
 def lost_among(session: Session, keys: Sequence[str]) -> list[str]:
     """Those of these old blobs that belong to no upload under way."""
     owners = {key: key.removeprefix("uploads/").split(".")[0] for key in keys}
-    living = set(rows.under_way(session, sorted(set(owners.values()))))
+    living = set(rows.active_upload_ids(session, sorted(set(owners.values()))))
     return [key for key, owner in owners.items() if owner not in living]
 
 

@@ -2,7 +2,7 @@
 
 from math import floor, log10
 
-from scorer.db.judging import Score
+from scorer.db.leaderboard.scores import Score
 from scorer.db.tables import Submission
 from scorer.leaderboard import why_copy
 from scorer.metrics.mifid import penalty

@@ -13,9 +13,10 @@ from urllib.parse import urlsplit
 
 from sqlalchemy.orm import Session
 
-from scorer.db import lookups, notices, webhooks
-from scorer.db.notices import TeamName
+from scorer.db import notifications
+from scorer.db.notifications import NamedTeam
 from scorer.db.tables import Account, Competition, Delivery, Team, Webhook
+from scorer.db.teams import members
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import DeliveryState
 
@@ -53,15 +54,15 @@ def register(
 
 def team_in(session: Session, account: Account, competition: Competition) -> Team:
     """The person's team in a competition; ``Conflict`` if there is none yet."""
-    team = lookups.team_of(session, competition.id, account.id)
+    team = members.team_of(session, competition.id, account.id)
     if team is None:
         raise Conflict("no-team", f"You have no team in {competition.title} yet.")
     return team
 
 
-def teams_of(session: Session, account: Account) -> Sequence[TeamName]:
+def teams_of(session: Session, account: Account) -> Sequence[NamedTeam]:
     """The teams that a person is in."""
-    return notices.named_teams_of(session, account.id)
+    return notifications.named_teams_of(session, account.id)
 
 
 def require_url(url: str, *, local: bool) -> None:
@@ -85,7 +86,7 @@ def require_url(url: str, *, local: bool) -> None:
 
 def list_own(session: Session, account: Account) -> Sequence[Webhook]:
     """A person's webhooks and those of their teams."""
-    return webhooks.living(session, account.id, notices.teams_of(session, account.id))
+    return notifications.active_webhooks(session, account.id, notifications.team_ids_of(session, account.id))
 
 
 def find(session: Session, account: Account, webhook_id: int) -> Webhook:
@@ -100,12 +101,12 @@ def end(session: Session, account: Account, webhook_id: int, *, now: datetime) -
     """Post nothing there any more."""
     webhook = find(session, account, webhook_id)
     webhook.ended_at = now
-    webhooks.drop(session, webhook.id, "The webhook was removed.")
+    notifications.cancel_deliveries(session, webhook.id, "The webhook was removed.")
 
 
 def deliveries(session: Session, account: Account, webhook_id: int) -> Sequence[Delivery]:
     """What a webhook was sent, newest first, and what became of it."""
-    return webhooks.deliveries_of(session, find(session, account, webhook_id).id, limit=SHOWN)
+    return notifications.deliveries_of(session, find(session, account, webhook_id).id, limit=SHOWN)
 
 
 def ping(session: Session, account: Account, webhook_id: int, *, now: datetime) -> Delivery:
@@ -129,18 +130,18 @@ def ping(session: Session, account: Account, webhook_id: int, *, now: datetime) 
 
 def claim(session: Session, *, now: datetime, limit: int) -> Sequence[Delivery]:
     """What is to be sent now, one for each webhook. Commit before you send it."""
-    return webhooks.claim_due(session, now=now, lease_until=now + LEASE, limit=limit)
+    return notifications.claim_deliveries(session, now=now, lease_until=now + LEASE, limit=limit)
 
 
 def arrived(session: Session, delivery: Delivery, *, now: datetime) -> None:
     """The receiver has said so."""
-    webhooks.close(session, delivery, state=DeliveryState.SENT, sent_at=now, error=None)
+    notifications.close_delivery(session, delivery, state=DeliveryState.SENT, sent_at=now, error=None)
 
 
 def refused(session: Session, delivery: Delivery, *, error: str, now: datetime) -> None:
     """It may not have arrived: try again, later and later, for a day."""
     due_at = now + FIRST_WAIT * 2 ** (delivery.attempts - 1)
     if due_at - delivery.created_at > PATIENCE:
-        webhooks.close(session, delivery, state=DeliveryState.FAILED, error=error)
+        notifications.close_delivery(session, delivery, state=DeliveryState.FAILED, error=error)
     else:
-        webhooks.close(session, delivery, state=DeliveryState.WAITING, error=error, due_at=due_at)
+        notifications.close_delivery(session, delivery, state=DeliveryState.WAITING, error=error, due_at=due_at)

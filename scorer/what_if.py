@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from scorer.competitions import State, track_of
-from scorer.db import board, lookups
+from scorer.db import tuning
+from scorer.db.leaderboard import board
 from scorer.db.tables import Threshold
 from scorer.effects import EVERYBODY
 from scorer.labelling import known
@@ -70,4 +71,4 @@ def table_of(session: Session, state: State, kind: TrackKind) -> Table:
         )
         for row in sorted(rows, key=lambda row: (row.accepted_at, row.ref))
     ]
-    return Table(lookups.newest_threshold(session, track.id), dict(competition.medals), lines)
+    return Table(tuning.newest_threshold(session, track.id), dict(competition.medals), lines)

@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from scorer import uploads
-from scorer.db import uploads as rows
+from scorer.db.submissions import uploads as rows
 from scorer.db.tables import Account, Upload
 from scorer.errors import NotFound
 from scorer.identifiers import digest_of

@@ -7,8 +7,10 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from scorer import notices
-from scorer.db import jobs, lookups, merges
+from scorer.db.jobs import job_queue
+from scorer.db.submissions import submissions
 from scorer.db.tables import Job, Submission
+from scorer.db.teams import merges
 from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
 from scorer.queue import send_after_commit
 
@@ -58,7 +60,7 @@ def add_job(
     """Put a job on a queue and announce it after the commit. Public work goes before private work. A job without a
     submission names what it ``makes``: ``preparation_id``, ``release_id`` or ``study_id``; one that recovers images has
     both its entry and ``generator_id``."""
-    team_id = merges.current(session, submission.team_id).id if submission is not None else None
+    team_id = merges.current_team_id(session, submission.team_id).id if submission is not None else None
     job = Job(
         queue=queue,
         submission_ref=submission.ref if submission is not None else None,
@@ -66,7 +68,7 @@ def add_job(
         team_id=team_id,
         state=JobState.WAITING,
         priority=int(private),
-        turn=jobs.next_turn(session, queue, int(private), team_id),
+        turn=job_queue.next_turn(session, queue, int(private), team_id),
         due_at=now,
         attempts=0,
         created_at=now,
@@ -99,19 +101,19 @@ def add_comparisons(session: Session, preparation_id: int, refs: Sequence[int], 
 
 def score_all(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:
     """Queue every scored entry of a competition for a private track that is new. Returns how many they are."""
-    count = jobs.add_for_track(session, competition_id, track_id, now=now)
+    count = job_queue.add_for_track(session, competition_id, track_id, now=now)
     send_after_commit(session, Queue.SCORE, count=min(count, ANNOUNCED))
     return count
 
 
 def claim(session: Session, queue: Queue, *, holder: str, worker: str, now: datetime, lease: timedelta) -> Claim | None:
     """Take the fairest due job of a queue, or None. ``holder`` is this attempt's random name."""
-    job = jobs.claim_next(session, queue, holder=holder, worker=worker, now=now, lease_until=now + lease)
+    job = job_queue.claim_next(session, queue, holder=holder, worker=worker, now=now, lease_until=now + lease)
     if job is None:
         return None
     if _moves_submission(job):
         waiting, working = STARTS[queue]
-        lookups.move_submission(session, job.submission_ref or 0, from_=waiting, to=working, now=now)
+        submissions.move_submission(session, job.submission_ref or 0, from_=waiting, to=working, now=now)
     return Claim(
         job_id=job.id,
         holder=holder,
@@ -141,14 +143,14 @@ def beat(
     lease: timedelta,
 ) -> bool:
     """Extend the lease and say how far the work is; False when the job is no longer ours."""
-    return jobs.update_held(
+    return job_queue.update_held(
         session, claim.job_id, claim.holder, lease_until=now + lease, stage=stage, fraction=fraction
     )
 
 
 def finish(session: Session, claim: Claim, now: datetime) -> bool:
     """Close the job; False when it is no longer ours, and then nothing of its result may be kept."""
-    return jobs.update_held(
+    return job_queue.update_held(
         session,
         claim.job_id,
         claim.holder,
@@ -163,13 +165,13 @@ def finish(session: Session, claim: Claim, now: datetime) -> bool:
 
 def is_finished(session: Session, claim: Claim) -> bool:
     """Whether no work is left that needs the claimed submission's images."""
-    left = (job for job in jobs.jobs_of(session, claim.submission_ref or 0) if job.queue not in WITHOUT_IMAGES)
+    left = (job for job in job_queue.jobs_of(session, claim.submission_ref or 0) if job.queue not in WITHOUT_IMAGES)
     return not any(job.state in UNFINISHED for job in left)
 
 
 def fail(session: Session, claim: Claim, *, error: str, reason: str, now: datetime) -> None:
     """End a job that no further attempt can cure; the team reads ``reason``. Nothing if the job is no longer ours."""
-    job = jobs.lock_held(session, claim.job_id, claim.holder)
+    job = job_queue.lock_held(session, claim.job_id, claim.holder)
     if job is not None:
         _fail(session, job, error=error, reason=reason, now=now)
 
@@ -177,7 +179,7 @@ def fail(session: Session, claim: Claim, *, error: str, reason: str, now: dateti
 def retry_or_fail(session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int) -> None:
     """After a fault of ours: let the job wait and be tried again, or end it at the cap. Nothing if the job is no
     longer this claim's."""
-    job = jobs.lock_held(session, claim.job_id, claim.holder)
+    job = job_queue.lock_held(session, claim.job_id, claim.holder)
     if job is not None:
         _retry_or_fail(session, job, error=error, now=now, max_attempts=max_attempts)
 
@@ -185,7 +187,7 @@ def retry_or_fail(session: Session, claim: Claim, *, error: str, now: datetime, 
 def release(session: Session, claim: Claim, *, now: datetime) -> None:
     """Let go of a job that something more urgent is in the way of; that was no attempt. Nothing if it is no longer
     this claim's."""
-    job = jobs.lock_held(session, claim.job_id, claim.holder)
+    job = job_queue.lock_held(session, claim.job_id, claim.holder)
     if job is not None:
         _release_hold(job)
         job.attempts -= 1
@@ -213,7 +215,7 @@ def _schedule_retry(session: Session, job: Job, *, error: str, now: datetime) ->
     job.due_at = now + timedelta(seconds=5 * (4 ** (job.attempts - 1) - 1) / 3)
     if _moves_submission(job):
         waiting, working = STARTS[job.queue]
-        lookups.move_submission(session, job.submission_ref or 0, from_=working, to=waiting, now=now)
+        submissions.move_submission(session, job.submission_ref or 0, from_=working, to=waiting, now=now)
 
 
 def restart(session: Session, job: Job, *, now: datetime) -> None:
@@ -225,11 +227,13 @@ def restart(session: Session, job: Job, *, now: datetime) -> None:
     job.attempts = 0
     job.due_at = now
     job.finished_at = None
-    job.turn = jobs.next_turn(session, queue, job.priority, job.team_id)
+    job.turn = job_queue.next_turn(session, queue, job.priority, job.team_id)
     if _moves_submission(job):
         waiting, working = STARTS[queue]
         stuck = Status.FAILED if had_failed else working
-        lookups.move_submission(session, job.submission_ref or 0, from_=stuck, to=waiting, now=now, finished_at=None)
+        submissions.move_submission(
+            session, job.submission_ref or 0, from_=stuck, to=waiting, now=now, finished_at=None
+        )
     session.flush()
     send_after_commit(session, queue)
 
@@ -242,7 +246,7 @@ def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime)
     job.finished_at = now
     if _moves_submission(job):
         _, working = STARTS[job.queue]
-        lookups.move_submission(
+        submissions.move_submission(
             session,
             job.submission_ref or 0,
             from_=working,
@@ -260,7 +264,7 @@ def sweep(session: Session, *, now: datetime, max_attempts: int, announced: Mapp
 
     Returns what it did, for the log. Safe to run at any time, by anyone, twice at once.
     """
-    expired = jobs.lock_expired(session, now)
+    expired = job_queue.lock_expired(session, now)
     for job in expired:
         _retry_or_fail(
             session,
@@ -271,7 +275,7 @@ def sweep(session: Session, *, now: datetime, max_attempts: int, announced: Mapp
         )
     session.flush()
     done = {"expired": len(expired)}
-    for queue, due in jobs.count_due(session, now).items():
+    for queue, due in job_queue.count_due(session, now).items():
         missing = due - announced.get(queue, 0)
         if missing > 0:
             send_after_commit(session, queue, count=missing)

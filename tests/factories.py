@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from scorer import accounts, competitions, teams
 from scorer.archive import write_images
 from scorer.competitions import CompetitionSpec, State, TrackSpec
-from scorer.db import events, lookups
+from scorer.db.submissions import events, submissions
 from scorer.db.tables import (
     Account,
     Evidence,
@@ -88,7 +88,7 @@ def make_submission(
     )
     session.add(submission)
     session.flush()
-    events.add(session, submission.ref, status, now=now)
+    events.add_event(session, submission.ref, status, now=now)
     return submission
 
 
@@ -149,7 +149,7 @@ def add_evidence(
     A track without preparation gets one that exists in name only.
     """
     track = state.tracks[kind]
-    measurement = lookups.newest_measurement(session, submission.ref, track.id)
+    measurement = submissions.newest_measurement(session, submission.ref, track.id)
     assert measurement is not None
     if track.preparation_id is None:
         track.preparation = Preparation(

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from scorer.db import jobs
+from scorer.db.jobs import job_queue
 from scorer.lifecycle import Queue
 from scorer.queue import transaction
 from worker.bench import Bench
@@ -29,7 +29,7 @@ def courteous(bench: Bench, heartbeat: Heartbeat) -> Progress:
             return
         asked = now
         with transaction(bench.sessions, bench.broker) as session:
-            if jobs.waits_since(session, Queue.SCORE, now - PATIENCE):
+            if job_queue.waits_since(session, Queue.SCORE, now - PATIENCE):
                 raise Displaced
 
     return progress

@@ -9,7 +9,8 @@ import numpy as np
 
 from scorer import examinations, work
 from scorer.archive import find_training_image_copies, list_images
-from scorer.db import lookups
+from scorer.db import competitions
+from scorer.db.submissions import submissions
 from scorer.db.tables import Measurement, Preparation, Submission, Track
 from scorer.errors import Conflict
 from scorer.extractors import fingerprint
@@ -48,9 +49,11 @@ def examine(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
         submission = session.get_one(Submission, claim.submission_ref)
         track = session.get_one(Track, claim.track_id)
         preparation = session.get_one(Preparation, track.preparation_id)
-        measurement = lookups.newest_measurement(session, submission.ref, track.id)
-        training = lookups.references_of(session, submission.competition_id)["train"].reference_set
-        fresh = lookups.reference_sets(session, [preparation.held_out_set_id] if preparation.held_out_set_id else [])
+        measurement = submissions.newest_measurement(session, submission.ref, track.id)
+        training = competitions.references_of(session, submission.competition_id)["train"].reference_set
+        fresh = competitions.reference_sets(
+            session, [preparation.held_out_set_id] if preparation.held_out_set_id else []
+        )
     if measurement is None:
         raise Conflict("not-measured", f"{submission.id} has no measurement on this track.")
     train, *held_out = (SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in (training, *fresh))

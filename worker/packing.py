@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from scorer import ratings, work
 from scorer.archive import ImageSpec, list_images, read_some
 from scorer.archive.sprite_sheet import TILE, tile_images
-from scorer.db import results
+from scorer.db.submissions import submissions
 from scorer.db.tables import RatingStudy, Submission
 from scorer.errors import Invalid
 from scorer.imports import stored_zip
@@ -38,7 +38,7 @@ def pack_study(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
 
 
 def _entries(session: Session, study: RatingStudy) -> Sequence[Submission]:
-    return results.submissions_by_ref(session, study.submission_refs)
+    return submissions.submissions_by_ref(session, study.submission_refs)
 
 
 def _packed(bench: Bench, study: RatingStudy, entry: Submission) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from scorer import comparisons, submissions, work
 from scorer import references as reference_rows
 from scorer.archive import PixelHashes, find_training_image_copies
 from scorer.archive.sprite_sheet import sprite_sheet_of
-from scorer.db import lookups
+from scorer.db import competitions
 from scorer.db.tables import Preparation, Submission, Track
 from scorer.errors import Invalid, KennelError
 from scorer.extractors import Extractor
@@ -90,7 +90,7 @@ def check(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
     """The deep check: decode every image, compare pixels with the training images, pass or reject."""
     with transaction(bench.sessions, bench.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
-        training = lookups.references_of(session, submission.competition_id)["train"].reference_set
+        training = competitions.references_of(session, submission.competition_id)["train"].reference_set
     spec = pixels.spec_of(submission)
     path = pixels.path_of(bench.scratch, submission.id)
     try:
@@ -129,7 +129,7 @@ def score(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
         submission = session.get_one(Submission, claim.submission_ref)
         track = session.get_one(Track, claim.track_id)
         preparation = session.get_one(Preparation, track.preparation_id)
-        sets = lookups.reference_sets(session, preparation.reference_set_ids)
+        sets = competitions.reference_sets(session, preparation.reference_set_ids)
     extractor = bench.extractor(track.extractor)
     require_same_network(extractor.provenance, preparation)
     heartbeat("decoding", 0.0)
@@ -221,11 +221,11 @@ def prepare_references(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) ->
     """Prepare a track's references, and set its first threshold."""
     with transaction(bench.sessions, bench.broker) as session:
         preparation = session.get_one(Preparation, claim.preparation_id)
-        rows = lookups.reference_sets(session, preparation.reference_set_ids)
+        rows = competitions.reference_sets(session, preparation.reference_set_ids)
         fresh = (
             []
             if preparation.held_out_set_id is None
-            else lookups.reference_sets(session, [preparation.held_out_set_id])
+            else competitions.reference_sets(session, [preparation.held_out_set_id])
         )
     sets, held_out = (
         [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in group] for group in (rows, fresh)

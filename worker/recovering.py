@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scorer import recoveries
 from scorer.archive.reference_image import round_to_uint8
 from scorer.blobs import Blobs
-from scorer.db import lookups
+from scorer.db import competitions
 from scorer.db.tables import GeneratorFile, Submission
 from scorer.errors import Conflict, Invalid, TooLarge, Unavailable
 from scorer.generators.latents import Latent
@@ -68,7 +68,7 @@ def _task(bench: Bench, claim: Claim) -> Task:
     with transaction(bench.sessions, bench.broker) as session:
         generator = session.get_one(GeneratorFile, claim.generator_id)
         submission = session.get_one(Submission, generator.submission_ref)
-        attached = lookups.references_of(session, submission.competition_id)
+        attached = competitions.references_of(session, submission.competition_id)
     missing = {"train", "held_out"} - attached.keys()
     if missing:
         raise Conflict(

@@ -19,8 +19,8 @@ from scorer.archive import ImageSpec, write_images
 from scorer.competitions import State
 from scorer.datacard import Figures, card_of, manifest_of
 from scorer.dataset import TABLES, Pseudonyms, Row, rows_of
-from scorer.db import lookups
-from scorer.db import releases as release_rows
+from scorer.db import data_release as release_rows
+from scorer.db import tuning
 from scorer.db.session import freeze
 from scorer.db.tables import Release, Submission
 from scorer.extractors import Progress
@@ -104,7 +104,7 @@ def _written(session: Session, bench: Bench, release: Release, folder: Path, pro
         progress(done / len(TABLES))
         rows = seen.watched(table, rows_of(session, state, table, names))
         seen.rows[table] = write_table(folder / f"{table}.parquet", columns, rows)
-    newest = {kind: lookups.newest_threshold(session, track.id) for kind, track in state.tracks.items()}
+    newest = {kind: tuning.newest_threshold(session, track.id) for kind, track in state.tracks.items()}
     tau = {kind: threshold.tau if threshold else None for kind, threshold in newest.items()}
     return Contents(state, seen, tau, _entries_with_images(session, state, release))
 
@@ -116,7 +116,7 @@ def _entries_with_images(session: Session, state: State, release: Release) -> Se
     if release.images == "ranked":
         boards = [order_for(session, state.competition, state.tracks, kind).refs for kind in state.tracks]
         refs = sorted({ref for board in boards for ref in board})
-    return release_rows.with_images(session, state.competition.id, refs)
+    return release_rows.entries_with_images(session, state.competition.id, refs)
 
 
 def _keep_images(

@@ -16,7 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from scorer.archive import ImageSpec
 from scorer.blobs import READ_AHEAD
-from scorer.db import lookups
+from scorer.db import competitions
+from scorer.db.submissions import submissions
 from scorer.db.tables import Measurement
 from scorer.errors import Conflict, Invalid, NotFound, Unavailable
 from scorer.extractors import Extractor, ExtractorOptions, load
@@ -88,12 +89,12 @@ def rescore(bench: Bench, submission_id: str, *, verify: bool, progress: Progres
 
 def find(session: Session, submission_id: str) -> Entry:
     """A submission with its measurements. ``NotFound``, or ``Conflict`` where it has none yet or was imported."""
-    submission = lookups.submission_by_id(session, submission_id)
+    submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} here.")
     kept = stored_zip(submission)
-    tracks = lookups.tracks_of(session, submission.competition_id)
-    rows = [(kind, lookups.newest_measurement(session, submission.ref, tracks[kind].id)) for kind in TRACK_KINDS]
+    tracks = competitions.tracks_of(session, submission.competition_id)
+    rows = [(kind, submissions.newest_measurement(session, submission.ref, tracks[kind].id)) for kind in TRACK_KINDS]
     measured = [(kind, row) for kind, row in rows if row is not None]
     if not measured:
         raise Conflict("not-measured", f"{submission_id} has no measurement to repeat: it is {submission.status}.")
@@ -103,7 +104,7 @@ def find(session: Session, submission_id: str) -> Entry:
 
 def _recorded(session: Session, kind: TrackKind, row: Measurement) -> Recorded:
     key = row.provenance.get("reference")
-    preparation = lookups.preparation_by_key(session, str(key))
+    preparation = competitions.preparation_by_key(session, str(key))
     if preparation is None or row.artifact_key is None:
         raise NotFound("no-reference", f"The reference of the {kind} measurement ({key}) is not known here.")
     return Recorded(

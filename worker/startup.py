@@ -5,7 +5,7 @@ from typing import Any
 
 from celery.signals import after_setup_logger, worker_init
 
-from scorer.db import lookups
+from scorer.db import competitions
 from scorer.db.session import engine_of, sessions_of
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
@@ -19,7 +19,7 @@ def require_weights(settings: Settings) -> None:
     engine = engine_of(settings)
     try:
         with sessions_of(engine)() as session:
-            needed = lookups.extractors_in_use(session)
+            needed = competitions.extractors_in_use(session)
     finally:
         engine.dispose()
     for identity in needed:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from api.deps import Admin, Caller, DbSession, Now, Organizer, SignedIn
 from api.pages.rendering import page
 from scorer import audit, competitions
-from scorer.db.records import Wanted
+from scorer.db.audit_log import AuditFilter
 
 router = APIRouter(include_in_schema=False)
 PAGE = 50
@@ -19,12 +19,12 @@ Word = Annotated[str, Query(max_length=200)]
 Before = Annotated[int | None, Query(ge=1, le=2**62)]
 
 
-def filters(action: Word = "", actor: Word = "", subject: Word = "") -> Wanted:
+def filters(action: Word = "", actor: Word = "", subject: Word = "") -> AuditFilter:
     """Which entries the form asks for; what is left empty is not asked."""
-    return Wanted(action or None, subject or None, actor or None)
+    return AuditFilter(action or None, subject or None, actor or None)
 
 
-Filters = Annotated[Wanted, Depends(filters)]
+Filters = Annotated[AuditFilter, Depends(filters)]
 
 
 @router.api_route("/admin/audit", methods=["GET", "HEAD"])
@@ -56,7 +56,7 @@ def of_competition(
     return _page(session, viewer, wanted, before, now=now, state=state, here=f"/competitions/{slug}/audit")
 
 
-def _page(session: Session, viewer: Caller, wanted: Wanted, before: int | None, **values: Any) -> Response:
+def _page(session: Session, viewer: Caller, wanted: AuditFilter, before: int | None, **values: Any) -> Response:
     found = audit.entries(session, wanted, before=before, limit=PAGE + 1)
     shown = found[:PAGE]
     return page(

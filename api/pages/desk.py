@@ -26,7 +26,7 @@ from scorer import desk, flags, pairs, rebuttals, reviewers, reviews, rulings, s
 from scorer.archive.sprite_sheet import layout_of
 from scorer.blobs import Blobs
 from scorer.competitions import State, is_organizer, shown_state, state_of
-from scorer.db.questions import QueueState
+from scorer.db.review.flag_query import QueueState
 from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
 from scorer.reviews import Intent, LabelName

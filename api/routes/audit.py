@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from api.deps import Admin, DbSession, Now, Organizer
 from api.people_schemas import AuditEntryView, AuditPage
 from scorer import audit, competitions
-from scorer.db.records import Wanted
+from scorer.db.audit_log import AuditFilter
 
 router = APIRouter(tags=["audit"])
 Action = Annotated[str | None, Query(max_length=100, examples=["sign-in.failed"])]
@@ -19,12 +19,12 @@ Before = Annotated[int | None, Query(ge=1, le=2**62)]
 Limit = Annotated[int, Query(ge=1, le=500)]
 
 
-def filters(action: Action = None, subject: Subject = None, actor: Actor = None) -> Wanted:
+def filters(action: Action = None, subject: Subject = None, actor: Actor = None) -> AuditFilter:
     """Which entries are asked for."""
-    return Wanted(action, subject, actor)
+    return AuditFilter(action, subject, actor)
 
 
-Filters = Annotated[Wanted, Depends(filters)]
+Filters = Annotated[AuditFilter, Depends(filters)]
 
 
 @router.get("/admin/audit")
@@ -57,7 +57,7 @@ def of_competition(
     return found
 
 
-def _page(session: Session, wanted: Wanted, before: int | None, limit: int) -> AuditPage:
+def _page(session: Session, wanted: AuditFilter, before: int | None, limit: int) -> AuditPage:
     found = audit.entries(session, wanted, before=before, limit=limit + 1)
     shown = [AuditEntryView.model_validate(each, from_attributes=True) for each in found[:limit]]
     return AuditPage(entries=shown, next_before=shown[-1].id if len(found) > limit else None)

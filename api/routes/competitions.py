@@ -19,7 +19,7 @@ from scorer import competitions, guests, references, rules
 from scorer.archive import list_references
 from scorer.blobs import Received, require_bytes
 from scorer.competitions import CompetitionChanges, CompetitionSpec, State
-from scorer.db import lookups
+from scorer.db import tuning
 from scorer.db.tables import Account
 from scorer.lifecycle import JobState, TrackKind
 from scorer.references import Role
@@ -61,7 +61,7 @@ def _view(session: Session, state: State, account: Account | None) -> Competitio
     ]
     tracks = []
     for track in visible:
-        threshold = lookups.newest_threshold(session, track.id)
+        threshold = tuning.newest_threshold(session, track.id)
         tracks.append(
             TrackView(
                 kind=track.kind,

@@ -11,7 +11,7 @@ from api.etags import etag_of, is_known
 from api.routes.results import INERT, OWN
 from scorer import flags, pairs, reviewers, reviews
 from scorer.competitions import is_organizer, shown_state, state_of
-from scorer.db.questions import QueueState
+from scorer.db.review.flag_query import QueueState
 from scorer.flags import STATES
 from scorer.lifecycle import TrackKind
 from scorer.pairs import Side

@@ -18,7 +18,7 @@ from api.desk_schemas import (
 from api.desk_views import case_view, rebuttal_view, ruling_view, stake_view
 from scorer import rebuttals, reviewers, rulings, stakes, submissions
 from scorer.competitions import state_of
-from scorer.db.rulings import Appeal
+from scorer.db.review.rulings import Appeal
 
 router = APIRouter(tags=["rulings"])
 RebuttalId = Annotated[int, Path(ge=1, le=2**62)]

@@ -26,7 +26,7 @@ from deploy.standalone.processes import Supervisor
 from deploy.standalone.run import greet
 from scorer import accounts, tokens
 from scorer.archive import write_images
-from scorer.db import people
+from scorer.db import accounts as db_accounts
 from scorer.db.session import engine_of, sessions_of
 from scorer.errors import Unavailable
 from scorer.lifecycle import UNFINISHED
@@ -99,7 +99,7 @@ def organizer_token(running: service.Running) -> str:
     secret = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
     with sessions_of(engine).begin() as session:
-        account = people.account_by_handle(session, service.ADMIN)
+        account = db_accounts.account_by_handle(session, service.ADMIN)
         if account is None:
             account = accounts.create_account(session, handle=service.ADMIN, name="", role="admin", now=now)
         tokens.issue(session, account, secret, name="demo", now=now)

@@ -21,7 +21,7 @@ from deploy.standalone.postgres import Postgres
 from deploy.standalone.processes import Supervisor
 from deploy.standalone.redis import Redis
 from scorer import accounts, tokens
-from scorer.db import people
+from scorer.db import accounts as db_accounts
 from scorer.db.session import engine_of, sessions_of
 from scorer.settings import Settings, read_settings
 from worker.startup import require_weights
@@ -94,7 +94,7 @@ def first_admin(settings: Settings) -> str | None:
     engine = engine_of(settings)
     try:
         with sessions_of(engine).begin() as session:
-            if people.any_admin(session):
+            if db_accounts.any_admin(session):
                 return None
             now, secret = datetime.now(UTC), secrets.token_urlsafe(32)
             account = accounts.create_account(session, handle=ADMIN, name="Admin", role="admin", now=now)

@@ -13,7 +13,8 @@ from sqlalchemy.orm import Session
 from deploy.standalone.ephemeral import Servers
 from scorer import competitions, lines, memory, teams
 from scorer.competitions import State
-from scorer.db import board, lookups
+from scorer.db import competitions as db_competitions
+from scorer.db.leaderboard import board
 from scorer.db.session import Connections
 from scorer.db.tables import Account, PickSet, Publication, Ruling, Submission, Team, TeamMerge, TeamRenaming, Track
 from scorer.lifecycle import TRACK_KINDS, TrackKind
@@ -314,7 +315,7 @@ def test_what_is_kept_is_what_the_tables_tell_after_every_change(service: Servic
                     assert board_of(session, arena.state, kind, late=late, at=at) == plain, (step, kind, late, at)
                     del session.info["memory"]
             for track_kind, counted in zip(TRACK_KINDS, version, strict=False):
-                track = lookups.tracks_of(session, arena.state.competition.id)[track_kind]
+                track = db_competitions.tracks_of(session, arena.state.competition.id)[track_kind]
                 assert board.version_of(session, track, labels=True) == counted
     connections.close()
 

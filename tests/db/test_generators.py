@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from scorer import handed_generators, recoveries
 from scorer.competitions import State
-from scorer.db import generators as rows
+from scorer.db.evidence import generators as rows
 from scorer.db.tables import GeneratorFile, Recovery, Submission
 from scorer.errors import Conflict
 from tests.factories import add_recovery, make_account, make_competition, make_scored, make_submission, make_team
@@ -55,4 +55,4 @@ def test_a_later_file_hides_nothing(session: Session, now: datetime) -> None:
 
 
 def _flagged(session: Session, state: State, entry: Submission) -> bool:
-    return entry.ref in session.scalars(rows.remembering(state.competition.id)).all()
+    return entry.ref in session.scalars(rows.refs_with_overfitted_generator(state.competition.id)).all()

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from deploy.standalone.ephemeral import Servers
 from scorer.competitions import State
-from scorer.db import board
-from scorer.db.judging import Score, judged
+from scorer.db.leaderboard import board
+from scorer.db.leaderboard.scores import Score, judged_entries
 from scorer.metrics.mifid import mifid
 from scorer.ranking import specification
 from tests.db.judging import board_of
@@ -121,12 +121,12 @@ def test_labels_change_the_version_for_those_who_see_them_only(session: Session,
 
 
 def test_a_score_has_the_columns_of_the_statement() -> None:
-    assert tuple(judged().selected_columns.keys()) == Score._fields
+    assert tuple(judged_entries().selected_columns.keys()) == Score._fields
 
 
 def test_the_stored_view_is_the_view_in_code(servers: Servers) -> None:
     """A migration made the view; if the formula changes, a new migration must make it anew, of this statement."""
-    query = judged().compile(dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True})  # type: ignore[no-untyped-call]
+    query = judged_entries().compile(dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True})  # type: ignore[no-untyped-call]
     engine = create_engine(servers.postgres.owner_url)
     with engine.connect() as connection:
         stored = connection.scalar(text("SELECT pg_get_viewdef('scores'::regclass)"))

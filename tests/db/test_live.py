@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer import live, submissions, work
 from scorer.competitions import State
-from scorer.db import jobs
+from scorer.db.jobs import job_queue
 from scorer.db.tables import Delivery, Job, Mail, Notice, Submission, SubmissionEvent
 from scorer.lifecycle import Queue, TrackKind
 from scorer.live import Look, Progress
@@ -142,9 +142,9 @@ def test_work_on_a_scored_entry_is_not_told_either(session: Session, state: Stat
 def test_the_place_in_the_queue_is_the_order_of_claims(session: Session, state: State, now: datetime) -> None:
     teams = [make_team(session, state, now) for _ in range(3)]
     entries = [queued(session, state, team, now) for team in teams for _ in range(3)]
-    waiting = [job for entry in entries for job in jobs.jobs_of(session, entry.ref) if job.state == "waiting"]
-    assert jobs.positions_of(session, [job.id for job in waiting]) == {
-        job.id: jobs.position_of(session, job) for job in waiting
+    waiting = [job for entry in entries for job in job_queue.jobs_of(session, entry.ref) if job.state == "waiting"]
+    assert job_queue.positions_of(session, [job.id for job in waiting]) == {
+        job.id: job_queue.position_of(session, job) for job in waiting
     }
     shown = {entry.ref: look_at(session, entry, now).progress.queue_position for entry in entries}
     claimed = []
@@ -196,7 +196,7 @@ def test_private_work_moves_no_estimate_and_no_place(session: Session, state: St
             session, Queue.SCORE, submission=entries[0], track_id=state.tracks["private"].id, private=True, now=now
         )
         session.flush()
-        job = jobs.jobs_of(session, entries[0].ref)[-1]
+        job = job_queue.jobs_of(session, entries[0].ref)[-1]
         if not waits:
             job.state, job.holder, job.worker = "running", worker, worker
             job.started_at, job.lease_until = now, now + LEASE

@@ -8,8 +8,10 @@ from sqlalchemy.orm import Session
 
 from scorer import limits, picks, submissions, teams, work
 from scorer.competitions import State, state_of
-from scorer.db import board, lookups, merges, rosters
+from scorer.db.leaderboard import board
+from scorer.db.submissions import submissions as submissions_submissions
 from scorer.db.tables import Team, TeamMerge
+from scorer.db.teams import members, merges
 from scorer.lifecycle import Queue
 from tests.db.judging import board_of
 from tests.factories import make_account, make_competition, make_scored, make_submission, make_team, set_tau
@@ -53,7 +55,7 @@ def test_a_merged_team_is_ranked_by_the_best_entry_of_all(session: Session, stat
     view = "SELECT team_id, count(*) FROM scores WHERE competition_id = :id GROUP BY team_id ORDER BY team_id"
     stored = session.execute(text(view), {"id": state.competition.id}).all()
     assert [tuple(row) for row in stored] == [(first.id, 3), (other.id, 1)]
-    assert merges.current(session, third.id) is first
+    assert merges.current_team_id(session, third.id) is first
     assert merges.absorbed_ids(session, first.id) == sorted([second.id, third.id])
     assert merges.absorbed_ids(session, second.id) == [], "the newest row of a team counts"
     assert entries[third].team_id == third.id, "what was, stays"
@@ -72,11 +74,13 @@ def test_usage_and_lists_hold_what_was_merged(session: Session, state: State, no
     for team, status in ((first, "scored"), (second, "queued"), (second, "rejected"), (other, "scored")):
         make_submission(session, state, team, now=now, status=status)
     merge(session, second, first, now)
-    usage = lookups.usage_of(session, first.id, now)
+    usage = members.usage_of(session, first.id, now)
     assert (usage.charged, usage.pending, usage.rejected) == (2, 1, 1)
-    listed = lookups.submissions_of(session, state.competition.id, team_id=first.id, before=None, limit=10)
+    listed = submissions_submissions.submissions_of(
+        session, state.competition.id, team_id=first.id, before=None, limit=10
+    )
     assert sorted(each.team_id for each in listed) == [first.id, second.id, second.id]
-    assert rosters.count_charged(session, [first.id, second.id]) == 2
+    assert members.count_charged(session, [first.id, second.id]) == 2
 
 
 def test_the_queue_is_fair_to_the_merged_team_as_to_one(session: Session, state: State, now: datetime) -> None:
@@ -95,11 +99,11 @@ def test_members_are_those_whose_newest_row_says_so(session: Session, state: Sta
     account = make_account(session, now)
     team = teams.team_for(session, state.competition.id, account, now=now)
     elsewhere = make_team(session, state, now)
-    assert rosters.members_of(session, team.id) == [account]
+    assert members.members_of(session, team.id) == [account]
     teams.join(session, elsewhere, [account], now=now)
-    assert rosters.members_of(session, team.id) == []
-    assert rosters.members_of(session, elsewhere.id)[1:] == [account]
-    assert lookups.team_of(session, state.competition.id, account.id) is elsewhere
+    assert members.members_of(session, team.id) == []
+    assert members.members_of(session, elsewhere.id)[1:] == [account]
+    assert members.team_of(session, state.competition.id, account.id) is elsewhere
     assert teams.team_for(session, state.competition.id, account, now=now) is elsewhere
 
 
@@ -132,9 +136,9 @@ def test_late_entries_have_limits_and_a_board_apart_after_a_merge_too(
         make_scored(session, state, team, fid=10.0, distance=0.5, now=now).late = True
     make_scored(session, state, second, fid=10.0, distance=0.5, now=now)
     merge(session, second, first, now)
-    assert lookups.usage_of(session, first.id, now).charged == 1
-    assert lookups.usage_of(session, first.id, now, late=True).charged == 3
-    assert rosters.count_charged(session, [first.id, second.id]) == 1
+    assert members.usage_of(session, first.id, now).charged == 1
+    assert members.usage_of(session, first.id, now, late=True).charged == 3
+    assert members.count_charged(session, [first.id, second.id]) == 1
     for late, count in ((False, 1), (True, 3)):
         (line,) = board_of(session, state, late=late).page(0, None)
         assert line.team_id == first.id

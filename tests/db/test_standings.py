@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from sqlalchemy import Select, text
 from sqlalchemy.orm import Session
 
-from scorer.db import board, tables
-from scorer.db.changes import Reader
-from scorer.db.judging import judged
+from scorer.db import tables
+from scorer.db.leaderboard import board
+from scorer.db.leaderboard.changes import ChangeFeed
+from scorer.db.leaderboard.scores import judged_entries
 from scorer.db.tables import Track
 from scorer.lines import order_for
 from scorer.memory import Asked, Kept
@@ -77,7 +78,7 @@ def scores_are_the_definition(ask: Any, drawn: Competition, which: str, minute: 
 
 @cache
 def statement_of(track_id: int, minute: int) -> Select[Any]:
-    return judged(track_id=track_id, at=moment_of(minute))
+    return judged_entries(track_id=track_id, at=moment_of(minute))
 
 
 @pytest.fixture
@@ -115,6 +116,6 @@ def test_a_board_that_a_process_begins_to_keep_is_too(
     with session.begin_nested() as savepoint:
         write(writer, drawn)
         asked = Asked(TRACKS[which].id, which == "late", moment_of(minute))
-        order = Kept(PUBLIC, PRIVATE, MOST, Reader(BASE)).order(session.connection(), asked)
+        order = Kept(PUBLIC, PRIVATE, MOST, ChangeFeed(BASE)).order(session.connection(), asked)
         columns_are_the_definition(order, drawn, which, minute)
         savepoint.rollback()

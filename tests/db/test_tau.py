@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from scorer import threshold_history, thresholds, what_if
 from scorer.competitions import State
-from scorer.db import board
+from scorer.db.leaderboard import board
 from scorer.db.tables import Account, CoarseLabel, Ruling, Submission
 from scorer.errors import Conflict
 from scorer.labelling import known

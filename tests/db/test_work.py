@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from scorer import submissions, work
 from scorer.archive import TrainingImageCopies
 from scorer.competitions import State
-from scorer.db import jobs
+from scorer.db.jobs import job_queue
 from scorer.db.tables import Job, Submission, Team
 from scorer.lifecycle import Queue
 from scorer.submissions import Measured
@@ -74,9 +74,9 @@ def test_what_is_shown_as_position_is_the_order_of_claims(session: Session, stat
     for _ in range(3):
         for team in teams:
             queued(session, state, team, now)
-    waiting = {job.id: job for each in session.query(Submission) for job in jobs.jobs_of(session, each.ref)}
+    waiting = {job.id: job for each in session.query(Submission) for job in job_queue.jobs_of(session, each.ref)}
     shown = {
-        job.id: jobs.position_of(session, job)
+        job.id: job_queue.position_of(session, job)
         for job in waiting.values()
         if job.queue == "score" and job.state == "waiting"
     }

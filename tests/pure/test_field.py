@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from scorer.db.fields import instant
+from scorer.db.leaderboard.columns import to_microseconds
 from scorer.metrics.mifid import EPSILON
 from scorer.ranking import specification
 from scorer.ranking.columns import EntryColumns, FinalPicks, JudgingRules
@@ -24,7 +24,7 @@ def field_of(drawn: Competition, kind: str) -> EntryColumns:
         (
             BASE + number,
             BASE + entry.team,
-            instant(START) + 60_000_000 * entry.accepted,
+            to_microseconds(START) + 60_000_000 * entry.accepted,
             0,
             *getattr(entry, kind)[-1][1:],
             entry.copied_share,

@@ -9,7 +9,8 @@ from sqlalchemy import text
 
 from api.pages.histogram import FLOOR, TOP, histogram_of
 from scorer import competitions, sessions
-from scorer.db import jobs, people
+from scorer.db import accounts
+from scorer.db.jobs import job_queue
 from scorer.db.tables import ProvisionalMeasurement
 from scorer.sessions import Browser
 from tests.api.conftest import Service
@@ -27,7 +28,7 @@ def enter(service: Service, who: str | None) -> None:
     if who is not None:
         secret = f"session-of-{who}"
         with service.bench.sessions.begin() as session:
-            account = people.account_by_handle(session, who)
+            account = accounts.account_by_handle(session, who)
             assert account is not None
             if sessions.resume(session, secret, datetime.now(UTC)) is None:
                 sessions.begin(session, account, secret=secret, browser=Browser("test", ""), now=datetime.now(UTC))
@@ -177,7 +178,7 @@ def test_a_provisional_score_is_shown_as_such_while_the_final_one_is_made(servic
     with service.bench.sessions.begin() as session:
         session.execute(text("UPDATE submissions SET status = 'scoring'"))
         track = competitions.state_of(session, slug, datetime.now(UTC)).tracks["public"]
-        (job,) = jobs.jobs_of(session, entry["ref"])
+        (job,) = job_queue.jobs_of(session, entry["ref"])
         session.add(
             ProvisionalMeasurement(
                 job_id=job.id,

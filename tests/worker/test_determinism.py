@@ -15,7 +15,8 @@ from skimage.data import astronaut, cat, coffee
 from threadpoolctl import threadpool_limits
 
 from scorer.archive import write_images
-from scorer.db import lookups
+from scorer.db import competitions
+from scorer.db.submissions import submissions
 from scorer.db.tables import Measurement
 from scorer.extractors import ExtractorOptions, load
 from scorer.lifecycle import Queue
@@ -67,10 +68,10 @@ def score_elsewhere(service: Service) -> None:
 
 def public_measurement(service: Service, submission_id: str) -> Measurement:
     with service.bench.sessions() as session:
-        submission = lookups.submission_by_id(session, submission_id)
+        submission = submissions.submission_by_id(session, submission_id)
         assert submission is not None
-        track = lookups.tracks_of(session, submission.competition_id)["public"]
-        found = lookups.newest_measurement(session, submission.ref, track.id)
+        track = competitions.tracks_of(session, submission.competition_id)["public"]
+        found = submissions.newest_measurement(session, submission.ref, track.id)
     assert found is not None
     return found
 

@@ -13,8 +13,10 @@ from threadpoolctl import threadpool_limits
 from deploy.demo.generators import Pixels, half_copied, mirrored
 from deploy.standalone.ephemeral import Servers
 from scorer import examinations, work
-from scorer.db import backlog, lookups
-from scorer.db.evidence import newest_evidence, newest_job
+from scorer.db import competitions
+from scorer.db.evidence.evidence import newest_evidence, newest_evidence_job
+from scorer.db.jobs import failed_jobs
+from scorer.db.submissions import submissions
 from scorer.db.tables import Evidence, Job, Measurement, Submission
 from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service, running
@@ -78,7 +80,7 @@ def examined(service: Service, slug: str) -> dict[str, dict[str, Evidence]]:
 def both(service: Service, ref: int) -> dict[str, Evidence]:
     with service.bench.sessions() as session:
         submission = session.get_one(Submission, ref)
-        tracks = lookups.tracks_of(session, submission.competition_id)
+        tracks = competitions.tracks_of(session, submission.competition_id)
         found = {kind: newest_evidence(session, ref, track.id) for kind, track in tracks.items()}
         assert all(found.values())
         session.expunge_all()
@@ -190,13 +192,13 @@ def handed_in(service: Service, slug: str, images: Pixels, *, who: str = "bob") 
     assert run_next(service.bench, Queue.CHECK)
     assert run_next(service.bench, Queue.SCORE)
     with service.bench.sessions() as session:
-        return lookups.submission_by_id(session, answer.json()["id"]).ref  # type: ignore[union-attr]
+        return submissions.submission_by_id(session, answer.json()["id"]).ref  # type: ignore[union-attr]
 
 
 def public(service: Service, ref: int) -> Evidence | None:
     with service.bench.sessions() as session:
         submission = session.get_one(Submission, ref)
-        return newest_evidence(session, ref, lookups.tracks_of(session, submission.competition_id)["public"].id)
+        return newest_evidence(session, ref, competitions.tracks_of(session, submission.competition_id)["public"].id)
 
 
 def test_it_comes_after_everything_that_is_scored(service: Service, slug: str, examined: Any) -> None:
@@ -234,10 +236,10 @@ def test_it_steps_aside_for_a_public_score(
     assert jobs(service, ref)[2] == ("evidence", "waiting")
     monkeypatch.undo()
     with service.bench.sessions() as session:
-        waiting = lookups.submission_by_id(session, answer.json()["id"])
+        waiting = submissions.submission_by_id(session, answer.json()["id"])
         assert waiting is not None
         assert waiting.status == Status.QUEUED
-        job = newest_job(session, ref, job_track(service, ref))
+        job = newest_evidence_job(session, ref, job_track(service, ref))
         assert job is not None
         assert (job.attempts, job.stage) == (0, None)
     assert run_next(service.bench, Queue.EVIDENCE)  # the score that waits
@@ -250,7 +252,7 @@ def test_it_steps_aside_for_a_public_score(
 def job_track(service: Service, ref: int) -> int:
     with service.bench.sessions() as session:
         submission = session.get_one(Submission, ref)
-        return lookups.tracks_of(session, submission.competition_id)["public"].id
+        return competitions.tracks_of(session, submission.competition_id)["public"].id
 
 
 def test_a_killed_attempt_is_made_again_with_the_same_result(
@@ -319,9 +321,9 @@ def test_what_is_made_of_the_references_goes_on_where_it_was_left(
     """The features of mirrored training images take as long as those of the images: pieces are kept."""
     monkeypatch.setattr(references, "PIECE", 100)
     with service.bench.sessions() as session:
-        competition = lookups.competition_by_slug(session, slug)
+        competition = competitions.competition_by_slug(session, slug)
         assert competition is not None
-        training = lookups.references_of(session, competition.id)["held_out"].reference_set
+        training = competitions.references_of(session, competition.id)["held_out"].reference_set
     address = references.SetAddress(training.sha256, training.blob_key, SIZE)
     extractor, seen = service.bench.extractor("tiny@1"), list[int]()
 
@@ -366,7 +368,7 @@ def test_evidence_that_fails_changes_nothing_else(
     with service.bench.sessions() as session:
         submission = session.get_one(Submission, ref)
         assert (submission.status, submission.reason) == (Status.SCORED, None)
-        (failed,) = (each for each in backlog.failed(session) if each.submission_id == submission.id)
+        (failed,) = (each for each in failed_jobs.failed(session) if each.submission_id == submission.id)
         assert (failed.queue, failed.track, failed.error) == (
             "evidence", "public", "RuntimeError: the disk is gone",
         )  # fmt: skip

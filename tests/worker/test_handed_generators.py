@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from deploy.standalone.ephemeral import Servers
-from scorer.db import jobs
+from scorer.db.jobs import job_queue
 from scorer.db.tables import AuditEntry, GeneratorFile, Job, Recovery
 from scorer.generators.recovery.plan import plan_from
 from scorer.lifecycle import Queue
@@ -236,7 +236,7 @@ def test_a_search_makes_room_for_a_public_score_and_is_tried_again(
     with service.bench.sessions.begin() as session:
         (job,) = session.query(Job).filter_by(queue="recover", state="waiting")
         assert (job.attempts, job.holder) == (0, None)
-        assert jobs.count_due(session, datetime.now(UTC)).keys() >= {"recover", "score"}
+        assert job_queue.count_due(session, datetime.now(UTC)).keys() >= {"recover", "score"}
     assert run_next(service.bench, Queue.RECOVER)
     with service.bench.sessions.begin() as session:
         assert session.query(Job).filter_by(queue="recover", state="waiting").count() == 1, "the score went first"

@@ -11,7 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from deploy import judging
-from scorer.db import jobs, lookups, people
+from scorer.db import accounts, competitions
+from scorer.db.jobs import job_queue
+from scorer.db.submissions import submissions
 from scorer.db.tables import ComparedDistance, Job, Measurement, Publication, Threshold, Track
 from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service
@@ -123,7 +125,7 @@ def assert_measured_apart(service: Service) -> None:
         # What comparing measured is what scoring measured.
         private = next(track.id for track in tracks.values() if track.kind == "private")
         for each in session.query(ComparedDistance):
-            scored = lookups.newest_measurement(session, each.submission_ref, private)
+            scored = submissions.newest_measurement(session, each.submission_ref, private)
             assert scored is not None
             assert scored.memorization_distance == each.memorization_distance
         assert {each.tau for each in session.query(Threshold) if tracks.get(each.track_id)}
@@ -208,7 +210,7 @@ def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatc
         (job,) = session.query(Job).filter_by(queue="compare")
         assert (job.state, job.attempts, job.holder) == ("waiting", 0, None)
         assert session.query(ComparedDistance).count() == 0
-        due = jobs.count_due(session, datetime.now(UTC))
+        due = job_queue.count_due(session, datetime.now(UTC))
         assert (due[Queue.COMPARE], due[Queue.SCORE]) == (1, 1)
     service.work()
     assert network(service, slug)["comparison"]["spaces"][1]["measured"] == 1
@@ -250,8 +252,8 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
     history = service.call("organizer", "GET", f"/competitions/{slug}/tracks/private/thresholds").json()
     assert [(each["tau"], each["method"]) for each in history] == [(0.125, "undo"), (0.5, "manual"), (0.125, "manual")]
     with service.bench.sessions.begin() as session:
-        author = people.account_by_handle(session, "organizer")
-        competition = lookups.competition_by_slug(session, slug)
+        author = accounts.account_by_handle(session, "organizer")
+        competition = competitions.competition_by_slug(session, slug)
         assert author is not None
         assert competition is not None
         session.add(

@@ -13,7 +13,8 @@ import torch
 from sqlalchemy import func, select
 
 from deploy import cli
-from scorer.db import lookups
+from scorer.db import competitions
+from scorer.db.submissions import submissions
 from scorer.db.tables import Job, Measurement, Submission
 from scorer.errors import Conflict, KennelError, NotFound, Unavailable
 from scorer.extractors import ExtractorOptions
@@ -45,7 +46,7 @@ def refusal(service: Service, submission_id: str) -> KennelError:
 
 def row_of(service: Service, submission_id: str) -> Submission:
     with service.bench.sessions() as session:
-        found = lookups.submission_by_id(session, submission_id)
+        found = submissions.submission_by_id(session, submission_id)
     assert found is not None
     return found
 
@@ -61,8 +62,8 @@ def newest(service: Service, submission_id: str) -> Measurement:
     """The public measurement that counts."""
     submission = row_of(service, submission_id)
     with service.bench.sessions() as session:
-        track = lookups.tracks_of(session, submission.competition_id)["public"]
-        found = lookups.newest_measurement(session, submission.ref, track.id)
+        track = competitions.tracks_of(session, submission.competition_id)["public"]
+        found = submissions.newest_measurement(session, submission.ref, track.id)
     assert found is not None
     return found
 

@@ -12,7 +12,8 @@ class BoardChange(Table):
     """Something that a board depends on was added or changed. Written by triggers, in the change's own transaction.
 
     No order of ids tells a reader what is new, because a row may be committed after one with a higher id; its
-    transaction's number does (:mod:`scorer.db.changes`). Nobody waits for anybody: there is no counter to lock.
+    transaction's number does (:mod:`scorer.db.leaderboard.changes`). Nobody waits for anybody: there is no counter to
+    lock.
     """
 
     __tablename__ = "board_changes"

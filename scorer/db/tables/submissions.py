@@ -33,7 +33,7 @@ class Submission(Table):
     id: Mapped[str] = mapped_column(unique=True)
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
-    """The team that handed it in. Whose it is now, after merges, says :mod:`scorer.db.merges`."""
+    """The team that handed it in. Whose it is now, after merges, says :mod:`scorer.db.teams.merges`."""
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     file_name: Mapped[str]
     bytes: Mapped[int] = mapped_column(BigInteger)

@@ -1,0 +1,78 @@
+"""Reading the audit log."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, func, literal, or_, select
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import Account, AuditEntry, Competition, Submission
+
+
+@dataclass(frozen=True)
+class AuditFilter:
+    """Which entries: what is None does not matter."""
+
+    action: str | None = None
+    subject: str | None = None
+    actor: str | None = None
+    """A handle, whatever the letter case."""
+    competition: Competition | None = None
+    """Acts on the competition, on its parts (``noun:slug/part``), and on its entries."""
+
+
+class Act(NamedTuple):
+    """An entry of the audit log with the handle of its actor (None: nobody was signed in, or the operator acted at the
+    machine)."""
+
+    id: int
+    created_at: datetime
+    actor: str | None
+    action: str
+    subject: str
+    address: str | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+def audit_entries(session: Session, wanted: AuditFilter, *, before: int | None, limit: int) -> list[Act]:
+    """Entries older than the one with id ``before``, newest first."""
+    query = (
+        select(AuditEntry.id, AuditEntry.created_at, Account.handle, AuditEntry.action, AuditEntry.subject)
+        .add_columns(AuditEntry.address, AuditEntry.before, AuditEntry.after)
+        .outerjoin(Account, Account.id == AuditEntry.actor_id)
+        .where(*_conditions(wanted))
+    )
+    if before is not None:
+        query = query.where(AuditEntry.id < before)
+    return [Act(*row) for row in session.execute(query.order_by(AuditEntry.id.desc()).limit(limit))]
+
+
+def audit_actions(session: Session, competition: Competition | None) -> Sequence[str]:
+    """Every kind of act that there is in the log, or in a competition's part of it."""
+    about = _conditions(AuditFilter(competition=competition))
+    return session.scalars(select(AuditEntry.action).where(*about).distinct().order_by(AuditEntry.action)).all()
+
+
+def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.action is not None:
+        conditions.append(AuditEntry.action == wanted.action)
+    if wanted.subject is not None:
+        conditions.append(AuditEntry.subject == wanted.subject)
+    if wanted.actor is not None:
+        conditions.append(func.lower(Account.handle) == wanted.actor.lower())
+    if wanted.competition is not None:
+        conditions.append(_about(wanted.competition))
+    return conditions
+
+
+def _about(competition: Competition) -> ColumnElement[bool]:
+    entries = select(literal("submission:") + Submission.id).where(Submission.competition_id == competition.id)
+    return or_(
+        AuditEntry.subject == f"competition:{competition.slug}",
+        AuditEntry.subject.like(f"%:{competition.slug}/%"),  # no slug has a sign that means more to LIKE
+        AuditEntry.subject.in_(entries),
+    )

@@ -1,0 +1,168 @@
+"""SQL for competitions, tracks, reference sets, data files and allowlists."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Select, false, func, select
+from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.orm import Session, aliased
+
+from scorer.db.tables import (
+    Account,
+    Competition,
+    CompetitionReference,
+    DataFile,
+    Guest,
+    Preparation,
+    Publication,
+    ReferenceSet,
+    Track,
+)
+
+
+def offered_files(session: Session, competition_id: int) -> Sequence[DataFile]:
+    """The files that a competition offers, by name."""
+    newest = (
+        select(DataFile.id, DataFile.offered)
+        .ext(distinct_on(DataFile.name))
+        .where(DataFile.competition_id == competition_id)
+        .order_by(DataFile.name, DataFile.id.desc())
+        .subquery("newest")
+    )
+    query = select(DataFile).join(newest, newest.c.id == DataFile.id).where(newest.c.offered)
+    return session.scalars(query.order_by(DataFile.name)).all()
+
+
+def newest_file(session: Session, competition_id: int, name: str) -> DataFile | None:
+    """What was last said about a file of a competition."""
+    query = select(DataFile).where(DataFile.competition_id == competition_id, DataFile.name == name)
+    return session.scalars(query.order_by(DataFile.id.desc()).limit(1)).one_or_none()
+
+
+def is_file_offered(session: Session, sha256: str) -> bool:
+    """Whether any competition offers these bytes."""
+    later = aliased(DataFile)
+    replaced = select(later.id).where(
+        later.competition_id == DataFile.competition_id, later.name == DataFile.name, later.id > DataFile.id
+    )
+    query = select(func.count()).where(DataFile.sha256 == sha256, DataFile.offered, ~replaced.exists())
+    return bool(session.scalar(query))
+
+
+def is_reference(session: Session, sha256: str, roles: Collection[str]) -> bool:
+    """Whether these bytes play one of ``roles`` in any competition."""
+    attached = (
+        select(func.count())
+        .select_from(CompetitionReference)
+        .join(ReferenceSet, ReferenceSet.id == CompetitionReference.reference_set_id)
+    )
+    return bool(session.scalar(attached.where(ReferenceSet.sha256 == sha256, CompetitionReference.role.in_(roles))))
+
+
+def list_guests(session: Session, competition_id: int) -> Sequence[Guest]:
+    """Whoever is invited into a competition, the one invited last first."""
+    newest = _newest(Guest.competition_id == competition_id).subquery("newest")
+    query = select(Guest).join(newest, newest.c.id == Guest.id).where(newest.c.invited)
+    return session.scalars(query.order_by(Guest.id.desc())).all()
+
+
+def is_invited(session: Session, competition_id: int, account: Account) -> bool:
+    """Whether a person is invited into a competition, by account or by the address that they have confirmed."""
+    by_email = Guest.email == func.lower(account.email) if account.email is not None else false()
+    asked = (Guest.competition_id == competition_id) & ((Guest.account_id == account.id) | by_email)
+    newest = _newest(asked).subquery("newest")
+    return session.scalar(select(newest.c.id).where(newest.c.invited).limit(1)) is not None
+
+
+def _newest(asked: ColumnElement[bool]) -> Select[int, bool]:
+    """What was last said about each account and each address."""
+    who = (Guest.account_id, Guest.email)
+    return select(Guest.id, Guest.invited).ext(distinct_on(*who)).where(asked).order_by(*who, Guest.id.desc())
+
+
+def competition_by_slug(session: Session, slug: str) -> Competition | None:
+    """A competition."""
+    return session.scalars(select(Competition).where(Competition.slug == slug)).one_or_none()
+
+
+def all_competitions(session: Session) -> Sequence[Competition]:
+    """Every competition, newest first."""
+    return session.scalars(select(Competition).order_by(Competition.created_at.desc(), Competition.id.desc())).all()
+
+
+def is_published(session: Session, competition_id: int) -> bool:
+    """Whether the newest act of publication shows the private board."""
+    newest = select(Publication.published).where(Publication.competition_id == competition_id)
+    return bool(session.scalar(newest.order_by(Publication.id.desc()).limit(1)))
+
+
+def publications_of(session: Session, competition_id: int) -> Sequence[Publication]:
+    """Every act of publication of a competition, newest first."""
+    acts = select(Publication).where(Publication.competition_id == competition_id)
+    return session.scalars(acts.order_by(Publication.id.desc())).all()
+
+
+def tracks_of(session: Session, competition_id: int) -> dict[str, Track]:
+    """The tracks of a competition by kind, without former ones."""
+    tracks = session.scalars(select(Track).where(Track.competition_id == competition_id, Track.kind != "former"))
+    return {track.kind: track for track in tracks}
+
+
+def tracks_at(session: Session, tracks: dict[str, Track], at: datetime) -> dict[str, Track]:
+    """The tracks of a competition, which are ``tracks`` now, as they were at a moment."""
+    then = (
+        select(Track)
+        .where(Track.competition_id == tracks["private"].competition_id, Track.replaced_at > at)
+        .order_by(Track.replaced_at)
+        .limit(1)
+    )
+    former = session.scalars(then).one_or_none()
+    return tracks if former is None else tracks | {"private": former}
+
+
+def extractors_in_use(session: Session) -> Sequence[str]:
+    """The extractors of tracks that are prepared, so that entries may come."""
+    query = select(Track.extractor).join(Preparation, Preparation.id == Track.preparation_id)
+    in_use = query.where(Preparation.finished_at.is_not(None), Track.kind != "former")
+    return session.scalars(in_use.distinct()).all()
+
+
+def references_of(session: Session, competition_id: int) -> dict[str, CompetitionReference]:
+    """The attached reference sets of a competition by role."""
+    attached = session.scalars(
+        select(CompetitionReference).where(CompetitionReference.competition_id == competition_id)
+    )
+    return {reference.role: reference for reference in attached}
+
+
+def reference_set_by_sha256(session: Session, sha256: str) -> ReferenceSet | None:
+    """A reference set by the address of its bytes."""
+    return session.scalars(select(ReferenceSet).where(ReferenceSet.sha256 == sha256)).one_or_none()
+
+
+def reference_sets(session: Session, ids: Sequence[int]) -> list[ReferenceSet]:
+    """Reference sets in the order of ``ids``."""
+    found = {row.id: row for row in session.scalars(select(ReferenceSet).where(ReferenceSet.id.in_(ids)))}
+    return [found[each] for each in ids]
+
+
+def preparation_by_key(session: Session, key: str) -> Preparation | None:
+    """A preparation by the address of its inputs."""
+    return session.scalars(select(Preparation).where(Preparation.key == key)).one_or_none()
+
+
+def tracks_with_preparation(session: Session, preparation_id: int) -> Sequence[Track]:
+    """The tracks that are measured against a preparation."""
+    return session.scalars(select(Track).where(Track.preparation_id == preparation_id)).all()
+
+
+def published_since(session: Session, competition_id: int) -> datetime | None:
+    """Since when the private board is shown to everyone; None if it is not."""
+    newest = select(Publication.published, Publication.created_at).where(Publication.competition_id == competition_id)
+    row = session.execute(newest.order_by(Publication.id.desc()).limit(1)).one_or_none()
+    return row.created_at if row is not None and row.published else None
+
+
+def lock_competition(session: Session, slug: str, *, share: bool) -> None:
+    """Hold a competition's set-up still (``share``) or change it alone, to the end of the transaction."""
+    session.execute(select(Competition.id).where(Competition.slug == slug).with_for_update(read=share))

@@ -1,0 +1,23 @@
+"""Evidence, in SQL: the newest of an entry on a track, and how far the work on it is."""
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import Evidence, Job
+from scorer.lifecycle import Queue
+
+
+def newest_evidence(session: Session, submission_ref: int, track_id: int) -> Evidence | None:
+    """The evidence that counts, or None where there is none (yet). After a new measurement it is of the one before,
+    which ``measurement_id`` tells, until the new evidence is there."""
+    query = select(Evidence).where(Evidence.submission_ref == submission_ref, Evidence.track_id == track_id)
+    return session.scalars(query.order_by(Evidence.id.desc()).limit(1)).one_or_none()
+
+
+def newest_evidence_job(session: Session, submission_ref: int, track_id: int) -> Job | None:
+    """The newest evidence job of an entry on a track: its ``state`` says whether evidence waits, runs, is done or has
+    failed. None for an entry that is not measured there, or was before there was evidence."""
+    query = select(Job).where(
+        Job.submission_ref == submission_ref, Job.track_id == track_id, Job.queue == Queue.EVIDENCE
+    )
+    return session.scalars(query.order_by(Job.id.desc()).limit(1)).one_or_none()

@@ -1,0 +1,72 @@
+"""Generators of entries and what came of them, in SQL."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import GeneratorFile, Job, Recovery, Submission
+from scorer.lifecycle import UNFINISHED, Queue
+from scorer.metrics.copying.latent_recovery import MIN_GAP, MIN_SHARE_FOUND, SIGNIFICANCE_LEVEL
+
+
+def newest_generator(session: Session, submission_ref: int) -> GeneratorFile | None:
+    """The generator that counts for an entry."""
+    query = select(GeneratorFile).where(GeneratorFile.submission_ref == submission_ref)
+    return session.scalars(query.order_by(GeneratorFile.id.desc()).limit(1)).one_or_none()
+
+
+def count_since(session: Session, submission_ref: int, since: datetime) -> int:
+    """How many generators were handed in for an entry from a moment on."""
+    query = select(func.count()).where(
+        GeneratorFile.submission_ref == submission_ref, GeneratorFile.created_at >= since
+    )
+    return int(session.scalar(query) or 0)
+
+
+def newest_recovery(session: Session, generator_id: int) -> Recovery | None:
+    """What came of a generator, as far as it is known."""
+    query = select(Recovery).where(Recovery.generator_id == generator_id)
+    return session.scalars(query.order_by(Recovery.job_id.desc()).limit(1)).one_or_none()
+
+
+def newest_audit_job(session: Session, generator_id: int) -> Job | None:
+    """The work on a generator."""
+    query = select(Job).where(Job.generator_id == generator_id)
+    return session.scalars(query.order_by(Job.id.desc()).limit(1)).one_or_none()
+
+
+def cancel_work(session: Session, submission_ref: int, now: datetime) -> None:
+    """End the work on former generators of an entry; a worker that is at it finds out and drops its result."""
+    session.execute(
+        update(Job)
+        .where(Job.queue == Queue.RECOVER, Job.submission_ref == submission_ref, Job.state.in_(UNFINISHED))
+        .values(state="cancelled", holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
+    )
+
+
+def former_recoveries(session: Session, generator: GeneratorFile) -> Sequence[tuple[GeneratorFile, Recovery]]:
+    """What was found in generators that this one has replaced, newest first."""
+    query = (
+        select(GeneratorFile, Recovery)
+        .join(Recovery, Recovery.generator_id == GeneratorFile.id)
+        .where(GeneratorFile.submission_ref == generator.submission_ref, GeneratorFile.id < generator.id)
+        .order_by(Recovery.job_id.desc())
+    )
+    return [(former, came) for former, came in session.execute(query)]
+
+
+def refs_with_overfitted_generator(competition_id: int) -> Select[Any]:
+    """The refs of a competition's entries of which any generator, replaced or not, remembers its training images: the
+    condition of :func:`scorer.metrics.copying.latent_recovery.is_overfitted`, where the search can be trusted."""
+    trusted = or_(Recovery.recovered_share.is_(None), Recovery.recovered_share >= MIN_SHARE_FOUND)
+    return (
+        select(GeneratorFile.submission_ref.label("ref"))
+        .join(Recovery, Recovery.generator_id == GeneratorFile.id)
+        .join(Submission, Submission.ref == GeneratorFile.submission_ref)
+        .where(Submission.competition_id == competition_id, trusted)
+        .where(Recovery.p_value < SIGNIFICANCE_LEVEL, Recovery.gap > MIN_GAP)
+        .distinct()
+    )

@@ -1,0 +1,187 @@
+"""Rating studies in SQL: who rates, what comes next, what was said."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import CursorResult, Text, cast, func, literal, select, true
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import Job, Rater, Rating, RatingItem, RatingStudy, Submission, Team
+from scorer.db.teams import merges
+
+
+class ListedRater(NamedTuple):
+    """Somebody who rates or was invited to, with the number of their ratings; ``account_id`` is None where they were
+    invited by a link."""
+
+    id: int
+    account_id: int | None
+    name: str
+    ended_at: datetime | None
+    ratings: int
+
+
+class KindTotals(NamedTuple):
+    """How many things of a kind there are, and how many ratings."""
+
+    kind: str
+    items: int
+    ratings: int
+
+
+class RatedItem(NamedTuple):
+    """A thing that was rated: its entry, its kind, the number of ratings, their sum, the sum of their squares."""
+
+    submission_ref: int
+    kind: Literal["realism", "diversity"]
+    given: int
+    total: int
+    squares: int
+
+
+class RatedEntry(NamedTuple):
+    """An entry with its id and the name of its team now."""
+
+    ref: int
+    id: str
+    team: str
+
+
+def study_by_id(session: Session, study_id: int) -> RatingStudy | None:
+    """A study."""
+    return session.get(RatingStudy, study_id)
+
+
+def studies_of(session: Session, competition_id: int) -> Sequence[RatingStudy]:
+    """The studies of a competition, newest first."""
+    query = select(RatingStudy).where(RatingStudy.competition_id == competition_id)
+    return session.scalars(query.order_by(RatingStudy.id.desc())).all()
+
+
+def newest_study_job(session: Session, study_id: int) -> Job | None:
+    """The job that cuts a study's images."""
+    query = select(Job).where(Job.study_id == study_id).order_by(Job.id.desc()).limit(1)
+    return session.scalars(query).one_or_none()
+
+
+def lock_study(session: Session, study_id: int) -> None:
+    """Let one transaction at a time decide about a study."""
+    session.execute(select(RatingStudy.id).where(RatingStudy.id == study_id).with_for_update())
+
+
+def add_items(session: Session, items: Sequence[Mapping[str, Any]]) -> None:
+    """Add things to rate; their ids grow in this order."""
+    if items:
+        session.execute(insert(RatingItem), list(items))
+
+
+def rater_by_digest(session: Session, digest: bytes) -> Rater | None:
+    """The rater who holds a link."""
+    return session.scalars(select(Rater).where(Rater.digest == digest)).one_or_none()
+
+
+def rater_of_member(session: Session, study_id: int, account_id: int, name: str, now: datetime) -> Rater:
+    """The rater that a person is in a study, from now on if they were none."""
+    new = insert(Rater).values(study_id=study_id, account_id=account_id, name=name, created_at=now)
+    session.execute(new.on_conflict_do_nothing())
+    query = select(Rater).where(Rater.study_id == study_id, Rater.account_id == account_id)
+    return session.scalars(query).one()
+
+
+def raters(session: Session, study_id: int) -> list[ListedRater]:
+    """Everybody who rates or was invited to, in the order in which they came."""
+    query = (
+        select(Rater.id, Rater.account_id, Rater.name, Rater.ended_at, func.count(Rating.id))
+        .outerjoin(Rating, Rating.rater_id == Rater.id)
+        .where(Rater.study_id == study_id)
+        .group_by(Rater.id)
+    )
+    return [ListedRater(*row) for row in session.execute(query.order_by(Rater.id))]
+
+
+def next_items(
+    session: Session, rater: Rater, kind: str, *, wanted: int, but: Collection[int], limit: int
+) -> Sequence[RatingItem]:
+    """What this rater should look at next: never the same thing twice, what has the fewest ratings first, in an order
+    of the rater's own, and nothing that has as many as are ``wanted``."""
+    # Counted thing by thing, over the index: a plan that stays the same however old the planner's statistics are.
+    counted = select(func.count().label("given")).where(Rating.item_id == RatingItem.id).lateral("counted")
+    own = select(Rating.id).where(Rating.item_id == RatingItem.id, Rating.rater_id == rater.id).exists()
+    shuffled = func.md5(cast(RatingItem.id, Text) + literal(f"/{rater.id}"))
+    query = (
+        select(RatingItem)
+        .join(counted, true())
+        .where(RatingItem.study_id == rater.study_id, RatingItem.kind == kind)
+        .where(counted.c.given < wanted, ~own, RatingItem.id.not_in(but))
+    )
+    return session.scalars(query.order_by(counted.c.given, shuffled).limit(limit)).all()
+
+
+def item(session: Session, study_id: int, item_id: int) -> RatingItem | None:
+    """One thing of a study."""
+    query = select(RatingItem).where(RatingItem.id == item_id, RatingItem.study_id == study_id)
+    return session.scalars(query).one_or_none()
+
+
+def known_items(session: Session, study_id: int, item_ids: Collection[int]) -> set[int]:
+    """Those of the ids that are things of this study."""
+    query = select(RatingItem.id).where(RatingItem.study_id == study_id, RatingItem.id.in_(item_ids))
+    return set(session.scalars(query))
+
+
+def add_ratings(session: Session, rater_id: int, values: Mapping[int, int], now: datetime) -> int:
+    """Add one rater's ratings by item, in one statement; what was rated before stays as it was. How many are new."""
+    rows = [
+        {"rater_id": rater_id, "item_id": item_id, "value": value, "created_at": now}
+        for item_id, value in values.items()
+    ]
+    result = session.execute(insert(Rating).values(rows).on_conflict_do_nothing())
+    return result.rowcount if isinstance(result, CursorResult) else 0
+
+
+def count_by(session: Session, rater_id: int) -> dict[str, int]:
+    """How much a rater has rated, by kind."""
+    query = select(RatingItem.kind, func.count()).join(Rating, Rating.item_id == RatingItem.id)
+    return {row[0]: row[1] for row in session.execute(query.where(Rating.rater_id == rater_id).group_by("kind"))}
+
+
+def totals(session: Session, study_id: int) -> list[KindTotals]:
+    """Of each kind: how many things there are, and how many ratings."""
+    query = (
+        select(RatingItem.kind, func.count(RatingItem.id.distinct()), func.count(Rating.id))
+        .outerjoin(Rating, Rating.item_id == RatingItem.id)
+        .where(RatingItem.study_id == study_id)
+    )
+    rows = session.execute(query.group_by(RatingItem.kind).order_by(RatingItem.kind.desc()))
+    return [KindTotals(*row) for row in rows]
+
+
+def rating_sums(session: Session, study_id: int) -> list[RatedItem]:
+    """Each thing that was rated, in the order in which they were made."""
+    query: Any = (
+        select(
+            RatingItem.submission_ref,
+            RatingItem.kind,
+            func.count(),
+            func.sum(Rating.value),
+            func.sum(Rating.value * Rating.value),
+        )
+        .join(Rating, Rating.item_id == RatingItem.id)
+        .where(RatingItem.study_id == study_id)
+        .group_by(RatingItem.id)
+    )
+    return [RatedItem(*row) for row in session.execute(query.order_by(RatingItem.id))]
+
+
+def entries_with_teams(session: Session, refs: Sequence[int]) -> dict[int, RatedEntry]:
+    """The entries with their ids and the names of their teams now, by ref."""
+    merged = merges.newest_merges()
+    query = (
+        select(Submission.ref, Submission.id, Team.name)
+        .outerjoin(merged, merged.c.team_id == Submission.team_id)
+        .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
+        .where(Submission.ref.in_(refs))
+    )
+    return {row.ref: row for row in (RatedEntry(*each) for each in session.execute(query))}

@@ -1,0 +1,243 @@
+"""SQL for notices, the outbox of mails, and webhook deliveries."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import CursorResult, Insert, Select, exists, func, insert, literal, or_, select, update
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+
+from scorer.db.tables import Account, Competition, Delivery, Mail, MailChoice, Membership, Notice, Table, Team, Webhook
+from scorer.lifecycle import DeliveryState, MailState
+
+
+@dataclass(frozen=True)
+class NoticeText:
+    """What a notice says; ``link`` is a path on this site."""
+
+    kind: str
+    subject: str
+    body: str
+    link: str
+
+
+class NamedTeam(NamedTuple):
+    """A team, and the competition that it is in."""
+
+    name: str
+    slug: str
+    title: str
+
+
+def member_accounts(session: Session, team_ids: Collection[int]) -> Sequence[int]:
+    """The accounts of those who are in one of these teams."""
+    return session.scalars(_present(Membership.account_id).where(Membership.team_id.in_(team_ids)).distinct()).all()
+
+
+def team_ids_of(session: Session, account_id: int) -> Sequence[int]:
+    """The teams that a person is in."""
+    return session.scalars(_present(Membership.team_id).where(Membership.account_id == account_id)).all()
+
+
+def named_teams_of(session: Session, account_id: int) -> list[NamedTeam]:
+    """The teams that a person is in, by name."""
+    here = Team.id.in_(_present(Membership.team_id).where(Membership.account_id == account_id))
+    query = select(Team.name, Competition.slug, Competition.title).join(Competition).where(here)
+    return [NamedTeam(*row) for row in session.execute(query.order_by(Competition.title, Team.name))]
+
+
+def _present(column: InstrumentedAttribute[int]) -> Select[int]:
+    """Of memberships that hold: the newest of a person in a competition, unless they left."""
+    later = aliased(Membership)
+    here = (later.competition_id == Membership.competition_id) & (later.account_id == Membership.account_id)
+    return select(column).where(Membership.joined, ~select(later.id).where(here, later.id > Membership.id).exists())
+
+
+def competing_teams(session: Session, competition_id: int) -> Sequence[int]:
+    """The teams of a competition, benchmarks apart."""
+    competing = select(Team.id).where(Team.competition_id == competition_id, Team.benchmark.is_(False))
+    return session.scalars(competing).all()
+
+
+def write_notice(
+    session: Session,
+    words: NoticeText,
+    *,
+    accounts: Collection[int],
+    teams: Collection[int],
+    mailed: bool,
+    farewell: str,
+    now: datetime,
+) -> None:
+    """Put a notice on the site for ``accounts``, into the outbox for those of them who have an address and want it
+    (without a word of theirs: ``mailed``), and on the way to their webhooks and those of ``teams``."""
+    own = {"kind": words.kind, "subject": words.subject, "body": words.body, "link": words.link, "created_at": now}
+    due = {"attempts": 0, "due_at": now}
+    session.execute(_copies(Notice, "account_id", own, select(Account.id).where(Account.id.in_(accounts))))
+    choice = (MailChoice.account_id == Account.id) & (MailChoice.kind == words.kind)
+    wanting = select(Account.email).outerjoin(MailChoice, choice).where(Account.id.in_(accounts))
+    wanting = wanting.where(Account.email.is_not(None), func.coalesce(MailChoice.mailed, mailed))
+    mail = {name: own[name] for name in ("subject", "link", "created_at")} | {"body": words.body + farewell}
+    session.execute(_copies(Mail, "recipient", mail | due | {"state": MailState.WAITING}, wanting))
+    personal = Webhook.team_id.is_(None) & Webhook.account_id.in_(accounts)
+    hooks = select(Webhook.id).where(Webhook.ended_at.is_(None), or_(personal, Webhook.team_id.in_(teams)))
+    session.execute(_copies(Delivery, "webhook_id", own | due | {"state": DeliveryState.WAITING}, hooks))
+
+
+def _copies(table: type[Table], name: str, values: Mapping[str, Any], of: Select[Any]) -> Insert:
+    """A row of ``values`` for each value that ``of`` finds for the column ``name``."""
+    columns = table.__table__.c
+    constants = [literal(value, columns[each].type) for each, value in values.items()]
+    return insert(table).from_select([name, *values], of.add_columns(*constants), include_defaults=False)
+
+
+def notices_page(
+    session: Session, account_id: int, *, before: int | None, limit: int, unread: bool = False
+) -> Sequence[Notice]:
+    """A person's notices, newest first, older than the one with the id ``before``."""
+    query = select(Notice).where(Notice.account_id == account_id)
+    if before is not None:
+        query = query.where(Notice.id < before)
+    if unread:
+        query = query.where(Notice.read_at.is_(None))
+    return session.scalars(query.order_by(Notice.id.desc()).limit(limit)).all()
+
+
+def count_unread(session: Session, account_id: int) -> int:
+    """How many notices a person has not read."""
+    unread = (Notice.account_id == account_id) & Notice.read_at.is_(None)
+    return session.scalar(select(func.count()).select_from(Notice).where(unread)) or 0
+
+
+def mark_read(
+    session: Session, account_id: int, now: datetime, *, only: int | None = None, up_to: int | None = None
+) -> int:
+    """Mark a person's notices as read: one, or all up to one; how many were not yet."""
+    these = (Notice.account_id == account_id) & Notice.read_at.is_(None)
+    if only is not None:
+        these &= Notice.id == only
+    if up_to is not None:
+        these &= Notice.id <= up_to
+    result = session.execute(update(Notice).where(these).values(read_at=now))
+    return result.rowcount if isinstance(result, CursorResult) else 0
+
+
+def notice_exists(session: Session, account_id: int, notice_id: int) -> bool:
+    """Whether a person has this notice."""
+    query = select(Notice.id).where(Notice.id == notice_id, Notice.account_id == account_id)
+    return session.scalar(query) is not None
+
+
+def mail_choices(session: Session, account_id: int) -> dict[str, bool]:
+    """What a person has said about mails, by kind."""
+    found = session.scalars(select(MailChoice).where(MailChoice.account_id == account_id))
+    return {choice.kind: choice.mailed for choice in found}
+
+
+def choose_mail(session: Session, account_id: int, kind: str, *, mailed: bool) -> None:
+    """Keep what a person says about mails of a kind."""
+    row = postgresql.insert(MailChoice).values(account_id=account_id, kind=kind, mailed=mailed)
+    session.execute(row.on_conflict_do_update(index_elements=["account_id", "kind"], set_={"mailed": mailed}))
+
+
+def claim_mail(session: Session, *, now: datetime, lease_until: datetime) -> Mail | None:
+    """Take the mail that has waited longest; None when none is due."""
+    due = (
+        select(Mail.id)
+        .where(
+            Mail.state == MailState.WAITING, Mail.due_at <= now, or_(Mail.expires_at.is_(None), Mail.expires_at > now)
+        )
+        .order_by(Mail.due_at, Mail.id)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+        .scalar_subquery()
+    )
+    taken = update(Mail).where(Mail.id == due)
+    return session.scalars(
+        taken.values(state=MailState.SENDING, attempts=Mail.attempts + 1, due_at=lease_until).returning(Mail)
+    ).one_or_none()
+
+
+def close_mail(session: Session, mail_id: int, *, state: MailState, **values: object) -> bool:
+    """Say what became of a mail that is being sent; False if that was said already."""
+    taken = (Mail.id == mail_id) & (Mail.state == MailState.SENDING)
+    return _count(session.execute(update(Mail).where(taken).values(state=state, **values))) == 1
+
+
+def expire_mails(session: Session, now: datetime) -> int:
+    """Close mails that say nothing true any more; how many."""
+    late = (Mail.state == MailState.WAITING) & (Mail.expires_at <= now)
+    return _count(session.execute(update(Mail).where(late).values(state=MailState.EXPIRED, body="")))
+
+
+def close_lost_mails(session: Session, now: datetime) -> int:
+    """Close mails whose sender vanished: whether they left, nobody knows; how many."""
+    vanished = (Mail.state == MailState.SENDING) & (Mail.due_at <= now)
+    return _count(session.execute(update(Mail).where(vanished).values(state=MailState.UNKNOWN, body="")))
+
+
+def _count(result: object) -> int:
+    return result.rowcount if isinstance(result, CursorResult) else 0
+
+
+PENDING_STATES = (DeliveryState.WAITING, DeliveryState.SENDING)
+
+
+def active_webhooks(session: Session, account_id: int, team_ids: Collection[int]) -> Sequence[Webhook]:
+    """A person's webhooks and those of their teams, oldest first."""
+    own = or_(
+        Webhook.team_id.is_(None) & (Webhook.account_id == account_id),
+        Webhook.team_id.in_(team_ids),
+    )
+    return session.scalars(select(Webhook).where(Webhook.ended_at.is_(None), own).order_by(Webhook.id)).all()
+
+
+def move_webhooks(session: Session, team_ids: Collection[int], to: int) -> None:
+    """What was these teams' is the team ``to``'s."""
+    session.execute(update(Webhook).where(Webhook.team_id.in_(team_ids)).values(team_id=to))
+
+
+def deliveries_of(session: Session, webhook_id: int, *, limit: int) -> Sequence[Delivery]:
+    """What a webhook was sent, or is to be, newest first."""
+    query = select(Delivery).where(Delivery.webhook_id == webhook_id).order_by(Delivery.id.desc()).limit(limit)
+    return session.scalars(query).all()
+
+
+def claim_deliveries(session: Session, *, now: datetime, lease_until: datetime, limit: int) -> Sequence[Delivery]:
+    """Take what is due, oldest first, one of each webhook: a slow receiver keeps no other waiting, and no receiver is
+    called twice at once. What a lost sender has left is due again."""
+    other = aliased(Delivery)
+    busy = exists().where(
+        other.webhook_id == Delivery.webhook_id, other.state == DeliveryState.SENDING, other.due_at > now
+    )
+    first = (
+        select(func.min(Delivery.id))
+        .where(Delivery.state.in_(PENDING_STATES), Delivery.due_at <= now, ~busy)
+        .group_by(Delivery.webhook_id)
+    )
+    due = select(Delivery.id).where(Delivery.id.in_(first), Delivery.state.in_(PENDING_STATES), Delivery.due_at <= now)
+    taken = due.order_by(Delivery.due_at, Delivery.id).limit(limit).with_for_update(skip_locked=True).cte("taken")
+    claimed = update(Delivery).where(Delivery.id.in_(select(taken.c.id)))
+    values = {"state": DeliveryState.SENDING, "attempts": Delivery.attempts + 1, "due_at": lease_until}
+    ids = session.scalars(claimed.values(values).returning(Delivery.id)).all()
+    fresh = select(Delivery).where(Delivery.id.in_(ids)).order_by(Delivery.id)
+    return session.scalars(fresh.execution_options(populate_existing=True)).all()
+
+
+def close_delivery(session: Session, delivery: Delivery, *, state: DeliveryState, **values: object) -> bool:
+    """Say what became of an attempt; False if it was not the newest one."""
+    ours = (
+        (Delivery.id == delivery.id)
+        & (Delivery.state == DeliveryState.SENDING)
+        & (Delivery.attempts == delivery.attempts)
+    )
+    result = session.execute(update(Delivery).where(ours).values(state=state, **values))
+    return isinstance(result, CursorResult) and result.rowcount == 1
+
+
+def cancel_deliveries(session: Session, webhook_id: int, error: str) -> None:
+    """Send a webhook nothing more."""
+    waiting = (Delivery.webhook_id == webhook_id) & (Delivery.state == DeliveryState.WAITING)
+    session.execute(update(Delivery).where(waiting).values(state=DeliveryState.FAILED, error=error))

@@ -1,0 +1,297 @@
+"""Which entries need eyes, and why, in SQL: judged on read like the board, so that a new tau flags anew at once.
+
+What is known of an entry comes from several places (two tracks, their winners, other teams' zips, reviews). They are
+stacked and grouped by entry, not joined: PostgreSQL takes a judged board for a few rows, and would join 100,000 of them
+with 100,000 others one by one. Words and weights are :mod:`scorer.flags`'.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    ColumnElement,
+    Double,
+    Integer,
+    Select,
+    Text,
+    and_,
+    case,
+    column,
+    false,
+    func,
+    literal,
+    null,
+    or_,
+    select,
+    true,
+    union_all,
+    values,
+)
+from sqlalchemy.orm import Session
+from sqlalchemy.types import TypeEngine
+
+from scorer.db.evidence.generators import refs_with_overfitted_generator
+from scorer.db.evidence.signs import with_signs
+from scorer.db.leaderboard.scores import INFINITY, judged_entries
+from scorer.db.review.flag_query import FlaggedPage, FlaggedRow, FlagQuery, TrackBounds
+from scorer.db.review.reviews import review_counts
+from scorer.db.tables import Submission, Team
+from scorer.db.teams import merges
+from scorer.findings.signs import SIGNS
+from scorer.lifecycle import TRACK_KINDS
+
+BORDERLINE_STANDARD_ERRORS = 2.0
+"""Standard errors of its distance within which an entry counts as borderline."""
+
+TRACK_MARKS = ("seen", "copy", "penalised", "stake", "borderline", "interval")
+MARKS = tuple(
+    [f"{kind}_{mark}" for kind in TRACK_KINDS for mark in TRACK_MARKS]
+    + [f"{kind}_{sign.name}" for kind in TRACK_KINDS for sign in SIGNS]
+    + ["late", "copied", "same_zip", "same_images", "remembers", "mine"]
+)
+"""What is true of an entry or not. The stack holds all of them in one number, a bit each: PostgreSQL groups 300,000
+rows by one number much faster than by twenty truths."""
+NUMBER_TYPES: Mapping[str, TypeEngine[Any]] = {
+    **{f"{kind}_{name}": Double() for kind in TRACK_KINDS for name in ("distance", "se")},
+    **{f"{kind}_rank": BigInteger() for kind in TRACK_KINDS},
+    "team_id": BigInteger(),
+    "pixels": BigInteger(),
+    "reviews": BigInteger(),
+    "label": Text(),
+}
+"""What else is known of it: each is said by one layer alone, or not at all."""
+
+
+def _layer(ref: Any, marks: Mapping[str, Any], **said: Any) -> Select[Any]:
+    """One of the selections that are stacked; what it doesn't say is NULL."""
+    mask: ColumnElement[int] = literal(0, BigInteger())
+    for name, holds in marks.items():
+        mask = mask + case((holds, literal(1 << MARKS.index(name), BigInteger())), else_=0)
+    numbers = [(said[name] if name in said else null().cast(type_)).label(name) for name, type_ in NUMBER_TYPES.items()]
+    return select(ref.label("ref"), mask.label("marks"), *numbers)
+
+
+def _tracks(question: FlagQuery) -> Iterator[Select[Any]]:
+    for kind in TRACK_KINDS:
+        bounds = question.bounds[kind]
+        scores = judged_entries(track_id=question.tracks[kind].id).subquery(f"{kind}_scores").c
+        penalised = and_(~scores.copy, scores.penalised)
+        distance, error = scores.memorization_distance, scores.distance_se
+        marks = {
+            "seen": true(),
+            "copy": scores.copy,
+            "penalised": penalised,
+            "stake": and_(penalised, ~scores.disqualified, _would_win(scores.fid, bounds)),
+            "borderline": and_(~scores.copy, func.abs(distance - scores.tau) <= BORDERLINE_STANDARD_ERRORS * error),
+            "interval": and_(~scores.copy, _between(distance, bounds)),
+        }
+        numbers = {f"{kind}_distance": distance, f"{kind}_se": error}
+        if kind == TRACK_KINDS[0]:
+            numbers["team_id"] = scores.team_id
+        yield _layer(scores.ref, {f"{kind}_{name}": mark for name, mark in marks.items()}, **numbers).where(
+            ~scores.benchmark, question.asks_for(scores.ref)
+        )
+        if bounds.winners:
+            rows = values(column("ref", BigInteger), column("rank", BigInteger), name=f"{kind}_winners")
+            won = rows.data([(each.ref, each.rank) for each in bounds.winners]).c
+            yield _layer(won.ref, {}, **{f"{kind}_rank": won.rank}).where(question.asks_for(won.ref))
+
+
+def _would_win(score: ColumnElement[float], bounds: TrackBounds) -> ColumnElement[bool]:
+    if bounds.last_score is None:
+        return false()
+    return score < (INFINITY if math.isinf(bounds.last_score) else literal(bounds.last_score))
+
+
+def _between(distance: ColumnElement[float], bounds: TrackBounds) -> ColumnElement[bool]:
+    if bounds.low is None:
+        return false()
+    above = distance > bounds.low
+    return above if bounds.high is None else and_(above, distance < bounds.high)
+
+
+def _shared_contents(question: FlagQuery) -> Select[Any]:
+    """What the zips themselves say: whether another team has handed in the same one, or the same images."""
+    merged = merges.newest_merges()
+    team = func.coalesce(merged.c.into_team_id, Submission.team_id)
+
+    def shared(column: Any) -> ColumnElement[bool]:
+        alike = func.hashtextextended(column, 0)  # numbers sort faster than text
+        first, last = (each(team).over(partition_by=alike) for each in (func.min, func.max))
+        return and_(column.is_not(None), first != last)
+
+    marks = {
+        "late": Submission.late,
+        "copied": func.coalesce(Submission.copied_share, 0.0) > 0.0,
+        "same_zip": shared(Submission.sha256),
+        "same_images": shared(Submission.pixels_sha256),
+    }
+    return (
+        _layer(Submission.ref, marks, pixels=func.hashtextextended(Submission.pixels_sha256, 0))
+        .select_from(Submission)
+        .outerjoin(merged, merged.c.team_id == Submission.team_id)
+        .where(Submission.competition_id == question.competition_id, question.asks_for(Submission.ref))
+    )
+
+
+def _signs(question: FlagQuery) -> Iterator[Select[Any]]:
+    """The entries alone that show a sign of copying, so that the others add nothing to the stack."""
+    for kind in TRACK_KINDS:
+        found = with_signs(question.tracks[kind].id, question.images).subquery(f"{kind}_signs").c
+        marks = {f"{kind}_{sign.name}": found[sign.name] for sign in SIGNS}
+        yield _layer(found.ref, marks).where(question.asks_for(found.ref))
+
+
+def _recovered(question: FlagQuery) -> Select[Any]:
+    """The entries whose generator remembers what it was trained on."""
+    found = refs_with_overfitted_generator(question.competition_id).subquery("remembering").c
+    return _layer(found.ref, {"remembers": true()}).where(question.asks_for(found.ref))
+
+
+def _reviewed(question: FlagQuery) -> Select[Any]:
+    found = review_counts(question.competition_id, question.reviewer_id).subquery("tally").c
+    said = _layer(found.ref, {"mine": found.mine}, reviews=found.reviews, label=found.label)
+    return said.where(question.asks_for(found.ref))
+
+
+def _entries(question: FlagQuery) -> CTE:
+    """One row for each competing entry: every mark and number by its name, and each track's tau."""
+    own = (_shared_contents(question), _recovered(question), _reviewed(question))
+    layers = (*_tracks(question), *_signs(question), *own)
+    stack = union_all(*layers).subquery("stack")
+    grouped = (
+        select(
+            stack.c.ref,
+            func.bit_or(stack.c.marks).label("marks"),
+            *(func.max(stack.c[name]).label(name) for name in NUMBER_TYPES),
+        )
+        .group_by(stack.c.ref)
+        .subquery("grouped")
+    )
+
+    def has(name: str) -> ColumnElement[bool]:
+        return grouped.c.marks.op("&")(literal(1 << MARKS.index(name), BigInteger())) != 0
+
+    taus: list[ColumnElement[Any]] = [
+        (null().cast(Double()) if (tau := question.bounds[kind].tau) is None else literal(tau)).label(f"{kind}_tau")
+        for kind in TRACK_KINDS
+    ]
+    shown = [grouped.c[name] for name in NUMBER_TYPES if name != "reviews"]
+    return (
+        select(grouped.c.ref, *(has(name).label(name) for name in MARKS), *shown, *taus)
+        .add_columns(func.coalesce(grouped.c.reviews, 0).label("reviews"))
+        .where(has("public_seen"), ~has("late"))
+        .cte("entries")
+    )
+
+
+def _reasons(entries: CTE) -> dict[str, ColumnElement[bool]]:
+    def either(name: str) -> ColumnElement[bool]:
+        return or_(*(entries.c[f"{kind}_{name}"] for kind in TRACK_KINDS))
+
+    return {
+        "medal-place": or_(*(entries.c[f"{kind}_rank"].is_not(None) for kind in TRACK_KINDS)),
+        "medal-at-stake": or_(
+            *(and_(entries.c[f"{kind}_stake"], entries.c[f"{kind}_rank"].is_(None)) for kind in TRACK_KINDS)
+        ),
+        "borderline": either("borderline"),
+        "tau-interval": either("interval"),
+        "penalised": either("penalised"),
+        "copying": and_(entries.c.copied, ~entries.c.public_copy),
+        "copy": entries.c.public_copy,
+        "same-zip": entries.c.same_zip,
+        "same-images": entries.c.same_images,
+        "recovered": entries.c.remembers,
+        **{sign.name: either(sign.name) for sign in SIGNS},
+    }
+
+
+def _flagged(question: FlagQuery) -> CTE:
+    """The entries that at least one reason speaks for, another flagged entry's double included; with what has become
+    of them: ``state`` is decided, disputed, waiting (for somebody else's review), own, or open."""
+    entries = _entries(question)
+    reasons = _reasons(entries)
+    weight: ColumnElement[int] = literal(0, Integer())
+    for name, reason in reasons.items():
+        weight = weight + case((reason, question.weights[name]), else_=0)
+    weighed = select(
+        entries, *(reason.label(name) for name, reason in reasons.items()), weight.label("alone")
+    ).subquery("weighed")
+    of_images = func.count().filter(weighed.c.alone > 0).over(partition_by=weighed.c.pixels)
+    itself = case((weighed.c.alone > 0, 1), else_=0)
+    doubles = select(
+        weighed,
+        and_(weighed.c.pixels.is_not(None), ~weighed.c["same-images"], of_images > itself).label("near-duplicate"),
+    ).subquery("doubles")
+    total = doubles.c.alone + case((doubles.c["near-duplicate"], question.weights["near-duplicate"]), else_=0)
+    state = _state(doubles.c, question.own_team_id)
+    return select(doubles, total.label("weight"), state.label("state")).where(total > 0).cte("flagged")
+
+
+def _state(entry: Any, own_team_id: int | None) -> ColumnElement[str]:
+    return case(
+        (entry.label.is_not(None), "decided"),
+        (entry.reviews >= 2, "disputed"),
+        (entry.team_id == (own_team_id or 0), "own"),
+        (entry.mine, "waiting"),
+        else_="open",
+    )
+
+
+def flagged_page(
+    session: Session, question: FlagQuery, *, states: Sequence[str], after: int, limit: int, but: int | None = None
+) -> FlaggedPage:
+    """A page of the flagged entries in some states (without the one with ref ``but``), most decisive first, from
+    number ``after + 1`` on."""
+    flagged = _flagged(question)
+    rank = func.least(flagged.c.private_rank, flagged.c.public_rank)
+    order = (flagged.c.weight.desc(), rank.asc().nulls_last(), flagged.c.ref)
+    page = (
+        select(flagged, func.row_number().over(order_by=order).label("place"))
+        .where(flagged.c.state.in_(states), flagged.c.ref != (but or 0))
+        .order_by(*order)
+        .offset(after)
+        .limit(limit)
+        .subquery("page")
+    )
+    totals = select(*_totals(flagged)).subquery("totals")
+    query = _named(select(totals, page).select_from(totals.outerjoin(page, true())), page)
+    # Every row also has the totals, and there is one row of them alone if the page is empty.
+    rows = session.execute(query.order_by(page.c.place)).mappings().all()
+    return FlaggedPage([FlaggedRow.of(row) for row in rows if row["ref"] is not None], {**rows[0]})
+
+
+def _named(query: Select[Any], entries: Any) -> Select[Any]:
+    """With what only the few rows that are shown need."""
+    zip_ = (Submission.id, Submission.exact_copies, Submission.mirrored_copies, Submission.copied_share)
+    joined = query.outerjoin(Submission, Submission.ref == entries.c.ref).outerjoin(Team, Team.id == entries.c.team_id)
+    return joined.add_columns(*zip_, Team.name.label("team"))
+
+
+def flagged_row(session: Session, question: FlagQuery, submission_ref: int) -> FlaggedRow | None:
+    """Why one entry is flagged; None if it is not. Others are looked at only if they are the same."""
+    here = select(Submission.sha256, Submission.pixels_sha256).where(Submission.ref == submission_ref)
+    sha256, pixels = session.execute(here).one()
+    alike = or_(Submission.sha256 == sha256, Submission.pixels_sha256 == pixels)
+    same = select(Submission.ref).where(Submission.competition_id == question.competition_id, alike)
+    flagged = _flagged(replace(question, only=session.scalars(same).all()))
+    query = _named(select(flagged).where(flagged.c.ref == submission_ref), flagged)
+    row = session.execute(query).mappings().one_or_none()
+    return None if row is None else FlaggedRow.of(row)
+
+
+def _totals(flagged: CTE) -> list[ColumnElement[int]]:
+    states = [
+        func.count().filter(flagged.c.state == state).label(f"total_{state}")
+        for state in ("open", "waiting", "own", "disputed", "decided")
+    ]
+    medals = [
+        func.count().filter(flagged.c[f"{kind}_rank"].is_not(None), *decided).label(f"medals_{kind}{suffix}")
+        for kind in TRACK_KINDS
+        for suffix, decided in (("", ()), ("_decided", (flagged.c.state == "decided",)))
+    ]
+    return [*states, *medals]

@@ -1,0 +1,66 @@
+"""What people have said about entries, in SQL; the decided labels are in :mod:`scorer.db.competitions`."""
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import (
+    CoarseLabel,
+    Label,
+    Ruling,
+    Submission,
+)
+
+
+def early_labels(session: Session, competition_id: int) -> dict[int, str]:
+    """The newest early guess at every entry of a competition, by ref."""
+    return _newest(session, competition_id, CoarseLabel, CoarseLabel.label)
+
+
+def memorising_rulings(session: Session, competition_id: int) -> dict[int, bool | None]:
+    """What the newest ruling on every entry of a competition says about memorisation, by ref; None: nothing."""
+    return _newest(session, competition_id, Ruling, Ruling.memorising)
+
+
+def _newest(session: Session, competition_id: int, table: type[Any], column: Any) -> dict[int, Any]:
+    """A column of each submission's newest row of a history."""
+    newest = (
+        select(table.submission_ref, column)
+        .ext(distinct_on(table.submission_ref))
+        .join(Submission, Submission.ref == table.submission_ref)
+        .where(Submission.competition_id == competition_id)
+        .order_by(table.submission_ref, table.id.desc())
+    )
+    return {ref: value for ref, value in session.execute(newest)}  # noqa: C416 - rows are not pairs to a type checker
+
+
+def decided_label(session: Session, submission_ref: int) -> Label | None:
+    """The newest decided label of a submission."""
+    query = select(Label).where(Label.submission_ref == submission_ref).order_by(Label.id.desc()).limit(1)
+    return session.scalars(query).one_or_none()
+
+
+def labels_of(session: Session, refs: Collection[int]) -> dict[int, str]:
+    """The decided labels of some submissions, by ref."""
+    newest = (
+        select(Label.submission_ref, Label.label)
+        .ext(distinct_on(Label.submission_ref))
+        .where(Label.submission_ref.in_(refs))
+        .order_by(Label.submission_ref, Label.id.desc())
+    )
+    return {row.submission_ref: row.label for row in session.execute(newest)}
+
+
+def decided_labels(session: Session, competition_id: int) -> dict[int, str]:
+    """The decided label of every labelled submission of a competition, by ref."""
+    newest = (
+        select(Label.submission_ref, Label.label)
+        .ext(distinct_on(Label.submission_ref))
+        .join(Submission, Submission.ref == Label.submission_ref)
+        .where(Submission.competition_id == competition_id)
+        .order_by(Label.submission_ref, Label.id.desc())
+    )
+    return {row.submission_ref: row.label for row in session.execute(newest)}

@@ -1,0 +1,106 @@
+"""SQL for submissions and their newest measurements."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from sqlalchemy import CursorResult, select, update
+from sqlalchemy.orm import Session
+
+from scorer.db.submissions import events
+from scorer.db.tables import (
+    Measurement,
+    ProvisionalMeasurement,
+    Submission,
+)
+from scorer.db.teams import merges
+from scorer.lifecycle import Status, advance
+
+
+def submission_by_id(session: Session, submission_id: str) -> Submission | None:
+    """A submission by its public id."""
+    return session.scalars(select(Submission).where(Submission.id == submission_id)).one_or_none()
+
+
+def submission_by_idempotency_key(
+    session: Session, competition_id: int, account_id: int, key: str
+) -> Submission | None:
+    """The submission that an earlier request with the same key has made."""
+    return session.scalars(
+        select(Submission).where(
+            Submission.competition_id == competition_id,
+            Submission.account_id == account_id,
+            Submission.idempotency_key == key,
+        )
+    ).one_or_none()
+
+
+def submissions_of(
+    session: Session, competition_id: int, *, team_id: int | None, before: int | None, limit: int
+) -> Sequence[Submission]:
+    """Submissions of a competition (of one team, if given), newest first, older than ref ``before``."""
+    query = select(Submission).where(Submission.competition_id == competition_id)
+    if team_id is not None:
+        query = query.where(merges.belongs_to_team(team_id))
+    if before is not None:
+        query = query.where(Submission.ref < before)
+    return session.scalars(query.order_by(Submission.ref.desc()).limit(limit)).all()
+
+
+def has_submissions(session: Session, competition_id: int) -> bool:
+    """Whether a competition has taken its first entry."""
+    return (
+        session.scalar(select(Submission.ref).where(Submission.competition_id == competition_id).limit(1)) is not None
+    )
+
+
+def move_submission(
+    session: Session, ref: int, *, from_: Status, to: Status, now: datetime, reason: str | None = None, **values: object
+) -> bool:
+    """The guarded step of a submission's state, written into its history; False if it was not in ``from_``.
+    ``Conflict`` for a forbidden step."""
+    advance(from_, to)
+    here = (Submission.ref == ref) & (Submission.status == from_)
+    result = session.execute(update(Submission).where(here).values(status=to, reason=reason, **values))
+    moved = isinstance(result, CursorResult) and result.rowcount == 1
+    if moved:
+        events.add_event(session, ref, to, now=now, reason=reason)
+    return moved
+
+
+def newest_measurement(session: Session, submission_ref: int, track_id: int) -> Measurement | None:
+    """The measurement of a submission on a track that counts."""
+    return session.scalars(
+        select(Measurement)
+        .where(Measurement.submission_ref == submission_ref, Measurement.track_id == track_id)
+        .order_by(Measurement.id.desc())
+        .limit(1)
+    ).one_or_none()
+
+
+def newest_provisional(session: Session, submission_ref: int, track_id: int) -> ProvisionalMeasurement | None:
+    """The provisional measurement of a submission on a track."""
+    return session.scalars(
+        select(ProvisionalMeasurement)
+        .where(
+            ProvisionalMeasurement.submission_ref == submission_ref,
+            ProvisionalMeasurement.track_id == track_id,
+        )
+        .order_by(ProvisionalMeasurement.job_id.desc())
+        .limit(1)
+    ).one_or_none()
+
+
+def provisional_of_jobs(session: Session, job_ids: Collection[int]) -> Sequence[ProvisionalMeasurement]:
+    """What these jobs have measured provisionally."""
+    return session.scalars(select(ProvisionalMeasurement).where(ProvisionalMeasurement.job_id.in_(job_ids))).all()
+
+
+def submissions_by_ref(session: Session, refs: Sequence[int]) -> list[Submission]:
+    """Submissions in the order of ``refs``."""
+    found = {row.ref: row for row in session.scalars(select(Submission).where(Submission.ref.in_(refs)))}
+    return [found[ref] for ref in refs]
+
+
+def lock_submission(session: Session, ref: int) -> None:
+    """Let one transaction at a time decide about what belongs to a submission."""
+    session.execute(select(Submission.ref).where(Submission.ref == ref).with_for_update()).one()

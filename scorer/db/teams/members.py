@@ -1,0 +1,159 @@
+"""SQL for teams, their members and how much of their quota is used."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, func, literal, literal_column, select, update
+from sqlalchemy.orm import Session, aliased
+
+from scorer.db.tables import (
+    Account,
+    Membership,
+    Submission,
+    Team,
+    TeamInvitation,
+)
+from scorer.db.teams import merges
+from scorer.lifecycle import PENDING, UNCHARGED, Status, Usage, utc_day
+
+
+def lock_changes(session: Session, competition_id: int) -> None:
+    """Let one transaction at a time change a competition's teams: their names, members and merges."""
+    session.execute(select(func.pg_advisory_xact_lock(competition_id)))
+
+
+def lock_teams(session: Session, team_ids: Collection[int]) -> None:
+    """Let one transaction at a time decide about these teams' limits and members; in one order, against deadlocks."""
+    session.execute(select(Team.id).where(Team.id.in_(team_ids)).order_by(Team.id).with_for_update()).all()
+
+
+def members_of(session: Session, team_id: int) -> Sequence[Account]:
+    """The people in a team, in the order in which they joined: the first one leads it."""
+    later = aliased(Membership)
+    moved_on = select(later.id).where(
+        later.competition_id == Membership.competition_id,
+        later.account_id == Membership.account_id,
+        later.id > Membership.id,
+    )
+    query = select(Account).join(Membership, Membership.account_id == Account.id)
+    query = query.where(Membership.team_id == team_id, Membership.joined, ~moved_on.exists())
+    return session.scalars(query.order_by(Membership.id)).all()
+
+
+def is_name_taken(session: Session, competition_id: int, name: str) -> bool:
+    """Whether a team of a competition is, or was when it was merged, called so: NFKC, whatever the letter case."""
+    query = select(Team.id).where(Team.competition_id == competition_id, _is_called(name))
+    return session.scalar(query.limit(1)) is not None
+
+
+def _is_called(name: str) -> ColumnElement[bool]:
+    nfkc: ColumnElement[str] = literal_column("NFKC")
+    return func.lower(func.normalize(Team.name, nfkc)) == func.lower(func.normalize(literal(name), nfkc))
+
+
+def competing_team(session: Session, competition_id: int, name: str) -> Team | None:
+    """The team of people that is called so: NFKC, whatever the letter case."""
+    query = select(Team).where(Team.competition_id == competition_id, _is_called(name), ~Team.benchmark)
+    # Only the unique constraint's exact spelling was compared when the oldest teams took their names.
+    return session.scalars(query.order_by((Team.name == name).desc(), Team.id).limit(1)).one_or_none()
+
+
+def has_entered(session: Session, competition_id: int, account_id: int) -> bool:
+    """Whether a person has handed anything in, whatever became of it."""
+    query = select(Submission.ref).join(Team, Team.id == Submission.team_id)
+    own = (Submission.competition_id == competition_id) & (Submission.account_id == account_id)
+    return session.scalar(query.where(own, ~Team.benchmark).limit(1)) is not None
+
+
+def count_charged(session: Session, team_ids: Collection[int]) -> int:
+    """How many entries of these teams have counted against a daily limit so far; late ones have limits of their own."""
+    charged = Submission.team_id.in_(team_ids) & Submission.status.not_in(UNCHARGED) & ~Submission.late
+    return session.scalar(select(func.count()).where(charged)) or 0
+
+
+def lock_invitation(session: Session, competition_id: int, invitation_id: int) -> TeamInvitation | None:
+    """An invitation, locked for this transaction."""
+    query = select(TeamInvitation).where(
+        TeamInvitation.id == invitation_id, TeamInvitation.competition_id == competition_id
+    )
+    return session.scalars(query.with_for_update(of=TeamInvitation)).one_or_none()
+
+
+def open_invitation(
+    session: Session, team_id: int, *, account_id: int | None = None, invited_team_id: int | None = None
+) -> TeamInvitation | None:
+    """The open invitation from a team to a person or to another team."""
+    query = select(TeamInvitation).where(
+        TeamInvitation.team_id == team_id,
+        TeamInvitation.state == "open",
+        TeamInvitation.account_id.is_not_distinct_from(account_id),
+        TeamInvitation.invited_team_id.is_not_distinct_from(invited_team_id),
+    )
+    return session.scalars(query).one_or_none()
+
+
+def invitations_sent_by(session: Session, team_id: int) -> Sequence[TeamInvitation]:
+    """The open invitations of a team, oldest first."""
+    query = select(TeamInvitation).where(TeamInvitation.team_id == team_id, TeamInvitation.state == "open")
+    return session.scalars(query.order_by(TeamInvitation.id)).all()
+
+
+def invitations_sent_to(
+    session: Session, competition_id: int, account_id: int, team_id: int | None
+) -> Sequence[TeamInvitation]:
+    """The open invitations to a person or to their team, oldest first."""
+    asked = TeamInvitation.account_id == account_id
+    if team_id is not None:
+        asked |= TeamInvitation.invited_team_id == team_id
+    query = select(TeamInvitation).where(
+        TeamInvitation.competition_id == competition_id, TeamInvitation.state == "open", asked
+    )
+    return session.scalars(query.order_by(TeamInvitation.id)).all()
+
+
+def close_invitations(session: Session, team_id: int, now: datetime) -> None:
+    """Withdraw all that a team has asked for, and all that it was asked: it is no more."""
+    involved = (TeamInvitation.team_id == team_id) | (TeamInvitation.invited_team_id == team_id)
+    session.execute(
+        update(TeamInvitation)
+        .where(involved, TeamInvitation.state == "open")
+        .values(state="withdrawn", answered_at=now)
+    )
+
+
+def team_of(session: Session, competition_id: int, account_id: int) -> Team | None:
+    """The team that a person is in."""
+    newest = (
+        select(Membership.team_id, Membership.joined)
+        .where(Membership.competition_id == competition_id, Membership.account_id == account_id)
+        .order_by(Membership.id.desc())
+        .limit(1)
+        .subquery("newest")
+    )
+    return session.scalars(select(Team).join(newest, newest.c.team_id == Team.id).where(newest.c.joined)).one_or_none()
+
+
+def benchmark_by_name(session: Session, competition_id: int, names: Sequence[str]) -> Team | None:
+    """A benchmark of a competition under one of ``names``."""
+    query = select(Team).where(Team.competition_id == competition_id, Team.benchmark, Team.name.in_(names))
+    return session.scalars(query.limit(1)).one_or_none()
+
+
+def usage_of(session: Session, team_id: int, now: datetime, *, late: bool = False) -> Usage:
+    """What a team, with all that was merged into it, has used of its limits in the UTC day of ``now``; late entries
+    (``late``) have theirs apart."""
+    start, end = utc_day(now)
+    today = (Submission.accepted_at >= start) & (Submission.accepted_at < end)
+    row = session.execute(
+        select(
+            func.count().filter(today & Submission.status.not_in(UNCHARGED)),
+            func.count().filter(Submission.status.in_(PENDING)),
+            func.count().filter(today & (Submission.status == Status.REJECTED)),
+        ).where(merges.belongs_to_team(team_id), Submission.late == late)
+    ).one()
+    return Usage(charged=row[0], pending=row[1], rejected=row[2])
+
+
+def count_submissions(session: Session, team_id: int) -> int:
+    """How many submissions a team has made, with all that was merged into it, whatever became of them."""
+    return int(session.scalar(select(func.count()).where(merges.belongs_to_team(team_id))) or 0)
