@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 from fastapi import Request, Response
 
 from api import forms
+from scorer.accounts.sessions import SESSION_LIFETIME
 from scorer.errors import Forbidden
-from scorer.sessions import LIFE
 from scorer.settings import Settings
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -37,7 +37,7 @@ def keep(response: Response, request: Request, secret: str) -> None:
     response.set_cookie(
         cookie_name(request),
         secret,
-        max_age=int(LIFE.total_seconds()),
+        max_age=int(SESSION_LIFETIME.total_seconds()),
         secure=is_secure(request),
         httponly=True,
         samesite="lax",

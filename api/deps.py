@@ -14,13 +14,14 @@ from sqlalchemy.orm import Session
 from api import cookies
 from api.live import Hub
 from api.shelf import Shelf
-from scorer import accounts, notices, sessions, tokens
+from scorer.accounts import api_tokens, roles, sessions
+from scorer.accounts.rate_limits import RateLimiter, network_of
+from scorer.accounts.sessions import Browser
 from scorer.blobs import Blobs
 from scorer.db.tables import Account
 from scorer.errors import Forbidden, Invalid, TooLarge, Unauthenticated
-from scorer.queue import transaction
-from scorer.rates import Rates, network_of
-from scorer.sessions import Browser
+from scorer.jobs.broker import transaction
+from scorer.notifications import notices
 from scorer.settings import Settings
 
 Transaction = Callable[[], AbstractContextManager[Session]]
@@ -56,9 +57,9 @@ def settings(request: Request) -> Settings:
     return read
 
 
-async def rates(request: Request) -> Rates:
+async def rates(request: Request) -> RateLimiter:
     """How often is too often."""
-    counted: Rates = request.app.state.rates
+    counted: RateLimiter = request.app.state.rates
     return counted
 
 
@@ -86,7 +87,7 @@ def claimed(
     begin: Annotated[Transaction, Depends(transactions)],
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
     at: Annotated[datetime, Depends(moment)],
-    counted: Annotated[Rates, Depends(rates)],
+    counted: Annotated[RateLimiter, Depends(rates)],
     client: Annotated[Browser, Depends(browser)],
 ) -> Caller | None:
     """Whose name the request bears, which a browser adds whoever made the page: only for routes that read the proof of
@@ -99,7 +100,7 @@ def claimed(
 
 
 def recognised(
-    look: Callable[[Session], Caller | None], begin: Transaction, counted: Rates, client: Browser
+    look: Callable[[Session], Caller | None], begin: Transaction, counted: RateLimiter, client: Browser
 ) -> Caller | None:
     """Who ``look`` says asks. Requests are counted, and so are tokens that nobody has."""
     network = network_of(client.address)
@@ -126,7 +127,7 @@ async def caller(
 
 def by_token(session: Session, secret: str, moment: datetime) -> Caller:
     """Who has a token; ``Unauthenticated`` if nobody does."""
-    token = tokens.authenticate(session, secret, moment)
+    token = api_tokens.authenticate(session, secret, moment)
     return Caller(token.account, token.scopes)
 
 
@@ -136,14 +137,14 @@ def _by_cookie(session: Session, request: Request, moment: datetime) -> Caller |
     if secret is None or found is None:
         return None
     unread = notices.count_unread(session, found.account)
-    return Caller(found.account, tokens.SCOPES, found.id, cookies.csrf_token(secret), unread)
+    return Caller(found.account, api_tokens.SCOPES, found.id, cookies.csrf_token(secret), unread)
 
 
 async def visitor(asking: Annotated[Caller | None, Depends(caller)]) -> Account | None:
     """Who reads; nobody in particular may."""
     if asking is None:
         return None
-    tokens.require_scope(asking.scopes, "read")
+    api_tokens.require_scope(asking.scopes, "read")
     return asking.account
 
 
@@ -173,31 +174,31 @@ def uploader(found: Annotated[Caller | None, Depends(claimed)]) -> Caller:
 
 def reader(asking: Annotated[Caller, Depends(known)]) -> Account:
     """Who reads what is theirs."""
-    tokens.require_scope(asking.scopes, "read")
+    api_tokens.require_scope(asking.scopes, "read")
     return asking.account
 
 
 def submitter(asking: Annotated[Caller, Depends(known)]) -> Account:
     """Who uploads and picks."""
-    tokens.require_scope(asking.scopes, "submit")
+    api_tokens.require_scope(asking.scopes, "submit")
     return asking.account
 
 
 def organizer(request: Request, asking: Annotated[Caller, Depends(known)]) -> Account:
     """An organizer or admin; for acts, with a token that is for acts."""
-    tokens.require_scope(asking.scopes, "read" if request.method in cookies.SAFE else "organize")
-    return accounts.require(asking.account, "organizer")
+    api_tokens.require_scope(asking.scopes, "read" if request.method in cookies.SAFE else "organize")
+    return roles.require_role(asking.account, "organizer")
 
 
 def reviewer(request: Request, asking: Annotated[Caller, Depends(known)]) -> Account:
     """A reviewer, an organizer or an admin; for acts, with a token that is for acts."""
-    tokens.require_scope(asking.scopes, "read" if request.method in cookies.SAFE else "organize")
-    return accounts.require(asking.account, "reviewer", "organizer")
+    api_tokens.require_scope(asking.scopes, "read" if request.method in cookies.SAFE else "organize")
+    return roles.require_role(asking.account, "reviewer", "organizer")
 
 
 def admin(account: Annotated[Account, Depends(organizer)]) -> Account:
     """An admin."""
-    return accounts.require(account)
+    return roles.require_role(account)
 
 
 async def refuse_nul(request: Request) -> None:
@@ -242,7 +243,7 @@ Organizer = Annotated[Account, Depends(organizer)]
 Admin = Annotated[Account, Depends(admin)]
 BlobStore = Annotated[Blobs, Depends(blobs)]
 KeptAnswers = Annotated[Shelf, Depends(shelf)]
-AppRates = Annotated[Rates, Depends(rates)]
+AppRates = Annotated[RateLimiter, Depends(rates)]
 LiveHub = Annotated[Hub, Depends(hub)]
 Client = Annotated[Browser, Depends(browser)]
 AppSettings = Annotated[Settings, Depends(settings)]

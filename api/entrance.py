@@ -11,14 +11,14 @@ from typing import Annotated
 from fastapi import Depends
 
 from api.deps import AppRates, AppSettings, Caller, Client, Now, Transaction, Transactions
-from scorer import accounts, identities, passwords, resets, sessions, signup
+from scorer.accounts import accounts, oidc_identities, password_hashing, password_resets, sessions, sign_up
+from scorer.accounts.oidc_identities import OidcIdentity
+from scorer.accounts.rate_limits import RateLimiter, network_of
+from scorer.accounts.sessions import Browser
+from scorer.accounts.sign_up import Application
 from scorer.db.tables import Account
 from scorer.errors import Unauthenticated
-from scorer.identities import Vouched
-from scorer.rates import Rates, network_of
-from scorer.sessions import Browser
 from scorer.settings import Settings
-from scorer.signup import Application
 
 
 def new_secret() -> str:
@@ -31,7 +31,7 @@ class Entrance:
     """The door at one moment, with whoever stands before it."""
 
     begin: Transaction
-    rates: Rates
+    rates: RateLimiter
     settings: Settings
     browser: Browser
     now: datetime
@@ -50,9 +50,9 @@ class Entrance:
         self.rates.take("sign-in-account", key)
         secret = new_secret()
         with self.begin() as session:
-            kept = sessions.kept_hash(session, login)
-        matched = kept if passwords.matches(password, kept) else None
-        renewed = passwords.renewed(password, matched) if matched else None
+            kept = sessions.password_hash_of(session, login)
+        matched = kept if password_hashing.matches(password, kept) else None
+        renewed = password_hashing.upgraded_hash(password, matched) if matched else None
         # A failure is committed too: the audit log tells it.
         with self.begin() as session:
             opened = sessions.sign_in(
@@ -70,11 +70,11 @@ class Entrance:
             sessions.begin(session, account, secret=secret, browser=self.browser, now=self.now)
         return secret
 
-    def vouched(self, person: Vouched) -> str:
+    def vouched(self, person: OidcIdentity) -> str:
         """The secret of a new session for somebody whom an issuer vouches for."""
         secret = new_secret()
         with self.begin() as session:
-            account = identities.account_for(session, person, mode=self.settings.sign_up, now=self.now)
+            account = oidc_identities.account_for(session, person, mode=self.settings.sign_up, now=self.now)
             sessions.begin(session, account, secret=secret, browser=self.browser, now=self.now)
         return secret
 
@@ -82,9 +82,9 @@ class Entrance:
         """A new participant; whether the mail address is known already makes no difference to see."""
         self.rates.take("sign-up", self.network)
         self._count_mail(wanted.email)
-        password_hash = passwords.good_hash(password, handle=wanted.handle, email=wanted.email)
+        password_hash = password_hashing.new_password_hash(password, handle=wanted.handle, email=wanted.email)
         with self.begin() as session:
-            return signup.sign_up(
+            return sign_up.sign_up(
                 session,
                 wanted,
                 password_hash,
@@ -98,7 +98,7 @@ class Entrance:
         """Send a link that makes ``email`` the account's address."""
         self._count_mail(email)
         with self.begin() as session:
-            signup.ask_confirmation(
+            sign_up.ask_confirmation(
                 session, account, email, secret=new_secret(), site=self.settings.public_url, now=self.now
             )
 
@@ -106,14 +106,16 @@ class Entrance:
         """Send a link for a new password, if the address belongs to somebody; nobody learns whether it does."""
         self._count_mail(email)
         with self.begin() as session:
-            resets.ask(session, email, secret=new_secret(), site=self.settings.public_url, now=self.now)
+            password_resets.request_reset(
+                session, email, secret=new_secret(), site=self.settings.public_url, now=self.now
+            )
 
     def reset(self, link: str, password: str) -> Account:
         """Set a new password by a link."""
         self.rates.take("sign-in-address", self.network)
-        password_hash = passwords.good_hash(password)
+        password_hash = password_hashing.new_password_hash(password)
         with self.begin() as session:
-            account = resets.complete(session, link, password_hash, now=self.now)
+            account = password_resets.complete(session, link, password_hash, now=self.now)
         for login in filter(None, (account.handle, account.email)):
             self.rates.forgive("sign-in-account", login.lower())
         return account
@@ -122,8 +124,10 @@ class Entrance:
         """Set a new password for somebody who knows the old one; their other sessions end."""
         kept = caller.account.password_hash
         self.rates.take("sign-in", self.network, caller.account.handle.lower())
-        matched = kept if passwords.matches(old, kept) else None
-        new_hash = passwords.good_hash(new, handle=caller.account.handle, email=caller.account.email or "")
+        matched = kept if password_hashing.matches(old, kept) else None
+        new_hash = password_hashing.new_password_hash(
+            new, handle=caller.account.handle, email=caller.account.email or ""
+        )
         with self.begin() as session:
             accounts.change_password(
                 session, caller.account, matched, new_hash, keep_session=caller.session_id, now=self.now
@@ -133,7 +137,7 @@ class Entrance:
         """Let a mail address count by a link."""
         self.rates.take("sign-in-address", self.network)
         with self.begin() as session:
-            return signup.confirm(session, link, now=self.now)
+            return sign_up.confirm_address(session, link, now=self.now)
 
     def _count_mail(self, email: str) -> None:
         self.rates.take("mail-address", self.network)

@@ -6,9 +6,9 @@ from typing import Annotated
 from pydantic import BaseModel, Field, StringConstraints
 
 from api.schemas import Request
-from scorer.accounts import LONGEST_EMAIL
+from scorer.accounts.accounts import MAX_EMAIL_LENGTH
 
-Who = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_EMAIL)]
+Who = Annotated[str, StringConstraints(min_length=1, max_length=MAX_EMAIL_LENGTH)]
 
 
 class NewGuests(Request):

@@ -45,11 +45,11 @@ from api.routes import (
 )
 from api.shelf import Shelf
 from scorer import live
+from scorer.accounts.rate_limits import RateLimiter
 from scorer.blobs import Blobs
 from scorer.db.session import Connections, Sessions, engine_of, freeze, sessions_of
+from scorer.jobs.broker import create_celery_app
 from scorer.memory import Memory
-from scorer.queue import broker
-from scorer.rates import Rates
 from scorer.settings import Settings, read_settings
 
 API = "/api/v1"
@@ -119,8 +119,8 @@ def equip(app: FastAPI, settings: Settings) -> None:
     app.state.engine, app.state.readers = engine, readers
     app.state.sessions = sessions_of(engine, memory=Memory(readers))
     app.state.blobs = Blobs(settings.blob_url, public_endpoint=settings.s3_public_endpoint)
-    app.state.broker = broker(settings)
-    app.state.rates = Rates(settings)
+    app.state.broker = create_celery_app(settings)
+    app.state.rates = RateLimiter(settings)
     app.state.shelf = Shelf()
     app.state.hub = Hub(_looker(app.state.sessions))
 

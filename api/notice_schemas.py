@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from api.schemas import Request
-from scorer.notices import Kind
+from scorer.notifications.notices import Kind
 
 
 class NoticeView(BaseModel):

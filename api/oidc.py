@@ -15,9 +15,9 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from scorer.accounts import EMAIL
+from scorer.accounts.accounts import EMAIL_PATTERN
+from scorer.accounts.oidc_identities import OidcIdentity
 from scorer.errors import Unauthenticated, Unavailable
-from scorer.identities import Vouched
 from scorer.settings import Settings
 
 SCOPE = "openid email profile"
@@ -89,7 +89,7 @@ class Issuer:
         )
         return str(url)
 
-    def arrival(self, journey: Journey, query: Mapping[str, str], now: datetime) -> Vouched:
+    def arrival(self, journey: Journey, query: Mapping[str, str], now: datetime) -> OidcIdentity:
         """Who has come back from the issuer; ``Unauthenticated`` if its word is missing, forged, stale or meant for
         somebody else."""
         if "error" in query:
@@ -102,7 +102,7 @@ class Issuer:
         except (AuthlibBaseError, HTTPError, JoseError, ValueError, KeyError, TypeError) as error:
             raise _refused("the issuer's answer is not as it should be") from error
 
-    def _vouched(self, journey: Journey, query: Mapping[str, str], now: datetime) -> Vouched:
+    def _vouched(self, journey: Journey, query: Mapping[str, str], now: datetime) -> OidcIdentity:
         described = self._described()
         if query.get("iss", described["issuer"]) != described["issuer"]:
             raise ValueError("another issuer's answer")
@@ -140,13 +140,13 @@ class Issuer:
         return found
 
 
-def _vouched_by(claims: Mapping[str, Any]) -> Vouched:
+def _vouched_by(claims: Mapping[str, Any]) -> OidcIdentity:
     def said(name: str) -> str:
         value = claims.get(name)
         return value if isinstance(value, str) else ""
 
-    verified = claims.get("email_verified") is True and EMAIL.fullmatch(said("email"))
-    return Vouched(
+    verified = claims.get("email_verified") is True and EMAIL_PATTERN.fullmatch(said("email"))
+    return OidcIdentity(
         issuer=claims["iss"],
         subject=str(claims["sub"]),
         email=said("email") if verified else None,

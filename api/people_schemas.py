@@ -6,17 +6,17 @@ from typing import Any
 from pydantic import BaseModel, Field, SecretStr
 
 from api.schemas import AccountView, Request
-from scorer.accounts import LONGEST_EMAIL
-from scorer.passwords import LONGEST, SHORTEST
-from scorer.tokens import Scope
+from scorer.accounts.accounts import MAX_EMAIL_LENGTH
+from scorer.accounts.api_tokens import Scope
+from scorer.accounts.password_hashing import MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH
 
-PASSWORD = f"{SHORTEST} to {LONGEST} characters, not among the commonest; no other rule."
+PASSWORD = f"{MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters, not among the commonest; no other rule."
 
 
 class NewPassword(Request):
     """A password to be."""
 
-    password: SecretStr = Field(description=PASSWORD, max_length=4 * LONGEST)
+    password: SecretStr = Field(description=PASSWORD, max_length=4 * MAX_PASSWORD_LENGTH)
 
 
 class SignUp(NewPassword):
@@ -24,34 +24,34 @@ class SignUp(NewPassword):
 
     handle: str = Field(max_length=80, examples=["ada"], description="Short name, unique, for signing in.")
     name: str = Field("", max_length=100, description="What others see; the handle, if it is left out.")
-    email: str = Field(max_length=LONGEST_EMAIL, examples=["ada@example.org"], description="Never shown to others.")
+    email: str = Field(max_length=MAX_EMAIL_LENGTH, examples=["ada@example.org"], description="Never shown to others.")
     invitation: str = Field("", max_length=100, description="The last part of an invitation's link.")
 
 
 class SignIn(Request):
     """Somebody who says who they are."""
 
-    login: str = Field(max_length=LONGEST_EMAIL, description="Handle or mail address.")
-    password: SecretStr = Field(max_length=4 * LONGEST)
+    login: str = Field(max_length=MAX_EMAIL_LENGTH, description="Handle or mail address.")
+    password: SecretStr = Field(max_length=4 * MAX_PASSWORD_LENGTH)
 
 
 class PasswordChange(Request):
     """A new password from somebody who knows the old one."""
 
-    old: SecretStr = Field(SecretStr(""), max_length=4 * LONGEST, description="Empty if there is none yet.")
-    new: SecretStr = Field(description=PASSWORD, max_length=4 * LONGEST)
+    old: SecretStr = Field(SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="Empty if there is none yet.")
+    new: SecretStr = Field(description=PASSWORD, max_length=4 * MAX_PASSWORD_LENGTH)
 
 
 class EmailRequest(Request):
     """A mail address."""
 
-    email: str = Field(max_length=LONGEST_EMAIL)
+    email: str = Field(max_length=MAX_EMAIL_LENGTH)
 
 
 class NewInvitation(Request):
     """Whom to invite."""
 
-    email: str | None = Field(None, max_length=LONGEST_EMAIL, description="Where to send the link, if anywhere.")
+    email: str | None = Field(None, max_length=MAX_EMAIL_LENGTH, description="Where to send the link, if anywhere.")
 
 
 class InvitationView(BaseModel):

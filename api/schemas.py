@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from scorer.accounts import HANDLE
+from scorer.accounts.accounts import HANDLE_PATTERN
 from scorer.lifecycle import Phase, Status, TrackKind
 from scorer.reviews import LabelName
 
@@ -20,7 +20,7 @@ Role = Literal["participant", "reviewer", "organizer", "admin"]
 
 
 class NewAccount(Request):
-    handle: str = Field(pattern=HANDLE.pattern, examples=["ada"])
+    handle: str = Field(pattern=HANDLE_PATTERN.pattern, examples=["ada"])
     name: str = Field("", max_length=100)
     role: Role = "participant"
 

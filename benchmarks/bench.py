@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from scorer.queue import broker
+from scorer.jobs.broker import create_celery_app
 from scorer.settings import Settings
 from worker.bench import Bench
 
@@ -16,4 +16,4 @@ def bench_in(folder: Path) -> Bench:
         scratch=folder / "scratch",
         device="cpu",
     )
-    return Bench.open(settings, broker(settings))
+    return Bench.open(settings, create_celery_app(settings))

@@ -27,7 +27,8 @@ from deploy.standalone.ports import free_port
 from deploy.standalone.processes import Supervisor
 from deploy.standalone.roles import APP
 from deploy.standalone.service import service_children
-from scorer import accounts, competitions, teams, tokens
+from scorer import competitions, teams
+from scorer.accounts import accounts, api_tokens
 from scorer.competitions import CompetitionSpec, TrackSpec
 from scorer.db.leaderboard.changes import NEW_CHANGES_QUERY
 
@@ -96,7 +97,7 @@ def _competition(servers: Servers, entries: int, count: int) -> Place:
         organizer = accounts.create_account(session, handle="organizer", name="", role="organizer", now=now)
         reader = accounts.create_account(session, handle="reader", name="", role="participant", now=now)
         for account, secret in ((organizer, ORGANIZER), (reader, OWN)):
-            tokens.issue(session, account, secret, name="bench", now=now)
+            api_tokens.issue(session, account, secret, name="bench", now=now)
         spec = CompetitionSpec(
             slug=SLUG, title="Bench", opens_at=start, public=tiny, private=tiny, score_decimals=DECIMALS
         )

@@ -18,7 +18,8 @@ from sqlalchemy.orm import Session
 
 from deploy.client import Client, Refused, Unreadable, opened, segment
 from deploy.standalone.data import addresses_in
-from scorer import accounts, audit, resets, tokens
+from scorer import audit_log
+from scorer.accounts import accounts, api_tokens, password_resets, roles
 from scorer.archive import zip_folder
 from scorer.db import accounts as db_accounts
 from scorer.db.session import engine_of, sessions_of
@@ -56,9 +57,9 @@ def create_admin(handle: str, data: Data = None) -> None:
         account = db_accounts.account_by_handle(session, handle)
         if account is None:
             account = accounts.create_account(session, handle=handle, name="", role="admin", now=now)
-        accounts.require(account)
-        tokens.issue(session, account, secret, name="made by the operator", now=now)
-        audit.record(
+        roles.require_role(account)
+        api_tokens.issue(session, account, secret, name="made by the operator", now=now)
+        audit_log.record_action(
             session, "token.made", f"account:{account.handle}", actor=None, now=now, after={"by": "the operator"}
         )
     print(secret)
@@ -72,8 +73,8 @@ def reset_link(handle: str, data: Data = None) -> None:
         account = db_accounts.account_by_handle(session, handle)
         if account is None:
             raise Refused(0, {"title": f"There is no account {handle!r}."})
-        link = resets.link_for(session, account, secret=secret, site=settings.public_url, now=now)
-        audit.record(
+        link = password_resets.link_for(session, account, secret=secret, site=settings.public_url, now=now)
+        audit_log.record_action(
             session, "reset-link.made", f"account:{account.handle}", actor=None, now=now, after={"by": "the operator"}
         )
     print(link)

@@ -7,7 +7,7 @@ from deploy.standalone.data import addresses_in
 from scorer.blobs import Blobs
 from scorer.db.session import engine_of, ping, sessions_of
 from scorer.errors import Unavailable
-from scorer.queue import broker
+from scorer.jobs.broker import create_celery_app
 from scorer.settings import read_settings
 from worker.bench import Bench
 from worker.measuring import Progress
@@ -24,7 +24,7 @@ def rescore_submission(
     """
     settings = read_settings(addresses_in(data) if data else {})
     engine = engine_of(settings)
-    bench = Bench(settings, broker(settings), sessions_of(engine), Blobs(settings.blob_url))
+    bench = Bench(settings, create_celery_app(settings), sessions_of(engine), Blobs(settings.blob_url))
     try:
         _require_database(bench, data)
         tracks = rescore(bench, submission_id, verify=verify, progress=progress)

@@ -7,13 +7,14 @@ from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
-from scorer import audit, references, work
+from scorer import audit_log, references
 from scorer.competitions import State
 from scorer.db import competitions
 from scorer.db import tuning as rows
 from scorer.db.jobs.job_queue import job_of_preparation
 from scorer.db.tables import Account, ComparedDistance, Comparison, Preparation
 from scorer.errors import Conflict, Invalid
+from scorer.jobs import leases
 from scorer.labelling import Known, known
 from scorer.lifecycle import JobState
 from scorer.metrics.statistics.threshold_selection import ThresholdChoice, choose_tau
@@ -84,7 +85,7 @@ def start(
     for preparation in preparations:
         references.require_work(session, preparation, now=now)
         _measure_missing(session, comparison, preparation, now=now)
-    audit.record(
+    audit_log.record_action(
         session,
         "comparison.started",
         f"competition:{state.competition.slug}",
@@ -106,7 +107,7 @@ def _measure_missing(session: Session, comparison: Comparison, preparation: Prep
     if preparation.finished_at is None:
         return
     refs = _comparable(session, comparison.competition_id, coarse=comparison.coarse)
-    work.add_comparisons(session, preparation.id, rows.to_measure(session, preparation.id, refs), now=now)
+    leases.add_comparisons(session, preparation.id, rows.to_measure(session, preparation.id, refs), now=now)
 
 
 def _comparable(session: Session, competition_id: int, *, coarse: bool) -> dict[int, Known]:
@@ -118,7 +119,7 @@ def _comparable(session: Session, competition_id: int, *, coarse: bool) -> dict[
 
 def record(
     session: Session,
-    claim: work.Claim,
+    claim: leases.Claim,
     distance: float,
     standard_error: float | None,
     provenance: dict[str, Any],
@@ -126,7 +127,7 @@ def record(
     now: datetime,
 ) -> bool:
     """Keep a distance, once; False when the job was no longer that worker's."""
-    if not work.finish(session, claim, now):
+    if not leases.finish_job(session, claim, now):
         return False
     session.add(
         ComparedDistance(

@@ -8,12 +8,13 @@ from typing import Annotated
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from sqlalchemy.orm import Session
 
-from scorer import audit, extractor_catalogue, notices
+from scorer import audit_log, extractor_catalogue
 from scorer.archive import ImageSpec
 from scorer.db import competitions, tuning
 from scorer.db.tables import Account, Competition, Track
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
+from scorer.notifications import notices
 
 Slug = Annotated[str, StringConstraints(pattern=re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$"), max_length=60)]
 
@@ -155,7 +156,7 @@ def create(session: Session, spec: CompetitionSpec, *, author: Account, now: dat
     session.flush()
     subject = f"competition:{spec.slug}"
     made = spec.model_dump(mode="json")
-    audit.record(session, "competition.created", subject, actor=author, now=now, after=made)
+    audit_log.record_action(session, "competition.created", subject, actor=author, now=now, after=made)
     return competition
 
 
@@ -173,7 +174,7 @@ def change(session: Session, slug: str, changes: CompetitionChanges, *, author: 
     if fault:
         raise Invalid("bad-times", f"The times are not in order: {fault}.")
     session.flush()
-    audit.record(
+    audit_log.record_action(
         session,
         "competition.changed",
         f"competition:{slug}",
@@ -195,7 +196,7 @@ def _tell_deadline(session: Session, competition: Competition, before: datetime 
     was = f" Before, that was to be {_moment(before)}." if before else ""
     link, subject = f"/competitions/{competition.slug}", f"{competition.title} {what}"
     kind = notices.Kind.DEADLINE
-    notices.tell_competition(session, competition, kind, subject, f"{subject}. {then}{was}", link, now)
+    notices.notify_competition(session, competition, kind, subject, f"{subject}. {then}{was}", link, now)
 
 
 def _moment(at: datetime) -> str:

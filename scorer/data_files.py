@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import audit, rules
+from scorer import audit_log, rules
 from scorer.blobs import Received
 from scorer.competitions import State, is_organizer
 from scorer.db import competitions
@@ -94,7 +94,7 @@ def _record(
         {"name": file.name, "bytes": file.bytes, "sha256": file.sha256} if file else None for file in (before, after)
     )
     subject = f"competition:{state.competition.slug}"
-    audit.record(session, f"data-file.{verb}", subject, actor=author, now=now, before=was, after=becomes)
+    audit_log.record_action(session, f"data-file.{verb}", subject, actor=author, now=now, before=was, after=becomes)
 
 
 def listed(session: Session, state: State) -> Sequence[DataFile]:

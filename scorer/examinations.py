@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import work
 from scorer.db.tables import Evidence, Submission
+from scorer.jobs import leases
 from scorer.lifecycle import Queue
 
 
@@ -27,12 +27,12 @@ class Examined:
 
 def ask(session: Session, submission: Submission, track_id: int, *, now: datetime) -> None:
     """Have a measured entry examined on a track, after everything that is scored."""
-    work.add_job(session, Queue.EVIDENCE, submission=submission, track_id=track_id, private=True, now=now)
+    leases.add_job(session, Queue.EVIDENCE, submission=submission, track_id=track_id, private=True, now=now)
 
 
-def record(session: Session, claim: work.Claim, examined: Examined, *, now: datetime) -> bool:
+def record(session: Session, claim: leases.Claim, examined: Examined, *, now: datetime) -> bool:
     """Keep evidence, once; False when the job was no longer that worker's."""
-    if not work.finish(session, claim, now):
+    if not leases.finish_job(session, claim, now):
         return False
     row = vars(examined).copy()
     session.add(

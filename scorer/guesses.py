@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import audit, reviews
+from scorer import audit_log, reviews
 from scorer.db.tables import Account, CoarseLabel
 from scorer.reviews import LabelName
 
@@ -17,7 +17,7 @@ def guess(session: Session, submission_id: str, label: LabelName, *, author: Acc
     session.add(made)
     session.flush()
     # Not what the label is: whoever reviews the entry later may read the log.
-    audit.record(
+    audit_log.record_action(
         session, "label.guessed", f"submission:{submission.id}", actor=author, now=now, after={"source": "hand"}
     )
     return made

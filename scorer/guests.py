@@ -9,7 +9,8 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import accounts, audit, links, mails, notices
+from scorer import audit_log
+from scorer.accounts import accounts, one_time_links
 from scorer.competitions import State
 from scorer.db import accounts as db_accounts
 from scorer.db import competitions
@@ -17,6 +18,7 @@ from scorer.db import competitions as rows
 from scorer.db.tables import Account, Competition, Guest
 from scorer.errors import Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
+from scorer.notifications import notices, outbox
 
 INVITED = """{author} invites you to enter the competition "{competition}", which is by invitation.{opens}"""
 MAILED = """Hello,
@@ -55,7 +57,7 @@ def invite(
         _tell(session, state, guest, author=author, secret=new_secret(), site=site, now=now)
     if added:
         after = {"who": [guest.who for guest in added.values()]}
-        audit.record(session, "guests.invited", _subject(state), actor=author, now=now, after=after)
+        audit_log.record_action(session, "guests.invited", _subject(state), actor=author, now=now, after=after)
     return rows.list_guests(session, state.competition.id)
 
 
@@ -70,7 +72,9 @@ def withdraw(session: Session, state: State, who: str, *, author: Account, now: 
     same = {"competition_id": guest.competition_id, "account_id": guest.account_id, "email": guest.email}
     session.add(Guest(**same, invited=False, author_id=author.id, created_at=now))
     session.flush()
-    audit.record(session, "guest.withdrawn", _subject(state), actor=author, now=now, before={"who": guest.who})
+    audit_log.record_action(
+        session, "guest.withdrawn", _subject(state), actor=author, now=now, before={"who": guest.who}
+    )
 
 
 def listed(session: Session, state: State) -> Sequence[Guest]:
@@ -130,12 +134,12 @@ def _tell(
     subject = f"You are invited to {competition.title}"
     if account is not None:
         link = f"/competitions/{competition.slug}"
-        notices.tell(session, account, notices.Kind.INVITATION, subject, said, link, now)
+        notices.notify(session, account, notices.Kind.INVITATION, subject, said, link, now)
         return
-    links.issue(session, "invitation", secret, email=guest.email, now=now)
+    one_time_links.issue(session, "invitation", secret, email=guest.email, now=now)
     body = MAILED.format(invited=said, site=site, slug=competition.slug, secret=secret)
-    expires_at = now + links.LIFE["invitation"]
-    mails.put(session, guest.email or "", subject, body, now=now, expires_at=expires_at)
+    expires_at = now + one_time_links.LINK_LIFETIMES["invitation"]
+    outbox.queue_mail(session, guest.email or "", subject, body, now=now, expires_at=expires_at)
 
 
 def _subject(state: State) -> str:

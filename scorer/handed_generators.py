@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import audit, work
+from scorer import audit_log
 from scorer.blobs import Received
 from scorer.competitions import is_organizer
 from scorer.db import competitions
@@ -14,6 +14,7 @@ from scorer.db.evidence import generators as rows
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, GeneratorFile, Submission
 from scorer.errors import Conflict, TooMany
+from scorer.jobs import leases
 from scorer.lifecycle import JobState, Queue, Status, utc_day
 from scorer.onnx_files import Distribution
 from scorer.submissions import find as find_submission
@@ -82,10 +83,10 @@ def hand_in(
     )
     session.add(kept)
     session.flush()
-    work.add_job(session, Queue.RECOVER, submission=submission, private=True, generator_id=kept.id, now=now)
+    leases.add_job(session, Queue.RECOVER, submission=submission, private=True, generator_id=kept.id, now=now)
     if not is_own(session, submission, account):
         handed = {"sha256": kept.sha256, "bytes": kept.bytes, **vars(declared)}
-        audit.record(
+        audit_log.record_action(
             session, "generator.handed-in", f"submission:{submission.id}", actor=account, now=now, after=handed
         )
     return kept

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy.orm import Session
 
-from scorer import audit, competitions, thresholds
+from scorer import audit_log, competitions, thresholds
 from scorer.competitions import CompetitionSpec, State, TrackSpec
 from scorer.db import competitions as db_competitions
 from scorer.db import import_results, tuning
@@ -235,7 +235,7 @@ def _write_down(
     counted = {name: getattr(done, name) for name in ("rows", "added", "known", "labelled", "disqualified")}
     after = {"file": request.file_name, "table_sha256": table_sha256, **counted}
     subject = f"competition:{done.state.competition.slug}"
-    audit.record(session, "results.imported", subject, actor=author, now=now, after=after)
+    audit_log.record_action(session, "results.imported", subject, actor=author, now=now, after=after)
 
 
 def _tune(session: Session, state: State, request: ImportRequest, author: Account, now: datetime) -> None:

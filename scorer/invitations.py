@@ -9,7 +9,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import notices, rules, teams
+from scorer import rules, teams
 from scorer.competitions import State
 from scorer.db import accounts, notifications
 from scorer.db.tables import Account, Team, TeamInvitation, TeamMerge
@@ -17,6 +17,7 @@ from scorer.db.teams import members as teams_members
 from scorer.db.teams import merges
 from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.lifecycle import possible_from
+from scorer.notifications import notices
 from scorer.teams import Roster
 
 INVITED = """{name} ({handle}) asks you to join the team "{team}" in the competition "{competition}". \
@@ -241,9 +242,9 @@ def _tell(session: Session, invitation: TeamInvitation, state: State, *, now: da
     link = f"/competitions/{competition.slug}/team"
     if own is None and invitation.account is not None:
         subject = f"You are asked to join the team {invitation.team.name}"
-        notices.tell(session, invitation.account, kind, subject, INVITED.format(**words), link, now)
+        notices.notify(session, invitation.account, kind, subject, INVITED.format(**words), link, now)
     elif own is not None:
         leader = teams_members.members_of(session, own.id)[0].name
         subject = f"Your team is asked to merge into {invitation.team.name}"
         body = ASKED_TO_MERGE.format(own=own.name, leader=leader, **words)
-        notices.tell_team(session, own.id, kind, subject, body, link, now)
+        notices.notify_team(session, own.id, kind, subject, body, link, now)

@@ -6,12 +6,13 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import audit, references, work
+from scorer import audit_log, references
 from scorer.competitions import State
 from scorer.db import competitions, tuning
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Account, Preparation, Threshold, Track
 from scorer.errors import Conflict, Invalid
+from scorer.jobs import leases
 from scorer.lifecycle import JobState
 
 
@@ -59,8 +60,8 @@ def choose(session: Session, state: State, change: Change, *, author: Account, n
     session.add(track)
     session.flush()
     _set_tau(session, track, preparation, change, author, now)
-    entries = work.score_all(session, state.competition.id, track.id, now=now)
-    audit.record(
+    entries = leases.score_all(session, state.competition.id, track.id, now=now)
+    audit_log.record_action(
         session,
         "track.replaced",
         f"track:{state.competition.slug}/private",

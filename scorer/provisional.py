@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import work
 from scorer.db import competitions, tuning
 from scorer.db.jobs import job_queue
 from scorer.db.submissions import submissions
 from scorer.db.tables import ProvisionalMeasurement, Submission, Track
+from scorer.jobs import leases
 from scorer.lifecycle import Status
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
 
@@ -33,7 +33,7 @@ class Provisional:
 
 def record(
     session: Session,
-    claim: work.Claim,
+    claim: leases.Claim,
     *,
     fid: float,
     memorization_distance: float,

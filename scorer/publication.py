@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
-from scorer import audit, backlog, notices
+from scorer import audit_log
 from scorer.competitions import State
 from scorer.db import competitions, tuning
 from scorer.db.leaderboard.scores import Score
@@ -18,6 +18,8 @@ from scorer.db.tables import Account, Competition, Publication
 from scorer.errors import Conflict
 from scorer.lifecycle import Phase
 from scorer.lines import Line, Lines, lines_of
+from scorer.notifications import notices
+from scorer.review import failed_scores
 
 SHOWN = 10
 """Entries of an open point that are named one by one."""
@@ -86,7 +88,7 @@ def _private_work(session: Session, state: State) -> Point:
 
 
 def _failed(session: Session, state: State) -> Point:
-    rows = backlog.failed_private(session, state)
+    rows = failed_scores.failed_private(session, state)
     concerns = [Concern(row.submission_id or "", row.file_name or "", _first_line(row.error)) for row in rows[:SHOWN]]
     words = "Private work that failed for good, each after several attempts. It can be tried again."
     title = "No private work has failed"
@@ -267,7 +269,7 @@ def _write_down(
     action = "board.published" if act.published else "board.withdrawn"
     subject = f"competition:{state.competition.slug}"
     before = {"published": not act.published}
-    audit.record(session, action, subject, actor=author, now=now, before=before, after=after)
+    audit_log.record_action(session, action, subject, actor=author, now=now, before=before, after=after)
 
 
 def _tell_published(session: Session, competition: Competition, *, published: bool, reason: str, now: datetime) -> None:
@@ -279,4 +281,4 @@ def _tell_published(session: Session, competition: Competition, *, published: bo
     else:
         subject = f"The final board of {title} is withdrawn"
         body = f"The organizers have taken the final board of {title} back. {reason}"
-    notices.tell_competition(session, competition, notices.Kind.PUBLICATION, subject, body, link, now)
+    notices.notify_competition(session, competition, notices.Kind.PUBLICATION, subject, body, link, now)

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
-from scorer import audit, work
+from scorer import audit_log
 from scorer.competitions import State
 from scorer.db import human_ratings
 from scorer.db.human_ratings import ListedRater, RatedEntry, RatedItem
@@ -22,6 +22,7 @@ from scorer.db.tables import Account, Job, Rater, RatingItem, RatingStudy, Submi
 from scorer.db.teams import members
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.identifiers import digest_of
+from scorer.jobs import leases
 from scorer.lifecycle import JobState, Queue
 from scorer.lines import lines_of
 from scorer.metrics.statistics.rater_agreement import interval_alpha
@@ -105,9 +106,9 @@ def start(session: Session, state: State, spec: StudySpec, *, seed: int, author:
     )
     session.add(study)
     session.flush()
-    work.add_job(session, Queue.RATINGS, study_id=study.id, now=now)
+    leases.add_job(session, Queue.RATINGS, study_id=study.id, now=now)
     after = spec.model_dump(exclude={"submissions"}) | {"entries": len(refs)}
-    audit.record(session, "study.started", _subject(study), actor=author, now=now, after=after)
+    audit_log.record_action(session, "study.started", _subject(study), actor=author, now=now, after=after)
     return study
 
 
@@ -138,9 +139,9 @@ def _is_ratable(state: State, entry: Submission | None) -> bool:
     return entry is not None and entry.competition_id == state.competition.id and entry.status == "scored"
 
 
-def record(session: Session, claim: work.Claim, items: Sequence[Mapping[str, Any]], *, now: datetime) -> bool:
+def record(session: Session, claim: leases.Claim, items: Sequence[Mapping[str, Any]], *, now: datetime) -> bool:
     """Keep what a worker has cut, in the (random) order given; False when the job was no longer that worker's."""
-    if not work.finish(session, claim, now):
+    if not leases.finish_job(session, claim, now):
         return False
     study = session.get_one(RatingStudy, claim.study_id)
     human_ratings.add_items(session, [{**item, "study_id": study.id} for item in items])
@@ -176,7 +177,7 @@ def end(session: Session, study: RatingStudy, *, author: Account, now: datetime)
     if study.ended_at is not None:
         raise Conflict("no-change", "This study has ended already.")
     study.ended_at = now
-    audit.record(session, "study.ended", _subject(study), actor=author, now=now)
+    audit_log.record_action(session, "study.ended", _subject(study), actor=author, now=now)
 
 
 def invite(session: Session, study: RatingStudy, name: str, *, secret: str, author: Account, now: datetime) -> Rater:
@@ -188,7 +189,7 @@ def invite(session: Session, study: RatingStudy, name: str, *, secret: str, auth
     session.add(rater)
     session.flush()
     after = {"rater": rater.id, "name": name}
-    audit.record(session, "rater.invited", _subject(study), actor=author, now=now, after=after)
+    audit_log.record_action(session, "rater.invited", _subject(study), actor=author, now=now, after=after)
     return rater
 
 
@@ -199,7 +200,7 @@ def dismiss(session: Session, study: RatingStudy, rater_id: int, *, author: Acco
         raise NotFound("no-rater", f"There is no rater {rater_id} in this study.")
     rater.ended_at = now
     after = {"rater": rater.id, "name": rater.name}
-    audit.record(session, "rater.dismissed", _subject(study), actor=author, now=now, before=after)
+    audit_log.record_action(session, "rater.dismissed", _subject(study), actor=author, now=now, before=after)
 
 
 def raters(session: Session, study: RatingStudy) -> list[ListedRater]:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from scorer import audit, notices, reviewers, rulings
+from scorer import audit_log, reviewers, rulings
 from scorer.competitions import State, state_of
 from scorer.db import accounts
 from scorer.db.leaderboard import board
@@ -17,6 +17,7 @@ from scorer.db.tables import Account, Rebuttal, RebuttalAnswer, Ruling, Submissi
 from scorer.db.teams import merges
 from scorer.errors import Conflict, Forbidden, Invalid, KennelError, NotFound
 from scorer.lifecycle import TRACK_KINDS, Phase
+from scorer.notifications import notices
 from scorer.rulings import RulingKind
 from scorer.submissions import find as find_submission
 from scorer.submissions import is_own
@@ -96,7 +97,7 @@ def rebut(session: Session, submission_id: str, text: str, *, author: Account, n
     for organizer in _answering(session, submission, ruling):
         subject = f"A rebuttal in {submission.competition.title}"
         body = f"The team of entry {submission.ref} in {submission.competition.title} asks you to look again."
-        notices.tell(session, organizer, notices.Kind.DESK, subject, body, f"/submissions/{submission.id}/desk", now)
+        notices.notify(session, organizer, notices.Kind.DESK, subject, body, f"/submissions/{submission.id}/desk", now)
     return written
 
 
@@ -142,7 +143,9 @@ def answer(
     session.add(answered)
     session.flush()
     after = {"rebuttal": rebuttal.id, "granted": answered.granted, "ruling": ruling, "answer": said}
-    audit.record(session, "rebuttal.answered", f"submission:{submission.id}", actor=author, now=now, after=after)
+    audit_log.record_action(
+        session, "rebuttal.answered", f"submission:{submission.id}", actor=author, now=now, after=after
+    )
     _tell(session, submission, answered, ruling, now)
     return answered
 

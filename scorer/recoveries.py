@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer import notices, work
 from scorer.competitions import is_organizer
 from scorer.db import competitions
 from scorer.db.evidence import generators as rows
@@ -17,8 +16,10 @@ from scorer.db.jobs import job_queue
 from scorer.db.tables import Account, GeneratorFile, Job, Recovery, Submission
 from scorer.db.teams import merges
 from scorer.errors import Invalid, NotFound, TooLarge
+from scorer.jobs import leases
 from scorer.lifecycle import UNFINISHED, JobState
 from scorer.metrics.copying.latent_recovery import MIN_SHARE_FOUND, Verdict, is_overfitted
+from scorer.notifications import notices
 from scorer.pairs import is_shown_to_team
 from scorer.pictures import png_of
 from scorer.reviewers import find_case
@@ -134,20 +135,20 @@ def sheet(arrays: bytes, group: Group) -> bytes:
     return png_of(np.concatenate(rows))
 
 
-def record(session: Session, claim: work.Claim, found: Found, *, now: datetime) -> bool:
+def record(session: Session, claim: leases.Claim, found: Found, *, now: datetime) -> bool:
     """Keep what was found, once; False when the job was no longer that worker's."""
-    if not work.finish(session, claim, now):
+    if not leases.finish_job(session, claim, now):
         return False
     session.add(Recovery(job_id=claim.job_id, generator_id=claim.generator_id, created_at=now, **vars(found)))
     return True
 
 
 def refuse(
-    session: Session, claim: work.Claim, error: Invalid | TooLarge, provenance: dict[str, Any], *, now: datetime
+    session: Session, claim: leases.Claim, error: Invalid | TooLarge, provenance: dict[str, Any], *, now: datetime
 ) -> bool:
     """Say why a file cannot be used, and tell whoever can hand in another; False when the job was no longer that
     worker's."""
-    if not work.finish(session, claim, now):
+    if not leases.finish_job(session, claim, now):
         return False
     faults = list(error.faults[:10])
     session.add(
@@ -174,6 +175,6 @@ def _tell_refusal(session: Session, generator: GeneratorFile, why: str, now: dat
     page = f"/submissions/{submission.id}"
     if is_own(session, submission, author):
         team = merges.current_team_id(session, submission.team_id)
-        notices.tell_team(session, team.id, kind, subject, body, f"{page}#generator", now)
+        notices.notify_team(session, team.id, kind, subject, body, f"{page}#generator", now)
     else:
-        notices.tell(session, author, kind, subject, body, f"{page}/desk#generator", now)
+        notices.notify(session, author, kind, subject, body, f"{page}/desk#generator", now)

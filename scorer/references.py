@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
-from scorer import audit, extractor_catalogue, work
+from scorer import audit_log, extractor_catalogue
 from scorer.archive import BOTTLENECK
 from scorer.blobs import Received
 from scorer.competitions import State, track_of
@@ -19,6 +19,7 @@ from scorer.db.jobs.job_queue import job_of_preparation
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, CompetitionReference, Job, Preparation, ReferenceSet, Threshold, Track
 from scorer.errors import Conflict
+from scorer.jobs import leases
 from scorer.lifecycle import JobState, Queue, TrackKind
 from scorer.metrics.statistics.threshold_selection import choose_tau
 
@@ -66,7 +67,7 @@ def attach(
     session.flush()
     subject = f"competition:{state.competition.slug}"
     attached = {"role": role, "sha256": reference_set.sha256}
-    audit.record(session, "references.attached", subject, actor=author, now=now, after=attached)
+    audit_log.record_action(session, "references.attached", subject, actor=author, now=now, after=attached)
     return reference_set
 
 
@@ -82,7 +83,9 @@ def prepare(session: Session, state: State, kind: TrackKind, *, author: Account,
         set_first_threshold(session, track, preparation, now=now)
     session.flush()
     subject = f"track:{state.competition.slug}/{kind}"
-    audit.record(session, "references.prepared", subject, actor=author, now=now, after={"preparation": preparation.key})
+    audit_log.record_action(
+        session, "references.prepared", subject, actor=author, now=now, after={"preparation": preparation.key}
+    )
     return preparation
 
 
@@ -129,7 +132,7 @@ def require_work(session: Session, preparation: Preparation, *, now: datetime) -
     """Let a worker make a preparation that is not ready, unless one is at it."""
     job = job_of_preparation(session, preparation.id)
     if preparation.finished_at is None and (job is None or job.state == JobState.FAILED):
-        work.add_job(session, Queue.PREPARE, preparation_id=preparation.id, now=now)
+        leases.add_job(session, Queue.PREPARE, preparation_id=preparation.id, now=now)
 
 
 def _inputs(
@@ -159,7 +162,7 @@ def _key(state: State, space: Space, sets: list[str], held_out: str | None) -> s
 
 def record(
     session: Session,
-    claim: work.Claim,
+    claim: leases.Claim,
     *,
     count: int,
     dimension: int,
@@ -168,7 +171,7 @@ def record(
     now: datetime,
 ) -> bool:
     """Keep what a worker has prepared; False when the job was no longer that worker's."""
-    if not work.finish(session, claim, now):
+    if not leases.finish_job(session, claim, now):
         return False
     preparation = session.get_one(Preparation, claim.preparation_id)
     preparation.count, preparation.dimension = count, dimension

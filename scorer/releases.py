@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
-from scorer import audit, work
+from scorer import audit_log
 from scorer.competitions import State, is_organizer
 from scorer.db import competitions, data_release
 from scorer.db.tables import Account, Job, Release, ReleaseAct
 from scorer.errors import Conflict, NotFound
+from scorer.jobs import leases
 from scorer.lifecycle import UNFINISHED, JobState, Queue
 
 Images = Literal["none", "ranked", "all"]
@@ -73,9 +74,9 @@ def start(
     )
     session.add(release)
     session.flush()
-    work.add_job(session, Queue.RELEASE, release_id=release.id, now=now)
+    leases.add_job(session, Queue.RELEASE, release_id=release.id, now=now)
     after = {"images": images, "new_names": new_names or not earlier}
-    audit.record(session, "release.started", _subject(state, release), actor=author, now=now, after=after)
+    audit_log.record_action(session, "release.started", _subject(state, release), actor=author, now=now, after=after)
     return release
 
 
@@ -129,9 +130,11 @@ def blob_key(release_id: str, name: str) -> str:
     return f"releases/{release_id}/{name}"
 
 
-def record(session: Session, claim: work.Claim, files: Sequence[dict[str, Any]], sha256: str, *, now: datetime) -> bool:
+def record(
+    session: Session, claim: leases.Claim, files: Sequence[dict[str, Any]], sha256: str, *, now: datetime
+) -> bool:
     """Keep what a worker has made; False when the job was no longer that worker's."""
-    if not work.finish(session, claim, now):
+    if not leases.finish_job(session, claim, now):
         return False
     release = session.get_one(Release, claim.release_id)
     release.files = list(files)
@@ -154,7 +157,7 @@ def hand_out(
     act = ReleaseAct(release_id=release_id, shown=shown, author_id=author.id, created_at=now)
     session.add(act)
     session.flush()
-    audit.record(
+    audit_log.record_action(
         session,
         "release.handed-out" if shown else "release.taken-back",
         _subject(state, found.release),

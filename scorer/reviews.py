@@ -8,7 +8,7 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from scorer import audit, notices, reviewers
+from scorer import audit_log, reviewers
 from scorer.competitions import State
 from scorer.db import accounts
 from scorer.db.review import reviews as rows
@@ -17,6 +17,7 @@ from scorer.db.tables import Account, Label, Review, Submission
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Status
 from scorer.metrics.statistics.rater_agreement import cohens_kappa
+from scorer.notifications import notices
 
 LabelName = Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
 Intent = Literal["intended", "unintended", "unclear"]
@@ -104,7 +105,9 @@ def review(
     session.flush()
     # Not what the label is: another reviewer may read the log.
     subject = f"submission:{submission_id}"
-    audit.record(session, "review.given", subject, actor=reviewer, now=now, after={"again": before.own is not None})
+    audit_log.record_action(
+        session, "review.given", subject, actor=reviewer, now=now, after={"again": before.own is not None}
+    )
     _close(session, submission, reviewer, now=now)
     return opinions(session, submission, reviewer)
 
@@ -138,7 +141,7 @@ def _close(session: Session, submission: Submission, last: Account, *, now: date
         body = (
             f"The reviewers of entry {submission.ref} in {title} disagree about its label: it is for an admin to say."
         )
-        notices.tell(session, admin, notices.Kind.DESK, f"Reviewers disagree in {title}", body, link, now)
+        notices.notify(session, admin, notices.Kind.DESK, f"Reviewers disagree in {title}", body, link, now)
 
 
 def decide(
@@ -172,7 +175,7 @@ def _decide(
     decided = Label(submission_ref=submission.ref, label=label, note=note, author_id=author.id, created_at=now)
     session.add(decided)
     session.flush()
-    audit.record(
+    audit_log.record_action(
         session,
         "label.decided",
         f"submission:{submission.id}",

@@ -8,13 +8,14 @@ from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
-from scorer import audit, notices, reviewers
+from scorer import audit_log, reviewers
 from scorer.db.review import rulings as rows
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Ruling, Submission
 from scorer.db.teams import merges
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import Status
+from scorer.notifications import notices
 
 RulingKind = Literal["keep", "disqualify", "waive"]
 SAID: Mapping[str, str] = MappingProxyType(
@@ -78,7 +79,9 @@ def record(
     session.flush()
     subject = f"submission:{submission.id}"
     was = _described(before) if before is not None else None
-    audit.record(session, "ruling.made", subject, actor=author, now=now, before=was, after=_described(ruling))
+    audit_log.record_action(
+        session, "ruling.made", subject, actor=author, now=now, before=was, after=_described(ruling)
+    )
     if told:
         named = f"Your entry {submission.file_name} in {submission.competition.title}"
         tell(session, submission, "a ruling", f"{named} {SAID[kind]}. The reason: {reason}", now)
@@ -91,7 +94,7 @@ def _described(ruling: Ruling) -> dict[str, Any]:
 
 def tell(session: Session, submission: Submission, what: str, body: str, now: datetime) -> None:
     """Tell the team of an entry what was said about it: ``what`` in a few words, ``body`` in sentences."""
-    notices.tell_team(
+    notices.notify_team(
         session,
         merges.current_team_id(session, submission.team_id).id,
         notices.Kind.RULING,

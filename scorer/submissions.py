@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import examinations, limits, notices, rules, teams, work
+from scorer import examinations, limits, rules, teams
 from scorer.archive import TrainingImageCopies
 from scorer.blobs import Received, require_bytes
 from scorer.competitions import State, is_organizer, shown_state
@@ -16,7 +16,9 @@ from scorer.db.submissions import events, submissions
 from scorer.db.tables import Account, Measurement, Submission, Team
 from scorer.db.teams import members
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
+from scorer.jobs import leases
 from scorer.lifecycle import CANCELLABLE, Phase, Queue, Status, is_late
+from scorer.notifications import notices
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def accept(
     session.add(submission)
     session.flush()
     events.add_event(session, submission.ref, Status.RECEIVED, now=now)
-    work.add_job(session, Queue.CHECK, submission=submission, now=now)
+    leases.add_job(session, Queue.CHECK, submission=submission, now=now)
     return submission
 
 
@@ -183,7 +185,7 @@ def _require_open(state: State, entry: Entry, *, now: datetime, grace: timedelta
 
 def pass_check(
     session: Session,
-    claim: work.Claim,
+    claim: leases.Claim,
     copies: TrainingImageCopies,
     *,
     pixels_sha256: str,
@@ -191,7 +193,7 @@ def pass_check(
     now: datetime,
 ) -> bool:
     """The images are what they should be: queue the entry for the public track."""
-    if not work.finish(session, claim, now):
+    if not leases.finish_job(session, claim, now):
         return False
     submission = session.get_one(Submission, claim.submission_ref)
     submission.exact_copies, submission.mirrored_copies = copies.exact, copies.mirrored
@@ -201,13 +203,13 @@ def pass_check(
     session.flush()
     submissions.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED, now=now)
     public = competitions.tracks_of(session, submission.competition_id)["public"]
-    work.add_job(session, Queue.SCORE, submission=submission, track_id=public.id, now=now)
+    leases.add_job(session, Queue.SCORE, submission=submission, track_id=public.id, now=now)
     return True
 
 
-def reject(session: Session, claim: work.Claim, error: Invalid, *, now: datetime) -> bool:
+def reject(session: Session, claim: leases.Claim, error: Invalid, *, now: datetime) -> bool:
     """The images are not what they should be: say which, and give the day's slot back."""
-    if claim.submission_ref is None or not work.finish(session, claim, now):
+    if claim.submission_ref is None or not leases.finish_job(session, claim, now):
         return False
     submissions.move_submission(
         session,
@@ -220,15 +222,15 @@ def reject(session: Session, claim: work.Claim, error: Invalid, *, now: datetime
         finished_at=now,
     )
     submission = session.get_one(Submission, claim.submission_ref)
-    notices.tell_end(session, submission, notices.Kind.ENTRY_REJECTED, reason=error.message, now=now)
+    notices.notify_end(session, submission, notices.Kind.ENTRY_REJECTED, reason=error.message, now=now)
     return True
 
 
-def record(session: Session, claim: work.Claim, measured: Measured, *, now: datetime) -> bool:
+def record(session: Session, claim: leases.Claim, measured: Measured, *, now: datetime) -> bool:
     """Keep a measurement, once, and queue its evidence; after the public one also the private track, which a late entry
     has none of. False when the job was no longer that worker's: its result is dropped."""
     ref, track_id = claim.submission_ref, claim.track_id
-    if ref is None or track_id is None or not work.finish(session, claim, now):
+    if ref is None or track_id is None or not leases.finish_job(session, claim, now):
         return False
     measurement = {"job_id": claim.job_id, "submission_ref": ref, "track_id": track_id, "created_at": now}
     session.add(Measurement(**measurement, **vars(measured)))
@@ -241,8 +243,8 @@ def record(session: Session, claim: work.Claim, measured: Measured, *, now: date
             # The private track must not be replaced in between: that queues whatever is scored by then.
             competitions.lock_competition(session, submission.competition.slug, share=True)
             private = competitions.tracks_of(session, submission.competition_id)["private"]
-            work.add_job(session, Queue.SCORE, submission=submission, track_id=private.id, private=True, now=now)
-        notices.tell_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)
+            leases.add_job(session, Queue.SCORE, submission=submission, track_id=private.id, private=True, now=now)
+        notices.notify_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)
     return True
 
 

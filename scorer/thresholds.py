@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import audit
+from scorer import audit_log
 from scorer.competitions import State, track_of
 from scorer.db import tuning
 from scorer.db.leaderboard import board
@@ -167,7 +167,7 @@ def _require_newest(current: Threshold | None, after: int | None) -> None:
 def _record(session: Session, subject: str, threshold: Threshold, current: Threshold | None, author: Account) -> None:
     session.add(threshold)
     session.flush()
-    audit.record(
+    audit_log.record_action(
         session,
         "threshold.undone" if threshold.method == UNDO else "threshold.chosen",
         subject,

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from scorer import accounts, competitions, teams
+from scorer import competitions, teams
+from scorer.accounts import accounts
 from scorer.archive import write_images
 from scorer.competitions import CompetitionSpec, State, TrackSpec
 from scorer.db.submissions import events, submissions

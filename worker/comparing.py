@@ -2,9 +2,9 @@
 
 from scorer import comparisons
 from scorer.db.tables import Preparation, Submission
+from scorer.jobs.broker import transaction
+from scorer.jobs.leases import Claim, is_finished
 from scorer.metrics.memorization import nearest
-from scorer.queue import transaction
-from scorer.work import Claim, is_finished
 from worker import pixels
 from worker.bench import Bench
 from worker.courtesy import courteous

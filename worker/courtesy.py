@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 
 from scorer.db.jobs import job_queue
+from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
-from scorer.queue import transaction
 from worker.bench import Bench
 from worker.heartbeat import Heartbeat
 from worker.measuring import Progress

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scorer import examinations, work
+from scorer import examinations
 from scorer.archive import find_training_image_copies, list_images
 from scorer.db import competitions
 from scorer.db.submissions import submissions
@@ -15,7 +15,8 @@ from scorer.db.tables import Measurement, Preparation, Submission, Track
 from scorer.errors import Conflict
 from scorer.extractors import fingerprint
 from scorer.imports import stored_zip
-from scorer.queue import transaction
+from scorer.jobs import leases
+from scorer.jobs.broker import transaction
 from worker import kept_features, pixels
 from worker.bench import Bench, options_of
 from worker.case import Entry
@@ -39,7 +40,7 @@ from worker.references import (
 from worker.small import small_of
 
 
-def examine(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
+def examine(bench: Bench, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Make all evidence of a submission on a track and record it beside its newest measurement.
 
     What belongs to the references alone is made by whoever comes first, and kept. Whenever a public score waits, the
@@ -160,12 +161,12 @@ def _examined(
     )
 
 
-def _record(bench: Bench, claim: work.Claim, submission: Submission, examined: examinations.Examined) -> None:
+def _record(bench: Bench, claim: leases.Claim, submission: Submission, examined: examinations.Examined) -> None:
     """Keep the evidence if the job is still ours, and nothing that nobody needs any more."""
     with transaction(bench.sessions, bench.broker) as session:
         if not examinations.record(session, claim, examined, now=bench.now()):
             raise LeaseLost(f"job {claim.job_id}")
-        last = work.is_finished(session, claim)
+        last = leases.is_finished(session, claim)
     kept_features.drop(bench, submission, claim.track_id)
     if last:
         pixels.path_of(bench.scratch, submission.id).unlink(missing_ok=True)

@@ -4,8 +4,8 @@ import logging
 import threading
 from types import TracebackType
 
-from scorer import work
-from scorer.queue import transaction
+from scorer.jobs import leases
+from scorer.jobs.broker import transaction
 from worker.bench import Bench
 
 log = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ class Heartbeat:
     """Context manager around a job's work. Call it (``heartbeat("features", 0.4)``) as progress: it raises
     ``LeaseLost`` as soon as the job is known to be no longer ours."""
 
-    def __init__(self, bench: Bench, claim: work.Claim) -> None:
+    def __init__(self, bench: Bench, claim: leases.Claim) -> None:
         self._bench, self._claim = bench, claim
         self._stage: str | None = None
         self._fraction: float | None = None
@@ -55,7 +55,7 @@ class Heartbeat:
     def _beat(self) -> None:
         bench = self._bench
         with transaction(bench.sessions, bench.broker) as session:
-            ours = work.beat(
+            ours = leases.renew_lease(
                 session,
                 self._claim,
                 stage=self._stage,

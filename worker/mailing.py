@@ -2,11 +2,11 @@
 
 import logging
 
-from scorer import mails
 from scorer.db.tables import Mail
 from scorer.errors import Unavailable
-from scorer.postbox import Refused, Uncertain, deliver
-from scorer.queue import transaction
+from scorer.jobs.broker import transaction
+from scorer.notifications import outbox
+from scorer.notifications.smtp import MailRefused, MailUncertain, deliver
 from worker.bench import Bench
 
 log = logging.getLogger(__name__)
@@ -17,13 +17,13 @@ MOST = 50
 def send_due(bench: Bench) -> int:
     """One round; how many mails have left. Without a mail server the mails stay where they are, until they expire."""
     with transaction(bench.sessions, bench.broker) as session:
-        closed = mails.sweep(session, bench.now())
+        closed = outbox.sweep_mails(session, bench.now())
     if closed["unknown"]:
         log.warning("%d mails may or may not have left: their sender vanished", closed["unknown"])
     left = 0
     for _ in range(MOST if bench.settings.smtp_url is not None else 0):
         with transaction(bench.sessions, bench.broker) as session:
-            mail = mails.claim(session, bench.now())
+            mail = outbox.claim_mail(session, bench.now())
         if mail is None:
             break
         try:
@@ -42,18 +42,18 @@ def _send(bench: Bench, mail: Mail) -> bool:
         deliver(mail, url.get_secret_value() if url else "", sender, site)
     except Unavailable as error:
         with transaction(bench.sessions, bench.broker) as session:
-            mails.refused(session, mail, error=error.message, now=now(), for_good=False)
+            outbox.record_refusal(session, mail, error=error.message, now=now(), for_good=False)
         raise
-    except Refused as error:
+    except MailRefused as error:
         log.warning("the mail server refused mail %d: %s", mail.id, error)
         with transaction(bench.sessions, bench.broker) as session:
-            mails.refused(session, mail, error=str(error), now=now(), for_good=error.for_good)
+            outbox.record_refusal(session, mail, error=str(error), now=now(), for_good=error.for_good)
         return False
-    except Uncertain as error:
+    except MailUncertain as error:
         log.warning("mail %d may or may not have left: %s", mail.id, error)
         with transaction(bench.sessions, bench.broker) as session:
-            mails.lost(session, mail, error=str(error))
+            outbox.mark_lost(session, mail, error=str(error))
         return False
     with transaction(bench.sessions, bench.broker) as session:
-        mails.sent(session, mail, now=now())
+        outbox.mark_sent(session, mail, now=now())
     return True

@@ -7,19 +7,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from scorer import ratings, work
+from scorer import ratings
 from scorer.archive import ImageSpec, list_images, read_some
 from scorer.archive.sprite_sheet import TILE, tile_images
 from scorer.db.submissions import submissions
 from scorer.db.tables import RatingStudy, Submission
 from scorer.errors import Invalid
 from scorer.imports import stored_zip
-from scorer.queue import transaction
+from scorer.jobs import leases
+from scorer.jobs.broker import transaction
 from worker.bench import Bench
 from worker.heartbeat import Heartbeat, LeaseLost
 
 
-def pack_study(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
+def pack_study(bench: Bench, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Cut what the claimed study shows, and record it, if it is still ours."""
     with transaction(bench.sessions, bench.broker) as session:
         study = session.get_one(RatingStudy, claim.study_id)

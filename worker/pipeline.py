@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from scorer import comparisons, submissions, work
+from scorer import comparisons, submissions
 from scorer import references as reference_rows
 from scorer.archive import PixelHashes, find_training_image_copies
 from scorer.archive.sprite_sheet import sprite_sheet_of
@@ -19,9 +19,10 @@ from scorer.db.tables import Preparation, Submission, Track
 from scorer.errors import Invalid, KennelError
 from scorer.extractors import Extractor
 from scorer.imports import stored_zip
+from scorer.jobs import leases
+from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
 from scorer.metrics.memorization import closest
-from scorer.queue import transaction
 from worker import kept_features, pixels
 from worker.bench import Bench
 from worker.comparing import compare
@@ -52,7 +53,7 @@ def run_next(bench: Bench, queue: Queue) -> bool:
     except Displaced:
         log.info("job %s makes room for a public score", claim.job_id)
         with transaction(bench.sessions, bench.broker) as session:
-            work.release(session, claim, now=bench.now())
+            leases.release(session, claim, now=bench.now())
     except LeaseLost:
         log.warning("job %s was taken over by another worker; its result is dropped", claim.job_id)
     except Exception as error:
@@ -63,20 +64,20 @@ def run_next(bench: Bench, queue: Queue) -> bool:
     return True
 
 
-def _claim(bench: Bench, queue: Queue) -> work.Claim | None:
+def _claim(bench: Bench, queue: Queue) -> leases.Claim | None:
     with transaction(bench.sessions, bench.broker) as session:
-        return work.claim(
+        return leases.claim_job(
             session, queue, holder=secrets.token_hex(8), worker=bench.name, now=bench.now(), lease=bench.lease
         )
 
 
-def _retry_or_fail(bench: Bench, claim: work.Claim, error: Exception) -> None:
+def _retry_or_fail(bench: Bench, claim: leases.Claim, error: Exception) -> None:
     with transaction(bench.sessions, bench.broker) as session:
         if isinstance(error, Invalid):  # the same input is as wrong next time
-            work.fail(session, claim, error=_said(error), reason=error.message, now=bench.now())
+            leases.fail(session, claim, error=_said(error), reason=error.message, now=bench.now())
         else:
             most = bench.settings.max_attempts
-            work.retry_or_fail(session, claim, error=_said(error), now=bench.now(), max_attempts=most)
+            leases.retry_or_fail(session, claim, error=_said(error), now=bench.now(), max_attempts=most)
 
 
 def _said(error: Exception) -> str:
@@ -86,7 +87,7 @@ def _said(error: Exception) -> str:
     return "".join(traceback.format_exception_only(error)).strip()
 
 
-def check(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
+def check(bench: Bench, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """The deep check: decode every image, compare pixels with the training images, pass or reject."""
     with transaction(bench.sessions, bench.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
@@ -123,7 +124,7 @@ def _content_of(hashes: PixelHashes) -> str:
     return hashlib.sha256(b"".join(sorted(row.tobytes() for row in hashes))).hexdigest()
 
 
-def score(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
+def score(bench: Bench, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Measure a submission on a track and record it."""
     with transaction(bench.sessions, bench.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
@@ -166,12 +167,12 @@ def _measured(
     )
 
 
-def _record(bench: Bench, claim: work.Claim, submission: Submission, measured: submissions.Measured) -> None:
+def _record(bench: Bench, claim: leases.Claim, submission: Submission, measured: submissions.Measured) -> None:
     """Keep the measurement if the job is still ours, and no images that nobody needs any more."""
     with transaction(bench.sessions, bench.broker) as session:
         if not submissions.record(session, claim, measured, now=bench.now()):
             raise LeaseLost(f"job {claim.job_id}")
-        last = work.is_finished(session, claim)
+        last = leases.is_finished(session, claim)
     if last:
         pixels.path_of(bench.scratch, submission.id).unlink(missing_ok=True)
     pixels.remove_old(bench.scratch)
@@ -209,7 +210,7 @@ def _closest_pairs(bench: Bench, numbers: Numbers, sets: list[SetAddress]) -> li
     ]
 
 
-def _keep_distances(bench: Bench, submission: Submission, claim: work.Claim, numbers: Numbers) -> str:
+def _keep_distances(bench: Bench, submission: Submission, claim: leases.Claim, numbers: Numbers) -> str:
     key = f"measurements/{submission.id}/{claim.track_id}-{claim.job_id}.npz"
     buffer = io.BytesIO()
     np.savez(buffer, distance=numbers.nearest.distance, index=numbers.nearest.index)
@@ -217,7 +218,7 @@ def _keep_distances(bench: Bench, submission: Submission, claim: work.Claim, num
     return key
 
 
-def prepare_references(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
+def prepare_references(bench: Bench, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Prepare a track's references, and set its first threshold."""
     with transaction(bench.sessions, bench.broker) as session:
         preparation = session.get_one(Preparation, claim.preparation_id)

@@ -9,9 +9,9 @@ from importlib.metadata import version
 
 import httpx
 
-from scorer import webhooks
 from scorer.db.tables import Delivery
-from scorer.queue import transaction
+from scorer.jobs.broker import transaction
+from scorer.notifications import webhook_signing, webhooks
 from worker.bench import Bench
 from worker.outside import NotOutside, address_of
 
@@ -29,16 +29,16 @@ def post_due(bench: Bench) -> int:
     end, arrived = time.monotonic() + ROUND_SECONDS, 0
     while time.monotonic() < end:
         with transaction(bench.sessions, bench.broker) as session:
-            claimed = webhooks.claim(session, now=bench.now(), limit=TOGETHER)
+            claimed = webhooks.claim_deliveries(session, now=bench.now(), limit=TOGETHER)
         if not claimed:
             break
         # Written down one by one, so that a fault of ours in one leaves no doubt about the others.
         for delivery, error in asyncio.run(_post_all(bench, claimed)):
             with transaction(bench.sessions, bench.broker) as session:
                 if error is None:
-                    webhooks.arrived(session, delivery, now=bench.now())
+                    webhooks.mark_arrived(session, delivery, now=bench.now())
                 else:
-                    webhooks.refused(session, delivery, error=error, now=bench.now())
+                    webhooks.record_failure(session, delivery, error=error, now=bench.now())
             arrived += error is None
     return arrived
 
@@ -80,7 +80,7 @@ async def _request(bench: Bench, delivery: Delivery) -> httpx.Request:
         "Content-Type": "application/json",
         "User-Agent": f"Kennel/{version('kennel')}",
         "Kennel-Delivery": str(delivery.id),
-        "Kennel-Signature": webhooks.signature(delivery.webhook.secret, int(bench.now().timestamp()), body),
+        "Kennel-Signature": webhook_signing.signature(delivery.webhook.secret, int(bench.now().timestamp()), body),
     }
     address_url = url.copy_with(host=address)
     name = {"sni_hostname": url.host}

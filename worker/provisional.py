@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scorer import provisional
 from scorer.errors import KennelError
 from scorer.extractors import Precision
-from scorer.queue import transaction
-from scorer.work import Claim
+from scorer.jobs.broker import transaction
+from scorer.jobs.leases import Claim
 from worker.bench import Bench
 from worker.heartbeat import Heartbeat
 from worker.measuring import Reference, measure

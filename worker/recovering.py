@@ -19,9 +19,9 @@ from scorer.generators.limits import Limits
 from scorer.generators.recovery.plan import Plan, plan_from
 from scorer.generators.recovery.report import TARGET_KINDS, Audit
 from scorer.generators.sandbox.runner import audit_in_sandbox
-from scorer.queue import transaction
+from scorer.jobs.broker import transaction
+from scorer.jobs.leases import Claim
 from scorer.recoveries import Found
-from scorer.work import Claim
 from worker.bench import Bench
 from worker.courtesy import courteous
 from worker.heartbeat import Heartbeat, LeaseLost

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer import competitions, releases, work
+from scorer import competitions, releases
 from scorer.archive import ImageSpec, write_images
 from scorer.competitions import State
 from scorer.datacard import Figures, card_of, manifest_of
@@ -25,9 +25,10 @@ from scorer.db.session import freeze
 from scorer.db.tables import Release, Submission
 from scorer.extractors import Progress
 from scorer.imports import stored_zip
+from scorer.jobs import leases
+from scorer.jobs.broker import transaction
 from scorer.lifecycle import TRACK_KINDS
 from scorer.lines import order_for
-from scorer.queue import transaction
 from scorer.releases import BUNDLE, CARD, IMAGES_IN, MANIFEST, blob_key
 from worker import pixels
 from worker.bench import Bench
@@ -73,7 +74,7 @@ class Contents:
     """Entries whose images shall be in it."""
 
 
-def make_release(bench: Bench, claim: work.Claim, heartbeat: Heartbeat) -> None:
+def make_release(bench: Bench, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Make the claimed release and record it, if it is still ours."""
     bench.scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="release-", dir=bench.scratch) as name:

@@ -2,8 +2,8 @@
 
 import logging
 
-from scorer import work
-from scorer.queue import transaction, waiting_messages
+from scorer.jobs import leases
+from scorer.jobs.broker import transaction, waiting_messages
 from worker import pixels
 from worker.bench import Bench
 
@@ -14,7 +14,9 @@ def sweep_once(bench: Bench) -> dict[str, int]:
     """One round; says in the log what it did, if anything."""
     announced = waiting_messages(bench.broker)
     with transaction(bench.sessions, bench.broker) as session:
-        done = work.sweep(session, now=bench.now(), max_attempts=bench.settings.max_attempts, announced=announced)
+        done = leases.sweep_jobs(
+            session, now=bench.now(), max_attempts=bench.settings.max_attempts, announced=announced
+        )
     if any(done.values()):
         log.info("sweep: %s", done)
     pixels.remove_old(bench.scratch)

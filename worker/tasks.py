@@ -2,8 +2,8 @@
 
 from functools import cache
 
+from scorer.jobs.broker import LOST, MAIL, POST, SWEEP, UPLOADS, WORK
 from scorer.lifecycle import Queue
-from scorer.queue import LOST, MAIL, POST, SWEEP, UPLOADS, WORK
 from worker.app import app, settings
 from worker.bench import Bench
 from worker.mailing import send_due

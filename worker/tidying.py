@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from scorer import assembly, uploads
 from scorer.db import retention
 from scorer.identifiers import new_public_id
-from scorer.queue import transaction
+from scorer.jobs.broker import transaction
 from worker import kept_features
 from worker.bench import Bench
 

@@ -13,12 +13,12 @@ from api.deps import now as moment
 from api.kaggle.schemas import CreateSubmission, StartUpload, SubmissionCreated, UploadStarted
 from api.kaggle.wire import Submitter, WireRoute, address_of
 from scorer import assembly, uploads, wire_uploads
+from scorer.accounts.rate_limits import network_of
 from scorer.assembly import Appender
 from scorer.blobs import Blobs
 from scorer.db.tables import Account, Upload
 from scorer.errors import Conflict, Unavailable
 from scorer.identifiers import digest_of, new_public_id
-from scorer.rates import network_of
 from scorer.submissions import Entry
 from scorer.uploads import Wanted
 

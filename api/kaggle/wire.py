@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from api.deps import AppRates, Caller, Client, Now, Transactions, by_token, recognised
 from api.problems import SHOWN_FAULTS
-from scorer import tokens
+from scorer.accounts import api_tokens
 from scorer.db.tables import Account
 from scorer.errors import KennelError, NotFound, TooMany, Unauthenticated, Unavailable
 from scorer.settings import Settings
@@ -113,13 +113,13 @@ def asking(request: Request, begin: Transactions, moment: Now, counted: AppRates
 
 def reader(caller: Annotated[Caller, Depends(asking)]) -> Account:
     """Who reads."""
-    tokens.require_scope(caller.scopes, "read")
+    api_tokens.require_scope(caller.scopes, "read")
     return caller.account
 
 
 def submitter(caller: Annotated[Caller, Depends(asking)]) -> Account:
     """Who uploads."""
-    tokens.require_scope(caller.scopes, "submit")
+    api_tokens.require_scope(caller.scopes, "submit")
     return caller.account
 
 

@@ -11,7 +11,7 @@ from api.forms import FormFields, text
 from api.pages.door import PASSWORD
 from api.pages.rendering import page, see
 from api.problems import headers_of, status_of
-from scorer import sessions, tokens
+from scorer.accounts import api_tokens, sessions
 from scorer.errors import Invalid, KennelError
 
 router = APIRouter(prefix="/account", include_in_schema=False)
@@ -46,9 +46,9 @@ def _page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **
         status=status,
         headers={"Cache-Control": "no-store"},
         viewer=viewer,
-        tokens=tokens.list_own(session, viewer.account),
-        scopes=tokens.SCOPES if viewer.account.role != "participant" else tokens.SCOPES[:2],
-        sessions=sessions.list_own(session, viewer.account, now),
+        tokens=api_tokens.list_tokens(session, viewer.account),
+        scopes=api_tokens.SCOPES if viewer.account.role != "participant" else api_tokens.SCOPES[:2],
+        sessions=sessions.list_sessions(session, viewer.account, now),
         now=now,
         **{"error": None, "place": None, "done": None, "secret": None, **told},
     )
@@ -62,7 +62,7 @@ def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: No
     try:
         if not name:
             raise Invalid("no-name", "Give the token a name, so that you know it again.")
-        tokens.issue(session, viewer.account, secret, name=name, scopes=fields.getlist("scope"), now=now)
+        api_tokens.issue(session, viewer.account, secret, name=name, scopes=fields.getlist("scope"), now=now)
     except KennelError as error:
         return _refused(session, viewer, now, error, "token")
     return _page(session, viewer, now, status=201, secret=secret)
@@ -71,7 +71,7 @@ def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: No
 @router.post("/tokens/{token_id}/revoke")
 def revoke_token(token_id: Id, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """End a token."""
-    tokens.revoke(session, viewer.account, token_id, now=now)
+    api_tokens.revoke(session, viewer.account, token_id, now=now)
     return see("/account?done=token#tokens")
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from api.deps import Admin, Caller, DbSession, Now, Organizer, SignedIn
 from api.pages.rendering import page
-from scorer import audit, competitions
+from scorer import audit_log, competitions
 from scorer.db.audit_log import AuditFilter
 
 router = APIRouter(include_in_schema=False)
@@ -57,13 +57,13 @@ def of_competition(
 
 
 def _page(session: Session, viewer: Caller, wanted: AuditFilter, before: int | None, **values: Any) -> Response:
-    found = audit.entries(session, wanted, before=before, limit=PAGE + 1)
+    found = audit_log.list_entries(session, wanted, before=before, limit=PAGE + 1)
     shown = found[:PAGE]
     return page(
         "audit.html",
         viewer=viewer,
-        entries=[(entry, [_said(change) for change in audit.changes(entry)]) for entry in shown],
-        actions=audit.actions(session, wanted.competition),
+        entries=[(entry, [_said(change) for change in audit_log.changes(entry)]) for entry in shown],
+        actions=audit_log.actions(session, wanted.competition),
         wanted=wanted,
         older=shown[-1].id if len(found) > PAGE else None,
         before=before,
@@ -71,7 +71,7 @@ def _page(session: Session, viewer: Caller, wanted: AuditFilter, before: int | N
     )
 
 
-def _said(change: audit.Change) -> tuple[str, str | None, str | None]:
+def _said(change: audit_log.FieldChange) -> tuple[str, str | None, str | None]:
     return change.name, _text(change.before), _text(change.after)
 
 

@@ -11,9 +11,10 @@ from api.deps import Admin, Caller, DbSession, Now, SignedIn
 from api.forms import FormFields, text
 from api.pages.rendering import page, see
 from api.problems import status_of
-from scorer import backlog
 from scorer.errors import KennelError, NotFound
+from scorer.jobs import failed_jobs
 from scorer.lifecycle import STAGES
+from scorer.review import failed_scores
 
 router = APIRouter(prefix="/admin/work", include_in_schema=False)
 DONE = {"one": "The job waits for a worker again.", "all": "All failed jobs wait for a worker again."}
@@ -26,7 +27,7 @@ def show(session: DbSession, admin: Admin, viewer: SignedIn, now: Now, done: str
 
 
 def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200, **told: Any) -> Response:
-    found = backlog.look(session, now)
+    found = failed_jobs.read_backlog(session, now)
     values = {"error": None, "done": None, **told}
     return page("backlog.html", status=status, viewer=viewer, backlog=found, stages=STAGES, now=now, **values)
 
@@ -37,9 +38,9 @@ def requeue(fields: FormFields, session: DbSession, admin: Admin, viewer: Signed
     job = text(fields, "job", longest=18)
     try:
         if not job:
-            backlog.restart_failed(session, author=admin, now=now)
+            failed_scores.restart_failed(session, author=admin, now=now)
         elif job.isdecimal():
-            backlog.restart(session, int(job), author=admin, now=now)
+            failed_jobs.restart(session, int(job), author=admin, now=now)
         else:
             raise NotFound("no-job", f"There is no job {job!r}.")
     except KennelError as error:

@@ -12,9 +12,9 @@ from api.entrance import Door
 from api.forms import FormFields, text
 from api.pages.rendering import page, see
 from api.problems import headers_of, status_of
-from scorer import sessions
+from scorer.accounts import sessions
+from scorer.accounts.sign_up import Application
 from scorer.errors import KennelError
-from scorer.signup import Application
 
 router = APIRouter(include_in_schema=False)
 HOME = "/"

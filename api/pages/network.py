@@ -12,7 +12,8 @@ from api.network_views import network_view
 from api.pages.rendering import page, see
 from api.pages.tau import number_of, require_reason
 from api.problems import status_of
-from scorer import accounts, comparisons, competitions, networks
+from scorer import comparisons, competitions, networks
+from scorer.accounts import roles
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import STAGES
 
@@ -55,7 +56,7 @@ def _shown(
 @router.post("/competitions/{slug}/network/comparisons")
 def compare(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Compare the ticked extractors."""
-    accounts.require(viewer.account, "organizer")
+    roles.require_role(viewer.account, "organizer")
     state = competitions.state_of(session, slug, now)
     wanted = [each[:100] for each in fields.getlist("extractor")]
     try:
@@ -68,7 +69,7 @@ def compare(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn,
 @router.post("/competitions/{slug}/network")
 def choose(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Give the private track another network."""
-    accounts.require(viewer.account, "organizer")
+    roles.require_role(viewer.account, "organizer")
     state = competitions.state_of(session, slug, now)
     reason = text(fields, "reason", longest=2000).strip()
     try:

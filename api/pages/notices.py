@@ -10,10 +10,10 @@ from api.entrance import new_secret
 from api.forms import FormFields, text
 from api.pages.rendering import page, see
 from api.problems import status_of
-from scorer import notices, webhooks
 from scorer.competitions import shown_state
 from scorer.errors import Invalid, KennelError
-from scorer.notices import Kind
+from scorer.notifications import notices, webhooks
+from scorer.notifications.notices import Kind
 
 router = APIRouter(include_in_schema=False)
 Id = Annotated[int, Path(ge=1, le=2**62)]
@@ -34,7 +34,7 @@ def index(
     before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
 ) -> Response:
     """What one was told, newest first."""
-    found = notices.list_own(session, viewer.account, before=before, limit=PAGE + 1)
+    found = notices.list_notices(session, viewer.account, before=before, limit=PAGE + 1)
     shown = found[:PAGE]
     older = shown[-1].id if len(found) > PAGE else None
     return page("notices.html", viewer=viewer, notices=shown, first=before is None, older=older, now=now)
@@ -58,13 +58,13 @@ def ways(session: DbSession, viewer: SignedIn, now: Now, done: str = "") -> Resp
 
 def _ways(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **told: Any) -> Response:
     account = viewer.account
-    hooks = webhooks.list_own(session, account)
+    hooks = webhooks.list_webhooks(session, account)
     return page(
         "ways.html",
         status=status,
         headers={"Cache-Control": "no-store"},
         viewer=viewer,
-        names=notices.NAMES,
+        names=notices.KIND_NAMES,
         mailed=notices.mail_choices(session, account),
         webhooks=[(hook, next(iter(webhooks.deliveries(session, account, hook.id)), None)) for hook in hooks],
         teams=webhooks.teams_of(session, account),
@@ -87,7 +87,7 @@ def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settin
     account = viewer.account
     secret = new_secret()
     local = settings.webhooks_local
-    url = text(fields, "url", longest=webhooks.LONGEST_URL).strip()
+    url = text(fields, "url", longest=webhooks.MAX_URL_LENGTH).strip()
     slug = text(fields, "competition")
     try:
         state = shown_state(session, slug, account, now) if slug else None

@@ -11,8 +11,9 @@ from api.deps import Caller, DbSession, Now, Organizer, SignedIn
 from api.forms import FormFields, text
 from api.pages.rendering import page, see
 from api.problems import status_of
-from scorer import backlog, competitions, publication
+from scorer import competitions, publication
 from scorer.errors import KennelError
+from scorer.review import failed_scores
 
 router = APIRouter(prefix="/competitions/{slug}/publication", include_in_schema=False)
 LONGEST = 2000
@@ -66,5 +67,5 @@ def publish(
 def requeue(slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
     """Set all failed work of the private track going again."""
     state = competitions.state_of(session, slug, now)
-    backlog.restart_failed(session, author=author, now=now, state=state)
+    failed_scores.restart_failed(session, author=author, now=now, state=state)
     return see(f"/competitions/{slug}/publication?done=requeued")

@@ -12,7 +12,8 @@ from api.forms import Fields, FormFields, text
 from api.pages.distribution import distribution_of
 from api.pages.rendering import page, see
 from api.problems import status_of
-from scorer import accounts, competitions, threshold_history, thresholds, what_if
+from scorer import competitions, threshold_history, thresholds, what_if
+from scorer.accounts import roles
 from scorer.competitions import State
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import TrackKind
@@ -110,7 +111,7 @@ def _preview(
 @router.post("/competitions/{slug}/tau")
 def apply(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Choose the tau that the page shows."""
-    accounts.require(viewer.account, "organizer")
+    roles.require_role(viewer.account, "organizer")
     state = competitions.state_of(session, slug, now)
     kind = _kind(fields)
     reason = text(fields, "reason", longest=2000).strip()
@@ -126,7 +127,7 @@ def apply(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, n
 @router.post("/competitions/{slug}/tau/undo")
 def undo(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Take the newest choice back."""
-    accounts.require(viewer.account, "organizer")
+    roles.require_role(viewer.account, "organizer")
     state = competitions.state_of(session, slug, now)
     kind = _kind(fields)
     reason = text(fields, "reason", longest=2000).strip()

@@ -6,8 +6,10 @@ from api.deps import Admin, AppSettings, DbSession, KnownCaller, Now, Organizer,
 from api.entrance import Door, new_secret
 from api.people_schemas import EmailRequest, InvitationView, MeView, NewInvitation, NewPassword, PasswordChange, SignUp
 from api.schemas import AccountView, NewAccount, NewAccountView, NewRole
-from scorer import accounts, audit, signup, tokens
-from scorer.signup import Application
+from scorer import audit_log
+from scorer.accounts import accounts, api_tokens
+from scorer.accounts import sign_up as accounts_sign_up
+from scorer.accounts.sign_up import Application
 
 router = APIRouter(tags=["accounts"])
 
@@ -29,9 +31,9 @@ def create(body: NewAccount, session: DbSession, admin: Admin, now: Now) -> NewA
     """Make an account with a first API token. Admins only."""
     account = accounts.create_account(session, **body.model_dump(), now=now)
     secret = new_secret()
-    tokens.issue(session, account, secret, name=f"made by {admin.handle}", now=now)
+    api_tokens.issue(session, account, secret, name=f"made by {admin.handle}", now=now)
     subject, made = f"account:{account.handle}", {"role": account.role}
-    audit.record(session, "account.created", subject, actor=admin, now=now, after=made)
+    audit_log.record_action(session, "account.created", subject, actor=admin, now=now, after=made)
     view = AccountView.model_validate(account, from_attributes=True)
     return NewAccountView(**view.model_dump(), token=secret)
 
@@ -50,7 +52,9 @@ def invite(
     """Make a link with which one person can sign up, and send it if there is an address. Organizers only."""
     site = settings.public_url
     return InvitationView(
-        link=signup.invite(session, body.email, inviter=author, secret=new_secret(), site=site, now=now)
+        link=accounts_sign_up.invite_account(
+            session, body.email, inviter=author, secret=new_secret(), site=site, now=now
+        )
     )
 
 

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from api.deps import Admin, DbSession, Now, Organizer
 from api.people_schemas import AuditEntryView, AuditPage
-from scorer import audit, competitions
+from scorer import audit_log, competitions
 from scorer.db.audit_log import AuditFilter
 
 router = APIRouter(tags=["audit"])
@@ -58,6 +58,6 @@ def of_competition(
 
 
 def _page(session: Session, wanted: AuditFilter, before: int | None, limit: int) -> AuditPage:
-    found = audit.entries(session, wanted, before=before, limit=limit + 1)
+    found = audit_log.list_entries(session, wanted, before=before, limit=limit + 1)
     shown = [AuditEntryView.model_validate(each, from_attributes=True) for each in found[:limit]]
     return AuditPage(entries=shown, next_before=shown[-1].id if len(found) > limit else None)

@@ -4,7 +4,8 @@ from fastapi import APIRouter
 
 from api.closing_schemas import BacklogView, JobView, QueueView, RequeuedView, RequeueWish
 from api.deps import Admin, DbSession, Now
-from scorer import backlog
+from scorer.jobs import failed_jobs
+from scorer.review import failed_scores
 
 router = APIRouter(prefix="/admin/work", tags=["work"])
 
@@ -12,7 +13,7 @@ router = APIRouter(prefix="/admin/work", tags=["work"])
 @router.get("")
 def show(session: DbSession, admin: Admin, now: Now) -> BacklogView:
     """The queues with their depth and age, what runs, and what has failed and why."""
-    found = backlog.look(session, now)
+    found = failed_jobs.read_backlog(session, now)
     return BacklogView(
         queues=[QueueView.model_validate(each, from_attributes=True) for each in found.queues],
         running=[JobView.model_validate(each, from_attributes=True) for each in found.running],
@@ -24,6 +25,6 @@ def show(session: DbSession, admin: Admin, now: Now) -> BacklogView:
 def requeue(body: RequeueWish, session: DbSession, admin: Admin, now: Now) -> RequeuedView:
     """Set a failed job going again or take a running one from its worker; without a job, all that have failed."""
     if body.job is None:
-        return RequeuedView(requeued=backlog.restart_failed(session, author=admin, now=now))
-    backlog.restart(session, body.job, author=admin, now=now)
+        return RequeuedView(requeued=failed_scores.restart_failed(session, author=admin, now=now))
+    failed_jobs.restart(session, body.job, author=admin, now=now)
     return RequeuedView(requeued=1)

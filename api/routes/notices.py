@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from api.deps import CurrentUser, DbSession, Now, Submitter
 from api.etags import etag_of, is_known
 from api.notice_schemas import MailChoices, NoticePage, NoticeView, ReadMark
-from scorer import notices
+from scorer.notifications import notices
 
 router = APIRouter(tags=["notices"])
 
@@ -23,7 +23,7 @@ def index(
     unread: Annotated[bool, Query(description="Only what has not been read.")] = False,
 ) -> NoticePage | Response:
     """One's notices, newest first."""
-    found = notices.list_own(session, account, before=before, limit=limit + 1, unread=unread)
+    found = notices.list_notices(session, account, before=before, limit=limit + 1, unread=unread)
     page = NoticePage(
         notices=[NoticeView.model_validate(each, from_attributes=True) for each in found[:limit]],
         unread=notices.count_unread(session, account),

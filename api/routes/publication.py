@@ -5,8 +5,9 @@ from fastapi import APIRouter
 from api.closing_schemas import ActView, ChecklistView, ConcernView, PointView, RequeuedView
 from api.deps import DbSession, Now, Organizer
 from api.schemas import NewPublication, PublicationView
-from scorer import backlog, competitions, publication
+from scorer import competitions, publication
 from scorer.publication import Point
+from scorer.review import failed_scores
 
 router = APIRouter(prefix="/competitions/{slug}/publication", tags=["publication"])
 
@@ -45,4 +46,4 @@ def publish(slug: str, body: NewPublication, session: DbSession, author: Organiz
 def requeue(slug: str, session: DbSession, author: Organizer, now: Now) -> RequeuedView:
     """Set all failed work of the private track going again."""
     state = competitions.state_of(session, slug, now)
-    return RequeuedView(requeued=backlog.restart_failed(session, author=author, now=now, state=state))
+    return RequeuedView(requeued=failed_scores.restart_failed(session, author=author, now=now, state=state))

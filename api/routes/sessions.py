@@ -6,7 +6,7 @@ from api import cookies
 from api.deps import CurrentUser, DbSession, Now, SignedIn
 from api.entrance import Door
 from api.people_schemas import OpenSessionView, SessionView, SignIn
-from scorer import sessions
+from scorer.accounts import sessions
 
 router = APIRouter(tags=["sessions"])
 
@@ -34,7 +34,8 @@ def sign_out(request: Request, session: DbSession, caller: SignedIn, now: Now) -
 def index(session: DbSession, account: CurrentUser, now: Now) -> list[OpenSessionView]:
     """One's living sessions, the one seen last first."""
     return [
-        OpenSessionView.model_validate(each, from_attributes=True) for each in sessions.list_own(session, account, now)
+        OpenSessionView.model_validate(each, from_attributes=True)
+        for each in sessions.list_sessions(session, account, now)
     ]
 
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Response
 from api.deps import CurrentUser, DbSession, KnownCaller, Now, SignedIn
 from api.entrance import new_secret
 from api.people_schemas import NewToken, NewTokenView, TokenView
-from scorer import tokens
+from scorer.accounts import api_tokens
 
 router = APIRouter(prefix="/tokens", tags=["tokens"])
 
@@ -15,14 +15,14 @@ router = APIRouter(prefix="/tokens", tags=["tokens"])
 @router.get("")
 def index(session: DbSession, account: CurrentUser) -> list[TokenView]:
     """One's tokens that work, newest first."""
-    return [TokenView.model_validate(each, from_attributes=True) for each in tokens.list_own(session, account)]
+    return [TokenView.model_validate(each, from_attributes=True) for each in api_tokens.list_tokens(session, account)]
 
 
 @router.post("", status_code=201)
 def create(body: NewToken, response: Response, session: DbSession, caller: SignedIn, now: Now) -> NewTokenView:
     """Make a token; its secret is in this answer and never again. Needs a session: a token makes no tokens."""
     secret = new_secret()
-    token = tokens.issue(session, caller.account, secret, name=body.name, scopes=body.scopes, now=now)
+    token = api_tokens.issue(session, caller.account, secret, name=body.name, scopes=body.scopes, now=now)
     response.headers["Cache-Control"] = "no-store"
     view = TokenView.model_validate(token, from_attributes=True)
     return NewTokenView(**view.model_dump(), token=secret)
@@ -33,5 +33,5 @@ def revoke(
     token_id: Annotated[int, Path(ge=1, le=2**62)], session: DbSession, caller: KnownCaller, now: Now
 ) -> Response:
     """Revoke one of one's tokens, at once. Any token of one's own may do this, whatever its scopes."""
-    tokens.revoke(session, caller.account, token_id, now=now)
+    api_tokens.revoke(session, caller.account, token_id, now=now)
     return Response(status_code=204)

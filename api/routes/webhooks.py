@@ -14,8 +14,9 @@ from fastapi import APIRouter, Path, Response
 from api.deps import AppSettings, CurrentUser, DbSession, Now, SignedIn
 from api.entrance import new_secret
 from api.notice_schemas import DeliveryView, NewWebhook, NewWebhookView, WebhookView
-from scorer import competitions, webhooks
+from scorer import competitions
 from scorer.db.tables import Webhook
+from scorer.notifications import webhooks
 
 router = APIRouter(prefix="/webhooks", tags=["notices"])
 Id = Annotated[int, Path(ge=1, le=2**62)]
@@ -24,7 +25,7 @@ Id = Annotated[int, Path(ge=1, le=2**62)]
 @router.get("")
 def index(session: DbSession, account: CurrentUser) -> list[WebhookView]:
     """One's webhooks and those of one's teams."""
-    return [_view(each) for each in webhooks.list_own(session, account)]
+    return [_view(each) for each in webhooks.list_webhooks(session, account)]
 
 
 @router.post("", status_code=201, description=(__doc__ or "").partition("\n\n")[2])

@@ -24,7 +24,7 @@ from deploy.standalone.data import default_data_folder, open_data_folder
 from deploy.standalone.log import Log
 from deploy.standalone.processes import Supervisor
 from deploy.standalone.run import greet
-from scorer import accounts, tokens
+from scorer.accounts import accounts, api_tokens
 from scorer.archive import write_images
 from scorer.db import accounts as db_accounts
 from scorer.db.session import engine_of, sessions_of
@@ -102,7 +102,7 @@ def organizer_token(running: service.Running) -> str:
         account = db_accounts.account_by_handle(session, service.ADMIN)
         if account is None:
             account = accounts.create_account(session, handle=service.ADMIN, name="", role="admin", now=now)
-        tokens.issue(session, account, secret, name="demo", now=now)
+        api_tokens.issue(session, account, secret, name="demo", now=now)
     engine.dispose()
     return secret
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deploy.documentation.markdown import code, page, table, text
+from scorer.accounts.rate_limits import RATE_LIMITS
 from scorer.competitions import CompetitionChanges, CompetitionSpec
 from scorer.generators.recovery.plan import Plan
-from scorer.rates import RATES
 from scorer.settings import Settings
 
 CLIENT = (
@@ -34,7 +34,7 @@ def settings_page() -> str:
         table(("variable", "type", "default", "meaning"), _settings()),
         "## Rate limits",
         "What `KENNEL_RATES` (JSON, by name) replaces.",
-        table(("name", "limit"), ((code(name), code(limit)) for name, limit in RATES.items())),
+        table(("name", "limit"), ((code(name), code(limit)) for name, limit in RATE_LIMITS.items())),
         "## Latent recovery",
         "What `KENNEL_RECOVERY` (JSON, by name) replaces: how thoroughly a generator is searched for images.",
         table(("name", "default"), ((code(name), code(json.dumps(value))) for name, value in Plan().as_json().items())),

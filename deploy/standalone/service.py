@@ -20,7 +20,7 @@ from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.postgres import Postgres
 from deploy.standalone.processes import Supervisor
 from deploy.standalone.redis import Redis
-from scorer import accounts, tokens
+from scorer.accounts import accounts, api_tokens
 from scorer.db import accounts as db_accounts
 from scorer.db.session import engine_of, sessions_of
 from scorer.settings import Settings, read_settings
@@ -98,7 +98,7 @@ def first_admin(settings: Settings) -> str | None:
                 return None
             now, secret = datetime.now(UTC), secrets.token_urlsafe(32)
             account = accounts.create_account(session, handle=ADMIN, name="Admin", role="admin", now=now)
-            tokens.issue(session, account, secret, name="first start", now=now)
+            api_tokens.issue(session, account, secret, name="first start", now=now)
             return secret
     finally:
         engine.dispose()

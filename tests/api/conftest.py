@@ -13,11 +13,11 @@ from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
 
 from api.main import create_app, equip
-from scorer import accounts, passwords, tokens
+from scorer.accounts import accounts, api_tokens, password_hashing
 from scorer.db.session import engine_of, sessions_of
 from scorer.db.tables import Job
+from scorer.jobs.broker import create_celery_app
 from scorer.lifecycle import Queue
-from scorer.queue import broker
 from scorer.settings import Settings
 from tests import prepared_references
 from tests.factories import spec, zipped
@@ -109,10 +109,12 @@ class Service:
 def cheap_passwords() -> Iterator[None]:
     """Hashes of next to no cost, since tests sign in so often. ``tests/pure/test_passwords.py`` has the true ones."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passwords, "_hashing", PasswordHash((Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1),)))
-        passwords._nobodys.cache_clear()
+        patch.setattr(
+            password_hashing, "_hashing", PasswordHash((Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1),))
+        )
+        password_hashing._dummy_hash.cache_clear()
         yield
-    passwords._nobodys.cache_clear()
+    password_hashing._dummy_hash.cache_clear()
 
 
 @contextmanager
@@ -132,8 +134,8 @@ def running(settings: Settings) -> Iterator[Service]:
         for handle, role in people.items():
             account = accounts.create_account(session, handle=handle, name=handle.title(), role=role, now=now)
             secrets_of[handle] = f"secret-of-{handle}"
-            tokens.issue(session, account, secrets_of[handle], name="test", now=now)
-    app = broker(settings)
+            api_tokens.issue(session, account, secrets_of[handle], name="test", now=now)
+    app = create_celery_app(settings)
     with cheap_passwords(), application(settings) as web, TestClient(web) as http:
         yield Service(http, Bench.open(settings, app), secrets_of)
     app.close()

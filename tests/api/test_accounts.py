@@ -9,9 +9,9 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import text
 
-from scorer import passwords
+from scorer.accounts import password_hashing
+from scorer.accounts.rate_limits import RateLimiter
 from scorer.db.tables import AuditEntry, Mail, WebSession
-from scorer.rates import Rates
 from tests.api.conftest import API, Service
 from tests.api.test_uploads import refused
 from tests.factories import noise, zipped
@@ -409,7 +409,7 @@ def test_an_unknown_name_and_a_wrong_password_are_answered_alike(service: Servic
 def test_as_much_work_is_done_for_an_unknown_name(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     sign_up(service)
     seen: list[str] = []
-    hashing = passwords._hashing
+    hashing = password_hashing._hashing
     verify = hashing.verify
 
     def seeing(given: str, kept: str) -> bool:
@@ -518,7 +518,7 @@ def test_a_token_has_scopes_that_exist(service: Service, scopes: list[str]) -> N
 def rated(service: Service, monkeypatch: pytest.MonkeyPatch, **rates: str) -> None:
     """The service with other rates."""
     settings = service.bench.settings.model_copy(update={"rates": {k.replace("_", "-"): v for k, v in rates.items()}})
-    monkeypatch.setattr(service.app.state, "rates", Rates(settings))
+    monkeypatch.setattr(service.app.state, "rates", RateLimiter(settings))
 
 
 def test_guessing_is_slowed_down_with_the_time_to_wait(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -571,5 +571,5 @@ def test_requests_are_counted_by_account(service: Service, monkeypatch: pytest.M
 
 def test_without_redis_people_still_get_in(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = service.bench.settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1/0")})
-    monkeypatch.setattr(service.app.state, "rates", Rates(settings))
+    monkeypatch.setattr(service.app.state, "rates", RateLimiter(settings))
     assert service.call("ada", "GET", "/me").status_code == 200

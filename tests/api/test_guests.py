@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from scorer import tokens
+from scorer.accounts import api_tokens
 from scorer.db.tables import Account, Guest, Mail, Notice
 from tests.api.commanding import Terminal, terminal
 from tests.api.conftest import Service
@@ -113,7 +113,7 @@ def token_of(service: Service, handle: str) -> str:
     """A token of somebody who has signed up."""
     with service.bench.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=handle).one()
-        tokens.issue(session, account, f"secret-of-{handle}", name="t", now=datetime.now(UTC))
+        api_tokens.issue(session, account, f"secret-of-{handle}", name="t", now=datetime.now(UTC))
     return f"secret-of-{handle}"
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from scorer import tokens as service_tokens
 from scorer import uploads
+from scorer.accounts import api_tokens as service_tokens
+from scorer.accounts.rate_limits import RateLimiter
 from scorer.db.tables import Account, Upload
 from scorer.identifiers import digest_of
-from scorer.rates import Rates
 from tests.api.conftest import API, Service
 from tests.api.test_resumable import send, stored
 from tests.factories import noise, zipped
@@ -241,7 +241,7 @@ def test_competitions_are_found_by_group_word_and_order(service: Service) -> Non
 
 def test_a_client_in_too_great_a_hurry_waits_where_it_can(service: Service, slug: str) -> None:
     ref = service.submit("ada", slug, ZIP).json()["ref"]
-    service.app.state.rates = Rates(service.bench.settings.model_copy(update={"rates": {"request": "1/minute"}}))
+    service.app.state.rates = RateLimiter(service.bench.settings.model_copy(update={"rates": {"request": "1/minute"}}))
     assert rpc(service, "GetSubmission", ref=ref).status_code == 200
     hurried = rpc(service, "GetSubmission", ref=ref)
     assert "too often" in said(hurried, 429)

@@ -10,9 +10,9 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from scorer import work
+from scorer.jobs import leases
+from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
-from scorer.queue import transaction
 from tests.api.conftest import API, Service
 from tests.api.test_teams import join
 from tests.api.test_uploads import refused
@@ -43,10 +43,10 @@ def submitted(service: Service, slug: str, who: str = "ada") -> Any:
     return answer.json()
 
 
-def claimed(bench: Bench, queue: Queue) -> work.Claim:
+def claimed(bench: Bench, queue: Queue) -> leases.Claim:
     """A job that a worker has begun."""
     with transaction(bench.sessions, bench.broker) as session:
-        held = work.claim(session, queue, holder="h", worker="w", now=bench.now(), lease=timedelta(seconds=60))
+        held = leases.claim_job(session, queue, holder="h", worker="w", now=bench.now(), lease=timedelta(seconds=60))
     assert held is not None
     return held
 
@@ -144,9 +144,12 @@ def test_an_entry_that_is_being_checked_is_cancelled_and_the_check_is_dropped(se
     held, bench = claimed(service.bench, Queue.CHECK), service.bench
     assert cancel(service, entry).json()["status"] == "cancelled"
     with transaction(bench.sessions, bench.broker) as session:
-        assert not work.finish(session, held, bench.now())
+        assert not leases.finish_job(session, held, bench.now())
     with transaction(bench.sessions, bench.broker) as session:
-        assert work.sweep(session, now=bench.now() + timedelta(days=1), max_attempts=3, announced={})["expired"] == 0
+        assert (
+            leases.sweep_jobs(session, now=bench.now() + timedelta(days=1), max_attempts=3, announced={})["expired"]
+            == 0
+        )
     assert not run_next(bench, Queue.CHECK)
 
 

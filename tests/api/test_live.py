@@ -18,12 +18,12 @@ from sqlalchemy import text
 from api import live
 from api.live import Hub
 from deploy.standalone.ports import free_port
-from scorer import work
 from scorer.db.session import freeze
 from scorer.errors import TooMany
+from scorer.jobs import leases
+from scorer.jobs.broker import waiting_messages
 from scorer.lifecycle import Queue, Status
 from scorer.live import Look, Progress, Step, look
-from scorer.queue import waiting_messages
 from tests.api.conftest import API, Service
 from tests.api.streams import events_of, listening
 from tests.api.test_accounts import sign_in, sign_up
@@ -105,9 +105,9 @@ def test_a_stage_has_words(service: Service, url: str) -> None:
     assert run_next(service.bench, Queue.CHECK)
     with service.bench.sessions.begin() as session:
         now = service.bench.now()
-        held = work.claim(session, Queue.SCORE, holder="h", worker="w", now=now, lease=LEASE)
+        held = leases.claim_job(session, Queue.SCORE, holder="h", worker="w", now=now, lease=LEASE)
         assert held
-        assert work.beat(session, held, stage="neighbours", fraction=0.62, now=now, lease=LEASE)
+        assert leases.renew_lease(session, held, stage="neighbours", fraction=0.62, now=now, lease=LEASE)
     with listening(url, service.tokens["ada"], entry["id"]) as events:
         newest = next(event for event in events if event["status"] == "scoring")
     assert (newest["stage"], newest["stage_in_words"], newest["fraction"]) == ("neighbours", "nearest neighbours", 0.62)

@@ -14,8 +14,8 @@ from aiosmtpd.smtp import Session as Connection
 from pydantic import SecretStr
 
 from deploy.standalone.ports import free_port
-from scorer import mails
 from scorer.db.tables import Mail
+from scorer.notifications import outbox as notifications_outbox
 from tests.api.conftest import API, Service
 from tests.api.test_accounts import link_in, sign_up
 from worker.bench import Bench
@@ -92,7 +92,7 @@ def test_a_mail_arrives_once_and_its_link_works(service: Service, bench: Bench, 
 def test_workers_side_by_side_send_nothing_twice(service: Service, bench: Bench, server: tuple[Server, str]) -> None:
     with service.bench.sessions.begin() as session:
         for number in range(30):
-            mails.put(session, f"n{number}@example.org", "Hello", "Hello.", now=bench.now())
+            notifications_outbox.queue_mail(session, f"n{number}@example.org", "Hello", "Hello.", now=bench.now())
     threads = [threading.Thread(target=send_due, args=[bench]) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -139,7 +139,7 @@ def test_a_sender_that_vanishes_leaves_no_second_mail(
 ) -> None:
     sign_up(service)
     with service.bench.sessions.begin() as session:
-        assert mails.claim(session, bench.now()) is not None
+        assert notifications_outbox.claim_mail(session, bench.now()) is not None
     assert send_due(bench) == 0
     assert send_due(later(bench, hours=1)) == 0
     assert (outbox(service)[0].state, server[0].taken) == ("unknown", [])
@@ -165,7 +165,7 @@ def test_without_the_server_mails_wait_until_they_say_nothing_true(
 
 def test_after_eight_attempts_a_mail_is_given_up(service: Service, bench: Bench, server: tuple[Server, str]) -> None:
     with service.bench.sessions.begin() as session:
-        mails.put(session, "a@example.org", "Hello", "Hello.", now=bench.now())
+        notifications_outbox.queue_mail(session, "a@example.org", "Hello", "Hello.", now=bench.now())
     server[0].answer = "451 come back"
     waits = []
     for day in range(10):
@@ -179,7 +179,7 @@ def test_after_eight_attempts_a_mail_is_given_up(service: Service, bench: Bench,
 
 
 def test_a_password_is_not_sent_in_the_open(service: Service, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scorer.postbox.LOOPBACK", set())
+    monkeypatch.setattr("scorer.notifications.smtp.LOOPBACK", set())
     url = bench.settings.smtp_url
     assert url is not None
     named = url.get_secret_value().replace("smtp://", "smtp://kennel:secret@")

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from scorer import notices, passwords
+from scorer.accounts import password_hashing
 from scorer.db.tables import Account
-from scorer.notices import Kind
+from scorer.notifications import notices
+from scorer.notifications.notices import Kind
 from tests.api.conftest import API, Service
 from tests.api.test_accounts import browse, sign_in
 from tests.api.test_flow import _with_a_wrong_image
@@ -26,14 +27,14 @@ def tell(service: Service, handle: str, *kinds: Kind) -> None:
     with service.bench.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=handle).one()
         for kind in kinds:
-            notices.tell(session, account, kind, f"About {kind}", "Body.", "/somewhere", service.bench.now())
+            notices.notify(session, account, kind, f"About {kind}", "Body.", "/somewhere", service.bench.now())
 
 
 def signed_in(service: Service, handle: str) -> str:
     """A person of the service with a browser; the CSRF token."""
     password = "quite long enough"
     with service.bench.sessions.begin() as session:
-        session.query(Account).filter_by(handle=handle).one().password_hash = passwords.hash_of(password)
+        session.query(Account).filter_by(handle=handle).one().password_hash = password_hashing.hash_of(password)
     csrf: str = sign_in(service, handle, password).json()["csrf_token"]
     return csrf
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from scorer import teams, webhooks
+from scorer import teams
 from scorer.competitions import state_of
 from scorer.db.tables import Account
+from scorer.notifications import webhooks
 from tests.api.conftest import Service
 from tests.api.test_uploads import refused
 from tests.factories import noise, zipped

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import backlog, notices, publication, submissions, work
+from scorer import publication, submissions
 from scorer.competitions import CompetitionChanges, State, change, state_of
 from scorer.db.tables import AuditEntry, Job, Rebuttal, RebuttalAnswer, Review, Ruling, Submission
 from scorer.errors import Conflict, NotFound
+from scorer.jobs import failed_jobs, leases
 from scorer.lifecycle import Queue
+from scorer.notifications import notices
+from scorer.review import failed_scores
 from tests.db.test_notices import join
 from tests.db.test_work import LEASE, MEASURED, claim, queued
 from tests.factories import (
@@ -137,15 +140,15 @@ def test_work_that_is_not_done_is_told_apart(session: Session, now: datetime) ->
     assert open_points(session, state) == {"private-work": [entry.id], "unscored": [entry.id]}
     private = claim(session, now)
     assert private is not None
-    work.retry_or_fail(session, private, error="No weights.\nSecond line", now=now, max_attempts=1)
+    leases.retry_or_fail(session, private, error="No weights.\nSecond line", now=now, max_attempts=1)
     found = {point.name: point for point in publication.checklist(session, state) if not point.passed}
     assert set(found) == {"failed-work", "unscored"}
     (concern,) = found["failed-work"].concerns
     assert (concern.submission_id, concern.words) == (entry.id, "No weights.")
 
     author = make_account(session, now, "organizer")
-    assert backlog.restart_failed(session, author=author, now=now, state=state) == 1
-    assert backlog.restart_failed(session, author=author, now=now, state=state) == 0
+    assert failed_scores.restart_failed(session, author=author, now=now, state=state) == 1
+    assert failed_scores.restart_failed(session, author=author, now=now, state=state) == 0
     again = claim(session, now)
     assert again is not None
     assert (again.job_id, again.attempt) == (private.job_id, 1), "the same job, with all its attempts"
@@ -171,21 +174,21 @@ def test_a_failed_entry_waits_again_when_its_job_does(session: Session, now: dat
     entry = queued(session, state, make_team(session, state, now), now)
     held = claim(session, now)
     assert held is not None
-    work.fail(session, held, error="broken", reason="It broke.", now=now)
+    leases.fail(session, held, error="broken", reason="It broke.", now=now)
     session.refresh(entry)
     assert entry.status == "failed"
     admin = make_account(session, now, "admin")
-    backlog.restart(session, held.job_id, author=admin, now=now)
+    failed_jobs.restart(session, held.job_id, author=admin, now=now)
     session.refresh(entry)
     assert (entry.status, entry.reason, entry.finished_at) == ("queued", None, None)
     with pytest.raises(Conflict):
-        backlog.restart(session, held.job_id, author=admin, now=now)
+        failed_jobs.restart(session, held.job_id, author=admin, now=now)
     with pytest.raises(NotFound):
-        backlog.restart(session, 2**40, author=admin, now=now)
+        failed_jobs.restart(session, 2**40, author=admin, now=now)
     again = claim(session, now)
     assert again is not None
     # A running job can be taken from its worker, whose result is then dropped.
-    backlog.restart(session, again.job_id, author=admin, now=now)
+    failed_jobs.restart(session, again.job_id, author=admin, now=now)
     assert not submissions.record(session, again, MEASURED, now=now)
     last = claim(session, now)
     assert last is not None
@@ -202,23 +205,23 @@ def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: S
     failed = session.query(Job).filter_by(submission_ref=entry.ref, priority=1).one()
     failed.state, failed.error = "failed", "once"
     session.flush()
-    assert [row.id for row in backlog.failed_private(session, state)] == [failed.id]
+    assert [row.id for row in failed_scores.failed_private(session, state)] == [failed.id]
     add_measurement(session, state, entry, fid=1, distance=0.4, now=now, kind="private")
-    assert backlog.failed_private(session, state) == []
+    assert failed_scores.failed_private(session, state) == []
     with pytest.raises(Conflict, match="taken its place"):
-        backlog.restart(session, failed.id, author=make_account(session, now, "admin"), now=now)
+        failed_jobs.restart(session, failed.id, author=make_account(session, now, "admin"), now=now)
 
 
 def test_the_backlog_tells_depth_and_age(session: Session, state: State, now: datetime) -> None:
-    before = {row.queue: row for row in backlog.look(session, now).queues}
-    work.add_job(session, Queue.PREPARE, now=now - timedelta(minutes=5))
-    work.add_job(session, Queue.PREPARE, now=now + timedelta(minutes=5))
+    before = {row.queue: row for row in failed_jobs.read_backlog(session, now).queues}
+    leases.add_job(session, Queue.PREPARE, now=now - timedelta(minutes=5))
+    leases.add_job(session, Queue.PREPARE, now=now + timedelta(minutes=5))
     session.flush()
-    held = work.claim(session, Queue.PREPARE, holder="h", worker="w", now=now, lease=LEASE)
+    held = leases.claim_job(session, Queue.PREPARE, holder="h", worker="w", now=now, lease=LEASE)
     assert held is not None
-    work.add_job(session, Queue.PREPARE, now=now - timedelta(minutes=3))
+    leases.add_job(session, Queue.PREPARE, now=now - timedelta(minutes=3))
     session.flush()
-    row = {each.queue: each for each in backlog.look(session, now + 2 * LEASE).queues}["prepare"]
+    row = {each.queue: each for each in failed_jobs.read_backlog(session, now + 2 * LEASE).queues}["prepare"]
     assert "prepare" not in before
     assert (row.waiting, row.due, row.oldest_due_at) == (2, 1, now - timedelta(minutes=3))
     assert (row.running, row.lost) == (1, 1)
@@ -258,10 +261,10 @@ def test_a_deadline_that_moves_is_told_to_all_who_compete(session: Session, now:
     slug, closes_at = state.competition.slug, state.competition.closes_at
     assert closes_at is not None
     change(session, slug, CompetitionChanges(title="Dogs!", closes_at=closes_at), author=author, now=now)
-    assert notices.list_own(session, member, limit=9) == []
+    assert notices.list_notices(session, member, limit=9) == []
     for days, said in ((2, "Dogs! has more time"), (-2, "Dogs! closes earlier")):
         moved = closes_at + timedelta(days=days)
         change(session, slug, CompetitionChanges(closes_at=moved), author=author, now=now)
-        newest = notices.list_own(session, member, limit=9)[0]
+        newest = notices.list_notices(session, member, limit=9)[0]
         assert (newest.kind, newest.subject) == ("deadline", said)
         assert f"{moved:%Y-%m-%d %H:%M} UTC" in newest.body

@@ -7,10 +7,11 @@ from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
-from scorer import live, submissions, work
+from scorer import live, submissions
 from scorer.competitions import State
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Delivery, Job, Mail, Notice, Submission, SubmissionEvent
+from scorer.jobs import leases
 from scorer.lifecycle import Queue, TrackKind
 from scorer.live import Look, Progress
 from tests.db.test_work import LEASE, MEASURED, claim, queued, received
@@ -34,7 +35,7 @@ def scored_after_a_lost_worker(session: Session, state: State, now: datetime) ->
     submission = queued(session, state, make_team(session, state, now), now)
     assert claim(session, now, "first")
     later = now + LEASE + timedelta(seconds=1)
-    work.sweep(session, now=later, max_attempts=3, announced={})
+    leases.sweep_jobs(session, now=later, max_attempts=3, announced={})
     second = claim(session, later, "second")
     assert second
     assert submissions.record(session, second, MEASURED, now=later)
@@ -87,7 +88,7 @@ def test_a_refused_step_leaves_no_trace(session: Session, state: State, now: dat
     held = claim(session, now + timedelta(hours=1))
     assert held
     assert not held.public
-    work.fail(session, held, error="no", reason="private", now=now)
+    leases.fail(session, held, error="no", reason="private", now=now)
     assert [step.status for step in look_at(session, submission, now).steps] == STORY
 
 
@@ -95,7 +96,7 @@ def test_the_reason_comes_with_the_end(session: Session, state: State, now: date
     submission = received(session, state, make_team(session, state, now), now)
     held = claim(session, now, queue=Queue.CHECK)
     assert held
-    work.fail(session, held, error="a secret of ours", reason="Because.", now=now)
+    leases.fail(session, held, error="a secret of ours", reason="Because.", now=now)
     session.refresh(submission)
     assert (look_at(session, submission, now).steps[-1].status, submission.reason) == ("failed", "Because.")
     assert look_at(session, submission, now).steps[-1].reason == "Because."
@@ -107,7 +108,7 @@ def test_nothing_of_the_private_track_is_told(session: Session, state: State, no
     held = claim(session, now + timedelta(hours=1))
     assert held
     assert not held.public
-    assert work.beat(session, held, stage="features", fraction=0.4, now=now, lease=LEASE)
+    assert leases.renew_lease(session, held, stage="features", fraction=0.4, now=now, lease=LEASE)
     assert look_at(session, submission, now) == before
     assert before.progress == Progress()
     assert submissions.record(session, held, MEASURED, now=now)
@@ -125,14 +126,14 @@ def test_the_end_of_private_work_is_told_to_nobody(session: Session, state: Stat
         if ends_well:
             assert submissions.record(session, held, MEASURED, now=now)
         else:
-            work.fail(session, held, error="no", reason="private", now=now)
+            leases.fail(session, held, error="no", reason="private", now=now)
         session.flush()
         assert before == [session.query(table).count() for table in (Notice, Mail, Delivery, SubmissionEvent)]
 
 
 def test_work_on_a_scored_entry_is_not_told_either(session: Session, state: State, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
-    work.add_job(session, Queue.SCORE, submission=submission, track_id=state.tracks["public"].id, now=now)
+    leases.add_job(session, Queue.SCORE, submission=submission, track_id=state.tracks["public"].id, now=now)
     session.flush()
     newest = look_at(session, submission, now).steps[-1].id
     assert look_at(session, submission, now) == Look(look_at(session, submission, now).steps, Progress())
@@ -167,7 +168,7 @@ def test_the_estimate_is_from_recent_public_scores_of_the_track(session: Session
     assert look_at(session, entries[2], now).progress == Progress(queue_position=3, estimate_seconds=None)
     assert look_at(session, entries[2], now).progress.estimate_seconds is None, "no worker is in sight"
     for worker in ("one", "two"):
-        assert work.claim(session, Queue.SCORE, holder=worker, worker=worker, now=now, lease=LEASE)
+        assert leases.claim_job(session, Queue.SCORE, holder=worker, worker=worker, now=now, lease=LEASE)
     seen = [look_at(session, entry, now).progress for entry in entries]
     assert [each.queue_position for each in seen] == [None, None, 1, 2, 3]
     assert [each.estimate_seconds for each in seen] == [10, 10, 5, 10, 15]
@@ -192,7 +193,7 @@ def test_private_work_moves_no_estimate_and_no_place(session: Session, state: St
     assert before.progress.estimate_seconds == 20
     done(session, state, kind="private", seconds=500, ended=now - timedelta(seconds=5), worker="two")
     for worker, waits in (("three", False), ("four", False), ("", True)):
-        work.add_job(
+        leases.add_job(
             session, Queue.SCORE, submission=entries[0], track_id=state.tracks["private"].id, private=True, now=now
         )
         session.flush()

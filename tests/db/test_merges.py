@@ -6,12 +6,13 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from scorer import limits, picks, submissions, teams, work
+from scorer import limits, picks, submissions, teams
 from scorer.competitions import State, state_of
 from scorer.db.leaderboard import board
 from scorer.db.submissions import submissions as submissions_submissions
 from scorer.db.tables import Team, TeamMerge
 from scorer.db.teams import members, merges
+from scorer.jobs import leases
 from scorer.lifecycle import Queue
 from tests.db.judging import board_of
 from tests.factories import make_account, make_competition, make_scored, make_submission, make_team, set_tau
@@ -89,7 +90,7 @@ def test_the_queue_is_fair_to_the_merged_team_as_to_one(session: Session, state:
     jobs = []
     for team in (first, second):
         entry = make_submission(session, state, team, now=now, status="received")
-        jobs.append(work.add_job(session, Queue.CHECK, submission=entry, now=now))
+        jobs.append(leases.add_job(session, Queue.CHECK, submission=entry, now=now))
         session.flush()
     assert [job.team_id for job in jobs] == [first.id, first.id]
     assert jobs[1].turn == jobs[0].turn + 1

@@ -5,12 +5,14 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import notices, publication, submissions, webhooks, work
+from scorer import publication, submissions
 from scorer.competitions import State
 from scorer.db.tables import Account, Delivery, Mail, Membership, Notice, Team
 from scorer.errors import Conflict, Invalid, NotFound
+from scorer.jobs import leases
 from scorer.lifecycle import Phase, Queue
-from scorer.notices import Kind
+from scorer.notifications import notices, webhooks
+from scorer.notifications.notices import Kind
 from tests.db.test_work import LEASE, MEASURED, claim, queued, received
 from tests.factories import make_account, make_competition, make_submission, make_team
 
@@ -42,12 +44,12 @@ def hook(session: Session, account: Account, now: datetime, team: Team | None = 
 
 def told(session: Session, account: Account) -> list[str]:
     """What somebody was told, oldest first."""
-    return [each.kind for each in reversed(notices.list_own(session, account, limit=100))]
+    return [each.kind for each in reversed(notices.list_notices(session, account, limit=100))]
 
 
 def tell(session: Session, account: Account, kind: Kind, now: datetime) -> None:
     """A notice of a kind."""
-    notices.tell(session, account, kind, "Subject", "Body.", "/somewhere", now)
+    notices.notify(session, account, kind, "Subject", "Body.", "/somewhere", now)
 
 
 def test_a_mail_goes_to_whoever_has_an_address_and_wants_it(session: Session, now: datetime) -> None:
@@ -82,7 +84,7 @@ def test_a_team_is_told_once_each_and_its_webhook_once(session: Session, state: 
     hook(session, stranger, now, other)
     ended = hook(session, members[2], now)
     webhooks.end(session, members[2], ended, now=now)
-    notices.tell_team(session, team.id, Kind.RULING, "Subject", "Body.", "/x", now)
+    notices.notify_team(session, team.id, Kind.RULING, "Subject", "Body.", "/x", now)
     assert all(told(session, member) == ["ruling"] for member in members)
     assert told(session, stranger) == []
     assert sorted(each.webhook_id for each in session.query(Delivery)) == [of_team, personal]
@@ -110,7 +112,7 @@ def test_the_public_score_is_told_and_the_private_one_is_not(session: Session, s
         assert submissions.record(session, held, MEASURED, now=now)
         assert not submissions.record(session, held, MEASURED, now=now)
         assert told(session, member) == ["entry-scored"]
-    (notice,) = notices.list_own(session, member, limit=9)
+    (notice,) = notices.list_notices(session, member, limit=9)
     assert (notice.subject, notice.link) == ("submission.zip has its public score", f"/submissions/{entry.id}")
     assert not any(sign.isdigit() for sign in notice.body), "no number"
 
@@ -124,7 +126,7 @@ def test_a_private_failure_is_told_to_no_participant(session: Session, state: St
     assert submissions.record(session, public, MEASURED, now=now)
     private = claim(session, now)
     assert private
-    work.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
+    leases.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
     assert told(session, member) == ["entry-scored"]
 
 
@@ -136,7 +138,7 @@ def test_a_rejection_is_told_with_its_reason(session: Session, state: State, now
     assert held
     assert submissions.reject(session, held, Invalid("x", "Image 3 is 15x16."), now=now)
     assert not submissions.reject(session, held, Invalid("x", "Image 3 is 15x16."), now=now)
-    (notice,) = notices.list_own(session, member, limit=9)
+    (notice,) = notices.list_notices(session, member, limit=9)
     assert notice.kind == "entry-rejected"
     assert "Image 3 is 15x16. It is not counted" in notice.body
 
@@ -151,10 +153,10 @@ def test_our_fault_is_told_once_all_attempts_have_failed(session: Session, state
         moment += timedelta(minutes=10)
         assert claim(session, moment)
         moment += LEASE + timedelta(seconds=1)
-        work.sweep(session, now=moment, max_attempts=3, announced={})
-    (notice,) = notices.list_own(session, member, limit=9)
+        leases.sweep_jobs(session, now=moment, max_attempts=3, announced={})
+    (notice,) = notices.list_notices(session, member, limit=9)
     assert notice.kind == "entry-failed"
-    assert work.OUR_FAULT in notice.body
+    assert leases.OUR_FAULT in notice.body
 
 
 def test_the_end_of_a_benchmark_is_told_to_nobody(session: Session, state: State, now: datetime) -> None:
@@ -166,7 +168,7 @@ def test_the_end_of_a_benchmark_is_told_to_nobody(session: Session, state: State
     session.add(lonely)
     session.flush()
     entry.team_id = lonely.id
-    notices.tell_end(session, entry, Kind.ENTRY_SCORED, now=now)
+    notices.notify_end(session, entry, Kind.ENTRY_SCORED, now=now)
     assert session.query(Notice).count() == before
 
 
@@ -181,7 +183,7 @@ def test_publication_is_told_to_all_who_compete_and_nobody_else(session: Session
         session, closed, published=True, reason="All is reviewed.", override="-", author=author, now=now
     )
     for member in members:
-        (notice,) = notices.list_own(session, member, limit=9)
+        (notice,) = notices.list_notices(session, member, limit=9)
         assert notice.kind == "publication"
         assert notice.link == f"/competitions/{state.competition.slug}?track=private"
     assert told(session, elsewhere) == told(session, author) == []
@@ -194,7 +196,7 @@ def test_read_marks_are_ones_own(session: Session, now: datetime) -> None:
     for account in (one, two):
         for kind in (Kind.RULING, Kind.INVITATION, Kind.PUBLICATION):
             tell(session, account, kind, now)
-    newest, middle, oldest = notices.list_own(session, one, limit=9)
+    newest, middle, oldest = notices.list_notices(session, one, limit=9)
     notices.mark_read(session, one, middle.id, now=now)
     assert notices.count_unread(session, one) == 2
     notices.mark_read(session, one, middle.id, now=now + timedelta(hours=1))
@@ -202,8 +204,8 @@ def test_read_marks_are_ones_own(session: Session, now: datetime) -> None:
     assert middle.read_at == now, "the first reading counts"
     with pytest.raises(NotFound):
         notices.mark_read(session, two, middle.id, now=now)
-    assert [each.id for each in notices.list_own(session, one, limit=9, unread=True)] == [newest.id, oldest.id]
-    assert [each.id for each in notices.list_own(session, one, limit=9, before=newest.id)] == [middle.id, oldest.id]
+    assert [each.id for each in notices.list_notices(session, one, limit=9, unread=True)] == [newest.id, oldest.id]
+    assert [each.id for each in notices.list_notices(session, one, limit=9, before=newest.id)] == [middle.id, oldest.id]
     notices.mark_all_read(session, one, up_to=middle.id, now=now)
     assert notices.count_unread(session, one) == 1, "what came after the page was made is still news"
     assert notices.count_unread(session, two) == 3
@@ -226,8 +228,8 @@ def test_webhooks_are_few_and_ones_own(session: Session, state: State, now: date
     team = make_team(session, state, now)
     member, mate, stranger = join(session, team, now), join(session, team, now), make_account(session, now)
     of_team, personal = hook(session, member, now, team), hook(session, member, now)
-    assert [each.id for each in webhooks.list_own(session, member)] == [of_team, personal]
-    assert [each.id for each in webhooks.list_own(session, mate)] == [of_team], "of the whole team, the team's"
+    assert [each.id for each in webhooks.list_webhooks(session, member)] == [of_team, personal]
+    assert [each.id for each in webhooks.list_webhooks(session, mate)] == [of_team], "of the whole team, the team's"
     for account, forbidden in ((mate, personal), (stranger, personal), (stranger, of_team)):
         with pytest.raises(NotFound):
             webhooks.end(session, account, forbidden, now=now)
@@ -246,7 +248,7 @@ def test_a_removed_webhook_is_sent_nothing_more(session: Session, now: datetime)
     personal = hook(session, account, now)
     tell(session, account, Kind.RULING, now)
     webhooks.end(session, account, personal, now=now)
-    assert webhooks.claim(session, now=now, limit=9) == []
+    assert webhooks.claim_deliveries(session, now=now, limit=9) == []
     (delivery,) = session.query(Delivery)
     session.refresh(delivery)
     assert (delivery.state, delivery.error) == ("failed", "The webhook was removed.")

@@ -5,10 +5,11 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import evidence, leaderboard, provisional, submissions, work
+from scorer import evidence, leaderboard, provisional, submissions
 from scorer.archive import TrainingImageCopies
 from scorer.competitions import State
 from scorer.db.tables import ProvisionalMeasurement, Submission
+from scorer.jobs import leases
 from scorer.lifecycle import Queue
 from scorer.submissions import Measured
 from tests.factories import make_competition, make_submission, make_team, set_tau
@@ -27,21 +28,21 @@ def state(session: Session, now: datetime) -> State:
 def submission(session: Session, state: State, now: datetime) -> Submission:
     """Passed its check and waits to be scored."""
     made = make_submission(session, state, make_team(session, state, now), now=now, status="received")
-    work.add_job(session, Queue.CHECK, submission=made, now=now)
-    held = work.claim(session, Queue.CHECK, holder="h", worker="w", now=now, lease=LEASE)
+    leases.add_job(session, Queue.CHECK, submission=made, now=now)
+    held = leases.claim_job(session, Queue.CHECK, holder="h", worker="w", now=now, lease=LEASE)
     assert held is not None
     submissions.pass_check(session, held, TrainingImageCopies(0, 0, 0.0, None, None), pixels_sha256="0", now=now)  # type: ignore[arg-type]
     session.refresh(made)
     return made
 
 
-def claim(session: Session, now: datetime, holder: str = "h") -> work.Claim:
-    held = work.claim(session, Queue.SCORE, holder=holder, worker="w", now=now, lease=LEASE)
+def claim(session: Session, now: datetime, holder: str = "h") -> leases.Claim:
+    held = leases.claim_job(session, Queue.SCORE, holder=holder, worker="w", now=now, lease=LEASE)
     assert held is not None
     return held
 
 
-def provisionally(session: Session, held: work.Claim, now: datetime, *, fid: float = 30.0, s: float = 0.5) -> None:
+def provisionally(session: Session, held: leases.Claim, now: datetime, *, fid: float = 30.0, s: float = 0.5) -> None:
     provisional.record(session, held, fid=fid, memorization_distance=s, provenance={"precision": "bfloat16"}, now=now)
     session.flush()
 
@@ -87,7 +88,7 @@ def test_the_final_one_replaces_it_and_the_board_never_saw_it(
 def test_a_second_attempt_changes_nothing(session: Session, submission: Submission, now: datetime) -> None:
     provisionally(session, claim(session, now), now, fid=30.0)
     later = now + 2 * LEASE
-    work.sweep(session, now=later, max_attempts=3, announced={})
+    leases.sweep_jobs(session, now=later, max_attempts=3, announced={})
     session.flush()
     provisionally(session, claim(session, later + LEASE, "second"), later, fid=99.0)
     session.refresh(submission)
@@ -100,7 +101,7 @@ def test_a_worker_that_lost_its_job_and_the_private_track_leave_none(
     session: Session, submission: Submission, now: datetime
 ) -> None:
     lost = claim(session, now)
-    work.sweep(session, now=now + 2 * LEASE, max_attempts=3, announced={})
+    leases.sweep_jobs(session, now=now + 2 * LEASE, max_attempts=3, announced={})
     session.flush()
     provisionally(session, lost, now)
     held = claim(session, now + 3 * LEASE, "second")

@@ -7,7 +7,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
-from scorer import audit
+from scorer import audit_log
 from scorer.db.tables import AuditEntry, Table
 from tests.factories import make_account
 
@@ -21,7 +21,9 @@ HISTORIES = (
 
 def test_an_act_is_written_down_whole(session: Session, now: datetime) -> None:
     actor = make_account(session, now, "organizer")
-    audit.record(session, "threshold.chosen", "track:1", actor=actor, now=now, before={"tau": 0.1}, after={"tau": 0.2})
+    audit_log.record_action(
+        session, "threshold.chosen", "track:1", actor=actor, now=now, before={"tau": 0.1}, after={"tau": 0.2}
+    )
     session.flush()
     session.expire_all()
     (row,) = session.query(AuditEntry).all()

@@ -9,11 +9,12 @@ from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
-from scorer import picks, submissions, teams, work
+from scorer import picks, submissions, teams
 from scorer.blobs import Received
 from scorer.competitions import State, state_of
 from scorer.db.tables import PickSet
 from scorer.errors import Conflict
+from scorer.jobs import leases
 from scorer.lifecycle import is_late
 from scorer.metrics.mifid import is_copy, mifid
 from scorer.ranking import specification
@@ -168,7 +169,7 @@ def accept(session: Session, state: State, *, begun: int | None, complete: int) 
 def ready(session: Session, monkeypatch: pytest.MonkeyPatch) -> State:
     """A competition that closed at ``CLOSES`` and lacks nothing."""
     monkeypatch.setattr(submissions, "_require_ready", lambda _: None)
-    monkeypatch.setattr(work, "add_job", lambda *_, **__: None)
+    monkeypatch.setattr(leases, "add_job", lambda *_, **__: None)
     return make_competition(session, MOMENT, opens_at=MOMENT - timedelta(days=1), closes_at=CLOSES)
 
 

@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import submissions, work
+from scorer import submissions
 from scorer.archive import TrainingImageCopies
 from scorer.competitions import State
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Job, Submission, Team
+from scorer.jobs import leases
 from scorer.lifecycle import Queue
 from scorer.submissions import Measured
 from tests.factories import make_competition, make_submission, make_team
@@ -26,7 +27,7 @@ def state(session: Session, now: datetime) -> State:
 def received(session: Session, state: State, team: Team, now: datetime) -> Submission:
     """A submission waiting for its check, as ``accept`` leaves it."""
     submission = make_submission(session, state, team, now=now, status="received")
-    work.add_job(session, Queue.CHECK, submission=submission, now=now)
+    leases.add_job(session, Queue.CHECK, submission=submission, now=now)
     session.flush()
     return submission
 
@@ -34,7 +35,7 @@ def received(session: Session, state: State, team: Team, now: datetime) -> Submi
 def queued(session: Session, state: State, team: Team, now: datetime) -> Submission:
     """A submission that has passed its check."""
     submission = received(session, state, team, now)
-    held = work.claim(session, Queue.CHECK, holder="h", worker="w", now=now, lease=LEASE)
+    held = leases.claim_job(session, Queue.CHECK, holder="h", worker="w", now=now, lease=LEASE)
     assert held is not None
     assert held.submission_ref == submission.ref
     nothing = TrainingImageCopies(0, 0, 0.0, None, None)  # type: ignore[arg-type]
@@ -43,9 +44,9 @@ def queued(session: Session, state: State, team: Team, now: datetime) -> Submiss
     return submission
 
 
-def claim(session: Session, now: datetime, holder: str = "h", queue: Queue = Queue.SCORE) -> work.Claim | None:
+def claim(session: Session, now: datetime, holder: str = "h", queue: Queue = Queue.SCORE) -> leases.Claim | None:
     """The next job."""
-    return work.claim(session, queue, holder=holder, worker="w", now=now, lease=LEASE)
+    return leases.claim_job(session, queue, holder=holder, worker="w", now=now, lease=LEASE)
 
 
 def status_of(session: Session, submission: Submission) -> str:
@@ -93,7 +94,7 @@ def test_a_score_is_recorded_once_and_only_by_its_holder(session: Session, state
     assert first is not None
     assert status_of(session, submission) == "scoring"
     later = now + LEASE + timedelta(seconds=1)
-    work.sweep(session, now=later, max_attempts=3, announced={})
+    leases.sweep_jobs(session, now=later, max_attempts=3, announced={})
     assert status_of(session, submission) == "queued"
     second = claim(session, later, "second")
     assert second is not None
@@ -109,8 +110,8 @@ def test_a_heartbeat_keeps_the_lease_and_tells_progress(session: Session, state:
     held = claim(session, now)
     assert held is not None
     later = now + LEASE - timedelta(seconds=1)
-    assert work.beat(session, held, stage="features", fraction=0.4, now=later, lease=LEASE)
-    work.sweep(session, now=now + LEASE + timedelta(seconds=1), max_attempts=3, announced={})
+    assert leases.renew_lease(session, held, stage="features", fraction=0.4, now=later, lease=LEASE)
+    leases.sweep_jobs(session, now=now + LEASE + timedelta(seconds=1), max_attempts=3, announced={})
     job = session.get_one(Job, held.job_id)
     session.refresh(job)
     assert (job.state, job.stage, job.fraction) == ("running", "features", 0.4)
@@ -125,10 +126,10 @@ def test_a_poison_entry_ends_as_failed_and_costs_the_team_nothing(
         moment += timedelta(minutes=10)
         assert claim(session, moment) is not None
         moment += LEASE + timedelta(seconds=1)
-        work.sweep(session, now=moment, max_attempts=3, announced={})
+        leases.sweep_jobs(session, now=moment, max_attempts=3, announced={})
     session.refresh(submission)
     assert submission.status == "failed"
-    assert submission.reason == work.OUR_FAULT
+    assert submission.reason == leases.OUR_FAULT
     assert claim(session, moment + timedelta(days=1)) is None, "the private track's job ended with it"
 
 
@@ -140,7 +141,7 @@ def test_a_failing_private_track_leaves_the_public_score_alone(session: Session,
     private = claim(session, now)
     assert private is not None
     assert not private.public
-    work.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
+    leases.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
     assert status_of(session, submission) == "scored"
     assert session.get_one(Job, private.job_id).state == "failed"
 
@@ -149,6 +150,6 @@ def test_the_sweep_announces_exactly_what_has_no_message(session: Session, state
     team = make_team(session, state, now)
     for _ in range(3):
         received(session, state, team, now)
-    done = work.sweep(session, now=now, max_attempts=3, announced={Queue.CHECK: 1})
+    done = leases.sweep_jobs(session, now=now, max_attempts=3, announced={Queue.CHECK: 1})
     assert done == {"expired": 0, "announced_check": 2}
-    assert work.sweep(session, now=now, max_attempts=3, announced={Queue.CHECK: 3}) == {"expired": 0}
+    assert leases.sweep_jobs(session, now=now, max_attempts=3, announced={Queue.CHECK: 3}) == {"expired": 0}

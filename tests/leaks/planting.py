@@ -13,7 +13,10 @@ from PIL import Image
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from scorer import links, notices, ratings, rules, sessions, teams, tokens, webhooks
+from scorer import ratings, rules, teams
+from scorer.accounts import api_tokens, one_time_links, sessions
+from scorer.accounts.password_hashing import new_password_hash
+from scorer.accounts.sessions import Browser
 from scorer.blobs import Blobs
 from scorer.competitions import State, state_of
 from scorer.db.tables import (
@@ -43,9 +46,8 @@ from scorer.db.tables import (
 )
 from scorer.lifecycle import TrackKind
 from scorer.metrics.mifid import mifid
-from scorer.passwords import good_hash
+from scorer.notifications import notices, webhooks
 from scorer.releases import blob_key
-from scorer.sessions import Browser
 from scorer.settings import Settings
 from tests.factories import (
     add_evidence,
@@ -150,15 +152,17 @@ def _people(session: Session, planted: Planted, now: datetime) -> dict[str, Acco
         account.email = planted.word(f"mail-{role}", "mail", role, text=f"zq-{role}-mail@example.org")
         agent = planted.word(f"agent-{role}", "mail", role)
         opened = sessions.begin(session, account, secret=f"session-of-{role}", browser=Browser("x", agent), now=now)
-        token = tokens.issue(
+        token = api_tokens.issue(
             session, account, f"token-of-{role}", name=planted.word(f"token-{role}", "mail", role), now=now
         )
         token.last_used_at = now  # so that reading by it changes nothing
         planted.ids |= {f"token of {role}": token.id, f"session of {role}": opened.id}
         people[role] = account
-    people["insider"].password_hash = good_hash(PASSWORD, handle="ada", email="ada@example.org")
-    links.issue(session, "reset", "reset-link", now=now, account=people["insider"])
-    links.issue(session, "confirmation", "confirm-link", now=now, account=people["insider"], email="new@example.org")
+    people["insider"].password_hash = new_password_hash(PASSWORD, handle="ada", email="ada@example.org")
+    one_time_links.issue(session, "reset", "reset-link", now=now, account=people["insider"])
+    one_time_links.issue(
+        session, "confirmation", "confirm-link", now=now, account=people["insider"], email="new@example.org"
+    )
     return people
 
 
@@ -448,10 +452,10 @@ def _correspondence(
     url = f"https://hooks.example.org/{planted.word('webhook', 'team')}"
     hook = webhooks.register(session, ada, url, secret="whsec", team=None, local=False, now=now)
     subject = planted.word("notice", "team")
-    notices.tell(session, ada, notices.Kind.ENTRY_SCORED, subject, "Body.", "/notices", now)
+    notices.notify(session, ada, notices.Kind.ENTRY_SCORED, subject, "Body.", "/notices", now)
     session.flush()
     planted.ids["webhook"] = hook.id
-    planted.ids["notice"] = notices.list_own(session, ada, limit=1)[0].id
+    planted.ids["notice"] = notices.list_notices(session, ada, limit=1)[0].id
     friend, asked = make_account(session, now, handle=planted.word("asked-friend", "team")[:30]), []
     for person in (friend, ada):
         asking = team if person is friend else teams.team_for(

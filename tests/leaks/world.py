@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session, sessionmaker
 from api import deps
 from api.main import create_app
 from deploy.standalone.ephemeral import Servers
+from scorer.accounts.rate_limits import RATE_LIMITS
 from scorer.db.session import engine_of
-from scorer.rates import RATES
 from scorer.settings import Settings
 from tests.conftest import TEMPLATE
 from tests.leaks import planting
@@ -93,7 +93,7 @@ def planted_world(servers: Servers, folder: Path) -> Iterator[World]:
         redis_url=servers.redis.url,
         blob_url=blobs.as_uri(),
         scratch=folder / "scratch",
-        rates=dict.fromkeys(RATES, "1000000/minute"),
+        rates=dict.fromkeys(RATE_LIMITS, "1000000/minute"),
     )
     try:
         with _owning(servers) as session:

@@ -4,13 +4,13 @@ import pytest
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
 
-from scorer import passwords
+from scorer.accounts import password_hashing
 from scorer.errors import Invalid
 
 
 @pytest.mark.parametrize("good", ["ten chars!", "correct horse battery", "\u732b" * 4 + "kennel", "x" * 255 + "y"])
 def test_length_is_what_counts(good: str) -> None:
-    passwords.require_good(good)
+    password_hashing.require_good(good)
 
 
 @pytest.mark.parametrize(
@@ -18,44 +18,44 @@ def test_length_is_what_counts(good: str) -> None:
 )
 def test_the_first_guesses_are_refused(bad: str) -> None:
     with pytest.raises(Invalid) as refused:
-        passwords.require_good(bad)
+        password_hashing.require_good(bad)
     assert refused.value.slug == "weak-password"
 
 
 @pytest.mark.parametrize("own", ["Ada-Lovelace", "ada@example.org"])
 def test_nor_is_ones_own_name_a_password(own: str) -> None:
     with pytest.raises(Invalid):
-        passwords.require_good(own, handle="ada-lovelace", email="Ada@example.org")
+        password_hashing.require_good(own, handle="ada-lovelace", email="Ada@example.org")
 
 
 def test_the_list_has_only_what_is_long_enough_and_plain() -> None:
-    assert {each for each in passwords.COMMONEST if each != each.lower()} == set()
-    assert len(passwords.COMMONEST) > 100
+    assert {each for each in password_hashing.COMMON_PASSWORDS if each != each.lower()} == set()
+    assert len(password_hashing.COMMON_PASSWORDS) > 100
 
 
 def test_a_hash_is_argon2id_with_a_salt_of_its_own() -> None:
-    first, second = (passwords.hash_of("correct horse battery") for _ in range(2))
+    first, second = (password_hashing.hash_of("correct horse battery") for _ in range(2))
     assert first.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
     assert first != second
-    assert passwords.matches("correct horse battery", first)
-    assert not passwords.matches("correct horse batterz", first)
-    assert not passwords.matches("correct horse battery", None)
+    assert password_hashing.matches("correct horse battery", first)
+    assert not password_hashing.matches("correct horse batterz", first)
+    assert not password_hashing.matches("correct horse battery", None)
 
 
 def test_one_password_from_two_keyboards_is_one_password() -> None:
     composed, decomposed = "caf\u00e9 caf\u00e9 caf\u00e9", "cafe\u0301 cafe\u0301 cafe\u0301"
-    assert passwords.matches(decomposed, passwords.hash_of(composed))
+    assert password_hashing.matches(decomposed, password_hashing.hash_of(composed))
 
 
 def test_what_follows_the_longest_password_is_not_ignored() -> None:
     longest = "ab" * 128
-    assert not passwords.matches(longest + "c", passwords.hash_of(longest))
+    assert not password_hashing.matches(longest + "c", password_hashing.hash_of(longest))
 
 
 def test_old_costs_are_renewed_and_present_ones_are_not() -> None:
     cheap = PasswordHash((Argon2Hasher(time_cost=1, memory_cost=8192, parallelism=1),))
     kept = cheap.hash("correct horse battery")
-    renewed = passwords.renewed("correct horse battery", kept)
+    renewed = password_hashing.upgraded_hash("correct horse battery", kept)
     assert renewed is not None
     assert renewed.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
-    assert passwords.renewed("correct horse battery", renewed) is None
+    assert password_hashing.upgraded_hash("correct horse battery", renewed) is None

@@ -13,6 +13,7 @@ from api import deps, problems
 from api.pages import routes
 from api.shelf import Shelf
 from scorer import competitions, data_files, leaderboard, limits, memory, rules
+from scorer.accounts.api_tokens import SCOPES
 from scorer.boards import Benchmark, Board, Copy, Disqualified, Place
 from scorer.competitions import State
 from scorer.db.tables import Account, Competition, DataFile, Threshold, Track
@@ -20,7 +21,6 @@ from scorer.errors import NotFound
 from scorer.lifecycle import Limits, Phase, TrackKind, Usage, next_entry_at, refusal_of, utc_day
 from scorer.limits import Allowance
 from scorer.ranking.awards import award_of
-from scorer.tokens import SCOPES
 
 Row = TypeVar("Row", Place, Benchmark, Copy, Disqualified)
 NOW = datetime(2026, 11, 2, 14, 5, 30, tzinfo=UTC)

@@ -15,10 +15,12 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from playwright.sync_api import Browser
 
 from api.pages import rendering
-from scorer import provisional, sessions, submissions, work
+from scorer import provisional, submissions
+from scorer.accounts import sessions
+from scorer.accounts.sessions import Browser as Place
 from scorer.db.tables import Account
+from scorer.jobs import leases
 from scorer.lifecycle import Queue
-from scorer.sessions import Browser as Place
 from tests.api.conftest import Service
 from tests.db.test_work import LEASE, MEASURED
 from tests.factories import noise, zipped
@@ -165,9 +167,9 @@ def test_an_entrys_page_shows_a_provisional_score_and_whether_it_can_be_cancelle
         assert tab.complaints == []
 
 
-def begun(service: Service) -> work.Claim:
+def begun(service: Service) -> leases.Claim:
     """A worker takes the entry up."""
     with service.bench.sessions.begin() as session:
-        held = work.claim(session, Queue.SCORE, holder="h", worker="w", now=service.bench.now(), lease=10 * LEASE)
+        held = leases.claim_job(session, Queue.SCORE, holder="h", worker="w", now=service.bench.now(), lease=10 * LEASE)
         assert held
         return held

@@ -1,8 +1,9 @@
 """The pages of notices, as a browser without scripts would use them."""
 
-from scorer import competitions, notices, teams
+from scorer import competitions, teams
 from scorer.db.tables import Account, Delivery
-from scorer.notices import Kind
+from scorer.notifications import notices
+from scorer.notifications.notices import Kind
 from tests.api.conftest import Service
 from tests.web.document import Element, parsed
 from tests.web.test_door import press, read, sign_up
@@ -16,7 +17,7 @@ def tell(service: Service, *subjects: str) -> None:
         account = session.query(Account).filter_by(handle="grace").one()
         for subject in subjects:
             now = service.bench.now()
-            notices.tell(session, account, Kind.RULING, subject, "One line.\nAnother.", "/competitions", now)
+            notices.notify(session, account, Kind.RULING, subject, "One line.\nAnother.", "/competitions", now)
 
 
 def bell(page: Element) -> str:

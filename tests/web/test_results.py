@@ -8,11 +8,12 @@ import pytest
 from sqlalchemy import text
 
 from api.pages.histogram import FLOOR, TOP, histogram_of
-from scorer import competitions, sessions
+from scorer import competitions
+from scorer.accounts import sessions
+from scorer.accounts.sessions import Browser
 from scorer.db import accounts
 from scorer.db.jobs import job_queue
 from scorer.db.tables import ProvisionalMeasurement
-from scorer.sessions import Browser
 from tests.api.conftest import Service
 from tests.api.test_flow import _with_a_wrong_image as with_a_wrong_image
 from tests.api.test_results import NOTEBOOK, close, code_zip

@@ -13,10 +13,10 @@ import pytest
 from playwright.sync_api import Browser, Page, Route
 
 from api.cookies import csrf_token
-from scorer import sessions
+from scorer.accounts import sessions
+from scorer.accounts.sessions import Browser as Where
 from scorer.db.tables import Account
 from scorer.limits import ASK_AGAIN
-from scorer.sessions import Browser as Where
 from tests.api.conftest import Service, service
 from tests.factories import noise, zipped
 from tests.proxy import Proxy

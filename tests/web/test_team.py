@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 from sqlalchemy import text
 
 from api.pages.room import Room, room_of
-from scorer import passwords
+from scorer.accounts import password_hashing
 from scorer.db.tables import Account
 from scorer.limits import Allowance
 from tests.api.conftest import Service
@@ -33,7 +33,7 @@ def give_password(service: Service, who: str) -> None:
     with service.bench.sessions.begin() as session:
         session.execute(
             text("UPDATE accounts SET password_hash = :hash WHERE handle = :who"),
-            {"hash": passwords.hash_of(PASSWORD), "who": who},
+            {"hash": password_hashing.hash_of(PASSWORD), "who": who},
         )
 
 

@@ -12,12 +12,13 @@ from threadpoolctl import threadpool_limits
 
 from deploy.demo.generators import Pixels, half_copied, mirrored
 from deploy.standalone.ephemeral import Servers
-from scorer import examinations, work
+from scorer import examinations
 from scorer.db import competitions
 from scorer.db.evidence.evidence import newest_evidence, newest_evidence_job
 from scorer.db.jobs import failed_jobs
 from scorer.db.submissions import submissions
 from scorer.db.tables import Evidence, Job, Measurement, Submission
+from scorer.jobs import leases
 from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service, running
 from tests.conftest import settings_of_its_own
@@ -280,7 +281,7 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
         for job in session.scalars(select(Job).where(Job.state == "running")):
             job.lease_until = now - timedelta(seconds=1)
     with service.bench.sessions.begin() as session:
-        assert work.sweep(session, now=now, max_attempts=3, announced={})["expired"] == 1
+        assert leases.sweep_jobs(session, now=now, max_attempts=3, announced={})["expired"] == 1
     assert public(service, ref) is None
     kept_features.drop(service.bench, submission, track)
     service.work(evidence=True)
@@ -303,7 +304,9 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
 def measured_again(service: Service, ref: int, track: int) -> None:
     with service.bench.sessions.begin() as session:
         submission = session.get_one(Submission, ref)
-        work.add_job(session, Queue.SCORE, submission=submission, track_id=track, private=True, now=service.bench.now())
+        leases.add_job(
+            session, Queue.SCORE, submission=submission, track_id=track, private=True, now=service.bench.now()
+        )
     before = count_of(service, ref, track)
     assert run_next(service.bench, Queue.SCORE)
     assert count_of(service, ref, track) == before + 1

@@ -23,10 +23,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from scorer import notices, webhooks
 from scorer.db.tables import Account, Delivery, Webhook
-from scorer.notices import Kind
-from scorer.queue import broker
+from scorer.jobs.broker import create_celery_app
+from scorer.notifications import notices, webhooks
+from scorer.notifications.notices import Kind
 from scorer.settings import Settings
 from tests.factories import make_account
 from worker import posting
@@ -108,7 +108,7 @@ def receiver() -> Iterator[Receiver]:
 @pytest.fixture
 def bench(settings: Settings) -> Iterator[Bench]:
     """A worker that may post to this machine."""
-    app = broker(settings)
+    app = create_celery_app(settings)
     allowing = settings.model_copy(update={"webhooks_local": True, "public_url": "https://kennel.example.org"})
     moment = datetime.now(UTC)
     bench = replace(Bench.open(allowing, app), now=lambda: moment)
@@ -136,7 +136,7 @@ def tell(bench: Bench, account: Account, times: int = 1) -> None:
     """Notices, each in a transaction of its own."""
     for _ in range(times):
         with bench.sessions.begin() as session:
-            notices.tell(session, account, Kind.RULING, "Größe", "Kept.", "/submissions/x", bench.now())
+            notices.notify(session, account, Kind.RULING, "Größe", "Kept.", "/submissions/x", bench.now())
 
 
 def deliveries(bench: Bench) -> list[Delivery]:
@@ -251,12 +251,12 @@ def test_nobody_there_is_a_failure_like_any_other(bench: Bench) -> None:
 def test_what_a_lost_sender_left_is_sent_again_under_the_same_id(bench: Bench, receiver: Receiver) -> None:
     tell(bench, person(bench, receiver.url()))
     with bench.sessions.begin() as session:
-        (lost,) = webhooks.claim(session, now=bench.now(), limit=9)
+        (lost,) = webhooks.claim_deliveries(session, now=bench.now(), limit=9)
     assert post_due(later(bench, seconds=50)) == 0, "its sender may still be at it"
     assert post_due(later(bench, seconds=61)) == 1
     assert receiver.ids == [str(lost.id)]
     with bench.sessions.begin() as session:
-        webhooks.refused(session, lost, error="too late to say", now=bench.now())
+        webhooks.record_failure(session, lost, error="too late to say", now=bench.now())
     assert (deliveries(bench)[0].state, deliveries(bench)[0].error) == ("sent", None)
 
 

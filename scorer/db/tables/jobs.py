@@ -14,7 +14,7 @@ from scorer.db.tables.teams import Team
 class Job(Table):
     """A piece of work for a worker. Rows are the truth; messages on the broker are hints.
 
-    ``turn`` makes the order fair: a team's next job has a later turn than its last one (see ``scorer.work``).
+    ``turn`` makes the order fair: a team's next job has a later turn than its last one (see ``scorer.jobs.leases``).
     """
 
     __tablename__ = "jobs"

@@ -14,9 +14,9 @@ from scorer.identifiers import digest_of
 Scope = Literal["read", "submit", "organize"]
 SCOPES: tuple[Scope, ...] = ("read", "submit", "organize")
 """Reading; uploading and picking; what organizers, reviewers and admins do."""
-MOST = 50
+MAX_TOKENS = 50
 """Tokens that one person can have at a time."""
-TOUCH = timedelta(minutes=1)
+TOUCH_AFTER = timedelta(minutes=1)
 """How exact ``last_used_at`` is: a write on every request would make readers writers."""
 
 
@@ -33,8 +33,8 @@ def issue(
     unknown = set(scopes) - set(SCOPES)
     if unknown or not scopes:
         raise Invalid("bad-scope", f"A token needs at least one scope of {', '.join(SCOPES)}, and no other.")
-    if len(accounts.tokens_of(session, account.id)) >= MOST:
-        raise Conflict("too-many-tokens", f"You have {MOST} tokens; please revoke one first.")
+    if len(accounts.tokens_of(session, account.id)) >= MAX_TOKENS:
+        raise Conflict("too-many-tokens", f"You have {MAX_TOKENS} tokens; please revoke one first.")
     kept = [scope for scope in SCOPES if scope in scopes]
     token = Token(account_id=account.id, digest=digest_of(secret), name=name, scopes=kept, created_at=now)
     session.add(token)
@@ -47,7 +47,7 @@ def authenticate(session: Session, secret: str, now: datetime) -> Token:
     token = accounts.token_by_digest(session, digest_of(secret))
     if token is None:
         raise Unauthenticated("bad-token", "This token is not known here, or it was revoked.")
-    if token.last_used_at is None or now - token.last_used_at > TOUCH:
+    if token.last_used_at is None or now - token.last_used_at > TOUCH_AFTER:
         token.last_used_at = now
     return token
 
@@ -58,7 +58,7 @@ def require_scope(scopes: Collection[str], scope: Scope) -> None:
         raise Forbidden("wrong-scope", f"This needs a token with the scope {scope}; yours has {', '.join(scopes)}.")
 
 
-def list_own(session: Session, account: Account) -> Sequence[Token]:
+def list_tokens(session: Session, account: Account) -> Sequence[Token]:
     """A person's tokens that work, newest first."""
     return accounts.tokens_of(session, account.id)
 

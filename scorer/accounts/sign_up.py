@@ -10,10 +10,12 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from scorer import accounts, audit, links, mails
+from scorer import audit_log
+from scorer.accounts import accounts, one_time_links
 from scorer.db import accounts as db_accounts
 from scorer.db.tables import Account
 from scorer.errors import Conflict, Forbidden
+from scorer.notifications import outbox
 
 Mode = Literal["open", "invitation"]
 # It goes to whatever address somebody typed, so it holds no free text of theirs.
@@ -61,7 +63,7 @@ def sign_up(
     if mode == "invitation" and not wanted.invitation:
         raise Forbidden("invitation-needed", "Accounts here are by invitation; please ask the organizers for one.")
     if wanted.invitation:
-        links.use(session, "invitation", wanted.invitation, now=now)
+        one_time_links.use(session, "invitation", wanted.invitation, now=now)
     name = " ".join(wanted.name.split())
     for each in filter(None, (wanted.handle, name)):
         accounts.require_free_name(session, each)
@@ -74,21 +76,21 @@ def sign_up(
 def ask_confirmation(session: Session, account: Account, email: str, *, secret: str, site: str, now: datetime) -> None:
     """Send a link to ``email`` that makes it the account's address; if it is somebody's already, tell them instead."""
     email = accounts.require_email(email)
-    links.issue(session, "confirmation", secret, account=account, email=email, now=now)
+    one_time_links.issue(session, "confirmation", secret, account=account, email=email, now=now)
     owner = db_accounts.account_by_email(session, email)
     if owner is None or owner.id == account.id:
         body = CONFIRM.format(handle=account.handle, site=site, secret=secret)
-        expires_at = now + links.LIFE["confirmation"]
-        mails.put(session, email, "Please confirm your address", body, now=now, expires_at=expires_at)
+        expires_at = now + one_time_links.LINK_LIFETIMES["confirmation"]
+        outbox.queue_mail(session, email, "Please confirm your address", body, now=now, expires_at=expires_at)
     else:
         body = KNOWN.format(name=owner.name, handle=owner.handle, other=account.handle, site=site)
-        mails.put(session, email, "You have an account already", body, now=now)
+        outbox.queue_mail(session, email, "You have an account already", body, now=now)
 
 
-def confirm(session: Session, secret: str, *, now: datetime) -> Account:
+def confirm_address(session: Session, secret: str, *, now: datetime) -> Account:
     """Let the address to which this link was sent count; ``NotFound`` for a link that does not work, ``Conflict`` if
     another account has confirmed the address since."""
-    link = links.use(session, "confirmation", secret, now=now)
+    link = one_time_links.use(session, "confirmation", secret, now=now)
     assert link.account is not None  # noqa: S101 - confirmation links are made for accounts and addresses only
     assert link.email is not None  # noqa: S101
     db_accounts.lock_names(session)
@@ -100,7 +102,7 @@ def confirm(session: Session, secret: str, *, now: datetime) -> Account:
     return link.account
 
 
-def invite(
+def invite_account(
     session: Session, email: str | None, *, inviter: Account | None, secret: str, site: str, now: datetime
 ) -> str:
     """A link with which one person can sign up, sent to ``email`` if there is one; ``inviter`` None: the operator."""
@@ -108,8 +110,8 @@ def invite(
         email = accounts.require_email(email)
         name = inviter.name if inviter is not None else "The operator"
         body = INVITE.format(inviter=name, site=site, secret=secret)
-        expires_at = now + links.LIFE["invitation"]
-        mails.put(session, email, "An invitation to Kennel", body, now=now, expires_at=expires_at)
-    links.issue(session, "invitation", secret, email=email, now=now)
-    audit.record(session, "invitation.made", "invitation", actor=inviter, now=now, after={"email": email})
+        expires_at = now + one_time_links.LINK_LIFETIMES["invitation"]
+        outbox.queue_mail(session, email, "An invitation to Kennel", body, now=now, expires_at=expires_at)
+    one_time_links.issue(session, "invitation", secret, email=email, now=now)
+    audit_log.record_action(session, "invitation.made", "invitation", actor=inviter, now=now, after={"email": email})
     return f"{site}/signup?invitation={secret}"

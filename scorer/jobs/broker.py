@@ -32,7 +32,7 @@ VISIBILITY_SECONDS = 24 * 3600
 _PENDING = "kennel.messages"
 
 
-def broker(settings: Settings) -> Celery:
+def create_celery_app(settings: Settings) -> Celery:
     """The Celery application as both sides configure it; the worker adds its tasks."""
     app = Celery("kennel", broker=settings.redis_url.get_secret_value(), set_as_current=False)
     app.conf.update(

@@ -9,13 +9,13 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from scorer.db.tables import Mail
 from scorer.errors import Unavailable
 
-SECONDS = 10
-FOR_GOOD = 500
+TIMEOUT_SECONDS = 10
+PERMANENT_ERROR_CODE = 500
 """From this reply code on, another attempt is useless."""
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
-class Refused(Exception):
+class MailRefused(Exception):
     """The server has certainly not taken the mail; ``for_good`` if it never will."""
 
     def __init__(self, message: str, *, for_good: bool) -> None:
@@ -23,7 +23,7 @@ class Refused(Exception):
         self.for_good = for_good
 
 
-class Uncertain(Exception):
+class MailUncertain(Exception):
     """The connection broke while the mail was handed over: it may have left."""
 
 
@@ -42,11 +42,13 @@ def deliver(mail: Mail, url: str, sender: str, site: str) -> None:
         server.send_message(message_of(mail, sender, site))
     except smtplib.SMTPRecipientsRefused as error:
         code, reason = next(iter(error.recipients.values()))
-        raise Refused(f"{code} {reason.decode(errors='replace')}", for_good=code >= FOR_GOOD) from error
+        raise MailRefused(f"{code} {reason.decode(errors='replace')}", for_good=code >= PERMANENT_ERROR_CODE) from error
     except smtplib.SMTPResponseException as error:
-        raise Refused(f"{error.smtp_code} {error.smtp_error!r}", for_good=error.smtp_code >= FOR_GOOD) from error
+        raise MailRefused(
+            f"{error.smtp_code} {error.smtp_error!r}", for_good=error.smtp_code >= PERMANENT_ERROR_CODE
+        ) from error
     except (OSError, smtplib.SMTPException) as error:
-        raise Uncertain(str(error)) from error
+        raise MailUncertain(str(error)) from error
     finally:
         server.close()
 
@@ -57,9 +59,9 @@ def _connected(url: SplitResult) -> smtplib.SMTP:
     encrypted = url.scheme == "smtps"
     server: smtplib.SMTP
     if encrypted:
-        server = smtplib.SMTP_SSL(host, url.port or 465, timeout=SECONDS, context=context)
+        server = smtplib.SMTP_SSL(host, url.port or 465, timeout=TIMEOUT_SECONDS, context=context)
     else:
-        server = smtplib.SMTP(host, url.port or 25, timeout=SECONDS)
+        server = smtplib.SMTP(host, url.port or 25, timeout=TIMEOUT_SECONDS)
     try:
         server.ehlo()
         if not encrypted and server.has_extn("starttls"):

@@ -11,7 +11,7 @@ from scorer.errors import NotFound
 from scorer.identifiers import digest_of
 
 Purpose = Literal["reset", "confirmation", "invitation"]
-LIFE: dict[Purpose, timedelta] = {
+LINK_LIFETIMES: dict[Purpose, timedelta] = {
     "reset": timedelta(hours=1),
     "confirmation": timedelta(days=3),
     "invitation": timedelta(days=14),
@@ -37,7 +37,7 @@ def issue(
         account_id=account.id if account is not None else None,
         email=email,
         created_at=now,
-        expires_at=now + LIFE[purpose],
+        expires_at=now + LINK_LIFETIMES[purpose],
     )
     session.add(link)
     session.flush()

@@ -16,7 +16,7 @@ from scorer.settings import Settings
 
 log = logging.getLogger(__name__)
 
-RATES: Mapping[str, str] = {
+RATE_LIMITS: Mapping[str, str] = {
     "request": "1200/minute",  # of an account, or of an address where nobody is signed in
     "sign-in": "10/15 minutes",  # of one address for one account
     "sign-in-account": "100/hour",  # for one account, from everywhere: a crowd that guesses
@@ -29,13 +29,13 @@ RATES: Mapping[str, str] = {
 """What is counted, and how much of it is allowed; the setting ``rates`` overrides by name."""
 
 
-class Rates:
+class RateLimiter:
     """Counts what is done by name and by whom. Without Redis nothing is counted and everything is let through:
     then no work is accepted either, and the log says so."""
 
     def __init__(self, settings: Settings) -> None:
         self._items: dict[str, RateLimitItem] = {
-            name: parse(rate) for name, rate in {**RATES, **settings.rates}.items()
+            name: parse(rate) for name, rate in {**RATE_LIMITS, **settings.rates}.items()
         }
         storage = RedisStorage(
             settings.redis_url.get_secret_value(),

@@ -13,12 +13,12 @@ from scorer.db.tables import Mail
 from scorer.lifecycle import MailState
 
 MAX_ATTEMPTS = 8
-FIRST_WAIT = timedelta(minutes=1)
+FIRST_RETRY_AFTER = timedelta(minutes=1)
 """Before the second attempt; twice as long before each further one, two hours in all."""
-LEASE = timedelta(minutes=10)
+SENDING_LEASE = timedelta(minutes=10)
 
 
-def put(
+def queue_mail(
     session: Session, recipient: str, subject: str, body: str, *, now: datetime, expires_at: datetime | None = None
 ) -> Mail:
     """Have a plain-text mail sent once this transaction has committed, unless it is still here at ``expires_at``."""
@@ -38,31 +38,31 @@ def put(
     return mail
 
 
-def claim(session: Session, now: datetime) -> Mail | None:
+def claim_mail(session: Session, now: datetime) -> Mail | None:
     """The next mail to send, or None. Commit before you send it."""
-    return notifications.claim_mail(session, now=now, lease_until=now + LEASE)
+    return notifications.claim_mail(session, now=now, lease_until=now + SENDING_LEASE)
 
 
-def sent(session: Session, mail: Mail, *, now: datetime) -> None:
+def mark_sent(session: Session, mail: Mail, *, now: datetime) -> None:
     """It has left."""
     notifications.close_mail(session, mail.id, state=MailState.SENT, sent_at=now, body="", error=None)
 
 
-def refused(session: Session, mail: Mail, *, error: str, now: datetime, for_good: bool) -> None:
+def record_refusal(session: Session, mail: Mail, *, error: str, now: datetime, for_good: bool) -> None:
     """It has certainly not left: it waits for another attempt, or is given up."""
     if for_good or mail.attempts >= MAX_ATTEMPTS:
         notifications.close_mail(session, mail.id, state=MailState.FAILED, error=error, body="")
     else:
-        due_at = now + FIRST_WAIT * 2 ** (mail.attempts - 1)
+        due_at = now + FIRST_RETRY_AFTER * 2 ** (mail.attempts - 1)
         notifications.close_mail(session, mail.id, state=MailState.WAITING, error=error, due_at=due_at)
 
 
-def lost(session: Session, mail: Mail, *, error: str) -> None:
+def mark_lost(session: Session, mail: Mail, *, error: str) -> None:
     """Whether it has left, nobody knows."""
     notifications.close_mail(session, mail.id, state=MailState.UNKNOWN, error=error, body="")
 
 
-def sweep(session: Session, now: datetime) -> dict[str, int]:
+def sweep_mails(session: Session, now: datetime) -> dict[str, int]:
     """Close what has expired and what a vanished sender has left; how many of each."""
     return {
         "expired": notifications.expire_mails(session, now),

@@ -6,27 +6,27 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import audit
+from scorer import audit_log
+from scorer.accounts.roles import _require_known_role
 from scorer.db import accounts
 from scorer.db.tables import Account
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 
-ROLES = ("participant", "reviewer", "organizer", "admin")
-HANDLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{1,38}")
-EMAIL = re.compile(r"[^\s@\"<>(),:;\[\]\\]+@[^\s@\"<>(),:;\[\]\\]+\.[^\s@\"<>(),:;\[\]\\.]+")
+HANDLE_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{1,38}")
+EMAIL_PATTERN = re.compile(r"[^\s@\"<>(),:;\[\]\\]+@[^\s@\"<>(),:;\[\]\\]+\.[^\s@\"<>(),:;\[\]\\.]+")
 """Not all that RFC 5322 allows, but all that people have. Whether it works, only a mail can tell."""
-LONGEST_EMAIL = 254
+MAX_EMAIL_LENGTH = 254
 
 
 def create_account(session: Session, *, handle: str, name: str, role: str, now: datetime) -> Account:
     """Make an account; ``Conflict`` if the handle is taken (letter case does not count)."""
     handle = unicodedata.normalize("NFKC", handle)
-    if not HANDLE.fullmatch(handle):
+    if not HANDLE_PATTERN.fullmatch(handle):
         raise Invalid(
             "bad-handle",
             f"The handle {handle!r} needs 2 to 39 letters, digits, dots, dashes or underscores, and no sign first.",
         )
-    _require_role(role)
+    _require_known_role(role)
     accounts.lock_names(session)
     if accounts.account_by_handle(session, handle) is not None:
         raise Conflict("handle-taken", f"The handle {handle!r} is taken.")
@@ -38,7 +38,7 @@ def create_account(session: Session, *, handle: str, name: str, role: str, now: 
 
 def change_role(session: Session, handle: str, role: str, *, author: Account, now: datetime) -> Account:
     """Give an account another role. ``Conflict`` for the last admin."""
-    _require_role(role)
+    _require_known_role(role)
     accounts.lock_names(session)  # of two admins who step down at once, the second is the last
     account = accounts.account_by_handle(session, handle)
     if account is None:
@@ -51,19 +51,7 @@ def change_role(session: Session, handle: str, role: str, *, author: Account, no
     subject = f"account:{account.handle}"
     was = {"role": before}
     became = {"role": role}
-    audit.record(session, "role.changed", subject, actor=author, now=now, before=was, after=became)
-    return account
-
-
-def _require_role(role: str) -> None:
-    if role not in ROLES:
-        raise Invalid("bad-role", f"There is no role {role!r}; roles are {', '.join(ROLES)}.")
-
-
-def require(account: Account, *roles: str) -> Account:
-    """Let only accounts with one of ``roles`` (or admins) go on."""
-    if account.role not in (*roles, "admin"):
-        raise Forbidden("wrong-role", f"This needs the role {' or '.join(roles) or 'admin'}; yours is {account.role}.")
+    audit_log.record_action(session, "role.changed", subject, actor=author, now=now, before=was, after=became)
     return account
 
 
@@ -79,7 +67,7 @@ def require_free_name(session: Session, name: str) -> None:
 def require_email(email: str) -> str:
     """The address without spaces around it; ``Invalid`` if it cannot be one."""
     email = email.strip()
-    if len(email) > LONGEST_EMAIL or not EMAIL.fullmatch(email) or not email.isprintable():
+    if len(email) > MAX_EMAIL_LENGTH or not EMAIL_PATTERN.fullmatch(email) or not email.isprintable():
         raise Invalid("bad-email", "This is not a mail address.")
     return email
 
@@ -96,4 +84,4 @@ def change_password(
         raise Forbidden("wrong-password", "The present password is not right.")
     account.password_hash = new_hash
     accounts.end_sessions(session, account.id, now, but=keep_session)
-    audit.record(session, "password.changed", f"account:{account.handle}", actor=account, now=now)
+    audit_log.record_action(session, "password.changed", f"account:{account.handle}", actor=account, now=now)

@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from scorer import audit
+from scorer import audit_log
 from scorer.db import accounts
 from scorer.db.tables import Account, WebSession
 from scorer.errors import NotFound
 from scorer.identifiers import digest_of
 
-LIFE = timedelta(days=30)
-TOUCH = timedelta(minutes=1)
+SESSION_LIFETIME = timedelta(days=30)
+TOUCH_AFTER = timedelta(minutes=1)
 """How exact ``last_seen_at`` is."""
-LONGEST_AGENT = 300
+MAX_AGENT_LENGTH = 300
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Browser:
     agent: str = ""
 
 
-def kept_hash(session: Session, login: str) -> str | None:
+def password_hash_of(session: Session, login: str) -> str | None:
     """The password hash of the account with this handle or address, if there is one."""
     account = accounts.account_by_login(session, login)
     return account.password_hash if account is not None else None
@@ -52,7 +52,7 @@ def sign_in(
     if account is None or matched is None or account.password_hash != matched:
         # An unknown name is not written down: it may be a password in the wrong field.
         subject = f"account:{account.handle}" if account else "account"
-        audit.record(session, "sign-in.failed", subject, actor=None, now=now, address=browser.address)
+        audit_log.record_action(session, "sign-in.failed", subject, actor=None, now=now, address=browser.address)
         return None
     account.password_hash = renewed or matched
     return begin(session, account, secret=secret, browser=browser, now=now)
@@ -64,10 +64,10 @@ def begin(session: Session, account: Account, *, secret: str, browser: Browser, 
         account_id=account.id,
         digest=digest_of(secret),
         address=browser.address,
-        agent=browser.agent[:LONGEST_AGENT],
+        agent=browser.agent[:MAX_AGENT_LENGTH],
         created_at=now,
         last_seen_at=now,
-        expires_at=now + LIFE,
+        expires_at=now + SESSION_LIFETIME,
     )
     session.add(opened)
     session.flush()
@@ -77,12 +77,12 @@ def begin(session: Session, account: Account, *, secret: str, browser: Browser, 
 def resume(session: Session, secret: str, now: datetime) -> WebSession | None:
     """The living session behind ``secret``, if there is one."""
     found = accounts.session_by_digest(session, digest_of(secret), now)
-    if found is not None and now - found.last_seen_at > TOUCH:
+    if found is not None and now - found.last_seen_at > TOUCH_AFTER:
         found.last_seen_at = now
     return found
 
 
-def list_own(session: Session, account: Account, now: datetime) -> Sequence[WebSession]:
+def list_sessions(session: Session, account: Account, now: datetime) -> Sequence[WebSession]:
     """A person's living sessions, the one seen last first."""
     return accounts.sessions_of(session, account.id, now)
 

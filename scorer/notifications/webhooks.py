@@ -5,8 +5,6 @@ what has arrived is not sent again. A sender that vanishes, or an answer that do
 then it is sent again with the same id, by which a receiver knows it.
 """
 
-import hashlib
-import hmac
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
@@ -20,22 +18,15 @@ from scorer.db.teams import members
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import DeliveryState
 
-MOST = 10
+MAX_WEBHOOKS = 10
 """Webhooks of a person and their teams."""
-LONGEST_URL = 2000
-FIRST_WAIT = timedelta(minutes=1)
+MAX_URL_LENGTH = 2000
+FIRST_RETRY_AFTER = timedelta(minutes=1)
 """Before the second attempt; twice as long before each further one."""
-PATIENCE = timedelta(days=1)
-LEASE = timedelta(minutes=1)
-SHOWN = 50
+GIVE_UP_AFTER = timedelta(days=1)
+SENDING_LEASE = timedelta(minutes=1)
+MAX_DELIVERIES_LISTED = 50
 PING = "ping"
-
-
-def signature(secret: str, timestamp: int, body: bytes) -> str:
-    """The header ``Kennel-Signature``: HMAC-SHA256 of ``timestamp.body`` (hex), with the timestamp (Unix seconds), so
-    that a receiver can refuse what is old."""
-    digest = hmac.new(secret.encode(), b"%d." % timestamp + body, hashlib.sha256).hexdigest()
-    return f"t={timestamp},v1={digest}"
 
 
 def register(
@@ -44,8 +35,10 @@ def register(
     """Post a person's notices, or their team's, to ``url`` from now on. ``secret`` is random, made at the edge;
     ``local`` allows addresses without TLS. ``Invalid`` for what is no address for this, ``Conflict`` for too many."""
     require_url(url, local=local)
-    if len(list_own(session, account)) >= MOST:
-        raise Conflict("too-many-webhooks", f"You and your teams have {MOST} webhooks; please remove one first.")
+    if len(list_webhooks(session, account)) >= MAX_WEBHOOKS:
+        raise Conflict(
+            "too-many-webhooks", f"You and your teams have {MAX_WEBHOOKS} webhooks; please remove one first."
+        )
     webhook = Webhook(account_id=account.id, team_id=team.id if team else None, url=url, secret=secret, created_at=now)
     session.add(webhook)
     session.flush()
@@ -77,21 +70,21 @@ def require_url(url: str, *, local: bool) -> None:
     if (
         not known
         or "@" in parts.netloc
-        or len(url) > LONGEST_URL
+        or len(url) > MAX_URL_LENGTH
         or " " in url
         or not (url.isascii() and url.isprintable())
     ):
         raise Invalid("bad-url", "A webhook needs an address that begins with https:// and names no user.")
 
 
-def list_own(session: Session, account: Account) -> Sequence[Webhook]:
+def list_webhooks(session: Session, account: Account) -> Sequence[Webhook]:
     """A person's webhooks and those of their teams."""
     return notifications.active_webhooks(session, account.id, notifications.team_ids_of(session, account.id))
 
 
-def find(session: Session, account: Account, webhook_id: int) -> Webhook:
+def find_webhook(session: Session, account: Account, webhook_id: int) -> Webhook:
     """One of them; ``NotFound`` otherwise."""
-    for each in list_own(session, account):
+    for each in list_webhooks(session, account):
         if each.id == webhook_id:
             return each
     raise NotFound("no-webhook", "You have no such webhook.")
@@ -99,19 +92,21 @@ def find(session: Session, account: Account, webhook_id: int) -> Webhook:
 
 def end(session: Session, account: Account, webhook_id: int, *, now: datetime) -> None:
     """Post nothing there any more."""
-    webhook = find(session, account, webhook_id)
+    webhook = find_webhook(session, account, webhook_id)
     webhook.ended_at = now
     notifications.cancel_deliveries(session, webhook.id, "The webhook was removed.")
 
 
 def deliveries(session: Session, account: Account, webhook_id: int) -> Sequence[Delivery]:
     """What a webhook was sent, newest first, and what became of it."""
-    return notifications.deliveries_of(session, find(session, account, webhook_id).id, limit=SHOWN)
+    return notifications.deliveries_of(
+        session, find_webhook(session, account, webhook_id).id, limit=MAX_DELIVERIES_LISTED
+    )
 
 
 def ping(session: Session, account: Account, webhook_id: int, *, now: datetime) -> Delivery:
     """Send a webhook something to try it with."""
-    webhook = find(session, account, webhook_id)
+    webhook = find_webhook(session, account, webhook_id)
     delivery = Delivery(
         webhook_id=webhook.id,
         kind=PING,
@@ -128,20 +123,20 @@ def ping(session: Session, account: Account, webhook_id: int, *, now: datetime) 
     return delivery
 
 
-def claim(session: Session, *, now: datetime, limit: int) -> Sequence[Delivery]:
+def claim_deliveries(session: Session, *, now: datetime, limit: int) -> Sequence[Delivery]:
     """What is to be sent now, one for each webhook. Commit before you send it."""
-    return notifications.claim_deliveries(session, now=now, lease_until=now + LEASE, limit=limit)
+    return notifications.claim_deliveries(session, now=now, lease_until=now + SENDING_LEASE, limit=limit)
 
 
-def arrived(session: Session, delivery: Delivery, *, now: datetime) -> None:
+def mark_arrived(session: Session, delivery: Delivery, *, now: datetime) -> None:
     """The receiver has said so."""
     notifications.close_delivery(session, delivery, state=DeliveryState.SENT, sent_at=now, error=None)
 
 
-def refused(session: Session, delivery: Delivery, *, error: str, now: datetime) -> None:
+def record_failure(session: Session, delivery: Delivery, *, error: str, now: datetime) -> None:
     """It may not have arrived: try again, later and later, for a day."""
-    due_at = now + FIRST_WAIT * 2 ** (delivery.attempts - 1)
-    if due_at - delivery.created_at > PATIENCE:
+    due_at = now + FIRST_RETRY_AFTER * 2 ** (delivery.attempts - 1)
+    if due_at - delivery.created_at > GIVE_UP_AFTER:
         notifications.close_delivery(session, delivery, state=DeliveryState.FAILED, error=error)
     else:
         notifications.close_delivery(session, delivery, state=DeliveryState.WAITING, error=error, due_at=due_at)

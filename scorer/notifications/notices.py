@@ -1,7 +1,8 @@
 """Notices: what people must learn, on the site, by mail and by webhook.
 
 ``tell`` and its kin write rows in the transaction of what they tell, so nothing leaves before the commit, and nothing
-after a rollback; workers empty the outbox (:mod:`scorer.mails`) and the webhooks' (:mod:`scorer.webhooks`).
+after a rollback; workers empty the outbox (:mod:`scorer.notifications.outbox`) and the webhooks'
+(:mod:`scorer.notifications.webhooks`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -32,7 +33,7 @@ class Kind(StrEnum):
     DESK = "desk"
 
 
-NAMES: Mapping[Kind, str] = MappingProxyType(
+KIND_NAMES: Mapping[Kind, str] = MappingProxyType(
     {
         Kind.DEADLINE: "A competition closes later, or earlier",
         Kind.ENTRY_SCORED: "An entry has its public score",
@@ -45,41 +46,41 @@ NAMES: Mapping[Kind, str] = MappingProxyType(
         Kind.DESK: "For organizers: rebuttals to answer, reviewers who disagree",
     }
 )
-MAILED = frozenset(Kind) - {Kind.ENTRY_SCORED}
+MAILED_BY_DEFAULT = frozenset(Kind) - {Kind.ENTRY_SCORED}
 """What is mailed to whoever has said nothing. A score is awaited at the screen, some a day."""
 FAREWELL = "\n\nWhich mails you get is yours to choose: see your account."
 
 
-def tell(session: Session, account: Account, kind: Kind, subject: str, body: str, link: str, now: datetime) -> None:
+def notify(session: Session, account: Account, kind: Kind, subject: str, body: str, link: str, now: datetime) -> None:
     """Tell one person. ``link`` is a path on this site, ``body`` plain text."""
-    _tell(session, NoticeText(kind, subject, body, link), accounts=[account.id], teams=(), now=now)
+    _write_notice(session, NoticeText(kind, subject, body, link), accounts=[account.id], teams=(), now=now)
 
 
-def tell_team(session: Session, team_id: int, kind: Kind, subject: str, body: str, link: str, now: datetime) -> None:
+def notify_team(session: Session, team_id: int, kind: Kind, subject: str, body: str, link: str, now: datetime) -> None:
     """Tell every member of a team, and the team's own webhooks once."""
     members = notifications.member_accounts(session, [team_id])
-    _tell(session, NoticeText(kind, subject, body, link), accounts=members, teams=[team_id], now=now)
+    _write_notice(session, NoticeText(kind, subject, body, link), accounts=members, teams=[team_id], now=now)
 
 
-def tell_competition(
+def notify_competition(
     session: Session, competition: Competition, kind: Kind, subject: str, body: str, link: str, now: datetime
 ) -> None:
     """Tell everybody who competes."""
     teams = notifications.competing_teams(session, competition.id)
     members = notifications.member_accounts(session, teams)
-    _tell(session, NoticeText(kind, subject, body, link), accounts=members, teams=teams, now=now)
+    _write_notice(session, NoticeText(kind, subject, body, link), accounts=members, teams=teams, now=now)
 
 
-def _tell(
+def _write_notice(
     session: Session, words: NoticeText, *, accounts: Collection[int], teams: Collection[int], now: datetime
 ) -> None:
-    mailed = words.kind in MAILED
+    mailed = words.kind in MAILED_BY_DEFAULT
     notifications.write_notice(
         session, words, accounts=accounts, teams=teams, mailed=mailed, farewell=FAREWELL, now=now
     )
 
 
-def tell_end(session: Session, submission: Submission, kind: Kind, *, reason: str = "", now: datetime) -> None:
+def notify_end(session: Session, submission: Submission, kind: Kind, *, reason: str = "", now: datetime) -> None:
     """Tell a team how an entry of theirs has ended."""
     title = submission.competition.title
     said = {
@@ -90,7 +91,7 @@ def tell_end(session: Session, submission: Submission, kind: Kind, *, reason: st
     what, body = said[kind]
     subject = f"{submission.file_name} {what}"
     body = f"Your entry {submission.file_name} in {title} {what}. {body}"
-    tell_team(
+    notify_team(
         session,
         merges.current_team_id(session, submission.team_id).id,
         kind,
@@ -101,7 +102,7 @@ def tell_end(session: Session, submission: Submission, kind: Kind, *, reason: st
     )
 
 
-def list_own(
+def list_notices(
     session: Session, account: Account, *, before: int | None = None, limit: int, unread: bool = False
 ) -> Sequence[Notice]:
     """A page of a person's notices, newest first."""
@@ -128,7 +129,7 @@ def mark_all_read(session: Session, account: Account, *, up_to: int, now: dateti
 def mail_choices(session: Session, account: Account) -> dict[Kind, bool]:
     """Which kinds a person gets by mail."""
     said = notifications.mail_choices(session, account.id)
-    return {kind: said.get(kind, kind in MAILED) for kind in Kind}
+    return {kind: said.get(kind, kind in MAILED_BY_DEFAULT) for kind in Kind}
 
 
 def choose_mails(session: Session, account: Account, choices: Mapping[Kind, bool]) -> None:

@@ -6,17 +6,17 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from scorer import notices
 from scorer.db.jobs import job_queue
 from scorer.db.submissions import submissions
 from scorer.db.tables import Job, Submission
 from scorer.db.teams import merges
+from scorer.jobs.broker import send_after_commit
 from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
-from scorer.queue import send_after_commit
+from scorer.notifications import notices
 
 OUR_FAULT = "Kennel could not finish this entry. It is our fault, not yours: the entry is not counted."
 
-ANNOUNCED = 100
+MAX_ANNOUNCED = 100
 """Of much new work at once so many pieces are announced, so that nobody waits for messages; the sweep does the rest."""
 
 WITHOUT_IMAGES = frozenset({Queue.EVIDENCE, Queue.RECOVER})
@@ -96,17 +96,19 @@ def add_comparisons(session: Session, preparation_id: int, refs: Sequence[int], 
         )
         for ref in refs
     )
-    send_after_commit(session, Queue.COMPARE, count=min(len(refs), ANNOUNCED))
+    send_after_commit(session, Queue.COMPARE, count=min(len(refs), MAX_ANNOUNCED))
 
 
 def score_all(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:
     """Queue every scored entry of a competition for a private track that is new. Returns how many they are."""
     count = job_queue.add_for_track(session, competition_id, track_id, now=now)
-    send_after_commit(session, Queue.SCORE, count=min(count, ANNOUNCED))
+    send_after_commit(session, Queue.SCORE, count=min(count, MAX_ANNOUNCED))
     return count
 
 
-def claim(session: Session, queue: Queue, *, holder: str, worker: str, now: datetime, lease: timedelta) -> Claim | None:
+def claim_job(
+    session: Session, queue: Queue, *, holder: str, worker: str, now: datetime, lease: timedelta
+) -> Claim | None:
     """Take the fairest due job of a queue, or None. ``holder`` is this attempt's random name."""
     job = job_queue.claim_next(session, queue, holder=holder, worker=worker, now=now, lease_until=now + lease)
     if job is None:
@@ -133,7 +135,7 @@ def _moves_submission(job: Job) -> bool:
     return job.submission_ref is not None and job.priority == 0
 
 
-def beat(
+def renew_lease(
     session: Session,
     claim: Claim,
     *,
@@ -148,7 +150,7 @@ def beat(
     )
 
 
-def finish(session: Session, claim: Claim, now: datetime) -> bool:
+def finish_job(session: Session, claim: Claim, now: datetime) -> bool:
     """Close the job; False when it is no longer ours, and then nothing of its result may be kept."""
     return job_queue.update_held(
         session,
@@ -256,10 +258,10 @@ def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime)
             finished_at=now,
         )
         submission = session.get_one(Submission, job.submission_ref)
-        notices.tell_end(session, submission, notices.Kind.ENTRY_FAILED, reason=reason, now=now)
+        notices.notify_end(session, submission, notices.Kind.ENTRY_FAILED, reason=reason, now=now)
 
 
-def sweep(session: Session, *, now: datetime, max_attempts: int, announced: Mapping[Queue, int]) -> dict[str, int]:
+def sweep_jobs(session: Session, *, now: datetime, max_attempts: int, announced: Mapping[Queue, int]) -> dict[str, int]:
     """Free jobs whose worker has vanished, and announce due work that has no message (``announced`` by queue).
 
     Returns what it did, for the log. Safe to run at any time, by anyone, twice at once.

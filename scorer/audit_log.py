@@ -12,7 +12,7 @@ from scorer.db.audit_log import Act, AuditFilter
 from scorer.db.tables import Account, AuditEntry, Competition
 
 
-def record(
+def record_action(
     session: Session,
     action: str,
     subject: str,
@@ -39,7 +39,7 @@ def record(
     )
 
 
-def entries(session: Session, wanted: AuditFilter, *, before: int | None, limit: int) -> list[Act]:
+def list_entries(session: Session, wanted: AuditFilter, *, before: int | None, limit: int) -> list[Act]:
     """The entries that are ``wanted``, newest first, older than the one with id ``before``."""
     return audit_log.audit_entries(session, wanted, before=before, limit=limit)
 
@@ -50,7 +50,7 @@ def actions(session: Session, competition: Competition | None = None) -> Sequenc
 
 
 @dataclass(frozen=True)
-class Change:
+class FieldChange:
     """One thing that an act has changed; None where there was, or is, nothing."""
 
     name: str
@@ -58,8 +58,10 @@ class Change:
     after: Any
 
 
-def changes(entry: Act) -> list[Change]:
+def changes(entry: Act) -> list[FieldChange]:
     """What an entry of the log says to have changed, in the order in which it was written; what stayed is left out."""
     before, after = entry.before or {}, entry.after or {}
     names = dict.fromkeys([*before, *after])
-    return [Change(name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)]
+    return [
+        FieldChange(name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)
+    ]

@@ -9,10 +9,10 @@ from pwdlib.hashers.argon2 import Argon2Hasher
 
 from scorer.errors import Invalid
 
-SHORTEST = 10
-LONGEST = 256
+MIN_PASSWORD_LENGTH = 10
+MAX_PASSWORD_LENGTH = 256
 """Characters; a longer one would only keep the service busy."""
-COMMONEST = frozenset(
+COMMON_PASSWORDS = frozenset(
     """
     0123456789 0987654321 1029384756 1111111111 1122334455 1223334444 1231231231 1234512345 12345678900 1234567890
     1234567891 12345678910 123456789a 1234567890q 123456789q 123qweasdzxc 147258369 1472583690 159753456852 1a2b3c4d5e
@@ -31,24 +31,24 @@ COMMONEST = frozenset(
     """.split()  # noqa: SIM905 - words read better without quotes
 )
 """The commonest of ten characters and more, in small letters; shorter ones are refused for their length."""
-AT_ONCE = 4
+MAX_CONCURRENT_HASHES = 4
 
 _hashing = PasswordHash((Argon2Hasher(),))
 # A hash takes 64 MiB; a crowd at the door must not take all memory.
-_room = BoundedSemaphore(AT_ONCE)
+_hashing_slots = BoundedSemaphore(MAX_CONCURRENT_HASHES)
 
 
 def require_good(password: str, *, handle: str = "", email: str = "") -> None:
     """``Invalid`` for a password that is too short, too long, or among the first that anybody would try."""
     text = _normalised(password)
-    if not SHORTEST <= len(text) <= LONGEST:
-        raise Invalid("weak-password", f"A password needs {SHORTEST} to {LONGEST} characters.")
+    if not MIN_PASSWORD_LENGTH <= len(text) <= MAX_PASSWORD_LENGTH:
+        raise Invalid("weak-password", f"A password needs {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters.")
     plain = text.lower()
-    if plain in COMMONEST or len(set(plain)) == 1 or plain in {handle.lower(), email.lower()}:
+    if plain in COMMON_PASSWORDS or len(set(plain)) == 1 or plain in {handle.lower(), email.lower()}:
         raise Invalid("weak-password", "This password is among the first that anybody would try; please take another.")
 
 
-def good_hash(password: str, *, handle: str = "", email: str = "") -> str:
+def new_password_hash(password: str, *, handle: str = "", email: str = "") -> str:
     """The hash of a new password; ``Invalid`` if it is not good enough."""
     require_good(password, handle=handle, email=email)
     return hash_of(password)
@@ -56,19 +56,19 @@ def good_hash(password: str, *, handle: str = "", email: str = "") -> str:
 
 def hash_of(password: str) -> str:
     """The password's argon2id hash with its salt and costs, in PHC form."""
-    with _room:
+    with _hashing_slots:
         return _hashing.hash(_normalised(password))
 
 
 def matches(password: str, kept: str | None) -> bool:
     """Whether this is the password behind ``kept``. Takes as long where there is none, so that time tells nothing."""
     text = _normalised(password)
-    with _room:
-        fits = _hashing.verify(text[:LONGEST], kept or _nobodys())
-    return fits and kept is not None and len(text) <= LONGEST
+    with _hashing_slots:
+        fits = _hashing.verify(text[:MAX_PASSWORD_LENGTH], kept or _dummy_hash())
+    return fits and kept is not None and len(text) <= MAX_PASSWORD_LENGTH
 
 
-def renewed(password: str, kept: str) -> str | None:
+def upgraded_hash(password: str, kept: str) -> str | None:
     """The hash of a password just seen to match, made with today's costs; None if ``kept`` has them."""
     return hash_of(password) if _hashing.current_hasher.check_needs_rehash(kept) else None
 
@@ -79,6 +79,6 @@ def _normalised(password: str) -> str:
 
 
 @cache
-def _nobodys() -> str:
+def _dummy_hash() -> str:
     # Made on first use: importing this module must not take 64 MiB.
     return _hashing.hash("nobody's")

@@ -8,18 +8,18 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import accounts
+from scorer.accounts import accounts
+from scorer.accounts.sign_up import Mode
 from scorer.db import accounts as db_accounts
 from scorer.db.tables import Account, Identity
 from scorer.errors import Forbidden
-from scorer.signup import Mode
 
-LONGEST = 30
+MAX_HANDLE_LENGTH = 30
 """Characters of a handle made of an issuer's word; the rest is for a number."""
 
 
 @dataclass(frozen=True)
-class Vouched:
+class OidcIdentity:
     """What an issuer says of somebody."""
 
     issuer: str
@@ -30,7 +30,7 @@ class Vouched:
     handle: str = ""
 
 
-def account_for(session: Session, person: Vouched, *, mode: Mode, now: datetime) -> Account:
+def account_for(session: Session, person: OidcIdentity, *, mode: Mode, now: datetime) -> Account:
     """The account of somebody whom the issuer vouches for: theirs since an earlier visit, else the one with the same
     verified address, else a new participant's. ``Forbidden`` for a new one where accounts are by invitation."""
     db_accounts.lock_names(session)
@@ -45,7 +45,7 @@ def account_for(session: Session, person: Vouched, *, mode: Mode, now: datetime)
     return account
 
 
-def _new_account(session: Session, person: Vouched, *, mode: Mode, now: datetime) -> Account:
+def _new_account(session: Session, person: OidcIdentity, *, mode: Mode, now: datetime) -> Account:
     if mode == "invitation":
         raise Forbidden("invitation-needed", "Accounts here are by invitation; please ask the organizers for one.")
     wish = _handle_of(person)
@@ -60,8 +60,8 @@ def _new_account(session: Session, person: Vouched, *, mode: Mode, now: datetime
     return account
 
 
-def _handle_of(person: Vouched) -> str:
+def _handle_of(person: OidcIdentity) -> str:
     word = person.handle or (person.email or "").partition("@")[0]
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", unicodedata.normalize("NFKC", word))
-    plain = plain.lstrip("-_.")[:LONGEST].rstrip("-_.")
-    return plain if accounts.HANDLE.fullmatch(plain) else "person"
+    plain = plain.lstrip("-_.")[:MAX_HANDLE_LENGTH].rstrip("-_.")
+    return plain if accounts.HANDLE_PATTERN.fullmatch(plain) else "person"

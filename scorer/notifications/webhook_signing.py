@@ -1,0 +1,11 @@
+"""Signs webhook bodies: HMAC-SHA256 over time and body."""
+
+import hashlib
+import hmac
+
+
+def signature(secret: str, timestamp: int, body: bytes) -> str:
+    """The header ``Kennel-Signature``: HMAC-SHA256 of ``timestamp.body`` (hex), with the timestamp (Unix seconds), so
+    that a receiver can refuse what is old."""
+    digest = hmac.new(secret.encode(), b"%d." % timestamp + body, hashlib.sha256).hexdigest()
+    return f"t={timestamp},v1={digest}"

@@ -1,0 +1,33 @@
+"""Failed scoring of a competition: the private jobs that failed, and restarting them."""
+
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from scorer import audit_log
+from scorer.competitions import State
+from scorer.db.jobs import failed_jobs
+from scorer.db.jobs.failed_jobs import ListedJob
+from scorer.db.tables import Account
+from scorer.jobs import leases
+from scorer.lifecycle import JobState
+
+
+def failed_private(session: Session, state: State) -> list[ListedJob]:
+    """The jobs of a competition's private track that have failed for good."""
+    return failed_jobs.failed(session, track_id=state.tracks["private"].id)
+
+
+def restart_failed(session: Session, *, author: Account, now: datetime, state: State | None = None) -> int:
+    """Set every failed job going again (of the private track of a competition, if one is given); how many there were.
+    One entry in the audit log names them all."""
+    track_id = state.tracks["private"].id if state else None
+    jobs = [failed_jobs.lock_job(session, row.id) for row in failed_jobs.failed(session, track_id=track_id)]
+    again = [job for job in jobs if job is not None and job.state == JobState.FAILED]
+    for job in again:
+        leases.restart(session, job, now=now)
+    if again:
+        subject = f"competition:{state.competition.slug}" if state else "jobs:failed"
+        before = {"failed": {str(job.id): job.error for job in again}}
+        audit_log.record_action(session, "jobs.requeued", subject, actor=author, now=now, before=before)
+    return len(again)
