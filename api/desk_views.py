@@ -29,7 +29,7 @@ from api.desk_schemas import (
 from api.schemas import LabelView
 from api.submission_views import view_of
 from scorer import desk, rebuttals, rulings
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.review.rulings import Appeal
 from scorer.db.submissions.duplicates import Duplicate
 from scorer.db.tables import Account, Review, Ruling, Submission
@@ -39,7 +39,7 @@ from scorer.reviews import Agreement, Opinions
 from scorer.stakes import Stake
 
 
-def desk_view(state: State, queue: Queue, agreement: Agreement, *, after: int) -> DeskView:
+def desk_view(state: CompetitionState, queue: Queue, agreement: Agreement, *, after: int) -> DeskView:
     """A page of the queue."""
     kappa = None if math.isnan(agreement.kappa) else agreement.kappa
     return DeskView(
@@ -60,7 +60,7 @@ def flagged_view(flagged: Flagged) -> FlaggedView:
 
 def entry_view(
     session: Session,
-    state: State,
+    state: CompetitionState,
     submission: Submission,
     reviewer: Account,
     pairs: Mapping[str, Sequence[Pair]],
@@ -131,7 +131,7 @@ def _review(review: Review) -> ReviewView:
     return ReviewView.model_validate(fields | {"reviewer": review.reviewer.handle})
 
 
-def case_view(session: Session, state: State, submission: Submission, *, inside: bool) -> CaseView:
+def case_view(session: Session, state: CompetitionState, submission: Submission, *, inside: bool) -> CaseView:
     """Rulings and rebuttals of an entry; ``inside``: for those who judge, with who has ruled."""
     window = rebuttals.window_of(state)
     return CaseView(

@@ -4,7 +4,7 @@ from sqlalchemy.orm import Session
 
 from api.generator_schemas import FormerView, GeneratorView, PairShown, PairsView, RecoveredView
 from scorer import recoveries
-from scorer.competitions import is_organizer
+from scorer.accounts.roles import is_organizer
 from scorer.db.tables import Account, GeneratorFile, Recovery, Submission
 from scorer.recoveries import GROUPS, Standing
 

@@ -7,12 +7,12 @@ from sqlalchemy.orm import Session
 from api.network_schemas import ComparisonView, NetworkView, SpaceView
 from scorer import comparisons, networks
 from scorer.comparisons import Space, Standing
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.extractor_catalogue import EXTRACTORS
 from scorer.thresholds import described
 
 
-def network_view(session: Session, state: State) -> NetworkView:
+def network_view(session: Session, state: CompetitionState) -> NetworkView:
     """The network of a competition's private track as it stands."""
     scored = networks.scored(session, state)
     return NetworkView(

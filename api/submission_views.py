@@ -6,9 +6,10 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from api.schemas import CodeView, MeasurementView, ProvisionalView, SubmissionView
-from scorer import attachments, evidence, provisional, teams
-from scorer.competitions import is_organizer
+from scorer import attachments, evidence, provisional
+from scorer.accounts.roles import is_organizer
 from scorer.db.tables import Account, CodeAttachment, Submission
+from scorer.teams import teams
 
 
 def view_of(
@@ -21,7 +22,7 @@ def view_of(
     fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
     fields |= {
         "competition": submission.competition.slug,
-        "team": teams.of_submission(session, submission).name,
+        "team": teams.current_team_of(session, submission).name,
         "submitted_by": submission.account.handle,
         "stage": progress.stage,
         "fraction": progress.fraction,

@@ -6,13 +6,13 @@ from typing import Literal
 from pydantic import BaseModel, Field, model_validator
 
 from api.schemas import Request
-from scorer.teams import LONGEST_NAME
+from scorer.teams.teams import MAX_TEAM_NAME_LENGTH
 
 
 class TeamName(Request):
     """What a team is called."""
 
-    name: str = Field(min_length=1, max_length=LONGEST_NAME, examples=["Short Leash"])
+    name: str = Field(min_length=1, max_length=MAX_TEAM_NAME_LENGTH, examples=["Short Leash"])
 
 
 class NewTeamInvitation(Request):

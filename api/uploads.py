@@ -14,7 +14,7 @@ from api.deps import Transaction, now
 from scorer import submissions
 from scorer.archive import list_images
 from scorer.blobs import Blobs, Received
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission
 from scorer.errors import Invalid
 from scorer.identifiers import new_public_id
@@ -100,7 +100,7 @@ class Counter:
         Refused as early as possible, and then nothing is left."""
         begun, new_id = now(), new_public_id()
 
-        def admit() -> State:
+        def admit() -> CompetitionState:
             most = self.max_bytes
             with self.begin() as session:
                 return submissions.admit(

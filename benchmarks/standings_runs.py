@@ -27,10 +27,11 @@ from deploy.standalone.ports import free_port
 from deploy.standalone.processes import Supervisor
 from deploy.standalone.roles import APP
 from deploy.standalone.service import service_children
-from scorer import competitions, teams
 from scorer.accounts import accounts, api_tokens
-from scorer.competitions import CompetitionSpec, TrackSpec
+from scorer.competitions import competition_state, setup
+from scorer.competitions.spec import CompetitionSpec, TrackSpec
 from scorer.db.leaderboard.changes import NEW_CHANGES_QUERY
+from scorer.teams import teams
 
 log = logging.getLogger(__name__)
 BOARD = f"/api/v1/competitions/{SLUG}/leaderboard"
@@ -101,9 +102,9 @@ def _competition(servers: Servers, entries: int, count: int) -> Place:
         spec = CompetitionSpec(
             slug=SLUG, title="Bench", opens_at=start, public=tiny, private=tiny, score_decimals=DECIMALS
         )
-        competitions.create(session, spec, author=organizer, now=start)
-        tracks = competitions.state_of(session, SLUG, now).tracks
-        own = teams.team_for(session, tracks["public"].competition_id, reader, now=now)
+        setup.create(session, spec, author=organizer, now=start)
+        tracks = competition_state.state_of(session, SLUG, now).tracks
+        own = teams.find_or_create_team(session, tracks["public"].competition_id, reader, now=now)
         place = Place(engine, {kind: track.id for kind, track in tracks.items()}, own.id, reader.id)
         competition = tracks["public"].competition_id
     url = make_url(servers.postgres.admin_url).set(database=make_url(servers.postgres.app_url).database)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer.archive.central_directory import find_directory, members_of
 from scorer.blobs import Received
-from scorer.competitions import state_of
+from scorer.competitions.competition_state import state_of
 from scorer.db.evidence import code_attachments
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, CodeAttachment, Submission

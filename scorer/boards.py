@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Threshold, Track
 
 
@@ -77,7 +77,7 @@ class Disqualified:
 class Board:
     """A page of the board of one track."""
 
-    state: State
+    state: CompetitionState
     track: Track
     threshold: Threshold | None
     places: Sequence[Place]

@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
-from scorer import audit_log, references
-from scorer.competitions import State
+from scorer import audit_log
+from scorer.competitions import reference_sets
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
 from scorer.db import tuning as rows
 from scorer.db.jobs.job_queue import job_of_preparation
@@ -56,7 +57,13 @@ class Standing:
 
 
 def start(
-    session: Session, state: State, extractors: Sequence[str], *, coarse: bool, author: Account, now: datetime
+    session: Session,
+    state: CompetitionState,
+    extractors: Sequence[str],
+    *,
+    coarse: bool,
+    author: Account,
+    now: datetime,
 ) -> Comparison:
     """Compare extractors with the present private one: prepare the private track's references in their spaces, and
     measure every known entry there. What was measured before is not measured again.
@@ -66,13 +73,13 @@ def start(
     """
     competitions.lock_competition(session, state.competition.slug, share=False)
     present = state.tracks["private"].extractor
-    spaces = dict.fromkeys(references.space_of(each) for each in extractors)
+    spaces = dict.fromkeys(reference_sets.space_of(each) for each in extractors)
     candidates = [space for space in spaces if space.extractor != present]
     if not candidates:
         raise Invalid("no-candidates", f"Name an extractor to compare with {present}, which the private track has.")
     if not _comparable(session, state.competition.id, coarse=coarse):
         raise Conflict("no-labels", "Comparing needs labelled entries whose images are here, and there are none yet.")
-    preparations = [references.preparation_of(session, state, "private", space, now=now) for space in candidates]
+    preparations = [reference_sets.preparation_of(session, state, "private", space, now=now) for space in candidates]
     comparison = Comparison(
         competition_id=state.competition.id,
         preparation_ids=[each.id for each in preparations],
@@ -83,7 +90,7 @@ def start(
     session.add(comparison)
     session.flush()
     for preparation in preparations:
-        references.require_work(session, preparation, now=now)
+        reference_sets.require_work(session, preparation, now=now)
         _measure_missing(session, comparison, preparation, now=now)
     audit_log.record_action(
         session,
@@ -143,7 +150,7 @@ def record(
     return True
 
 
-def standing(session: Session, state: State) -> Standing:
+def standing(session: Session, state: CompetitionState) -> Standing:
     """The newest comparison, judged with the labels of now."""
     comparison = rows.newest_comparison(session, state.competition.id)
     coarse = comparison is not None and comparison.coarse

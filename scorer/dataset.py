@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import data_release
 from scorer.lifecycle import TRACK_KINDS
 from scorer.lines import lines_of
@@ -179,12 +179,12 @@ class Pseudonyms:
         return None if number is None else self.of(what, number)
 
 
-def rows_of(session: Session, state: State, table: str, names: Pseudonyms) -> Iterator[Row]:
+def rows_of(session: Session, state: CompetitionState, table: str, names: Pseudonyms) -> Iterator[Row]:
     """The rows of a table, always in the same order, each with the columns of ``TABLES``."""
     return _READERS[table](session, state, names)
 
 
-def _submissions(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+def _submissions(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
     for row in data_release.submissions(session, state.competition.id):
         yield (
             names.of("submission", row.ref),
@@ -204,7 +204,7 @@ def _submissions(session: Session, state: State, names: Pseudonyms) -> Iterator[
         )
 
 
-def _measurements(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+def _measurements(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
     for row in data_release.measurements(session, state.competition.id):
         yield (
             names.of("submission", row.submission_ref),
@@ -227,7 +227,7 @@ def _measurements(session: Session, state: State, names: Pseudonyms) -> Iterator
         )
 
 
-def _evidence(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+def _evidence(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
     for row in data_release.evidence(session, state.competition.id):
         about = names.of("submission", row.submission_ref), row.track, row.counts
         for each in row.findings:
@@ -235,7 +235,7 @@ def _evidence(session: Session, state: State, names: Pseudonyms) -> Iterator[Row
             yield *about, *told, row.created_at
 
 
-def _cells(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+def _cells(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
     for row in data_release.evidence(session, state.competition.id):
         about = names.of("submission", row.submission_ref), row.track, row.counts
         for cell in row.cells or ():
@@ -243,27 +243,27 @@ def _cells(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
             yield *about, cell["cell"] + 1, *told
 
 
-def _labels(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+def _labels(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
     for row in data_release.labels(session, state.competition.id):
         who = names.maybe("person", row.reviewer_id)
         submission = names.of("submission", row.submission_ref)
         yield submission, row.source, who, row.label, row.intent, row.counts, row.created_at
 
 
-def _thresholds(session: Session, state: State, _: Pseudonyms) -> Iterator[Row]:
+def _thresholds(session: Session, state: CompetitionState, _: Pseudonyms) -> Iterator[Row]:
     for row in data_release.thresholds(session, state.competition.id):
         found = [row.choice.get(name) for name in FOUND]
         confusion = [(row.choice.get("confusion") or {}).get(name) for name in CONFUSION]
         yield row.track, row.tau, row.method, *found, *confusion, row.counts, row.created_at
 
 
-def _rulings(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+def _rulings(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
     for row in data_release.rulings(session, state.competition.id):
         submission = names.of("submission", row.submission_ref)
         yield submission, row.kind, row.memorising, row.counts, row.appealed, row.granted, row.created_at
 
 
-def _ranks(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+def _ranks(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
     competition = state.competition
     for kind in TRACK_KINDS:
         for rank, line in enumerate(lines_of(session, competition, state.tracks, kind).page(0, None), start=1):
@@ -272,7 +272,7 @@ def _ranks(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
             yield kind, rank, team, entry, line.score, line.fid, line.memorization_distance, line.penalised, won
 
 
-def _ratings(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]:
+def _ratings(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
     studies: dict[int, int] = {}
     items: dict[int, dict[int, int]] = {}
     for row in data_release.ratings(session, state.competition.id):
@@ -282,7 +282,7 @@ def _ratings(session: Session, state: State, names: Pseudonyms) -> Iterator[Row]
         yield study, row.kind, item, submission, row.images, rater, row.rater_kind, row.value, row.created_at
 
 
-_READERS: Mapping[str, Callable[[Session, State, Pseudonyms], Iterator[Row]]] = MappingProxyType(
+_READERS: Mapping[str, Callable[[Session, CompetitionState, Pseudonyms], Iterator[Row]]] = MappingProxyType(
     {
         "submissions": _submissions,
         "measurements": _measurements,

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer import flags, reviews
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.scores import Score
@@ -19,7 +19,7 @@ from scorer.flags import Flagged, Reason
 from scorer.leaderboard import why_copy
 from scorer.lifecycle import TrackKind
 from scorer.reviews import Opinions
-from scorer.teams import of_submission
+from scorer.teams.teams import current_team_of
 
 MOST_OTHERS = 20
 MANY_ERRORS = 100
@@ -49,7 +49,7 @@ class Look:
     """Early ones, only for those who have said theirs."""
 
 
-def look(session: Session, state: State, submission: Submission, reviewer: Account) -> Look:
+def look(session: Session, state: CompetitionState, submission: Submission, reviewer: Account) -> Look:
     """An entry as this reviewer may see it: what others have said of it, or of the team's other entries, comes after
     one's own word."""
     opinions = reviews.opinions(session, submission, reviewer)
@@ -64,8 +64,8 @@ def look(session: Session, state: State, submission: Submission, reviewer: Accou
     )
 
 
-def _others(session: Session, state: State, submission: Submission, *, told: bool) -> list[Other]:
-    team = of_submission(session, submission)
+def _others(session: Session, state: CompetitionState, submission: Submission, *, told: bool) -> list[Other]:
+    team = current_team_of(session, submission)
     public = state.tracks["public"]
     found = submissions.submissions_of(
         session, submission.competition_id, team_id=team.id, before=None, limit=MOST_OTHERS + 1
@@ -77,14 +77,14 @@ def _others(session: Session, state: State, submission: Submission, *, told: boo
     return others
 
 
-def labelled(session: Session, state: State, kind: TrackKind, *, but: int) -> list[tuple[str, float]]:
+def labelled(session: Session, state: CompetitionState, kind: TrackKind, *, but: int) -> list[tuple[str, float]]:
     """Label and memorization distance of every entry with a decided label on a track, without the one with ref
     ``but``."""
     found = rows.labelled_distances(session, state.competition.id, state.tracks[kind].id)
     return [(row.label, row.distance) for row in found if row.ref != but]
 
 
-def findings_of(session: Session, state: State, submission: Submission) -> list[Reason]:
+def findings_of(session: Session, state: CompetitionState, submission: Submission) -> list[Reason]:
     """What was measured of an entry and says something about copying, in words."""
     found = []
     if submission.copied_share:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from scorer import verdicts
-from scorer.competitions import is_organizer
+from scorer.accounts.roles import is_organizer
 from scorer.db import competitions
 from scorer.db.jobs import job_queue
 from scorer.db.leaderboard import board

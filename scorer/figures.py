@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.competitions import visible_track
+from scorer.competitions.competition_state import visible_track
 from scorer.db.leaderboard import board
 from scorer.db.tables import Account
 from scorer.errors import KennelError

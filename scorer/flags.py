@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.evidence import signs
 from scorer.db.review import flags
@@ -101,7 +101,7 @@ class Queue:
 
 def queue(
     session: Session,
-    state: State,
+    state: CompetitionState,
     reviewer: Account,
     *,
     states: Sequence[QueueState] = STATES,
@@ -124,19 +124,19 @@ def queue(
     )
 
 
-def of_entry(session: Session, state: State, reviewer: Account, submission: Submission) -> Flagged | None:
+def of_entry(session: Session, state: CompetitionState, reviewer: Account, submission: Submission) -> Flagged | None:
     """Why one entry is flagged; None if nothing speaks for a look."""
     row = flags.flagged_row(session, _question(session, state, reviewer), submission.ref)
     return None if row is None else _told(session, state, [row])[0]
 
 
-def last_winning_rank(state: State) -> int:
+def last_winning_rank(state: CompetitionState) -> int:
     """The last rank that wins a medal or a prize."""
     prizes = [prize["place"] for prize in state.competition.prizes]
     return max([*state.competition.medals.values(), *prizes], default=0)
 
 
-def _question(session: Session, state: State, reviewer: Account) -> FlagQuery:
+def _question(session: Session, state: CompetitionState, reviewer: Account) -> FlagQuery:
     competition = state.competition
     team = members.team_of(session, competition.id, reviewer.id)
     last = last_winning_rank(state)
@@ -151,7 +151,7 @@ def _question(session: Session, state: State, reviewer: Account) -> FlagQuery:
     )
 
 
-def _bounds(session: Session, state: State, track: Track, last_rank: int) -> TrackBounds:
+def _bounds(session: Session, state: CompetitionState, track: Track, last_rank: int) -> TrackBounds:
     threshold = tuning.newest_threshold(session, track.id)
     interval = threshold.choice.get("interval") if threshold is not None else None
     low, high = (interval["low"], interval["high"]) if isinstance(interval, dict) else (None, None)
@@ -161,14 +161,14 @@ def _bounds(session: Session, state: State, track: Track, last_rank: int) -> Tra
     return TrackBounds(threshold.tau if threshold is not None else None, low, high, won, last_score)
 
 
-def _winners(session: Session, state: State, track: Track, last_rank: int) -> list[WinningEntry]:
+def _winners(session: Session, state: CompetitionState, track: Track, last_rank: int) -> list[WinningEntry]:
     if not last_rank:
         return []
     won = lines_of(session, state.competition, state.tracks, track.kind).page(0, last_rank)
     return [WinningEntry(line.ref, rank, line.score) for rank, line in enumerate(won, start=1)]
 
 
-def _told(session: Session, state: State, rows: Sequence[FlaggedRow]) -> list[Flagged]:
+def _told(session: Session, state: CompetitionState, rows: Sequence[FlaggedRow]) -> list[Flagged]:
     """Flagged entries with their reasons in words: those of the evidence are its own."""
     shown = [row for row in rows if any(row.found[sign.name] for sign in SIGNS)]
     track_ids = [state.tracks[kind].id for kind in TRACK_KINDS]

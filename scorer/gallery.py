@@ -10,7 +10,7 @@ from PIL import Image
 from sqlalchemy.orm import Session
 
 from scorer.archive.sprite_sheet import Layout, layout_of
-from scorer.competitions import State, visible_track
+from scorer.competitions.competition_state import CompetitionState, visible_track
 from scorer.db.leaderboard import board
 from scorer.db.submissions import duplicates
 from scorer.db.submissions import submissions as submissions_submissions
@@ -43,7 +43,7 @@ class Twins:
     entries: Sequence[SharedEntry]
 
 
-def exhibits(session: Session, state: State, kind: TrackKind, account: Account) -> list[Exhibit]:
+def exhibits(session: Session, state: CompetitionState, kind: TrackKind, account: Account) -> list[Exhibit]:
     """The entries that hold :data:`RANKS` on a track's board; ``Forbidden`` for the private one before publication."""
     visible_track(state, kind, account)
     lines = lines_of(session, state.competition, state.tracks, kind)
@@ -76,7 +76,7 @@ def _box(layout: Layout, place: int) -> tuple[int, int, int, int]:
     return left, top, left + layout.tile, top + layout.tile
 
 
-def twins_in(session: Session, state: State) -> list[Twins]:
+def twins_in(session: Session, state: CompetitionState) -> list[Twins]:
     """Every zip, and every set of images, that more than one team has handed in; the newest :data:`LATEST`."""
     same_zip = duplicates.shared_contents(session, state.competition.id, "sha256", most=LATEST)
     same_images = duplicates.shared_contents(session, state.competition.id, "pixels_sha256", most=LATEST)

@@ -7,8 +7,8 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.accounts.roles import is_organizer
 from scorer.blobs import Received
-from scorer.competitions import is_organizer
 from scorer.db import competitions
 from scorer.db.evidence import generators as rows
 from scorer.db.submissions import submissions

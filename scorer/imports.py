@@ -8,8 +8,10 @@ import numpy as np
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy.orm import Session
 
-from scorer import audit_log, competitions, thresholds
-from scorer.competitions import CompetitionSpec, State, TrackSpec
+from scorer import audit_log, thresholds
+from scorer.competitions import competition_state, setup
+from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.spec import CompetitionSpec, TrackSpec
 from scorer.db import competitions as db_competitions
 from scorer.db import import_results, tuning
 from scorer.db.tables import Account, Submission
@@ -63,7 +65,7 @@ class Reproduced:
 class Imported:
     """What an import did. ``known`` entries had been imported before and were left as they are."""
 
-    state: State
+    state: CompetitionState
     created: bool
     rows: int
     added: int
@@ -111,9 +113,9 @@ def load(
     """
     created = db_competitions.competition_by_slug(session, slug) is None
     if created:
-        competitions.create(session, _spec(slug, len(sheet.lines), request, now), author=author, now=now)
+        setup.create(session, _spec(slug, len(sheet.lines), request, now), author=author, now=now)
     db_competitions.lock_competition(session, slug, share=False)
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     fresh = _unknown(session, state, sheet.lines)
     provenance = {"imported": True, "file": request.file_name, "table_sha256": table_sha256}
     origin = import_results.Origin(state.competition.id, author.id, provenance, now)
@@ -158,7 +160,7 @@ def _spec(slug: str, entries: int, request: ImportRequest, now: datetime) -> Com
         raise Invalid("bad-competition", f"A competition {slug!r} cannot be made of this.", faults=faults) from None
 
 
-def _unknown(session: Session, state: State, lines: Sequence[Line]) -> list[Line]:
+def _unknown(session: Session, state: CompetitionState, lines: Sequence[Line]) -> list[Line]:
     competition_id = state.competition.id
     if import_results.has_own_entries(session, competition_id):
         raise Conflict("has-entries", f"People have handed entries in to {state.competition.slug}: it takes no table.")
@@ -179,7 +181,7 @@ def _unknown(session: Session, state: State, lines: Sequence[Line]) -> list[Line
     return fresh
 
 
-def _moments(state: State, count: int, now: datetime) -> list[datetime]:
+def _moments(state: CompetitionState, count: int, now: datetime) -> list[datetime]:
     """When the entries were handed in: in order, evenly between the start and the close."""
     opens_at, closes_at = state.competition.opens_at, state.competition.closes_at
     end = min(closes_at or now, now)
@@ -238,7 +240,7 @@ def _write_down(
     audit_log.record_action(session, "results.imported", subject, actor=author, now=now, after=after)
 
 
-def _tune(session: Session, state: State, request: ImportRequest, author: Account, now: datetime) -> None:
+def _tune(session: Session, state: CompetitionState, request: ImportRequest, author: Account, now: datetime) -> None:
     """Set the given thresholds, where they are not what holds already."""
     for kind in TRACK_KINDS:
         tau = getattr(request, f"tau_{kind}")

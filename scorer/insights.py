@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from scorer import leaderboard
+from scorer.accounts.roles import is_organizer
 from scorer.boards import Place
-from scorer.competitions import State, is_organizer, may_see_private
+from scorer.competitions.competition_state import CompetitionState, may_see_private
 from scorer.db import tuning
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.scores import Score
@@ -62,7 +63,7 @@ class Field:
 class View:
     """What somebody may see: a field a track, and whether labels and names belong to it."""
 
-    state: State
+    state: CompetitionState
     fields: Mapping[str, Field]
     taus: Mapping[str, float | None]
     labels: bool
@@ -70,7 +71,7 @@ class View:
     label: str
 
 
-def version(session: Session, state: State, account: Account | None) -> tuple[Any, ...]:
+def version(session: Session, state: CompetitionState, account: Account | None) -> tuple[Any, ...]:
     """What this person's figures depend on, and nothing that they may not know of."""
     everything = may_see_private(state, account)
     kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
@@ -78,7 +79,7 @@ def version(session: Session, state: State, account: Account | None) -> tuple[An
     return (state.competition.id, state.phase, is_organizer(account), *rows)
 
 
-def view(session: Session, state: State, account: Account | None, *, label: str = "all") -> View:
+def view(session: Session, state: CompetitionState, account: Account | None, *, label: str = "all") -> View:
     """What this person may see of a competition's entries, of those with a chosen ``label`` (:data:`CHOICES`)."""
     if label not in CHOICES:
         raise Invalid("unknown-label", f"There is no label {label!r} to choose; there are {', '.join(CHOICES)}.")
@@ -101,7 +102,7 @@ def view(session: Session, state: State, account: Account | None, *, label: str 
     return View(state, fields, taus, labels=everything, names=is_organizer(account), label=label)
 
 
-def _shown(session: Session, state: State, account: Account | None) -> Sequence[Place]:
+def _shown(session: Session, state: CompetitionState, account: Account | None) -> Sequence[Place]:
     """The best entry of every team, as the public board shows it."""
     return leaderboard.standings(session, state, "public", account).places
 

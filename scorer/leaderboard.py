@@ -7,9 +7,11 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import competitions, memory
+from scorer import memory
+from scorer.accounts.roles import is_organizer
 from scorer.boards import Benchmark, Board, Copy, Disqualified, Place
-from scorer.competitions import State, is_organizer, visible_track
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState, visible_track
 from scorer.db import competitions as db_competitions
 from scorer.db import tuning
 from scorer.db.leaderboard import board
@@ -43,17 +45,18 @@ SHORT = 200
 """Characters of a ruling's reason that everyone reads."""
 
 
-def shown_state(session: Session, slug: str, account: Account | None, now: datetime) -> State:
-    """A competition as far as boards depend on it, for somebody's eyes (:func:`scorer.competitions.shown_state`)."""
+def shown_state(session: Session, slug: str, account: Account | None, now: datetime) -> CompetitionState:
+    """A competition as far as boards depend on it, for somebody's eyes
+    (:func:`scorer.competitions.competition_state.visible_state`)."""
     kept = memory.of(session)
     if kept is None:
-        return competitions.shown_state(session, slug, account, now)
+        return competition_state.visible_state(session, slug, account, now)
     glance = session.info[GLANCE] = kept.glance(slug, now)
-    return competitions.shown(glance.state, account)
+    return competition_state.require_visible(glance.state, account)
 
 
 def version(
-    session: Session, state: State, kind: TrackKind, account: Account | None, now: datetime | None = None
+    session: Session, state: CompetitionState, kind: TrackKind, account: Account | None, now: datetime | None = None
 ) -> str:
     """A short name of everything the board depends on, for ETags: equal names, equal boards. ``now``: for boards that
     tell who has moved since the day began."""
@@ -68,14 +71,14 @@ def version(
     return hashlib.sha256(repr(inputs).encode()).hexdigest()[:20]
 
 
-def _own_team_id(session: Session, state: State, account: Account | None) -> int | None:
+def _own_team_id(session: Session, state: CompetitionState, account: Account | None) -> int | None:
     team = None if account is None else members.team_of(session, state.competition.id, account.id)
     return None if team is None else team.id
 
 
 def standings(  # noqa: PLR0913 - whatever may be asked of a board
     session: Session,
-    state: State,
+    state: CompetitionState,
     kind: TrackKind,
     account: Account | None,
     *,
@@ -106,7 +109,7 @@ def require_past(as_of: datetime | None, now: datetime) -> None:
 
 
 def _require_visible_then(
-    session: Session, state: State, kind: TrackKind, account: Account | None, as_of: datetime | None
+    session: Session, state: CompetitionState, kind: TrackKind, account: Account | None, as_of: datetime | None
 ) -> None:
     if as_of is None or kind != "private" or is_organizer(account):
         return
@@ -115,7 +118,7 @@ def _require_visible_then(
         raise Forbidden("not-published-then", "The private board can be seen as it was since it was published.")
 
 
-def rank_of(session: Session, state: State, kind: TrackKind, account: Account) -> int | None:
+def rank_of(session: Session, state: CompetitionState, kind: TrackKind, account: Account) -> int | None:
     """The rank of a person's team on a track; ``Forbidden`` for the private one before publication."""
     visible_track(state, kind, account)
     team_id = _own_team_id(session, state, account)
@@ -123,7 +126,7 @@ def rank_of(session: Session, state: State, kind: TrackKind, account: Account) -
     return found[0].rank if found else None
 
 
-def count_teams(session: Session, state: State) -> int:
+def count_teams(session: Session, state: CompetitionState) -> int:
     """How many teams have a rank on the public board."""
     return len(lines_of(session, state.competition, state.tracks, "public"))
 
@@ -133,7 +136,7 @@ class _Reading:
     """One board being read."""
 
     session: Session
-    state: State
+    state: CompetitionState
     track: Track
     account: Account | None
     late: bool

@@ -15,8 +15,8 @@ from typing import NamedTuple, TypeVar
 
 from sqlalchemy.orm import Session
 
-from scorer import competitions
-from scorer.competitions import State
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import columns
 from scorer.db.leaderboard.changes import ChangeCounts, ChangeFeed, FeedRow
 from scorer.db.session import Connection, ConnectionLost, Connections
@@ -43,7 +43,7 @@ class Glance(NamedTuple):
     """A competition as it stands, as far as boards depend on it (what is missing of its references may be old), and
     how many changes there have been."""
 
-    state: State
+    state: CompetitionState
     public_id: int
     counts: ChangeCounts
 
@@ -61,7 +61,7 @@ class Kept:
     most: int
     """How many final picks a team has."""
     reader: ChangeFeed
-    state: State | None = None
+    state: CompetitionState | None = None
     lock: Lock = field(default_factory=Lock)
     _fields: dict[int, EntryColumns] = field(default_factory=dict)
     _stale: dict[int, set[int]] = field(default_factory=dict)
@@ -186,7 +186,7 @@ class Memory:
             self._look(kept)
             if kept.state is None:  # read after the look, so it is as new as that, or newer
                 kept.state = self._state(slug, now)
-            return Glance(competitions.at_moment(kept.state, now), kept.public_id, kept.reader.counts.now())
+            return Glance(competition_state.at_moment(kept.state, now), kept.public_id, kept.reader.counts.now())
 
     def _first(self, slug: str, now: datetime) -> Glance:
         state = self._state(slug, now)
@@ -194,9 +194,9 @@ class Memory:
             self._ids[slug] = state.competition.id
         return self._glance(slug, now)
 
-    def _state(self, slug: str, now: datetime) -> State:
+    def _state(self, slug: str, now: datetime) -> CompetitionState:
         with self._connections.snapshot() as connection, Session(connection, expire_on_commit=False) as session:
-            state = competitions.state_of(session, slug, now)
+            state = competition_state.state_of(session, slug, now)
             session.expunge_all()
             return state
 

@@ -6,8 +6,9 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import audit_log, references
-from scorer.competitions import State
+from scorer import audit_log
+from scorer.competitions import reference_sets
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions, tuning
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Account, Preparation, Threshold, Track
@@ -35,7 +36,7 @@ class Scored:
     failed: int
 
 
-def choose(session: Session, state: State, change: Change, *, author: Account, now: datetime) -> Track:
+def choose(session: Session, state: CompetitionState, change: Change, *, author: Account, now: datetime) -> Track:
     """Give the private track another extractor and queue every scored entry for it; until an entry is measured there it
     has no private score. Comparing has prepared the references.
 
@@ -73,8 +74,8 @@ def choose(session: Session, state: State, change: Change, *, author: Account, n
     return track
 
 
-def _require_possible(session: Session, state: State, former: Track, change: Change) -> Preparation:
-    space = references.space_of(change.extractor)
+def _require_possible(session: Session, state: CompetitionState, former: Track, change: Change) -> Preparation:
+    space = reference_sets.space_of(change.extractor)
     if competitions.is_published(session, state.competition.id):
         raise Conflict("published", "The final board is published: the private network stays as it is.")
     if space.extractor == former.extractor:
@@ -82,7 +83,7 @@ def _require_possible(session: Session, state: State, former: Track, change: Cha
     imported = tuning.count_without_images(session, state.competition.id)
     if imported:
         raise Conflict("no-images", f"{imported:,} entries have no images here and could not be measured again.")
-    preparation = references.prepared(session, state, "private", space)
+    preparation = reference_sets.finished_preparation(session, state, "private", space)
     if preparation is None:
         raise Conflict(
             "not-prepared", f"The references are not prepared for {space.extractor} yet: compare it first, and wait."
@@ -98,7 +99,7 @@ def _set_tau(
     session: Session, track: Track, preparation: Preparation, change: Change, author: Account, now: datetime
 ) -> None:
     if change.tau is None:
-        references.set_first_threshold(session, track, preparation, now=now)
+        reference_sets.set_first_threshold(session, track, preparation, now=now)
         return
     session.add(
         Threshold(
@@ -113,7 +114,7 @@ def _set_tau(
     )
 
 
-def scored(session: Session, state: State) -> Scored:
+def scored(session: Session, state: CompetitionState) -> Scored:
     """How far the scoring of the private track is."""
     states = job_queue.states_on_track(session, state.tracks["private"].id)
     return Scored(

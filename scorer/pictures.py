@@ -9,11 +9,11 @@ import numpy as np
 from PIL import Image
 from sqlalchemy.orm import Session
 
+from scorer.accounts.roles import is_organizer
 from scorer.archive import ImageSpec, Listing, list_images, list_references
 from scorer.archive.pixel_hashes import Images
 from scorer.archive.selected_images import select_images, select_reference_images
 from scorer.blobs import Blobs
-from scorer.competitions import is_organizer
 from scorer.db import competitions
 from scorer.db.tables import Account, ReferenceSet, Submission
 from scorer.imports import stored_zip

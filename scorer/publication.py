@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions, tuning
 from scorer.db.leaderboard.scores import Score
 from scorer.db.review import publication
@@ -52,7 +52,7 @@ class Point:
         return self.count == 0
 
 
-def checklist(session: Session, state: State) -> list[Point]:
+def checklist(session: Session, state: CompetitionState) -> list[Point]:
     """Everything that somebody should have looked at, open or not."""
     lines = lines_of(session, state.competition, state.tracks, "private")
     return [
@@ -69,25 +69,25 @@ def checklist(session: Session, state: State) -> list[Point]:
     ]
 
 
-def _closed(state: State) -> Point:
+def _closed(state: CompetitionState) -> Point:
     open_ = state.phase in {Phase.DRAFT, Phase.OPEN}
     words = "Teams may still enter." if open_ else "No more entries are taken for the final board."
     return Point("closed", "The competition has closed", int(open_), words, _here(state))
 
 
-def _pending(session: Session, state: State) -> Point:
+def _pending(session: Session, state: CompetitionState) -> Point:
     rows = publication.pending_entries(session, state.competition.id)
     words = "Entries that wait for their public score."
     return _point("public-work", "Every entry has ended", rows, words, f"{_here(state)}/entries")
 
 
-def _private_work(session: Session, state: State) -> Point:
+def _private_work(session: Session, state: CompetitionState) -> Point:
     rows = publication.unfinished_on(session, state.tracks["private"])
     words = "Entries whose private score is being made."
     return _point("private-work", "The private scores are made", rows, words, f"{_here(state)}/entries")
 
 
-def _failed(session: Session, state: State) -> Point:
+def _failed(session: Session, state: CompetitionState) -> Point:
     rows = failed_scores.failed_private(session, state)
     concerns = [Concern(row.submission_id or "", row.file_name or "", _first_line(row.error)) for row in rows[:SHOWN]]
     words = "Private work that failed for good, each after several attempts. It can be tried again."
@@ -99,13 +99,13 @@ def _first_line(text: str | None) -> str:
     return (text or "").split("\n", 1)[0][:300]
 
 
-def _unscored(session: Session, state: State) -> Point:
+def _unscored(session: Session, state: CompetitionState) -> Point:
     rows = publication.unscored_on(session, state.tracks["private"])
     words = "Entries with a public score and no private one: they cannot be on the final board."
     return _point("unscored", "Every entry has a private score", rows, words, f"{_here(state)}/entries")
 
 
-def _thresholds(session: Session, state: State) -> Point:
+def _thresholds(session: Session, state: CompetitionState) -> Point:
     missing = [kind for kind, track in state.tracks.items() if tuning.newest_threshold(session, track.id) is None]
     words = "Entries closer to the training images pay for it."
     if missing:
@@ -114,13 +114,13 @@ def _thresholds(session: Session, state: State) -> Point:
     return Point("threshold", "Both tracks have their tau", len(missing), words, f"{_here(state)}/tau")
 
 
-def _reviews(session: Session, state: State) -> Point:
+def _reviews(session: Session, state: CompetitionState) -> Point:
     rows = publication.undecided_reviews(session, state.competition.id)
     words = "Entries that somebody has begun to review and nobody has decided."
     return _point("reviews", "Reviews that were begun are decided", rows, words, f"{_here(state)}/desk")
 
 
-def _medals(session: Session, state: State, lines: Lines) -> Point:
+def _medals(session: Session, state: CompetitionState, lines: Lines) -> Point:
     won = lines.page(0, _last(state))
     rows = publication.undecided(session, state.tracks["private"].id, [line.ref for line in won])
     words = f"Places down to rank {_last(state)} whose entry has neither a decided label nor a ruling."
@@ -128,7 +128,7 @@ def _medals(session: Session, state: State, lines: Lines) -> Point:
     return _point("medals", "The medal places are reviewed", ranked, words, f"{_here(state)}/desk", _at_rank)
 
 
-def _borderline(session: Session, state: State, lines: Lines) -> Point:
+def _borderline(session: Session, state: CompetitionState, lines: Lines) -> Point:
     last = _last(state)
     cutoff = max((line.score for line in lines.page(0, last)), default=-math.inf)
     # Without the penalty a score is the FID.
@@ -163,17 +163,17 @@ def _ranked(rows: Sequence[Score], lines: Sequence[Line]) -> list[_Ranked]:
     )
 
 
-def _rebuttals(session: Session, state: State) -> Point:
+def _rebuttals(session: Session, state: CompetitionState) -> Point:
     rows = publication.open_rebuttals(session, state.competition.id)
     words = "Teams that have appealed and wait for an answer."
     return _point("rebuttals", "Every rebuttal is answered", rows, words, f"{_here(state)}/desk")
 
 
-def _here(state: State) -> str:
+def _here(state: CompetitionState) -> str:
     return f"/competitions/{state.competition.slug}"
 
 
-def _last(state: State) -> int:
+def _last(state: CompetitionState) -> int:
     return max(state.competition.medals.values(), default=0)
 
 
@@ -202,14 +202,14 @@ def _point(
     return Point(name, title, len(rows), words, link, concerns)
 
 
-def history(session: Session, state: State) -> Sequence[Publication]:
+def history(session: Session, state: CompetitionState) -> Sequence[Publication]:
     """Every act of showing the final board or taking it back, newest first."""
     return competitions.publications_of(session, state.competition.id)
 
 
 def publish(
     session: Session,
-    state: State,
+    state: CompetitionState,
     *,
     published: bool,
     reason: str,
@@ -255,7 +255,7 @@ def _require_override(open_: Sequence[Point], override: str | None) -> None:
 
 def _write_down(
     session: Session,
-    state: State,
+    state: CompetitionState,
     act: Publication,
     open_: Sequence[Point],
     override: str | None,

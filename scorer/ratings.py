@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import human_ratings
 from scorer.db.human_ratings import ListedRater, RatedEntry, RatedItem
 from scorer.db.submissions import labels as submissions_labels
@@ -85,7 +85,9 @@ class Mean:
     ratings: int
 
 
-def start(session: Session, state: State, spec: StudySpec, *, seed: int, author: Account, now: datetime) -> RatingStudy:
+def start(
+    session: Session, state: CompetitionState, spec: StudySpec, *, seed: int, author: Account, now: datetime
+) -> RatingStudy:
     """Begin a study: choose its entries, and have their images cut. ``Invalid`` for more images than an entry has,
     ``Conflict`` if there is nobody to rate."""
     count = state.competition.image_count
@@ -116,7 +118,7 @@ def _subject(study: RatingStudy) -> str:
     return f"study:{study.competition.slug}/{study.id}"
 
 
-def _best(session: Session, state: State, most: int) -> list[int]:
+def _best(session: Session, state: CompetitionState, most: int) -> list[int]:
     """The entries of the best teams of the private board that are neither penalised nor labelled as anything but
     legitimate."""
     labels = submissions_labels.decided_labels(session, state.competition.id)
@@ -125,7 +127,7 @@ def _best(session: Session, state: State, most: int) -> list[int]:
     return fine[:most]
 
 
-def _chosen(session: Session, state: State, submission_ids: Sequence[str]) -> list[int]:
+def _chosen(session: Session, state: CompetitionState, submission_ids: Sequence[str]) -> list[int]:
     wanted = list(dict.fromkeys(submission_ids))
     found = [submissions.submission_by_id(session, each) for each in wanted]
     wrong = [each for each, entry in zip(wanted, found, strict=True) if not _is_ratable(state, entry)]
@@ -135,7 +137,7 @@ def _chosen(session: Session, state: State, submission_ids: Sequence[str]) -> li
     return [entry.ref for entry in found if entry is not None]
 
 
-def _is_ratable(state: State, entry: Submission | None) -> bool:
+def _is_ratable(state: CompetitionState, entry: Submission | None) -> bool:
     return entry is not None and entry.competition_id == state.competition.id and entry.status == "scored"
 
 
@@ -149,7 +151,7 @@ def record(session: Session, claim: leases.Claim, items: Sequence[Mapping[str, A
     return True
 
 
-def standings(session: Session, state: State) -> list[Standing]:
+def standings(session: Session, state: CompetitionState) -> list[Standing]:
     """The studies of a competition, newest first."""
     return [standing(session, study) for study in human_ratings.studies_of(session, state.competition.id)]
 
@@ -162,7 +164,7 @@ def standing(session: Session, study: RatingStudy) -> Standing:
     return Standing(study, job, totals)
 
 
-def find(session: Session, state: State, study_id: int) -> RatingStudy:
+def find(session: Session, state: CompetitionState, study_id: int) -> RatingStudy:
     """A study of a competition; ``NotFound`` if it has none such."""
     study = human_ratings.study_by_id(session, study_id)
     if study is None or study.competition_id != state.competition.id:

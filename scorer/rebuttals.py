@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from scorer import audit_log, reviewers, rulings
-from scorer.competitions import State, state_of
+from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db import accounts
 from scorer.db.leaderboard import board
 from scorer.db.review import rulings as rows
@@ -35,7 +35,7 @@ class Window:
     ends: datetime | None
 
 
-def window_of(state: State) -> Window:
+def window_of(state: CompetitionState) -> Window:
     """The review window of a competition."""
     closes_at = state.competition.closes_at
     if closes_at is None:
@@ -44,7 +44,7 @@ def window_of(state: State) -> Window:
 
 
 def refusal(
-    session: Session, state: State, submission: Submission, account: Account, now: datetime
+    session: Session, state: CompetitionState, submission: Submission, account: Account, now: datetime
 ) -> KennelError | None:
     """Why this person cannot write a rebuttal for an entry now; None if they can."""
     if not is_own(session, submission, account):
@@ -63,7 +63,7 @@ def refusal(
     return None
 
 
-def _is_burdened(session: Session, state: State, submission: Submission, ruling: Ruling | None) -> bool:
+def _is_burdened(session: Session, state: CompetitionState, submission: Submission, ruling: Ruling | None) -> bool:
     """Whether there is anything to appeal against: a disqualification, or a penalty that its team can see."""
     if ruling is not None and ruling.kind != "keep":
         return ruling.kind == "disqualify"
@@ -171,6 +171,6 @@ def history(session: Session, submission: Submission) -> list[Appeal]:
     return rows.appeals_of(session, submission.ref)
 
 
-def unanswered(session: Session, state: State) -> Sequence[tuple[Rebuttal, Submission]]:
+def unanswered(session: Session, state: CompetitionState) -> Sequence[tuple[Rebuttal, Submission]]:
     """The rebuttals of a competition that wait for an answer, oldest first."""
     return rows.open_rebuttals(session, state.competition.id)

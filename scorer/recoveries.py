@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.competitions import is_organizer
+from scorer.accounts.roles import is_organizer
 from scorer.db import competitions
 from scorer.db.evidence import generators as rows
 from scorer.db.jobs import job_queue

@@ -8,7 +8,8 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.competitions import State, is_organizer
+from scorer.accounts.roles import is_organizer
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions, data_release
 from scorer.db.tables import Account, Job, Release, ReleaseAct
 from scorer.errors import Conflict, NotFound
@@ -49,7 +50,7 @@ class Made:
 
 def start(
     session: Session,
-    state: State,
+    state: CompetitionState,
     images: Images,
     *,
     new_names: bool,
@@ -80,11 +81,11 @@ def start(
     return release
 
 
-def _subject(state: State, release: Release) -> str:
+def _subject(state: CompetitionState, release: Release) -> str:
     return f"release:{state.competition.slug}/{release.id}"
 
 
-def made(session: Session, state: State) -> list[Made]:
+def made(session: Session, state: CompetitionState) -> list[Made]:
     """The releases of a competition, newest first."""
     return [_made(session, release) for release in data_release.releases_of(session, state.competition.id)]
 
@@ -96,14 +97,14 @@ def _made(session: Session, release: Release) -> Made:
     return Made(release, job, data_release.is_shown(session, release.id))
 
 
-def visible(session: Session, state: State, account: Account | None) -> list[Made]:
+def visible(session: Session, state: CompetitionState, account: Account | None) -> list[Made]:
     """The releases that this person may have: all, for organizers; for everybody those that were handed out, while the
     final board is published."""
     found = made(session, state)
     return found if is_organizer(account) else [each for each in found if _is_open(state, each)]
 
 
-def find(session: Session, state: State, release_id: str, account: Account | None) -> Made:
+def find(session: Session, state: CompetitionState, release_id: str, account: Account | None) -> Made:
     """A release that this person may have; ``NotFound`` otherwise, so that ids tell nothing."""
     release = data_release.release_by_id(session, release_id)
     if release is not None and release.competition_id == state.competition.id:
@@ -113,7 +114,7 @@ def find(session: Session, state: State, release_id: str, account: Account | Non
     raise NotFound("no-release", f"There is no data release {release_id!r} of {state.competition.slug} for you.")
 
 
-def _is_open(state: State, each: Made) -> bool:
+def _is_open(state: CompetitionState, each: Made) -> bool:
     return state.published and each.shown and each.state == JobState.DONE
 
 
@@ -144,7 +145,7 @@ def record(
 
 
 def hand_out(
-    session: Session, state: State, release_id: str, *, shown: bool, author: Account, now: datetime
+    session: Session, state: CompetitionState, release_id: str, *, shown: bool, author: Account, now: datetime
 ) -> ReleaseAct:
     """Let everybody have a release, while the final board is published; or take that back. ``Conflict`` if it is not
     finished or nothing would change."""

@@ -2,7 +2,8 @@
 
 from sqlalchemy.orm import Session
 
-from scorer.competitions import State, is_organizer
+from scorer.accounts.roles import is_organizer
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Submission
 from scorer.db.teams import members
@@ -18,7 +19,7 @@ def has_desk(session: Session, competition_id: int, account: Account) -> bool:
     return is_organizer(account)
 
 
-def require_desk(session: Session, state: State, account: Account) -> None:
+def require_desk(session: Session, state: CompetitionState, account: Account) -> None:
     """``Forbidden`` for whoever has no place at the desk."""
     if has_desk(session, state.competition.id, account):
         return

@@ -9,7 +9,7 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log, reviewers
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import accounts
 from scorer.db.review import reviews as rows
 from scorer.db.submissions import labels, submissions
@@ -146,7 +146,7 @@ def _close(session: Session, submission: Submission, last: Account, *, now: date
 
 def decide(
     session: Session,
-    state: State,
+    state: CompetitionState,
     submission_id: str,
     label: LabelName,
     *,
@@ -187,7 +187,7 @@ def _decide(
     return decided
 
 
-def agreement(session: Session, state: State) -> Agreement:
+def agreement(session: Session, state: CompetitionState) -> Agreement:
     """How far the two reviewers of an entry agree, over all entries of a competition that have two."""
     pairs = rows.label_pairs(session, state.competition.id)
     first, second = [one for one, _ in pairs], [other for _, other in pairs]

@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board, columns
 from scorer.db.review import rulings as rows
 from scorer.db.tables import Submission
@@ -18,7 +18,7 @@ from scorer.ranking.awards import award_of
 from scorer.ranking.columns import FinalPicks, Ints
 from scorer.ranking.vectorised import JudgedEntries, RankedBoard, finals_of, order_of
 from scorer.rulings import RulingKind
-from scorer.teams import of_submission
+from scorer.teams.teams import current_team_of
 
 
 class Win(NamedTuple):
@@ -71,14 +71,14 @@ class _Boards:
         return replace(self, judged=judged)
 
 
-def stakes_of(session: Session, state: State, submission: Submission) -> list[Stake]:
+def stakes_of(session: Session, state: CompetitionState, submission: Submission) -> list[Stake]:
     """What each other ruling on an entry in time would do, on the private track first. For organizers: it tells
     private ranks."""
     if submission.late or submission.team.benchmark:
         return []
     now, boards = rows.newest_ruling(session, submission.ref), _boards(session, state)
     others = [each for each in get_args(RulingKind) if each != (now.kind if now is not None else "keep")]
-    team = of_submission(session, submission).id
+    team = current_team_of(session, submission).id
     orders: dict[TrackKind, RankedBoard] = {kind: boards.order(kind) for kind in ("private", "public")}
     found = []
     for ruling in others:
@@ -90,7 +90,7 @@ def stakes_of(session: Session, state: State, submission: Submission) -> list[St
     return found
 
 
-def _boards(session: Session, state: State) -> _Boards:
+def _boards(session: Session, state: CompetitionState) -> _Boards:
     orders = {kind: order_for(session, state.competition, state.tracks, kind) for kind in TRACK_KINDS}
     judged = {kind: order.judged for kind, order in orders.items()}
     picks = columns.picks_of(session.connection(), state.competition.id)
@@ -110,7 +110,9 @@ def _with(refs: Ints, ref: int, among: bool) -> Ints:
     return np.append(others, ref) if among else others
 
 
-def _turns(session: Session, state: State, kind: TrackKind, before: RankedBoard, after: RankedBoard) -> list[Turn]:
+def _turns(
+    session: Session, state: CompetitionState, kind: TrackKind, before: RankedBoard, after: RankedBoard
+) -> list[Turn]:
     last = last_winning_rank(state)
     teams = dict.fromkeys(_teams(after, last) + _teams(before, last))
     refs = {
@@ -131,7 +133,7 @@ def _ref_of(order: RankedBoard, rank: int) -> int:
     return int(order.judged.field.ref[order.rows[rank - 1]])
 
 
-def _win(state: State, kind: TrackKind, order: RankedBoard, team: int) -> Win:
+def _win(state: CompetitionState, kind: TrackKind, order: RankedBoard, team: int) -> Win:
     rank, competition = order.rank_of_team(team), state.competition
     if rank is None:
         return Win(None, None, None)

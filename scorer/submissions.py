@@ -6,10 +6,12 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import examinations, limits, rules, teams
+from scorer import examinations
+from scorer.accounts.roles import is_organizer
 from scorer.archive import TrainingImageCopies
 from scorer.blobs import Received, require_bytes
-from scorer.competitions import State, is_organizer, shown_state
+from scorer.competitions import rules
+from scorer.competitions.competition_state import CompetitionState, visible_state
 from scorer.db import competitions
 from scorer.db.jobs import job_queue
 from scorer.db.submissions import events, submissions
@@ -19,6 +21,7 @@ from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.jobs import leases
 from scorer.lifecycle import CANCELLABLE, Phase, Queue, Status, is_late
 from scorer.notifications import notices
+from scorer.teams import quotas, teams
 
 
 @dataclass(frozen=True)
@@ -55,9 +58,9 @@ def admit(
     declared_bytes: int | None,
     max_bytes: int,
     now: datetime,
-) -> State:
+) -> CompetitionState:
     """Refuse at the door, before a byte is read, what cannot be accepted anyway."""
-    state = shown_state(session, slug, account, now)
+    state = visible_state(session, slug, account, now)
     earlier = _repeated(session, state, entry, account)
     if earlier is not None:
         if declared_bytes not in {None, earlier.bytes}:
@@ -72,11 +75,11 @@ def admit(
     require_bytes(declared_bytes, upload_limit(state, max_bytes))
     team = members.team_of(session, state.competition.id, account.id)
     if team is not None and entry.benchmark is None:
-        limits.require_room(session, state.competition, team, now=now, late=late)
+        quotas.require_quota(session, state.competition, team, now=now, late=late)
     return state
 
 
-def upload_limit(state: State, max_bytes: int) -> int:
+def upload_limit(state: CompetitionState, max_bytes: int) -> int:
     """The most bytes that an entry may have: what its images can need, and no more than the operator allows."""
     return min(max_bytes, state.image_spec.upload_bytes)
 
@@ -100,7 +103,7 @@ def accept(
     """
     # References must not change under an entry.
     competitions.lock_competition(session, slug, share=True)
-    state = shown_state(session, slug, account, now)
+    state = visible_state(session, slug, account, now)
     team = _entering_team(session, state, entry, account, now)
     earlier = _repeated(session, state, entry, account)
     if earlier is not None:
@@ -111,7 +114,7 @@ def accept(
     late = _window(state, entry, begun=begun, now=now)
     if not team.benchmark:
         rules.require_entrant(session, state.competition, account, newest=False)
-        limits.require_room(session, state.competition, team, now=now, late=late)
+        quotas.require_quota(session, state.competition, team, now=now, late=late)
     submission = Submission(
         id=public_id,
         competition_id=state.competition.id,
@@ -134,13 +137,13 @@ def accept(
     return submission
 
 
-def _entering_team(session: Session, state: State, entry: Entry, account: Account, now: datetime) -> Team:
+def _entering_team(session: Session, state: CompetitionState, entry: Entry, account: Account, now: datetime) -> Team:
     if entry.benchmark is not None:
         return teams.benchmark_team(session, state.competition.id, entry.benchmark, now=now)
-    return teams.team_for(session, state.competition.id, account, now=now)
+    return teams.find_or_create_team(session, state.competition.id, account, now=now)
 
 
-def _repeated(session: Session, state: State, entry: Entry, account: Account) -> Submission | None:
+def _repeated(session: Session, state: CompetitionState, entry: Entry, account: Account) -> Submission | None:
     if entry.idempotency_key is None:
         return None
     return submissions.submission_by_idempotency_key(session, state.competition.id, account.id, entry.idempotency_key)
@@ -151,12 +154,12 @@ def key_reused() -> Conflict:
     return Conflict("key-reused", "This Idempotency-Key was used for another upload; please take a new one.")
 
 
-def _require_ready(state: State) -> None:
+def _require_ready(state: CompetitionState) -> None:
     if state.missing:
         raise Conflict("not-ready", "The organizers are still setting this competition up; please come back later.")
 
 
-def _window(state: State, entry: Entry, *, begun: datetime | None, now: datetime) -> bool:
+def _window(state: CompetitionState, entry: Entry, *, begun: datetime | None, now: datetime) -> bool:
     """Whether the entry is late; ``Conflict`` if it comes when none is taken. Where nobody knows when an upload began
     (``begun`` is None), one that ends after the close of a competition with late entries is one of them."""
     competition = state.competition
@@ -170,7 +173,7 @@ def _window(state: State, entry: Entry, *, begun: datetime | None, now: datetime
     return False
 
 
-def _require_open(state: State, entry: Entry, *, now: datetime, grace: timedelta) -> None:
+def _require_open(state: CompetitionState, entry: Entry, *, now: datetime, grace: timedelta) -> None:
     if entry.benchmark is not None and state.phase is not Phase.DRAFT:
         return
     closes_at = state.competition.closes_at
@@ -265,7 +268,7 @@ def unknown(submission_id: str | int) -> NotFound:
 def is_own(session: Session, submission: Submission, account: Account) -> bool:
     """Whether a submission is of this person's team now, whichever team handed it in."""
     team = members.team_of(session, submission.competition_id, account.id)
-    return team is not None and team.id == teams.of_submission(session, submission).id
+    return team is not None and team.id == teams.current_team_of(session, submission).id
 
 
 def cancel(session: Session, submission_id: str, account: Account, *, now: datetime) -> Submission:
@@ -290,7 +293,9 @@ def cancel(session: Session, submission_id: str, account: Account, *, now: datet
     return submission
 
 
-def list_own(session: Session, state: State, account: Account, *, before: int | None, limit: int) -> list[Submission]:
+def list_own(
+    session: Session, state: CompetitionState, account: Account, *, before: int | None, limit: int
+) -> list[Submission]:
     """A page of the person's team's submissions (of everybody's, for organizers), newest first."""
     team_id = None
     if not is_organizer(account):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from scorer.competitions import State, track_of
+from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.db import tuning
 from scorer.db.leaderboard import board
 from scorer.db.tables import Threshold
@@ -26,7 +26,7 @@ class Step:
     freed: Sequence[Change]
 
 
-def history(session: Session, state: State, kind: TrackKind) -> list[Step]:
+def history(session: Session, state: CompetitionState, kind: TrackKind) -> list[Step]:
     """Every tau of a track, newest first, each with what it changed; by the newest measurements."""
     track = track_of(state, kind)
     thresholds = tuning.thresholds_of(session, track.id)

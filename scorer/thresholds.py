@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.competitions import State, track_of
+from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.db import tuning
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.scores import Score
@@ -69,7 +69,7 @@ class Option:
 
 def retune(
     session: Session,
-    state: State,
+    state: CompetitionState,
     kind: TrackKind,
     request: Request,
     *,
@@ -104,7 +104,14 @@ def retune(
 
 
 def undo(
-    session: Session, state: State, kind: TrackKind, *, reason: str, after: int | None, author: Account, now: datetime
+    session: Session,
+    state: CompetitionState,
+    kind: TrackKind,
+    *,
+    reason: str,
+    after: int | None,
+    author: Account,
+    now: datetime,
 ) -> Retuning:
     """Take a track's newest choice of tau back: a new row restores the one before it. Again goes one further back.
     ``Conflict`` when there is none before it."""
@@ -144,7 +151,7 @@ def standing_of(newest_first: Sequence[Threshold]) -> list[Threshold]:
     return standing
 
 
-def choices(session: Session, state: State, kind: TrackKind, *, alpha: float = 0.0) -> list[Option]:
+def choices(session: Session, state: CompetitionState, kind: TrackKind, *, alpha: float = 0.0) -> list[Option]:
     """What every automatic method would choose now, or what it lacks."""
     track = track_of(state, kind)
     about = known(session, state.competition.id)
@@ -192,7 +199,7 @@ def _choose(track: Track, rows: Sequence[Score], about: Mapping[int, Known], req
 
 def _compare(
     session: Session,
-    state: State,
+    state: CompetitionState,
     track: Track,
     rows: Sequence[Score],
     about: Mapping[int, Known],

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer import errors, submissions
 from scorer.blobs import Blobs, Received
-from scorer.competitions import shown_state
+from scorer.competitions.competition_state import visible_state
 from scorer.db import accounts
 from scorer.db.submissions import submissions as submissions_submissions
 from scorer.db.submissions import uploads as rows
@@ -61,7 +61,7 @@ def begin(
     """
     # Locked, so that one key makes one upload and the open ones are counted right.
     accounts.lock_account(session, account.id)
-    competition_id = shown_state(session, slug, account, now).competition.id
+    competition_id = visible_state(session, slug, account, now).competition.id
     earlier = _earlier(session, competition_id, wanted, account, now)
     if earlier is not None:
         return earlier

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from scorer.competitions import State, track_of
+from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.db import tuning
 from scorer.db.leaderboard import board
 from scorer.db.tables import Threshold
@@ -46,7 +46,7 @@ class Table:
     lines: Sequence[Line]
 
 
-def table_of(session: Session, state: State, kind: TrackKind) -> Table:
+def table_of(session: Session, state: CompetitionState, kind: TrackKind) -> Table:
     """The table of a track as it stands."""
     track, competition = track_of(state, kind), state.competition
     about = known(session, competition.id)

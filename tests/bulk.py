@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Job, Label, Measurement, Submission, Team
 from scorer.lifecycle import TrackKind
 
@@ -23,7 +23,7 @@ class Row:
     minute: int = 0
 
 
-def add_rows(session: Session, state: State, rows: Sequence[Row], now: datetime) -> list[int]:
+def add_rows(session: Session, state: CompetitionState, rows: Sequence[Row], now: datetime) -> list[int]:
     """The refs of the entries, in their order."""
     competition_id, author_id = state.competition.id, state.competition.created_by
     names = list(dict.fromkeys(row.team for row in rows))
@@ -60,7 +60,9 @@ def add_rows(session: Session, state: State, rows: Sequence[Row], now: datetime)
     return refs
 
 
-def _measure(session: Session, state: State, kind: TrackKind, rows: Sequence[tuple[int, Row]], now: datetime) -> None:
+def _measure(
+    session: Session, state: CompetitionState, kind: TrackKind, rows: Sequence[tuple[int, Row]], now: datetime
+) -> None:
     rows = [(ref, row) for ref, row in rows if kind in row.numbers]
     if not rows:
         return

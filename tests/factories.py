@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from scorer import competitions, teams
 from scorer.accounts import accounts
 from scorer.archive import write_images
-from scorer.competitions import CompetitionSpec, State, TrackSpec
+from scorer.competitions import competition_state, setup
+from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.spec import CompetitionSpec, TrackSpec
 from scorer.db.submissions import events, submissions
 from scorer.db.tables import (
     Account,
@@ -28,6 +29,7 @@ from scorer.db.tables import (
     Threshold,
 )
 from scorer.lifecycle import TrackKind
+from scorer.teams import teams
 
 _count = itertools.count(1)
 
@@ -55,21 +57,27 @@ def spec(now: datetime, **changes: Any) -> CompetitionSpec:
     return CompetitionSpec(**(fields | changes))
 
 
-def make_competition(session: Session, now: datetime, **changes: Any) -> State:
+def make_competition(session: Session, now: datetime, **changes: Any) -> CompetitionState:
     """A competition as it stands after its creation."""
     author = make_account(session, now, "organizer")
     wanted = spec(now, **changes)
-    competitions.create(session, wanted, author=author, now=now)
-    return competitions.state_of(session, wanted.slug, now)
+    setup.create(session, wanted, author=author, now=now)
+    return competition_state.state_of(session, wanted.slug, now)
 
 
-def make_team(session: Session, state: State, now: datetime) -> Team:
+def make_team(session: Session, state: CompetitionState, now: datetime) -> Team:
     """A team of one."""
-    return teams.team_for(session, state.competition.id, make_account(session, now), now=now)
+    return teams.find_or_create_team(session, state.competition.id, make_account(session, now), now=now)
 
 
 def make_submission(
-    session: Session, state: State, team: Team, *, now: datetime, status: str, copied_share: float | None = None
+    session: Session,
+    state: CompetitionState,
+    team: Team,
+    *,
+    now: datetime,
+    status: str,
+    copied_share: float | None = None,
 ) -> Submission:
     """A submission in some state; its zip exists in name only."""
     number = next(_count)
@@ -95,7 +103,7 @@ def make_submission(
 
 def make_scored(
     session: Session,
-    state: State,
+    state: CompetitionState,
     team: Team,
     *,
     fid: float,
@@ -112,7 +120,7 @@ def make_scored(
 
 def add_measurement(
     session: Session,
-    state: State,
+    state: CompetitionState,
     submission: Submission,
     *,
     fid: float,
@@ -143,7 +151,13 @@ def add_measurement(
 
 
 def add_evidence(
-    session: Session, state: State, submission: Submission, *, now: datetime, kind: TrackKind = "public", **found: Any
+    session: Session,
+    state: CompetitionState,
+    submission: Submission,
+    *,
+    now: datetime,
+    kind: TrackKind = "public",
+    **found: Any,
 ) -> Evidence:
     """Evidence of a measured submission; ``found`` are columns. Nothing is copied where nothing else is said.
 
@@ -228,7 +242,7 @@ def _done(
     return job
 
 
-def set_tau(session: Session, state: State, kind: TrackKind, tau: float, now: datetime) -> None:
+def set_tau(session: Session, state: CompetitionState, kind: TrackKind, tau: float, now: datetime) -> None:
     """A threshold by hand."""
     session.add(
         Threshold(track_id=state.tracks[kind].id, tau=tau, method="manual", choice={}, reason="", created_at=now)

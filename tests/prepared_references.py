@@ -10,15 +10,15 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy import select
 
-from scorer import competitions, references
 from scorer.blobs import Blobs, Received
+from scorer.competitions import competition_state, reference_sets
+from scorer.competitions.reference_sets import FeatureSpace, ReferenceRole
 from scorer.db.tables import Account, Preparation, ReferenceSet
-from scorer.references import Role, Space
 from tests.factories import noise, zipped
 from worker.bench import Bench
 from worker.references import Prepared, SetAddress, prepare
 
-SEEDS: dict[Role, tuple[int, int]] = {"train": (1, 40), "held_out": (2, 12), "private_extra": (3, 10)}
+SEEDS: dict[ReferenceRole, tuple[int, int]] = {"train": (1, 40), "held_out": (2, 12), "private_extra": (3, 10)}
 """By role: the seed of the noise, and how many images there are."""
 
 
@@ -39,17 +39,17 @@ def give(bench: Bench, slug: str, size: int) -> None:
     now = datetime.now(UTC)
     with bench.sessions.begin() as session:
         author = session.scalars(select(Account).where(Account.handle == "organizer")).one()
-        state = competitions.state_of(session, slug, now)
+        state = competition_state.state_of(session, slug, now)
         sets = {}
         for role in SEEDS:
             content, received = _upload(role, size)
-            sets[role] = references.attach(session, state, role, received, author=author, now=now)
+            sets[role] = reference_sets.attach_reference_set(session, state, role, received, author=author, now=now)
             if not bench.blobs.exists(received.key):
                 bench.blobs.write(received.key, content)
-        for kind, roles in references.REFERENCE_ROLES.items():
+        for kind, roles in reference_sets.REFERENCE_ROLES.items():
             track = state.tracks[kind]
-            space = Space(track.extractor, track.signed)
-            preparation = references.preparation_of(session, state, kind, space, now=now)
+            space = FeatureSpace(track.extractor, track.signed)
+            preparation = reference_sets.preparation_of(session, state, kind, space, now=now)
             if preparation.finished_at is None:
                 kept = _prepared(bench, preparation, [sets[role] for role in roles], sets["held_out"])
                 for key, content in kept.blobs.items():
@@ -57,11 +57,11 @@ def give(bench: Bench, slug: str, size: int) -> None:
                 for name, value in vars(kept.found).items():
                     setattr(preparation, name, value)
                 preparation.finished_at = now
-            references.prepare(session, state, kind, author=author, now=now)
+            reference_sets.prepare(session, state, kind, author=author, now=now)
 
 
 @cache
-def _upload(role: Role, size: int) -> tuple[bytes, Received]:
+def _upload(role: ReferenceRole, size: int) -> tuple[bytes, Received]:
     content = zipped(noise(*SEEDS[role], size))
     sha256 = hashlib.sha256(content).hexdigest()
     return content, Received(f"references/{sha256[:32]}.zip", len(content), sha256)

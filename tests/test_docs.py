@@ -18,7 +18,7 @@ from deploy.documentation.__main__ import stale_pages
 from deploy.documentation.commands import command_names, options_of
 from deploy.documentation.problems import problems
 from deploy.documentation.settings import variables
-from scorer.competitions import CompetitionSpec
+from scorer.competitions.spec import CompetitionSpec
 from scorer.settings import Settings
 from tests.documents import ROOT, blocks, code_spans, commands, pages, spoken_commands
 from tests.leaks.walk import routes_of

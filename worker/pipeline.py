@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from scorer import comparisons, submissions
-from scorer import references as reference_rows
 from scorer.archive import PixelHashes, find_training_image_copies
 from scorer.archive.sprite_sheet import sprite_sheet_of
+from scorer.competitions import reference_sets as reference_rows
 from scorer.db import competitions
 from scorer.db.tables import Preparation, Submission, Track
 from scorer.errors import Invalid, KennelError
@@ -241,7 +241,7 @@ def prepare_references(bench: Bench, claim: leases.Claim, heartbeat: Heartbeat) 
         progress=heartbeat,
     )
     with transaction(bench.sessions, bench.broker) as session:
-        if reference_rows.record(session, claim, **vars(prepared), now=bench.now()):
+        if reference_rows.record_preparation(session, claim, **vars(prepared), now=bench.now()):
             comparisons.go_on(session, preparation.id, now=bench.now())
 
 

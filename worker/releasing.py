@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer import competitions, releases
+from scorer import releases
 from scorer.archive import ImageSpec, write_images
-from scorer.competitions import State
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
 from scorer.datacard import Figures, card_of, manifest_of
 from scorer.dataset import TABLES, Pseudonyms, Row, rows_of
 from scorer.db import data_release as release_rows
@@ -67,7 +68,7 @@ class Seen:
 class Contents:
     """What one look at the database gave: the tables' files lie in a folder, the rest is here."""
 
-    state: State
+    state: CompetitionState
     seen: Seen
     tau: dict[str, float | None]
     entries: Sequence[Submission]
@@ -99,7 +100,7 @@ def make_release(bench: Bench, claim: leases.Claim, heartbeat: Heartbeat) -> Non
 
 def _written(session: Session, bench: Bench, release: Release, folder: Path, progress: Progress) -> Contents:
     """Write every table as it is at this one moment."""
-    state = competitions.state_of(session, release.competition.slug, bench.now())
+    state = competition_state.state_of(session, release.competition.slug, bench.now())
     names, seen = Pseudonyms(release.key), Seen()
     for done, (table, columns) in enumerate(TABLES.items()):
         progress(done / len(TABLES))
@@ -110,7 +111,7 @@ def _written(session: Session, bench: Bench, release: Release, folder: Path, pro
     return Contents(state, seen, tau, _entries_with_images(session, state, release))
 
 
-def _entries_with_images(session: Session, state: State, release: Release) -> Sequence[Submission]:
+def _entries_with_images(session: Session, state: CompetitionState, release: Release) -> Sequence[Submission]:
     if release.images == "none":
         return ()
     refs = None

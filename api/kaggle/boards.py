@@ -15,10 +15,12 @@ from api.deps import AppSettings, DbSession, Now
 from api.kaggle.schemas import Board, BoardPage, Competition, Competitions, ListCompetitions, OfCompetition, Place
 from api.kaggle.wire import Reader, WireRoute
 from api.routes.leaderboard import csv_of
-from scorer import boards, competitions, leaderboard, limits
-from scorer.competitions import State
+from scorer import boards, leaderboard
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
 from scorer.lifecycle import Phase, TrackKind
+from scorer.teams import quotas
 
 router = APIRouter(prefix="/competitions.CompetitionApiService", route_class=WireRoute)
 EVER = datetime.max.replace(tzinfo=UTC)
@@ -35,7 +37,7 @@ ORDERS: Mapping[str, tuple[Callable[[Any], Any], bool]] = MappingProxyType(
 @router.post("/ListCompetitions")
 def index(body: ListCompetitions, session: DbSession, settings: AppSettings, account: Reader, now: Now) -> Competitions:
     """The competitions that this person may see, of the wanted group and with the words in their title or slug."""
-    states = [state for state in competitions.shown_states(session, account, now) if _is_in(state, body)]
+    states = [state for state in competition_state.visible_states(session, account, now) if _is_in(state, body)]
     found = [_competition(session, state, account, settings.public_url) for state in states]
     if body.group.endswith("_ENTERED"):
         found = [each for each in found if each.user_has_entered]
@@ -48,14 +50,14 @@ def index(body: ListCompetitions, session: DbSession, settings: AppSettings, acc
     return Competitions(competitions=shown, next_page_token=str(end) if end < len(found) else "")
 
 
-def _is_in(state: State, body: ListCompetitions) -> bool:
+def _is_in(state: CompetitionState, body: ListCompetitions) -> bool:
     words = f"{state.competition.title} {state.competition.slug}".casefold()
     if body.search.strip().casefold() not in words:
         return False
     return state.phase is Phase.DRAFT or "_UNLAUNCHED" not in body.group
 
 
-def _competition(session: Session, state: State, account: Account, site: str) -> Competition:
+def _competition(session: Session, state: CompetitionState, account: Account, site: str) -> Competition:
     competition = state.competition
     return Competition(
         id=competition.id,
@@ -66,7 +68,7 @@ def _competition(session: Session, state: State, account: Account, site: str) ->
         category=state.phase,
         reward=competition.prizes[0]["amount"] if competition.prizes else "",
         team_count=leaderboard.count_teams(session, state),
-        user_has_entered=limits.count_entries(session, state, account) > 0,
+        user_has_entered=quotas.count_entries(session, state, account) > 0,
         user_rank=leaderboard.rank_of(session, state, _shown(state), account),
         max_daily_submissions=competition.daily_limit or 0,
         max_team_size=competition.max_team_size,
@@ -76,7 +78,7 @@ def _competition(session: Session, state: State, account: Account, site: str) ->
     )
 
 
-def _shown(state: State, *, public: bool = False) -> TrackKind:
+def _shown(state: CompetitionState, *, public: bool = False) -> TrackKind:
     """Which board: the final one once it is published, whoever asks, unless the ``public`` one is asked for."""
     return "private" if state.published and not public else "public"
 
@@ -84,7 +86,7 @@ def _shown(state: State, *, public: bool = False) -> TrackKind:
 @router.post("/GetLeaderboard")
 def show(body: BoardPage, session: DbSession, account: Reader, now: Now) -> Board:
     """A page of the board."""
-    state = competitions.shown_state(session, body.competition_name, account, now)
+    state = competition_state.visible_state(session, body.competition_name, account, now)
     kind = _shown(state, public=body.override_public)
     after = int(body.page_token or 0)
     board = leaderboard.standings(session, state, kind, account, after=after, limit=body.page_size)
@@ -107,7 +109,7 @@ def _place(place: boards.Place, decimals: int) -> Place:
 @router.post("/DownloadLeaderboard")
 def download(body: OfCompetition, session: DbSession, account: Reader, now: Now) -> Response:
     """The whole board: a zip with the CSV that our own API offers in it."""
-    state = competitions.shown_state(session, body.competition_name, account, now)
+    state = competition_state.visible_state(session, body.competition_name, account, now)
     kind = _shown(state)
     slug = state.competition.slug
     file = io.BytesIO()

@@ -9,12 +9,14 @@ from sqlalchemy.orm import Session
 from api.deps import AppSettings, DbSession, Now
 from api.kaggle.schemas import ByRef, Entries, Entry, Limits, OfCompetition, Page
 from api.kaggle.wire import Reader, WireRoute
-from scorer import competitions, evidence, limits, refs, submissions, teams
-from scorer.competitions import State
+from scorer import evidence, refs, submissions
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission
 from scorer.evidence import Judged
 from scorer.lifecycle import PENDING, Phase, Refusal, Status
-from scorer.limits import Allowance
+from scorer.teams import quotas, teams
+from scorer.teams.quotas import Quota
 
 router = APIRouter(prefix="/competitions.CompetitionApiService", route_class=WireRoute)
 
@@ -23,14 +25,14 @@ router = APIRouter(prefix="/competitions.CompetitionApiService", route_class=Wir
 def show(body: ByRef, session: DbSession, settings: AppSettings, account: Reader, now: Now) -> Entry:
     """One submission."""
     submission = refs.find(session, body.ref, account)
-    state = competitions.shown_state(session, submission.competition.slug, account, now)
+    state = competition_state.visible_state(session, submission.competition.slug, account, now)
     return _entry(session, state, submission, account, settings.public_url)
 
 
 @router.post("/ListSubmissions")
 def index(body: Page, session: DbSession, settings: AppSettings, account: Reader, now: Now) -> Entries:
     """The team's submissions, newest first."""
-    state = competitions.shown_state(session, body.competition_name, account, now)
+    state = competition_state.visible_state(session, body.competition_name, account, now)
     before = int(body.page_token) if body.page_token else None
     found = submissions.list_own(session, state, account, before=before, limit=body.page_size + 1)
     shown, more = found[: body.page_size], len(found) > body.page_size
@@ -40,7 +42,7 @@ def index(body: Page, session: DbSession, settings: AppSettings, account: Reader
     )
 
 
-def _entry(session: Session, state: State, submission: Submission, account: Account, site: str) -> Entry:
+def _entry(session: Session, state: CompetitionState, submission: Submission, account: Account, site: str) -> Entry:
     judged = {each.track: each for each in evidence.measurements_of(session, submission, account, ranked=False)}
     decimals = state.competition.score_decimals
     public = judged.get("public")
@@ -58,7 +60,7 @@ def _entry(session: Session, state: State, submission: Submission, account: Acco
         status=_status(submission, error),
         submitted_by=submission.account.handle,
         submitted_by_ref=submission.account.handle,
-        team_name=teams.of_submission(session, submission).name,
+        team_name=teams.current_team_of(session, submission).name,
         url=f"{site}/submissions/{submission.id}",
     )
 
@@ -84,18 +86,18 @@ def _error(submission: Submission, public: Judged | None) -> str:
 @router.post("/GetSubmissionLimits")
 def show_limits(body: OfCompetition, session: DbSession, account: Reader, now: Now) -> Limits:
     """What the team has entered, and how much more it may enter now."""
-    state = competitions.shown_state(session, body.competition_name, account, now)
-    allowance = limits.allowance(session, state, account, now=now)
+    state = competition_state.visible_state(session, body.competition_name, account, now)
+    allowance = quotas.quota_of(session, state, account, now=now)
     return Limits(
         num_today=allowance.usage.charged,
-        num_total=limits.count_entries(session, state, account),
+        num_total=quotas.count_entries(session, state, account),
         num_allowed_now=_allowed(state, allowance, now),
     )
 
 
-def _allowed(state: State, allowance: Allowance, now: datetime) -> int:
+def _allowed(state: CompetitionState, allowance: Quota, now: datetime) -> int:
     """What the client prints as left for today. Entries in progress delay the next one and take nothing away."""
-    may_enter = state.phase is Phase.OPEN or competitions.takes_late(state, now)
+    may_enter = state.phase is Phase.OPEN or competition_state.takes_late(state, now)
     if not may_enter or allowance.refusal is Refusal.REJECTED:
         return 0
     if allowance.remaining is None:

@@ -9,7 +9,7 @@ from api.deps import BlobStore, DbSession, Now
 from api.downloads import download, download_all
 from api.kaggle.schemas import DataFile, DataFiles, NamedFile, OfCompetition, Page
 from api.kaggle.wire import Reader, WireRoute
-from scorer import competitions, data_files
+from scorer.competitions import competition_state, data_files
 
 router = APIRouter(route_class=WireRoute)
 SERVICE = "/competitions.CompetitionApiService"
@@ -18,9 +18,9 @@ SERVICE = "/competitions.CompetitionApiService"
 @router.post(f"{SERVICE}/ListDataFiles")
 def index(body: Page, session: DbSession, account: Reader, now: Now) -> DataFiles:
     """The files, by name."""
-    state = competitions.shown_state(session, body.competition_name, account, now)
+    state = competition_state.visible_state(session, body.competition_name, account, now)
     begin = int(body.page_token or 0)
-    found = data_files.listed(session, state)[begin:]
+    found = data_files.list_files(session, state)[begin:]
     shown = found[: body.page_size]
     return DataFiles(
         files=[
@@ -34,16 +34,16 @@ def index(body: Page, session: DbSession, account: Reader, now: Now) -> DataFile
 @router.post(f"{SERVICE}/DownloadDataFile")
 def redirect(body: NamedFile, session: DbSession, account: Reader, now: Now) -> Response:
     """Where a file is. Without a host: the client comes there as it came here, with the same token."""
-    state = competitions.shown_state(session, body.competition_name, account, now)
-    file = data_files.find(session, state, body.file_name, account)
+    state = competition_state.visible_state(session, body.competition_name, account, now)
+    file = data_files.find_file(session, state, body.file_name, account)
     return _see(f"/api/v1/kaggle/files/{state.competition.slug}/{quote(file.name)}")
 
 
 @router.post(f"{SERVICE}/DownloadDataFiles")
 def redirect_to_all(body: OfCompetition, session: DbSession, account: Reader, now: Now) -> Response:
     """Where all files are, as one zip."""
-    state = competitions.shown_state(session, body.competition_name, account, now)
-    data_files.gathered(session, state, account)
+    state = competition_state.visible_state(session, body.competition_name, account, now)
+    data_files.downloadable_files(session, state, account)
     return _see(f"/api/v1/kaggle/bundles/{state.competition.slug}.zip")
 
 
@@ -56,8 +56,8 @@ def show(
     slug: str, name: str, request: Request, session: DbSession, store: BlobStore, account: Reader, now: Now
 ) -> Response:
     """A file; parts of it, too."""
-    state = competitions.shown_state(session, slug, account, now)
-    file = data_files.find(session, state, name, account)
+    state = competition_state.visible_state(session, slug, account, now)
+    file = data_files.find_file(session, state, name, account)
     # Who reaches us by ``http_proxy`` asks us for the store's address, too, unless it has TLS.
     return download(request, file, store, without_tls=False)
 
@@ -65,5 +65,5 @@ def show(
 @router.get("/kaggle/bundles/{slug}.zip")
 def show_all(slug: str, request: Request, session: DbSession, store: BlobStore, account: Reader, now: Now) -> Response:
     """All files; parts of that, too."""
-    state = competitions.shown_state(session, slug, account, now)
-    return download_all(request, f"{slug}.zip", data_files.gathered(session, state, account), store)
+    state = competition_state.visible_state(session, slug, account, now)
+    return download_all(request, f"{slug}.zip", data_files.downloadable_files(session, state, account), store)

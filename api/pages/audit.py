@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from api.deps import Admin, Caller, DbSession, Now, Organizer, SignedIn
 from api.pages.rendering import page
-from scorer import audit_log, competitions
+from scorer import audit_log
+from scorer.competitions import competition_state
 from scorer.db.audit_log import AuditFilter
 
 router = APIRouter(include_in_schema=False)
@@ -51,7 +52,7 @@ def of_competition(
     before: Before = None,
 ) -> Response:
     """What was done to a competition, newest first."""
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     wanted = replace(filters, competition=state.competition)
     return _page(session, viewer, wanted, before, now=now, state=state, here=f"/competitions/{slug}/audit")
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator
 
 from scorer.boards import Benchmark, Board, Copy, Disqualified, Place
-from scorer.competitions import State, may_see_private, takes_late
+from scorer.competitions.competition_state import CompetitionState, may_see_private, takes_late
 from scorer.db.tables import Account
 
 PAGE = 100
@@ -69,7 +69,7 @@ class Tab:
         return f"track={self.track}" + ("&late=true" if self.late else "")
 
 
-def tabs_of(state: State, account: Account | None, now: datetime, *, late: bool) -> list[Tab]:
+def tabs_of(state: CompetitionState, account: Account | None, now: datetime, *, late: bool) -> list[Tab]:
     """The boards that this person may see; none if that is the public one alone. ``late``: one is looked at already."""
     tabs = [Tab("Public", "public", False)]
     if may_see_private(state, account):

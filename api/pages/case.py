@@ -10,7 +10,7 @@ from api.desk_schemas import CaseView, PairView
 from api.desk_views import case_view, pair_view
 from scorer import desk, pairs, rebuttals, reviews
 from scorer.blobs import Blobs
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission
 from scorer.flags import Reason
 
@@ -31,7 +31,7 @@ class Case:
 
 
 def case_of(
-    session: Session, store: Blobs, state: State, submission: Submission, account: Account, now: datetime
+    session: Session, store: Blobs, state: CompetitionState, submission: Submission, account: Account, now: datetime
 ) -> Case:
     """The judging of an entry, for its team."""
     view = case_view(session, state, submission, inside=False)

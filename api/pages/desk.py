@@ -23,9 +23,10 @@ from api.problems import status_of
 from api.routes.rulings import RebuttalId
 from api.schemas import MeasurementView
 from scorer import desk, flags, pairs, rebuttals, reviewers, reviews, rulings, stakes
+from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.blobs import Blobs
-from scorer.competitions import State, is_organizer, shown_state, state_of
+from scorer.competitions.competition_state import CompetitionState, state_of, visible_state
 from scorer.db.review.flag_query import QueueState
 from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
@@ -60,7 +61,7 @@ def queue(
 ) -> Response:
     """The entries that need eyes and why, and how far the review is."""
     with begin() as session:
-        here = shown_state(session, slug, reviewer, now)
+        here = visible_state(session, slug, reviewer, now)
         reviewers.require_desk(session, here, reviewer)
         found = flags.queue(session, here, reviewer, states=[state], after=after, limit=PAGE)
         said: dict[str, Any] = {
@@ -75,12 +76,12 @@ def queue(
 def next_entry(slug: str, begin: Transactions, reviewer: Reviewer, now: Now, skip: Skip = 0) -> Response:
     """On to the most decisive entry that is this reviewer's to review, without the first ``skip``."""
     with begin() as session:
-        state = shown_state(session, slug, reviewer, now)
+        state = visible_state(session, slug, reviewer, now)
         reviewers.require_desk(session, state, reviewer)
         return see(_next(session, state, reviewer, skip))
 
 
-def _next(session: Session, state: State, reviewer: Account, skip: int, done: str = "") -> str:
+def _next(session: Session, state: CompetitionState, reviewer: Account, skip: int, done: str = "") -> str:
     found = flags.queue(session, state, reviewer, states=["open"], after=skip, limit=1).entries
     if not found:
         return f"/competitions/{state.competition.slug}/desk?done={done}"
@@ -147,11 +148,11 @@ class Pictures:
     pairs: Sequence[PairView]
 
 
-def _pictures(session: Session, state: State, view: DeskEntryView) -> list[Pictures]:
+def _pictures(session: Session, state: CompetitionState, view: DeskEntryView) -> list[Pictures]:
     return [_picture(session, state, view, each) for each in view.entry.measurements]
 
 
-def _picture(session: Session, state: State, view: DeskEntryView, measured: MeasurementView) -> Pictures:
+def _picture(session: Session, state: CompetitionState, view: DeskEntryView, measured: MeasurementView) -> Pictures:
     labelled = desk.labelled(session, state, measured.track, but=view.entry.ref)
     farthest = max((distance for _, distance in labelled), default=0.0)
     drawing = histogram_of(measured.histogram, measured.memorization_distance, measured.tau, reach=farthest)

@@ -38,14 +38,17 @@ from api.problems import status_of
 from api.routes.results import attach_code
 from api.schemas import SubmissionView
 from api.submission_views import view_of
-from scorer import competitions, picks, rebuttals, submissions
+from scorer import rebuttals, submissions
+from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.blobs import Blobs
-from scorer.competitions import State, is_organizer
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Submission
 from scorer.errors import Conflict, KennelError, NotFound
 from scorer.lifecycle import CANCELLABLE, PENDING, STAGES, Phase
-from scorer.picks import Finals
+from scorer.teams import final_picks
+from scorer.teams.final_picks import FinalEntries
 
 router = APIRouter(include_in_schema=False)
 PAGE = 50
@@ -88,7 +91,7 @@ def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str
 def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, now: Now) -> dict[str, Any]:
     """All that the page shows of an entry."""
     submission = submissions.find(session, submission_id, viewer.account)
-    state = competitions.state_of(session, submission.competition.slug, now)
+    state = competition_state.state_of(session, submission.competition.slug, now)
     view = view_of(session, submission, viewer.account)
     own = submissions.is_own(session, submission, viewer.account)
     finals = _finals(session, state, viewer) if own else None
@@ -111,7 +114,7 @@ def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, n
     }
 
 
-def _pick_of(finals: Finals | None, submission_id: str) -> str | None:
+def _pick_of(finals: FinalEntries | None, submission_id: str) -> str | None:
     """Whether an entry is a final pick: ``picked``, ``standing`` (no choice was made, and it is one of the best)."""
     if finals is None or submission_id not in [each.id for each in finals.picks]:
         return None
@@ -197,7 +200,7 @@ def _entries(
     before: int | None = None,
     error: KennelError | None = None,
 ) -> Response:
-    state = competitions.shown_state(session, slug, viewer.account, now)
+    state = competition_state.visible_state(session, slug, viewer.account, now)
     found = submissions.list_own(session, state, viewer.account, before=before, limit=PAGE + 1)
     shown = found[:PAGE]
     finals = _finals(session, state, viewer)
@@ -218,16 +221,16 @@ def _entries(
     )
 
 
-def _finals(session: Session, state: State, viewer: Caller) -> Finals | None:
+def _finals(session: Session, state: CompetitionState, viewer: Caller) -> FinalEntries | None:
     try:
-        team = picks.own_team(session, state, viewer.account)
+        team = final_picks.own_team(session, state, viewer.account)
     except NotFound:
         return None
-    return picks.finals(session, state, team)
+    return final_picks.final_entries_of(session, state, team)
 
 
 def _lines(
-    session: Session, shown: Sequence[Submission], viewer: Caller, finals: Finals | None
+    session: Session, shown: Sequence[Submission], viewer: Caller, finals: FinalEntries | None
 ) -> list[tuple[SubmissionView, str | None, bool]]:
     """Each entry as its team sees it, whether it is a final pick, and whether it can be one."""
     lines = []
@@ -241,10 +244,10 @@ def _lines(
 @router.post("/competitions/{slug}/picks")
 def pick(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Make the ticked entries the team's final picks."""
-    state = competitions.shown_state(session, slug, viewer.account, now)
+    state = competition_state.visible_state(session, slug, viewer.account, now)
     wanted = [each[:LONGEST_ID] for each in fields.getlist("pick")]
     try:
-        picks.pick(session, state, wanted, account=viewer.account, now=now)
+        final_picks.pick(session, state, wanted, account=viewer.account, now=now)
     except KennelError as error:
         return _entries(session, slug, viewer, now, error=error)
     return see(f"/competitions/{slug}/entries#picks")

@@ -15,7 +15,7 @@ from api.routes.gallery import Seed
 from api.routes.insights import LabelChoice
 from scorer import figures, gallery, insights
 from scorer.archive.sprite_sheet import layout_of
-from scorer.competitions import State, may_see_private, shown_state, visible_track
+from scorer.competitions.competition_state import CompetitionState, may_see_private, visible_state, visible_track
 from scorer.db.tables import Account
 from scorer.lifecycle import TrackKind
 
@@ -35,7 +35,7 @@ def show(
     seed: Seed = 0,
 ) -> Response:
     """Every figure that this person may see, of one track and of entries with one kind of label."""
-    state = shown_state(session, slug, account, now)
+    state = visible_state(session, slug, account, now)
     visible_track(state, track, account)
     looking = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
     version = insights.version(session, state, account)
@@ -48,7 +48,7 @@ def show(
 
 
 def _values(
-    session: Session, state: State, account: Account | None, track: TrackKind, label: LabelChoice
+    session: Session, state: CompetitionState, account: Account | None, track: TrackKind, label: LabelChoice
 ) -> dict[str, Any]:
     shown = insights.view(session, state, account, label=label)
     everything = may_see_private(state, account)

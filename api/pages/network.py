@@ -12,8 +12,9 @@ from api.network_views import network_view
 from api.pages.rendering import page, see
 from api.pages.tau import number_of, require_reason
 from api.problems import status_of
-from scorer import comparisons, competitions, networks
+from scorer import comparisons, networks
 from scorer.accounts import roles
+from scorer.competitions import competition_state
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import STAGES
 
@@ -35,7 +36,7 @@ def _shown(
     error: KennelError | None = None,
     place: str = "",
 ) -> Response:
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     view = network_view(session, state)
     spaces = view.comparison.spaces
     return page(
@@ -57,7 +58,7 @@ def _shown(
 def compare(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Compare the ticked extractors."""
     roles.require_role(viewer.account, "organizer")
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     wanted = [each[:100] for each in fields.getlist("extractor")]
     try:
         comparisons.start(session, state, wanted, coarse="coarse" in fields, author=viewer.account, now=now)
@@ -70,7 +71,7 @@ def compare(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn,
 def choose(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Give the private track another network."""
     roles.require_role(viewer.account, "organizer")
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     reason = text(fields, "reason", longest=2000).strip()
     try:
         require_reason(reason)

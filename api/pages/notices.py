@@ -10,7 +10,7 @@ from api.entrance import new_secret
 from api.forms import FormFields, text
 from api.pages.rendering import page, see
 from api.problems import status_of
-from scorer.competitions import shown_state
+from scorer.competitions.competition_state import visible_state
 from scorer.errors import Invalid, KennelError
 from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
@@ -90,7 +90,7 @@ def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settin
     url = text(fields, "url", longest=webhooks.MAX_URL_LENGTH).strip()
     slug = text(fields, "competition")
     try:
-        state = shown_state(session, slug, account, now) if slug else None
+        state = visible_state(session, slug, account, now) if slug else None
         team = webhooks.team_in(session, account, state.competition) if state else None
         webhooks.register(session, account, url, secret=secret, team=team, local=local, now=now)
     except KennelError as error:

@@ -11,7 +11,8 @@ from api.deps import Caller, DbSession, Now, Organizer, SignedIn
 from api.forms import FormFields, text
 from api.pages.rendering import page, see
 from api.problems import status_of
-from scorer import competitions, publication
+from scorer import publication
+from scorer.competitions import competition_state
 from scorer.errors import KennelError
 from scorer.review import failed_scores
 
@@ -31,7 +32,7 @@ def show(slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now
 
 
 def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **told: Any) -> Response:
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     return page(
         "publication.html",
         status=status,
@@ -52,7 +53,7 @@ def publish(
     """Publish the final board (the field ``act`` is ``publish``), or withdraw it."""
     published = text(fields, "act") == "publish"
     reason, override = (text(fields, name, longest=LONGEST).strip() for name in ("reason", "override"))
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     try:
         publication.publish(
             session, state, published=published, reason=reason, override=override, author=author, now=now
@@ -66,6 +67,6 @@ def publish(
 @router.post("/requeue")
 def requeue(slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
     """Set all failed work of the private track going again."""
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     failed_scores.restart_failed(session, author=author, now=now, state=state)
     return see(f"/competitions/{slug}/publication?done=requeued")

@@ -15,7 +15,8 @@ from api.forms import Fields, FormFields, text
 from api.pages.rendering import page, see
 from api.problems import status_of
 from api.routes.ratings import by_link, by_role, new_secret
-from scorer import competitions, ratings
+from scorer import ratings
+from scorer.competitions import competition_state
 from scorer.db.tables import Rater
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import STAGES
@@ -39,7 +40,7 @@ def index(slug: str, session: DbSession, author: Organizer, viewer: SignedIn, no
 
 
 def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **told: Any) -> Response:
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     standings = ratings.standings(session, state)
     fields = StudySpec.model_fields
     return page(
@@ -63,7 +64,7 @@ def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status:
 @router.post("/competitions/{slug}/ratings")
 def start(slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
     """Begin a study."""
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     try:
         ratings.start(session, state, _spec(fields), seed=secrets.randbits(62), author=author, now=now)
     except KennelError as error:
@@ -93,7 +94,7 @@ def invite(
     now: Now,
 ) -> Response:
     """Make a link for one rater and show it, this once."""
-    study = ratings.find(session, competitions.state_of(session, slug, now), study_id)
+    study = ratings.find(session, competition_state.state_of(session, slug, now), study_id)
     secret = new_secret()
     name = text(fields, "name", longest=LONGEST_NAME)
     try:
@@ -109,7 +110,7 @@ def dismiss(
     slug: str, study_id: Id, rater_id: Id, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
 ) -> Response:
     """Take no more ratings from somebody."""
-    study = ratings.find(session, competitions.state_of(session, slug, now), study_id)
+    study = ratings.find(session, competition_state.state_of(session, slug, now), study_id)
     ratings.dismiss(session, study, rater_id, author=author, now=now)
     return see(f"/competitions/{slug}/ratings?done=dismissed")
 
@@ -117,7 +118,7 @@ def dismiss(
 @router.post("/competitions/{slug}/ratings/{study_id}/end")
 def end(slug: str, study_id: Id, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
     """Take no more ratings at all."""
-    study = ratings.find(session, competitions.state_of(session, slug, now), study_id)
+    study = ratings.find(session, competition_state.state_of(session, slug, now), study_id)
     ratings.end(session, study, author=author, now=now)
     return see(f"/competitions/{slug}/ratings?done=ended")
 

@@ -12,8 +12,9 @@ from api.deps import Caller, CurrentCaller, DbSession, Now, Organizer, SignedIn,
 from api.forms import Fields, FormFields, text
 from api.pages.rendering import page, see
 from api.problems import status_of
-from scorer import competitions, releases
-from scorer.competitions import is_organizer
+from scorer import releases
+from scorer.accounts.roles import is_organizer
+from scorer.competitions import competition_state
 from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
 from scorer.identifiers import new_public_id
@@ -45,7 +46,7 @@ def _page(
     status: int = 200,
     **told: Any,
 ) -> Response:
-    state = competitions.shown_state(session, slug, account, now)
+    state = competition_state.visible_state(session, slug, account, now)
     made = releases.visible(session, state, account)
     return page(
         "release.html",
@@ -64,7 +65,7 @@ def _page(
 @router.post("")
 def start(slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
     """Have a release made."""
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     new_names = text(fields, "new_names") == "yes"
     new_id = new_public_id()
     key = secrets.token_bytes(releases.KEY_BYTES)
@@ -88,7 +89,7 @@ def hand_out(
     slug: str, release_id: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
 ) -> Response:
     """Let everybody have a release (the field ``act`` is ``out``), or take that back."""
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     shown = text(fields, "act") == "out"
     try:
         releases.hand_out(session, state, release_id, shown=shown, author=author, now=now)

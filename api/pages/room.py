@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from scorer.lifecycle import Refusal
-from scorer.limits import Allowance
+from scorer.teams.quotas import Quota
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Room:
     moment: datetime | None = None
 
 
-def room_of(allowance: Allowance) -> Room:
+def room_of(allowance: Quota) -> Room:
     """How many entries are left today, and when there are more: ``3 of 5 entries left today, 5 again at``."""
     limits, left = allowance.limits, allowance.remaining
     told = "Any number of entries today" if left is None else f"{left} of {limits.daily} entries left today"

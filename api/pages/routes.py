@@ -32,9 +32,12 @@ from api.pages import (
 )
 from api.pages.board import MEDALS, PAGE, Moment, leaf_of, tabs_of
 from api.pages.room import room_of
-from scorer import competitions, data_files, guests, leaderboard, limits, rules
-from scorer.competitions import State, takes_late
+from scorer import leaderboard
+from scorer.accounts import roles
+from scorer.competitions import allowlist, competition_state, data_files, rules
+from scorer.competitions.competition_state import CompetitionState, takes_late
 from scorer.lifecycle import Phase, TrackKind
+from scorer.teams import quotas
 
 router = APIRouter(include_in_schema=False)
 
@@ -68,7 +71,7 @@ def mount(app: FastAPI) -> None:
 @router.api_route("/", methods=["GET", "HEAD"])
 def home(session: DbSession, account: Visitor, viewer: CurrentCaller, now: Now) -> Response:
     """The competitions, newest first."""
-    shown = competitions.shown_states(session, account, now)
+    shown = competition_state.visible_states(session, account, now)
     teams = {state.competition.slug: leaderboard.count_teams(session, state) for state in shown}
     return rendering.page("home.html", viewer=viewer, states=shown, teams=teams, now=now)
 
@@ -94,10 +97,10 @@ def show(
     leaderboard.require_past(as_of, now)
     search = search.strip()
     accepted = account is not None and rules.has_accepted(session, state.competition, account)
-    invited = account is not None and guests.is_invited(session, state.competition, account)
+    invited = account is not None and allowlist.is_invited(session, state.competition, account)
     may_enter = state.phase is Phase.OPEN or takes_late(state, now)
-    room = room_of(limits.allowance(session, state, account, now=now)) if account and may_enter else None
-    files = data_files.listed(session, state)
+    room = room_of(quotas.quota_of(session, state, account, now=now)) if account and may_enter else None
+    files = data_files.list_files(session, state)
     shown = [file.id for file in files]
     depends = _depends_on(session, state, track, viewer, now)
     etag = etag_of(*depends, accepted, invited, room, after, search, late, as_of, shown)
@@ -112,13 +115,13 @@ def show(
             rendering.page(
                 "competition.html",
                 viewer=viewer,
-                rules_sha256=rules.version_of(state.competition),
+                rules_sha256=rules.rules_version_of(state.competition),
                 rules_accepted=accepted,
                 may_enter=may_enter,
                 invited=invited,
                 room=room,
                 files=files,
-                may_download=(accepted and invited) or competitions.is_organizer(account),
+                may_download=(accepted and invited) or roles.is_organizer(account),
                 state=state,
                 board=board,
                 leaf=leaf_of(board, after=after),
@@ -138,13 +141,13 @@ def show(
 @router.post("/competitions/{slug}/rules-acceptance")
 def accept_rules(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Accept the rules as the page showed them."""
-    state = competitions.shown_state(session, slug, viewer.account, now)
-    rules.accept(session, state, text(fields, "rules_sha256"), account=viewer.account, now=now)
+    state = competition_state.visible_state(session, slug, viewer.account, now)
+    rules.accept_rules(session, state, text(fields, "rules_sha256"), account=viewer.account, now=now)
     return rendering.see(f"/competitions/{slug}{'/submit' if text(fields, 'then') == 'submit' else '#rules'}")
 
 
 def _depends_on(
-    session: DbSession, state: State, track: TrackKind, viewer: Caller | None, now: datetime
+    session: DbSession, state: CompetitionState, track: TrackKind, viewer: Caller | None, now: datetime
 ) -> tuple[object, ...]:
     """All that a page is made of: the pages themselves, the board, the competition's own words and dates,
     who looks at it, and the minute, since it says how long ago things were."""

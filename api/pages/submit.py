@@ -16,13 +16,15 @@ from api.pages.room import room_of
 from api.problems import headers_of, status_of
 from api.upload_schemas import NAME, NOTE
 from api.uploads import Counter
-from scorer import limits, rules, submissions
-from scorer.competitions import shown_state, takes_late
+from scorer import submissions
+from scorer.competitions import rules
+from scorer.competitions.competition_state import takes_late, visible_state
 from scorer.db.tables import Submission
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import Phase
 from scorer.settings import Settings
 from scorer.submissions import Entry
+from scorer.teams import quotas
 
 router = APIRouter(include_in_schema=False)
 
@@ -43,7 +45,7 @@ def _page(
     error: KennelError | None = None,
     note: str = "",
 ) -> Response:
-    state = shown_state(session, slug, viewer.account, now)
+    state = visible_state(session, slug, viewer.account, now)
     try:
         most = settings.max_upload_bytes
         submissions.admit(session, slug, Entry(""), viewer.account, declared_bytes=None, max_bytes=most, now=now)
@@ -58,8 +60,8 @@ def _page(
         viewer=viewer,
         state=state,
         deadline=words.deadline(state, now),
-        rules_sha256=rules.version_of(state.competition),
-        room=room_of(limits.allowance(session, state, viewer.account, now=now)) if may_enter else None,
+        rules_sha256=rules.rules_version_of(state.competition),
+        room=room_of(quotas.quota_of(session, state, viewer.account, now=now)) if may_enter else None,
         closed=closed if error is None else None,
         error=error,
         note=note,

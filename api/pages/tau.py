@@ -12,9 +12,10 @@ from api.forms import Fields, FormFields, text
 from api.pages.distribution import distribution_of
 from api.pages.rendering import page, see
 from api.problems import status_of
-from scorer import competitions, threshold_history, thresholds, what_if
+from scorer import threshold_history, thresholds, what_if
 from scorer.accounts import roles
-from scorer.competitions import State
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import TrackKind
 from scorer.thresholds import Option, Request, Retuning
@@ -45,14 +46,14 @@ def show(
     tau: Annotated[float | None, Query(ge=0, le=2)] = None,
 ) -> Response:
     """What a choice would do: ``tau``, or what a ``method`` would choose; without either, the tau in force."""
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     wanted = Request(method or "manual", alpha, tau) if method or tau is not None else None
     return _desk(session, state, track, wanted, viewer, now)
 
 
 def _desk(
     session: Session,
-    state: State,
+    state: CompetitionState,
     kind: TrackKind,
     wanted: Request | None,
     viewer: Caller,
@@ -103,7 +104,7 @@ def _first(tau: float | None, options: list[Option]) -> Request:
 
 
 def _preview(
-    session: Session, state: State, kind: TrackKind, request: Request, viewer: Caller, now: datetime
+    session: Session, state: CompetitionState, kind: TrackKind, request: Request, viewer: Caller, now: datetime
 ) -> Retuning:
     return thresholds.retune(session, state, kind, request, preview=True, author=viewer.account, now=now)
 
@@ -112,7 +113,7 @@ def _preview(
 def apply(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Choose the tau that the page shows."""
     roles.require_role(viewer.account, "organizer")
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     kind = _kind(fields)
     reason = text(fields, "reason", longest=2000).strip()
     request: Request | None = None
@@ -128,7 +129,7 @@ def apply(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, n
 def undo(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Take the newest choice back."""
     roles.require_role(viewer.account, "organizer")
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     kind = _kind(fields)
     reason = text(fields, "reason", longest=2000).strip()
     try:

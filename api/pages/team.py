@@ -14,9 +14,9 @@ from api.forms import FormFields, text
 from api.pages.rendering import page, see
 from api.pages.room import room_of
 from api.problems import headers_of, status_of
-from scorer import invitations, limits, teams
-from scorer.competitions import shown_state
+from scorer.competitions.competition_state import visible_state
 from scorer.errors import KennelError
+from scorer.teams import invitations, quotas, teams
 
 router = APIRouter(prefix="/competitions/{slug}/team", include_in_schema=False)
 InvitationId = Annotated[int, Path(ge=1, le=2**62)]
@@ -44,8 +44,8 @@ class Desk:
         """The team as it is, with what just happened."""
         account = self.viewer.account
         with self.begin() as session:
-            state = shown_state(session, self.slug, account, self.now)
-            team = teams.own(session, state, account)
+            state = visible_state(session, self.slug, account, self.now)
+            team = teams.find_own_team(session, state, account)
             return page(
                 "team.html",
                 status=status,
@@ -54,10 +54,10 @@ class Desk:
                 state=state,
                 roster=teams.own_roster(session, state, account) if team is not None else None,
                 entered=teams.has_entered(session, state, account),
-                received=invitations.received(session, state, account),
-                room=room_of(limits.allowance(session, state, account, now=self.now)),
+                received=invitations.received_invitations(session, state, account),
+                room=room_of(quotas.quota_of(session, state, account, now=self.now)),
                 changeable=teams.is_changeable(state, self.now),
-                longest=teams.LONGEST_NAME,
+                longest=teams.MAX_TEAM_NAME_LENGTH,
                 now=self.now,
                 **{"error": None, "place": None, "done": None, **told},
             )
@@ -114,7 +114,7 @@ def invite(here: Here, fields: FormFields, rates: AppRates) -> Response:
     handle, author = text(fields, "handle"), here.viewer.account
     rates.take("team-invitation", author.id)
     return here.act(
-        lambda session: invitations.invite(session, here.slug, handle, author=author, now=here.now),
+        lambda session: invitations.invite_person(session, here.slug, handle, author=author, now=here.now),
         place="handle",
         done="asked",
     )

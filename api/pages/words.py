@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from scorer import rulings
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.findings import formatting
 from scorer.findings.signs import SIGNS
 from scorer.lifecycle import STAGES as STAGES  # noqa: PLC0414 - for the templates
@@ -156,7 +156,7 @@ class Deadline:
     moment: datetime | None
 
 
-def deadline(state: State, now: datetime) -> Deadline:
+def deadline(state: CompetitionState, now: datetime) -> Deadline:
     """The date that matters in a competition's phase."""
     opens, closes = state.competition.opens_at, state.competition.closes_at
     if state.phase is Phase.DRAFT:

@@ -8,7 +8,8 @@ from sqlalchemy.orm import Session
 
 from api.deps import Admin, DbSession, Now, Organizer
 from api.people_schemas import AuditEntryView, AuditPage
-from scorer import audit_log, competitions
+from scorer import audit_log
+from scorer.competitions import competition_state
 from scorer.db.audit_log import AuditFilter
 
 router = APIRouter(tags=["audit"])
@@ -50,7 +51,7 @@ def of_competition(
     limit: Limit = 100,
 ) -> AuditPage:
     """What was done to a competition, its parts and its entries, newest first. Organizers only."""
-    competition = competitions.state_of(session, slug, now).competition
+    competition = competition_state.state_of(session, slug, now).competition
     found = _page(session, replace(filters, competition=competition), before, limit)
     for entry in found.entries:
         entry.address = None  # where people sit is for admins

@@ -15,14 +15,16 @@ from api.schemas import (
     TrackView,
 )
 from api.uploads import declared_bytes, receive, unused_of
-from scorer import competitions, guests, references, rules
+from scorer.accounts import roles
 from scorer.archive import list_references
 from scorer.blobs import Received, require_bytes
-from scorer.competitions import CompetitionChanges, CompetitionSpec, State
+from scorer.competitions import allowlist, competition_state, reference_sets, rules, setup
+from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.reference_sets import ReferenceRole
+from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
 from scorer.db import tuning
 from scorer.db.tables import Account
 from scorer.lifecycle import JobState, TrackKind
-from scorer.references import Role
 
 router = APIRouter(prefix="/competitions", tags=["competitions"])
 
@@ -30,34 +32,34 @@ router = APIRouter(prefix="/competitions", tags=["competitions"])
 @router.post("", status_code=201)
 def create(body: CompetitionSpec, session: DbSession, author: Organizer, now: Now) -> CompetitionView:
     """Create a competition with its public and private track."""
-    competitions.create(session, body, author=author, now=now)
-    return _view(session, competitions.state_of(session, body.slug, now), author)
+    setup.create(session, body, author=author, now=now)
+    return _view(session, competition_state.state_of(session, body.slug, now), author)
 
 
 @router.get("")
 def index(session: DbSession, account: Visitor, now: Now) -> list[CompetitionView]:
     """Every competition; drafts are shown to organizers."""
-    return [_view(session, state, account) for state in competitions.shown_states(session, account, now)]
+    return [_view(session, state, account) for state in competition_state.visible_states(session, account, now)]
 
 
 @router.get("/{slug}")
 def show(slug: str, session: DbSession, account: Visitor, now: Now) -> CompetitionView:
     """One competition."""
-    return _view(session, competitions.shown_state(session, slug, account, now), account)
+    return _view(session, competition_state.visible_state(session, slug, account, now), account)
 
 
 @router.patch("/{slug}")
 def change(slug: str, body: CompetitionChanges, session: DbSession, author: Organizer, now: Now) -> CompetitionView:
     """Change texts and times: open a draft, move a deadline. Organizers only."""
-    competitions.change(session, slug, body, author=author, now=now)
-    return _view(session, competitions.state_of(session, slug, now), author)
+    setup.change(session, slug, body, author=author, now=now)
+    return _view(session, competition_state.state_of(session, slug, now), author)
 
 
-def _view(session: Session, state: State, account: Account | None) -> CompetitionView:
+def _view(session: Session, state: CompetitionState, account: Account | None) -> CompetitionView:
     visible = [
         track
         for kind, track in sorted(state.tracks.items(), reverse=True)
-        if kind == "public" or competitions.may_see_private(state, account)
+        if kind == "public" or competition_state.may_see_private(state, account)
     ]
     tracks = []
     for track in visible:
@@ -74,10 +76,10 @@ def _view(session: Session, state: State, account: Account | None) -> Competitio
     fields |= {
         "phase": state.phase,
         "tracks": tracks,
-        "rules_sha256": rules.version_of(state.competition),
+        "rules_sha256": rules.rules_version_of(state.competition),
         "rules_accepted": rules.has_accepted(session, state.competition, account) if account else None,
-        "invited": guests.is_invited(session, state.competition, account) if account else None,
-        "missing": list(state.missing) if competitions.is_organizer(account) else None,
+        "invited": allowlist.is_invited(session, state.competition, account) if account else None,
+        "missing": list(state.missing) if roles.is_organizer(account) else None,
     }
     return CompetitionView(**fields)
 
@@ -85,15 +87,15 @@ def _view(session: Session, state: State, account: Account | None) -> Competitio
 @router.put("/{slug}/rules-acceptance")
 def accept_rules(slug: str, body: Acceptance, session: DbSession, account: Submitter, now: Now) -> AcceptanceView:
     """Accept the rules as one has read them; entering needs it. 409 if they have changed since."""
-    state = competitions.shown_state(session, slug, account, now)
-    accepted = rules.accept(session, state, body.rules_sha256, account=account, now=now)
+    state = competition_state.visible_state(session, slug, account, now)
+    accepted = rules.accept_rules(session, state, body.rules_sha256, account=account, now=now)
     return AcceptanceView.model_validate(accepted, from_attributes=True)
 
 
 @router.put("/{slug}/references/{role}")
 async def attach(
     slug: str,
-    role: Role,
+    role: ReferenceRole,
     request: Request,
     begin: Transactions,
     store: BlobStore,
@@ -113,8 +115,8 @@ async def attach(
         with begin() as session:
             with store.open(received.key) as file:
                 list_references(file)
-            state = competitions.state_of(session, slug, now)
-            kept = references.attach(session, state, role, received, author=author, now=now)
+            state = competition_state.state_of(session, slug, now)
+            kept = reference_sets.attach_reference_set(session, state, role, received, author=author, now=now)
             view = ReferenceView(role=role, sha256=kept.sha256, bytes=kept.bytes)
             return view, unused_of(received, kept.blob_key)
 
@@ -125,22 +127,22 @@ async def attach(
 @router.post("/{slug}/tracks/{kind}/preparation", status_code=202)
 def prepare(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> PreparationView:
     """Have the references of a track prepared by a worker: features, statistics, held-out distance, first tau."""
-    state = competitions.state_of(session, slug, now)
-    references.prepare(session, state, kind, author=author, now=now)
+    state = competition_state.state_of(session, slug, now)
+    reference_sets.prepare(session, state, kind, author=author, now=now)
     return _preparation(session, state, kind)
 
 
 @router.get("/{slug}/tracks/{kind}/preparation")
 def preparation(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> PreparationView:
     """How far the references of a track are prepared."""
-    return _preparation(session, competitions.state_of(session, slug, now), kind)
+    return _preparation(session, competition_state.state_of(session, slug, now), kind)
 
 
-def _preparation(session: Session, state: State, kind: TrackKind) -> PreparationView:
-    track = competitions.track_of(state, kind)
+def _preparation(session: Session, state: CompetitionState, kind: TrackKind) -> PreparationView:
+    track = competition_state.track_of(state, kind)
     if track.preparation is None:
         return PreparationView(state="none")
-    job = references.job_for(session, track)
+    job = reference_sets.job_for(session, track)
     # Read after the job, whose last step finishes it: a job that is done has left its numbers here.
     session.refresh(track.preparation)
     unfinished = job.state if job else "none"

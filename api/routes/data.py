@@ -12,8 +12,8 @@ from api.data_schemas import DataFileView
 from api.deps import AppSettings, BlobStore, CurrentUser, DbSession, Now, Organizer, Transaction, Transactions, Visitor
 from api.downloads import download
 from api.uploads import declared_bytes, receive
-from scorer import competitions, data_files
 from scorer.blobs import Received, require_bytes
+from scorer.competitions import competition_state, data_files
 from scorer.db.tables import DataFile
 
 router = APIRouter(prefix="/competitions/{slug}/data", tags=["data files"])
@@ -22,8 +22,8 @@ router = APIRouter(prefix="/competitions/{slug}/data", tags=["data files"])
 @router.get("")
 def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[DataFileView]:
     """What a competition offers: training images, a sample submission, ..."""
-    state = competitions.shown_state(session, slug, account, now)
-    return [_view(slug, each) for each in data_files.listed(session, state)]
+    state = competition_state.visible_state(session, slug, account, now)
+    return [_view(slug, each) for each in data_files.list_files(session, state)]
 
 
 @router.get("/{name}", response_class=Response)
@@ -31,8 +31,8 @@ def show(
     slug: str, name: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser, now: Now
 ) -> Response:
     """A file, for whoever has accepted the rules; `Range` and `If-Range` go on with a download that broke off."""
-    state = competitions.shown_state(session, slug, account, now)
-    return download(request, data_files.find(session, state, name, account), store)
+    state = competition_state.visible_state(session, slug, account, now)
+    return download(request, data_files.find_file(session, state, name, account), store)
 
 
 @router.put("/{name}")
@@ -68,7 +68,7 @@ def _offer_training(
     slug: str, name: str, begin: Transaction, store: BlobStore, author: Organizer, now: Now
 ) -> DataFileView:
     with begin() as session:
-        images = data_files.training_images(session, competitions.state_of(session, slug, now))
+        images = data_files.training_images(session, competition_state.state_of(session, slug, now))
     return _offer(slug, name, images, begin, store, author, now)
 
 
@@ -77,14 +77,14 @@ def _offer(
 ) -> DataFileView:
     crc32 = store.crc32(file.key)
     with begin() as session:
-        state = competitions.state_of(session, slug, now)
-        return _view(slug, data_files.offer(session, state, name, file, crc32, author=author, now=now))
+        state = competition_state.state_of(session, slug, now)
+        return _view(slug, data_files.offer_file(session, state, name, file, crc32, author=author, now=now))
 
 
 @router.delete("/{name}", status_code=204)
 def withdraw(slug: str, name: str, session: DbSession, author: Organizer, now: Now) -> None:
     """Offer a file no longer."""
-    data_files.withdraw(session, competitions.state_of(session, slug, now), name, author=author, now=now)
+    data_files.withdraw(session, competition_state.state_of(session, slug, now), name, author=author, now=now)
 
 
 def _view(slug: str, file: DataFile) -> DataFileView:

@@ -10,7 +10,8 @@ from api.desk_views import desk_view, entry_view, opinions_view
 from api.etags import etag_of, is_known
 from api.routes.results import INERT, OWN
 from scorer import flags, pairs, reviewers, reviews
-from scorer.competitions import is_organizer, shown_state, state_of
+from scorer.accounts.roles import is_organizer
+from scorer.competitions.competition_state import state_of, visible_state
 from scorer.db.review.flag_query import QueueState
 from scorer.flags import STATES
 from scorer.lifecycle import TrackKind
@@ -31,7 +32,7 @@ def queue(
 ) -> DeskView:
     """The entries that need eyes and why, most decisive first; how far the review is, and how far reviewers agree.
     Reviewers and organizers only."""
-    here = shown_state(session, slug, reviewer, now)
+    here = visible_state(session, slug, reviewer, now)
     reviewers.require_desk(session, here, reviewer)
     found = flags.queue(session, here, reviewer, states=state or STATES, after=after, limit=limit)
     return desk_view(here, found, reviews.agreement(session, here), after=after)

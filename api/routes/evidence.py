@@ -10,7 +10,7 @@ from api.evidence_schemas import EvidenceView
 from api.evidence_views import evidence_view
 from api.routes.results import INERT, OWN
 from scorer import disclosure
-from scorer.competitions import is_organizer
+from scorer.accounts.roles import is_organizer
 from scorer.errors import NotFound
 from scorer.lifecycle import TrackKind
 from scorer.match_sheets import sheet_of

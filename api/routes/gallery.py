@@ -8,7 +8,7 @@ from api.deps import BlobStore, DbSession, Now, Organizer
 from api.etags import etag_of, is_known
 from api.insight_schemas import ExhibitView, TwinsView, TwinView
 from scorer import evidence, gallery, submissions
-from scorer.competitions import state_of
+from scorer.competitions.competition_state import state_of
 from scorer.lifecycle import TrackKind
 
 router = APIRouter(prefix="/competitions/{slug}", tags=["insights"])

@@ -16,8 +16,8 @@ from api.generator_views import generator_view
 from api.routes.results import INERT, OWN
 from api.uploads import declared_bytes, receive, unused_of
 from scorer import handed_generators, recoveries
+from scorer.accounts.roles import is_organizer
 from scorer.blobs import Blobs, Received, require_bytes
-from scorer.competitions import is_organizer
 from scorer.db.tables import Account
 from scorer.handed_generators import Declared
 from scorer.onnx_files import MAGIC_BYTES, MAX_LATENT_DIMENSION, Distribution, require_onnx

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from api.deps import AppSettings, DbSession, Now, Organizer
 from api.entrance import new_secret
 from api.guest_schemas import GuestView, NewGuests
-from scorer import competitions, guests
+from scorer.competitions import allowlist, competition_state
 from scorer.db.tables import Guest
 
 router = APIRouter(prefix="/competitions/{slug}/guests", tags=["competitions"])
@@ -16,7 +16,7 @@ router = APIRouter(prefix="/competitions/{slug}/guests", tags=["competitions"])
 @router.get("")
 def index(slug: str, session: DbSession, author: Organizer, now: Now) -> list[GuestView]:
     """Whoever is invited, the one invited last first. Organizers only."""
-    return _views(guests.listed(session, competitions.state_of(session, slug, now)))
+    return _views(allowlist.list_guests(session, competition_state.state_of(session, slug, now)))
 
 
 @router.post("")
@@ -25,8 +25,8 @@ def invite(
 ) -> list[GuestView]:
     """Let people enter, and tell them: on the site and by mail, or by mail with a link to sign up. Whoever is invited
     already is told nothing again. Answers with all who are invited. Organizers only."""
-    state = competitions.state_of(session, slug, now)
-    found = guests.invite(
+    state = competition_state.state_of(session, slug, now)
+    found = allowlist.invite_guests(
         session, state, body.who, author=author, new_secret=new_secret, site=settings.public_url, now=now
     )
     return _views(found)
@@ -36,7 +36,7 @@ def invite(
 def withdraw(slug: str, who: str, session: DbSession, author: Organizer, now: Now) -> None:
     """Let somebody enter no more, by the handle or address that they are invited by; what they have entered stays.
     Organizers only."""
-    guests.withdraw(session, competitions.state_of(session, slug, now), who, author=author, now=now)
+    allowlist.withdraw(session, competition_state.state_of(session, slug, now), who, author=author, now=now)
 
 
 def _views(found: Iterable[Guest]) -> list[GuestView]:

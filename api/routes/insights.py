@@ -9,7 +9,7 @@ from api.etags import etag_of, is_known
 from api.insight_schemas import FigureLink, FigureView
 from api.pages.figures import csv_of, svg_of
 from scorer import figures, insights
-from scorer.competitions import may_see_private, shown_state
+from scorer.competitions.competition_state import may_see_private, visible_state
 from scorer.lifecycle import TrackKind
 
 router = APIRouter(prefix="/competitions/{slug}/insights", tags=["insights"])
@@ -29,7 +29,7 @@ ALONE = {
 @router.get("")
 def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[FigureLink]:
     """The figures that you may see: of the public track before publication, of both after it."""
-    state = shown_state(session, slug, account, now)
+    state = visible_state(session, slug, account, now)
     everything = may_see_private(state, account)
     names = figures.FIGURES if everything else tuple(figures.SINGLE)
     return [FigureLink.of(slug, name, everything=everything) for name in names]
@@ -49,7 +49,7 @@ def show(
 ) -> Response:
     """A figure's numbers, or its picture. Before publication: organizers, and everyone for the public track (of the
     board's entries, without labels). After it: everyone, without names of entries and teams."""
-    state = shown_state(session, slug, account, now)
+    state = visible_state(session, slug, account, now)
     version = insights.version(session, state, account)
     headers = {**ALONE, "ETag": etag_of(version, figure, track, label, format)}
     if is_known(request, headers["ETag"]):

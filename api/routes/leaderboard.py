@@ -13,8 +13,8 @@ from api.etags import etag_of, is_known
 from api.schemas import BenchmarkView, BoardView, CopyView, DisqualifiedView, PlaceView
 from api.tables import inert
 from scorer import leaderboard
+from scorer.accounts.roles import is_organizer
 from scorer.boards import Board, Place
-from scorer.competitions import is_organizer
 from scorer.db.tables import Account
 from scorer.lifecycle import TrackKind
 

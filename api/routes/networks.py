@@ -6,7 +6,7 @@ from api.deps import DbSession, Now, Organizer
 from api.network_schemas import ComparisonView, NetworkView, NewComparison, NewNetwork
 from api.network_views import comparison_view, network_view
 from scorer import comparisons, networks
-from scorer.competitions import state_of
+from scorer.competitions.competition_state import state_of
 
 router = APIRouter(prefix="/competitions/{slug}/network", tags=["network"])
 

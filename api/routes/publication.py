@@ -5,7 +5,8 @@ from fastapi import APIRouter
 from api.closing_schemas import ActView, ChecklistView, ConcernView, PointView, RequeuedView
 from api.deps import DbSession, Now, Organizer
 from api.schemas import NewPublication, PublicationView
-from scorer import competitions, publication
+from scorer import publication
+from scorer.competitions import competition_state
 from scorer.publication import Point
 from scorer.review import failed_scores
 
@@ -16,7 +17,7 @@ router = APIRouter(prefix="/competitions/{slug}/publication", tags=["publication
 def show(slug: str, session: DbSession, author: Organizer, now: Now) -> ChecklistView:
     """What should be done before the final board is published, each point with its number; and what was published and
     withdrawn so far. Organizers only."""
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     points = [_point(each) for each in publication.checklist(session, state)]
     acts = publication.history(session, state)
     history = [
@@ -37,7 +38,7 @@ def _point(point: Point) -> PointView:
 def publish(slug: str, body: NewPublication, session: DbSession, author: Organizer, now: Now) -> PublicationView:
     """Show the private board to everyone, or withdraw it. 409 with the open points unless `override` says why it shall
     be published all the same."""
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     act = publication.publish(session, state, **body.model_dump(), author=author, now=now)
     return PublicationView.model_validate(act, from_attributes=True)
 
@@ -45,5 +46,5 @@ def publish(slug: str, body: NewPublication, session: DbSession, author: Organiz
 @router.post("/requeue")
 def requeue(slug: str, session: DbSession, author: Organizer, now: Now) -> RequeuedView:
     """Set all failed work of the private track going again."""
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     return RequeuedView(requeued=failed_scores.restart_failed(session, author=author, now=now, state=state))

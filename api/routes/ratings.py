@@ -20,8 +20,9 @@ from api.rating_schemas import (
     StudyView,
 )
 from api.routes.results import INERT, OWN
-from scorer import competitions, ratings
+from scorer import ratings
 from scorer.blobs import Blobs
+from scorer.competitions import competition_state
 from scorer.db.tables import Rater
 from scorer.ratings import LONGEST_BATCH, Kind, Standing, StudySpec
 
@@ -33,7 +34,7 @@ STUDIES = "/competitions/{slug}/ratings"
 @router.post(STUDIES, status_code=202)
 def start(slug: str, body: StudySpec, session: DbSession, author: Organizer, now: Now) -> StudyView:
     """Begin a rating study: its images are cut by a worker. Organizers only."""
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     study = ratings.start(session, state, body, seed=secrets.randbits(62), author=author, now=now)
     return _view(ratings.standing(session, study), {})
 
@@ -41,14 +42,14 @@ def start(slug: str, body: StudySpec, session: DbSession, author: Organizer, now
 @router.get(STUDIES)
 def index(slug: str, session: DbSession, author: Organizer, now: Now) -> list[StudyView]:
     """The rating studies of a competition, newest first. Organizers only."""
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     return [_view(each, {}) for each in ratings.standings(session, state)]
 
 
 @router.get(f"{STUDIES}/{{study_id}}")
 def show(slug: str, study_id: Id, session: DbSession, author: Organizer, now: Now) -> StudyView:
     """One study: progress, agreement, and the mean of every entry with its standard error. Organizers only."""
-    study = ratings.find(session, competitions.state_of(session, slug, now), study_id)
+    study = ratings.find(session, competition_state.state_of(session, slug, now), study_id)
     means, agreement = ratings.results(session, study)
     view = _view(ratings.standing(session, study), agreement)
     view.means = [MeanView.model_validate(each, from_attributes=True) for each in means]
@@ -60,7 +61,7 @@ def invite(
     slug: str, study_id: Id, body: NewRater, session: DbSession, settings: AppSettings, author: Organizer, now: Now
 ) -> InvitedView:
     """Make a link with which one person rates without an account. Organizers only."""
-    study = ratings.find(session, competitions.state_of(session, slug, now), study_id)
+    study = ratings.find(session, competition_state.state_of(session, slug, now), study_id)
     secret = new_secret()
     rater = ratings.invite(session, study, body.name, secret=secret, author=author, now=now)
     return InvitedView(id=rater.id, name=rater.name, link=f"{settings.public_url}/rate/{secret}")
@@ -69,7 +70,7 @@ def invite(
 @router.put(f"{STUDIES}/{{study_id}}/ended")
 def end(slug: str, study_id: Id, session: DbSession, author: Organizer, now: Now) -> StudyView:
     """Take no more ratings. Organizers only."""
-    study = ratings.find(session, competitions.state_of(session, slug, now), study_id)
+    study = ratings.find(session, competition_state.state_of(session, slug, now), study_id)
     ratings.end(session, study, author=author, now=now)
     return _view(ratings.standing(session, study), {})
 

@@ -8,9 +8,10 @@ from api import ranges
 from api.deps import BlobStore, DbSession, Now, Organizer, Visitor
 from api.ranges import Content, Stored
 from api.release_schemas import FileView, HandOut, NewRelease, ReleaseView
-from scorer import competitions, releases
+from scorer import releases
+from scorer.accounts.roles import is_organizer
 from scorer.blobs import Blobs
-from scorer.competitions import is_organizer
+from scorer.competitions import competition_state
 from scorer.db.tables import Account
 from scorer.identifiers import new_public_id
 from scorer.releases import IMAGES_IN, Made
@@ -21,7 +22,7 @@ router = APIRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
 @router.post("", status_code=202)
 def start(slug: str, body: NewRelease, session: DbSession, author: Organizer, now: Now) -> ReleaseView:
     """Have a data release made by a worker. Organizers only."""
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     release = releases.start(
         session,
         state,
@@ -38,21 +39,21 @@ def start(slug: str, body: NewRelease, session: DbSession, author: Organizer, no
 @router.get("")
 def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[ReleaseView]:
     """The data releases that you may have: for everybody, those handed out while the final board is published."""
-    state = competitions.shown_state(session, slug, account, now)
+    state = competition_state.visible_state(session, slug, account, now)
     return [view_of(each, account) for each in releases.visible(session, state, account)]
 
 
 @router.get("/{release_id}")
 def show(slug: str, release_id: str, session: DbSession, account: Visitor, now: Now) -> ReleaseView:
     """One data release: how far it is, and its files."""
-    state = competitions.shown_state(session, slug, account, now)
+    state = competition_state.visible_state(session, slug, account, now)
     return view_of(releases.find(session, state, release_id, account), account)
 
 
 @router.put("/{release_id}/handed-out")
 def hand_out(slug: str, release_id: str, body: HandOut, session: DbSession, author: Organizer, now: Now) -> ReleaseView:
     """Let everybody have a release while the final board is published, or take that back. Organizers only."""
-    state = competitions.state_of(session, slug, now)
+    state = competition_state.state_of(session, slug, now)
     releases.hand_out(session, state, release_id, shown=body.shown, author=author, now=now)
     return view_of(releases.find(session, state, release_id, author), author)
 
@@ -70,7 +71,7 @@ def download(
 ) -> Response:
     """One file of a release, or a range of it: `tables.zip` (all but images), a table, `README.md`,
     `manifest.json`."""
-    state = competitions.shown_state(session, slug, account, now)
+    state = competition_state.visible_state(session, slug, account, now)
     return _file(releases.find(session, state, release_id, account), name, request, store)
 
 
@@ -86,7 +87,7 @@ def download_images(
     now: Now,
 ) -> Response:
     """The images of one entry, `SUBMISSION.zip`, or a range of it."""
-    state = competitions.shown_state(session, slug, account, now)
+    state = competition_state.visible_state(session, slug, account, now)
     return _file(releases.find(session, state, release_id, account), f"{IMAGES_IN}{name}", request, store)
 
 

@@ -16,11 +16,13 @@ from api.result_schemas import NewPicks, PicksView
 from api.schemas import CodeView
 from api.submission_views import code_view
 from api.uploads import declared_bytes, receive
-from scorer import attachments, competitions, evidence, picks, reviewers
+from scorer import attachments, evidence, reviewers
 from scorer.blobs import Blobs, Received, require_bytes
-from scorer.competitions import State
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
-from scorer.picks import Finals
+from scorer.teams import final_picks
+from scorer.teams.final_picks import FinalEntries
 
 router = APIRouter(tags=["results"])
 CODE_MEDIA = {"zip": "application/zip", "notebook": "application/x-ipynb+json"}
@@ -34,19 +36,19 @@ CHUNK = 1 << 18
 @router.get("/competitions/{slug}/picks")
 def show_picks(slug: str, session: DbSession, account: CurrentUser, now: Now) -> PicksView:
     """What your team will be ranked by: its picks, or its best public entries."""
-    state = competitions.shown_state(session, slug, account, now)
-    team = picks.own_team(session, state, account)
-    return _picks(state, picks.finals(session, state, team))
+    state = competition_state.visible_state(session, slug, account, now)
+    team = final_picks.own_team(session, state, account)
+    return _picks(state, final_picks.final_entries_of(session, state, team))
 
 
 @router.put("/competitions/{slug}/picks")
 def pick(slug: str, body: NewPicks, session: DbSession, account: Submitter, now: Now) -> PicksView:
     """Pick the entries that your team will be ranked by, until the close. An empty list takes the choice back."""
-    state = competitions.shown_state(session, slug, account, now)
-    return _picks(state, picks.pick(session, state, body.submissions, account=account, now=now))
+    state = competition_state.visible_state(session, slug, account, now)
+    return _picks(state, final_picks.pick(session, state, body.submissions, account=account, now=now))
 
 
-def _picks(state: State, finals: Finals) -> PicksView:
+def _picks(state: CompetitionState, finals: FinalEntries) -> PicksView:
     chosen = finals.chosen
     return PicksView(
         submissions=[each.id for each in finals.picks],

@@ -6,7 +6,7 @@ from api.deps import DbSession, Now, Organizer
 from api.desk_schemas import GuessView, NewGuess
 from api.schemas import LabelView, NewLabel
 from scorer import guesses, reviews
-from scorer.competitions import state_of
+from scorer.competitions.competition_state import state_of
 
 router = APIRouter(tags=["reviews"])
 

@@ -17,7 +17,7 @@ from api.desk_schemas import (
 )
 from api.desk_views import case_view, rebuttal_view, ruling_view, stake_view
 from scorer import rebuttals, reviewers, rulings, stakes, submissions
-from scorer.competitions import state_of
+from scorer.competitions.competition_state import state_of
 from scorer.db.review.rulings import Appeal
 
 router = APIRouter(tags=["rulings"])

@@ -9,7 +9,7 @@ from api.schemas import SubmissionPage, SubmissionView
 from api.submission_views import view_of
 from api.uploads import Counter, declared_bytes
 from scorer import submissions
-from scorer.competitions import shown_state
+from scorer.competitions.competition_state import visible_state
 from scorer.db.tables import Submission
 from scorer.submissions import Entry
 
@@ -56,7 +56,7 @@ def index(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> SubmissionPage:
     """Your team's submissions, newest first; everybody's, for organizers."""
-    state = shown_state(session, slug, account, now)
+    state = visible_state(session, slug, account, now)
     found = submissions.list_own(session, state, account, before=before, limit=limit + 1)
     shown: list[Submission] = found[:limit]
     return SubmissionPage(

@@ -6,11 +6,11 @@ from fastapi import APIRouter, Path, Response
 
 from api.deps import AppRates, CurrentUser, DbSession, Now, Submitter
 from api.team_schemas import Answer, LimitsView, MemberView, NewTeamInvitation, TeamInvitationView, TeamName, TeamView
-from scorer import invitations, limits, teams
-from scorer.competitions import State, shown_state
+from scorer.competitions.competition_state import CompetitionState, visible_state
 from scorer.db.tables import TeamInvitation
-from scorer.limits import Allowance
-from scorer.teams import Roster
+from scorer.teams import invitations, quotas, teams
+from scorer.teams.quotas import Quota
+from scorer.teams.teams import Roster
 
 router = APIRouter(prefix="/competitions/{slug}", tags=["teams"])
 InvitationId = Annotated[int, Path(ge=1, le=2**62)]
@@ -20,13 +20,13 @@ InvitationId = Annotated[int, Path(ge=1, le=2**62)]
 def create(slug: str, body: TeamName, session: DbSession, account: Submitter, now: Now) -> TeamView:
     """Found a team. Without one, the first entry makes a team of one."""
     roster = teams.create(session, slug, body.name, account=account, now=now)
-    return _view(shown_state(session, slug, account, now), roster)
+    return _view(visible_state(session, slug, account, now), roster)
 
 
 @router.get("/team")
 def show(slug: str, session: DbSession, account: CurrentUser, now: Now) -> TeamView:
     """One's own team."""
-    state = shown_state(session, slug, account, now)
+    state = visible_state(session, slug, account, now)
     return _view(state, teams.own_roster(session, state, account))
 
 
@@ -34,7 +34,7 @@ def show(slug: str, session: DbSession, account: CurrentUser, now: Now) -> TeamV
 def rename(slug: str, body: TeamName, session: DbSession, account: Submitter, now: Now) -> TeamView:
     """Give the team that one leads another name."""
     roster = teams.rename(session, slug, body.name, account=account, now=now)
-    return _view(shown_state(session, slug, account, now), roster)
+    return _view(visible_state(session, slug, account, now), roster)
 
 
 @router.delete("/team/membership", status_code=204)
@@ -56,7 +56,9 @@ def invite(
     """Ask a person to join the team that one leads (`handle`), or another team to merge into it (`team`). They
     get a notice. Asking again is the same."""
     rates.take("team-invitation", account.id)
-    who, ask = (body.handle, invitations.invite) if body.handle is not None else (body.team, invitations.propose_merge)
+    who, ask = (
+        (body.handle, invitations.invite_person) if body.handle is not None else (body.team, invitations.propose_merge)
+    )
     return _invitation(ask(session, slug, who or "", author=account, now=now))
 
 
@@ -70,8 +72,8 @@ def withdraw(slug: str, invitation_id: InvitationId, session: DbSession, account
 @router.get("/invitations")
 def received(slug: str, session: DbSession, account: CurrentUser, now: Now) -> list[TeamInvitationView]:
     """What oneself, or one's team, is asked, oldest first."""
-    state = shown_state(session, slug, account, now)
-    return [_invitation(each) for each in invitations.received(session, state, account)]
+    state = visible_state(session, slug, account, now)
+    return [_invitation(each) for each in invitations.received_invitations(session, state, account)]
 
 
 @router.put("/invitations/{invitation_id}/answer")
@@ -87,11 +89,11 @@ def answer(
 @router.get("/limits")
 def show_limits(slug: str, session: DbSession, account: CurrentUser, now: Now) -> LimitsView:
     """What one's team has used of its limits, and when the next entry is possible."""
-    state = shown_state(session, slug, account, now)
-    return _limits_view(limits.allowance(session, state, account, now=now))
+    state = visible_state(session, slug, account, now)
+    return _limits_view(quotas.quota_of(session, state, account, now=now))
 
 
-def _limits_view(allowance: Allowance) -> LimitsView:
+def _limits_view(allowance: Quota) -> LimitsView:
     return LimitsView(
         daily_limit=allowance.limits.daily,
         used_today=allowance.usage.charged,
@@ -106,7 +108,7 @@ def _limits_view(allowance: Allowance) -> LimitsView:
     )
 
 
-def _view(state: State, roster: Roster) -> TeamView:
+def _view(state: CompetitionState, roster: Roster) -> TeamView:
     return TeamView(
         name=roster.team.name,
         members=[

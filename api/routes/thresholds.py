@@ -8,7 +8,7 @@ from api.deps import DbSession, Now, Organizer
 from api.tau_schemas import NewThreshold, NewUndo, OptionView, RetuningView, TableView, ThresholdView
 from api.tau_views import option_view, retuning_view, step_view, table_view
 from scorer import threshold_history, thresholds, what_if
-from scorer.competitions import state_of
+from scorer.competitions.competition_state import state_of
 from scorer.errors import Invalid
 from scorer.lifecycle import TrackKind
 

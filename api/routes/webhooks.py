@@ -14,7 +14,7 @@ from fastapi import APIRouter, Path, Response
 from api.deps import AppSettings, CurrentUser, DbSession, Now, SignedIn
 from api.entrance import new_secret
 from api.notice_schemas import DeliveryView, NewWebhook, NewWebhookView, WebhookView
-from scorer import competitions
+from scorer.competitions import competition_state
 from scorer.db.tables import Webhook
 from scorer.notifications import webhooks
 
@@ -34,7 +34,7 @@ def create(
 ) -> NewWebhookView:
     """Register a webhook. Needs a session: a token that leaks must not make one."""
     secret, account = new_secret(), caller.account
-    state = competitions.shown_state(session, body.competition, account, now) if body.competition else None
+    state = competition_state.visible_state(session, body.competition, account, now) if body.competition else None
     team = webhooks.team_in(session, account, state.competition) if state else None
     local = settings.webhooks_local
     webhook = webhooks.register(session, account, body.url, secret=secret, team=team, local=local, now=now)

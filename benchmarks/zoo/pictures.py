@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from api.pages.figures import svg_of
 from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo
 from benchmarks.zoo.roster import LABELS
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Competition
 from scorer.figures import PAIRED, SINGLE, Figure
 from scorer.insights import Field, View
@@ -25,7 +25,9 @@ def figures_of(zoo: Zoo) -> Iterator[Figure]:
     """FID and memorization distance by label, one against the other, and public against private."""
     taus = {track: tau_of(zoo, track) for track in TRACKS}
     fields = {track: _field(zoo, track, taus[track]) for track in TRACKS}
-    shown = View(State(Competition(), Phase.FINAL, True, {}, ()), fields, taus, labels=True, names=True, label="all")
+    shown = View(
+        CompetitionState(Competition(), Phase.FINAL, True, {}, ()), fields, taus, labels=True, names=True, label="all"
+    )
     for track in TRACK_KINDS:
         for name in ("distances", "fid", "fid-distance"):
             yield SINGLE[name](shown, track)

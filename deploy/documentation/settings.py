@@ -6,7 +6,7 @@ from typing import Any
 
 from deploy.documentation.markdown import code, page, table, text
 from scorer.accounts.rate_limits import RATE_LIMITS
-from scorer.competitions import CompetitionChanges, CompetitionSpec
+from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
 from scorer.generators.recovery.plan import Plan
 from scorer.settings import Settings
 

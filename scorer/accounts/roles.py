@@ -16,3 +16,8 @@ def require_role(account: Account, *roles: str) -> Account:
     if account.role not in (*roles, "admin"):
         raise Forbidden("wrong-role", f"This needs the role {' or '.join(roles) or 'admin'}; yours is {account.role}.")
     return account
+
+
+def is_organizer(account: Account | None) -> bool:
+    """Whether this person runs competitions."""
+    return account is not None and account.role in {"organizer", "admin"}

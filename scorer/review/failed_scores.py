@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.jobs import failed_jobs
 from scorer.db.jobs.failed_jobs import ListedJob
 from scorer.db.tables import Account
@@ -13,12 +13,12 @@ from scorer.jobs import leases
 from scorer.lifecycle import JobState
 
 
-def failed_private(session: Session, state: State) -> list[ListedJob]:
+def failed_private(session: Session, state: CompetitionState) -> list[ListedJob]:
     """The jobs of a competition's private track that have failed for good."""
     return failed_jobs.failed(session, track_id=state.tracks["private"].id)
 
 
-def restart_failed(session: Session, *, author: Account, now: datetime, state: State | None = None) -> int:
+def restart_failed(session: Session, *, author: Account, now: datetime, state: CompetitionState | None = None) -> int:
     """Set every failed job going again (of the private track of a competition, if one is given); how many there were.
     One entry in the audit log names them all."""
     track_id = state.tracks["private"].id if state else None

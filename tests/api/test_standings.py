@@ -11,14 +11,16 @@ from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.orm import Session
 
 from deploy.standalone.ephemeral import Servers
-from scorer import competitions, lines, memory, teams
-from scorer.competitions import State
+from scorer import lines, memory
+from scorer.competitions import setup, spec
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions as db_competitions
 from scorer.db.leaderboard import board
 from scorer.db.session import Connections
 from scorer.db.tables import Account, PickSet, Publication, Ruling, Submission, Team, TeamMerge, TeamRenaming, Track
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.memory import Memory
+from scorer.teams import teams
 from tests.api.conftest import Service
 from tests.factories import add_measurement, make_competition, make_scored, set_label, set_tau
 
@@ -39,7 +41,7 @@ class Arena:
 
     def team(self, session: Session, handle: str) -> Team:
         account = session.query(Account).filter_by(handle=handle).one()
-        return teams.team_for(session, self.state.competition.id, account, now=self.now)
+        return teams.find_or_create_team(session, self.state.competition.id, account, now=self.now)
 
     def entry(
         self, handle: str, public: float, private: float | None = None, *, days: float = 3, s: float = 0.5
@@ -320,7 +322,9 @@ def test_what_is_kept_is_what_the_tables_tell_after_every_change(service: Servic
     connections.close()
 
 
-def board_of(session: Session, state: State, kind: TrackKind, *, late: bool, at: datetime | None) -> list[Any]:
+def board_of(
+    session: Session, state: CompetitionState, kind: TrackKind, *, late: bool, at: datetime | None
+) -> list[Any]:
     found = lines.lines_of(session, state.competition, state.tracks, kind, late=late, at=at)
     apart = [[line.ref for line in each] for each in (found.copies(), found.disqualified())]
     teams_of = {line.team_id for line in found.page(0, None)}
@@ -396,10 +400,10 @@ def test_no_competition_no_board(service: Service) -> None:
     assert arena.get().status_code == 404
     assert arena.get("organizer").status_code == 200
     with arena.begin() as session:
-        competitions.change(
+        setup.change(
             session,
             arena.slug,
-            competitions.CompetitionChanges(opens_at=arena.now - timedelta(days=1)),
+            spec.CompetitionChanges(opens_at=arena.now - timedelta(days=1)),
             author=session.query(Account).filter_by(handle="organizer").one(),
             now=arena.now,
         )

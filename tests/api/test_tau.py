@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scorer import competitions
-from scorer.competitions import State
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import PickSet, Ruling, Submission
 from tests.api.conftest import Service
 from tests.bulk import Row, add_rows
@@ -149,5 +149,5 @@ def test_tau_is_for_organizers(service: Service) -> None:
             body = {"reason": "x"}
             assert service.call(who, "POST", path(slug, "public") + address, json=body).status_code == status
     with service.bench.sessions.begin() as session:
-        state: State = competitions.state_of(session, slug, datetime.now(UTC))
+        state: CompetitionState = competition_state.state_of(session, slug, datetime.now(UTC))
         assert state.tracks["private"].kind == "private"

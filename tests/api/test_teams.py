@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from scorer import teams
-from scorer.competitions import state_of
+from scorer.competitions.competition_state import state_of
 from scorer.db.tables import Account
 from scorer.notifications import webhooks
+from scorer.teams import teams
 from tests.api.conftest import Service
 from tests.api.test_uploads import refused
 from tests.factories import noise, zipped
@@ -64,7 +64,7 @@ def hook(service: Service, who: str, url: str, slug: str | None = None) -> None:
     """A webhook of a person, or of their team."""
     with service.bench.sessions.begin() as session:
         account, now = session.query(Account).filter_by(handle=who).one(), service.bench.now()
-        team = teams.own(session, state_of(session, slug, now), account) if slug else None
+        team = teams.find_own_team(session, state_of(session, slug, now), account) if slug else None
         webhooks.register(session, account, url, secret="s", team=team, local=False, now=now)
 
 

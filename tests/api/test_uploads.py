@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scorer.limits import ASK_AGAIN
+from scorer.teams.quotas import RETRY_AFTER_SECONDS
 from tests.api.conftest import API, Service
 from tests.factories import noise, zipped
 
@@ -141,7 +141,7 @@ def test_only_so_many_wait_at_once(service: Service) -> None:
     assert service.submit("ada", slug, zipped(noise(9))).status_code == 202
     second = service.submit("ada", slug, zipped(noise(9)))
     refused(second, 429, "pending-limit")
-    assert second.headers["retry-after"] == str(ASK_AGAIN)
+    assert second.headers["retry-after"] == str(RETRY_AFTER_SECONDS)
     service.work()
     assert service.submit("ada", slug, zipped(noise(9))).status_code == 202
 

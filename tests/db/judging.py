@@ -3,14 +3,14 @@
 from sqlalchemy.orm import Session
 
 from scorer import lines
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.lines import Lines
 from scorer.ranking import specification
 from scorer.ranking.vectorised import RankedBoard
 from tests.db.drawing import DECIMALS, Competition
 
 
-def board_of(session: Session, state: State, kind: str = "public", *, late: bool = False) -> Lines:
+def board_of(session: Session, state: CompetitionState, kind: str = "public", *, late: bool = False) -> Lines:
     """The board of a track, by the tables."""
     return lines.lines_of(session, state.competition, state.tracks, kind, late=late)
 

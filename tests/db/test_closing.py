@@ -7,7 +7,9 @@ import pytest
 from sqlalchemy.orm import Session
 
 from scorer import publication, submissions
-from scorer.competitions import CompetitionChanges, State, change, state_of
+from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.setup import change
+from scorer.competitions.spec import CompetitionChanges
 from scorer.db.tables import AuditEntry, Job, Rebuttal, RebuttalAnswer, Review, Ruling, Submission
 from scorer.errors import Conflict, NotFound
 from scorer.jobs import failed_jobs, leases
@@ -29,7 +31,7 @@ from tests.factories import (
 
 
 @pytest.fixture
-def state(session: Session, now: datetime) -> State:
+def state(session: Session, now: datetime) -> CompetitionState:
     """A competition that has closed, with medals for two places."""
     made = make_competition(
         session, now, closes_at=now - timedelta(hours=1), medals={"gold": 1, "silver": 2, "bronze": 2}
@@ -39,14 +41,14 @@ def state(session: Session, now: datetime) -> State:
     return made
 
 
-def scored(session: Session, state: State, now: datetime, *, fid: float, distance: float) -> Submission:
+def scored(session: Session, state: CompetitionState, now: datetime, *, fid: float, distance: float) -> Submission:
     """An entry of a new team with both scores."""
     entry = make_scored(session, state, make_team(session, state, now), fid=fid, distance=distance, now=now)
     add_measurement(session, state, entry, fid=fid, distance=distance, now=now, kind="private")
     return entry
 
 
-def open_points(session: Session, state: State) -> dict[str, list[str]]:
+def open_points(session: Session, state: CompetitionState) -> dict[str, list[str]]:
     """The open points, each with the entries behind it."""
     points = publication.checklist(session, state)
     assert all(point.passed == (point.count == 0) for point in points)
@@ -60,7 +62,7 @@ def rule(session: Session, entry: Submission, kind: str, now: datetime) -> Rulin
     return ruling
 
 
-def test_nothing_is_open_where_everything_is_done(session: Session, state: State, now: datetime) -> None:
+def test_nothing_is_open_where_everything_is_done(session: Session, state: CompetitionState, now: datetime) -> None:
     assert open_points(session, state) == {}
     best, second, third = (scored(session, state, now, fid=fid, distance=0.4) for fid in (10, 20, 30))
     assert open_points(session, state) == {"medals": [best.id, second.id]}, "the third has no medal"
@@ -75,7 +77,9 @@ def test_an_open_competition_and_a_missing_threshold_are_points(session: Session
     assert open_points(session, make_competition(session, now)) == {"closed": [], "threshold": []}
 
 
-def test_who_is_within_two_standard_errors_of_tau_needs_a_ruling(session: Session, state: State, now: datetime) -> None:
+def test_who_is_within_two_standard_errors_of_tau_needs_a_ruling(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     """Measured entries of the factory have a standard error of 0.001."""
     cases = {"far": (10, 0.2021), "near": (20, 0.2019), "freed": (15, 0.1985), "lost": (99, 0.1985), "below": (12, 0.1)}
     found = {
@@ -88,7 +92,7 @@ def test_who_is_within_two_standard_errors_of_tau_needs_a_ruling(session: Sessio
 
 
 def test_reviews_without_a_decision_and_rebuttals_without_an_answer(
-    session: Session, state: State, now: datetime
+    session: Session, state: CompetitionState, now: datetime
 ) -> None:
     entry = make_scored(session, state, make_team(session, state, now), fid=1, distance=0.4, now=now)
     add_measurement(session, state, entry, fid=1, distance=0.4, now=now, kind="private")
@@ -160,7 +164,9 @@ def test_work_that_is_not_done_is_told_apart(session: Session, now: datetime) ->
     assert written.before == {"failed": {str(private.job_id): "No weights.\nSecond line"}}
 
 
-def test_a_late_entry_and_a_rejected_one_hold_nothing_up(session: Session, state: State, now: datetime) -> None:
+def test_a_late_entry_and_a_rejected_one_hold_nothing_up(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     team = make_team(session, state, now)
     for status in ("scored", "queued"):
         make_submission(session, state, team, now=now, status=status).late = True
@@ -200,7 +206,7 @@ def test_a_failed_entry_waits_again_when_its_job_does(session: Session, now: dat
     ] == ["score"] * 2
 
 
-def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: State, now: datetime) -> None:
+def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: CompetitionState, now: datetime) -> None:
     entry = scored(session, state, now, fid=1, distance=0.4)
     failed = session.query(Job).filter_by(submission_ref=entry.ref, priority=1).one()
     failed.state, failed.error = "failed", "once"
@@ -212,7 +218,7 @@ def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: S
         failed_jobs.restart(session, failed.id, author=make_account(session, now, "admin"), now=now)
 
 
-def test_the_backlog_tells_depth_and_age(session: Session, state: State, now: datetime) -> None:
+def test_the_backlog_tells_depth_and_age(session: Session, state: CompetitionState, now: datetime) -> None:
     before = {row.queue: row for row in failed_jobs.read_backlog(session, now).queues}
     leases.add_job(session, Queue.PREPARE, now=now - timedelta(minutes=5))
     leases.add_job(session, Queue.PREPARE, now=now + timedelta(minutes=5))
@@ -227,7 +233,9 @@ def test_the_backlog_tells_depth_and_age(session: Session, state: State, now: da
     assert (row.running, row.lost) == (1, 1)
 
 
-def test_publication_needs_a_word_while_points_are_open(session: Session, state: State, now: datetime) -> None:
+def test_publication_needs_a_word_while_points_are_open(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     author = make_account(session, now, "organizer")
     entry = scored(session, state, now, fid=1, distance=0.4)
     acts: dict[str, Any] = {"author": author, "now": now}

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from scorer import flags, reviews
-from scorer.competitions import State, state_of
+from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.tables import Account, CoarseLabel, Evidence, Submission, TeamMerge, Threshold
 from scorer.findings import signs
 from scorer.flags import Flagged
@@ -26,7 +26,7 @@ TAU = 0.25
 
 
 @pytest.fixture
-def state(session: Session, now: datetime) -> State:
+def state(session: Session, now: datetime) -> CompetitionState:
     """A competition with one medal, whose tracks have a threshold."""
     made = make_competition(session, now, medals={"gold": 1, "silver": 1, "bronze": 1})
     for kind in ("public", "private"):
@@ -40,13 +40,13 @@ def reviewer(session: Session, now: datetime) -> Account:
     return make_account(session, now, "reviewer")
 
 
-def entry(session: Session, state: State, now: datetime, **numbers: Any) -> Submission:
+def entry(session: Session, state: CompetitionState, now: datetime, **numbers: Any) -> Submission:
     """An entry of a team of its own on the public track; ordinary unless ``numbers`` say otherwise."""
     team = numbers.pop("team", None) or make_team(session, state, now)
     return make_scored(session, state, team, **{"fid": 50.0, "distance": 0.4, "now": now, **numbers})
 
 
-def flagged(session: Session, state: State, reviewer: Account, **asked: Any) -> dict[str, Flagged]:
+def flagged(session: Session, state: CompetitionState, reviewer: Account, **asked: Any) -> dict[str, Flagged]:
     """The flagged entries by id, most decisive first."""
     found = flags.queue(session, state, reviewer, limit=100, **asked)
     return {each.submission_id: each for each in found.entries}
@@ -57,7 +57,7 @@ def names(found: Flagged) -> set[str]:
     return {reason.name for reason in found.reasons}
 
 
-def test_each_reason_by_itself(session: Session, state: State, reviewer: Account, now: datetime) -> None:
+def test_each_reason_by_itself(session: Session, state: CompetitionState, reviewer: Account, now: datetime) -> None:
     winner = entry(session, state, now, fid=10)
     ordinary = entry(session, state, now)
     penalised = entry(session, state, now, distance=0.2)
@@ -90,7 +90,7 @@ def test_each_reason_by_itself(session: Session, state: State, reviewer: Account
     assert "10% of its images" in found[copying.id].reasons[0].words
 
 
-def test_where_tau_can_move_freely(session: Session, state: State, reviewer: Account, now: datetime) -> None:
+def test_where_tau_can_move_freely(session: Session, state: CompetitionState, reviewer: Account, now: datetime) -> None:
     track = state.tracks["public"].id
     choice = {"interval": {"low": 0.2, "high": 0.3}}
     session.add(Threshold(track_id=track, tau=TAU, method="margin", choice=choice, reason="", created_at=now))
@@ -102,7 +102,9 @@ def test_where_tau_can_move_freely(session: Session, state: State, reviewer: Acc
     assert edge.id not in found
 
 
-def test_the_same_zip_and_the_same_images(session: Session, state: State, reviewer: Account, now: datetime) -> None:
+def test_the_same_zip_and_the_same_images(
+    session: Session, state: CompetitionState, reviewer: Account, now: datetime
+) -> None:
     entry(session, state, now, fid=1)
     one, other, own, apart = (entry(session, state, now) for _ in range(4))
     other.sha256 = one.sha256
@@ -129,7 +131,7 @@ def test_the_same_zip_and_the_same_images(session: Session, state: State, review
 
 
 def test_late_entries_and_benchmarks_need_no_eyes(
-    session: Session, state: State, reviewer: Account, now: datetime
+    session: Session, state: CompetitionState, reviewer: Account, now: datetime
 ) -> None:
     late = entry(session, state, now, distance=0.1)
     late.late = True
@@ -140,7 +142,7 @@ def test_late_entries_and_benchmarks_need_no_eyes(
     assert flagged(session, state, reviewer) == {}
 
 
-def test_what_becomes_of_an_entry(session: Session, state: State, now: datetime) -> None:
+def test_what_becomes_of_an_entry(session: Session, state: CompetitionState, now: datetime) -> None:
     ann, ben = (make_account(session, now, "reviewer") for _ in range(2))
     one = entry(session, state, now, distance=0.1)
     two = entry(session, state, now, distance=0.12)
@@ -209,7 +211,9 @@ def finding(name: str, value: float | None = None) -> dict[str, Any]:
     return about | {"sentence": f"The {name} of it.", "standard_error": None, "p_value": None}
 
 
-def test_each_sign_of_copying_flags(session: Session, state: State, reviewer: Account, now: datetime) -> None:
+def test_each_sign_of_copying_flags(
+    session: Session, state: CompetitionState, reviewer: Account, now: datetime
+) -> None:
     entry(session, state, now, fid=1)  # takes the medal
     told = [finding(each.finding) for each in signs.SIGNS]
     shown = {}

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from scorer import handed_generators, recoveries
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.evidence import generators as rows
 from scorer.db.tables import GeneratorFile, Recovery, Submission
 from scorer.errors import Conflict
@@ -54,5 +54,5 @@ def test_a_later_file_hides_nothing(session: Session, now: datetime) -> None:
     assert [(type(one), type(other)) for one, other in former] == [(GeneratorFile, Recovery)]
 
 
-def _flagged(session: Session, state: State, entry: Submission) -> bool:
+def _flagged(session: Session, state: CompetitionState, entry: Submission) -> bool:
     return entry.ref in session.scalars(rows.refs_with_overfitted_generator(state.competition.id)).all()

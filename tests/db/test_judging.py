@@ -12,7 +12,7 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
 from deploy.standalone.ephemeral import Servers
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.scores import Score, judged_entries
 from scorer.metrics.mifid import mifid
@@ -26,7 +26,7 @@ TAU = 0.25
 
 
 @pytest.fixture
-def state(session: Session, now: datetime) -> State:
+def state(session: Session, now: datetime) -> CompetitionState:
     """A competition whose tracks have a threshold."""
     made = make_competition(session, now)
     for kind in ("public", "private"):
@@ -34,7 +34,7 @@ def state(session: Session, now: datetime) -> State:
     return made
 
 
-def rows_of(session: Session, state: State, kind: str = "public") -> dict[str, float | None]:
+def rows_of(session: Session, state: CompetitionState, kind: str = "public") -> dict[str, float | None]:
     """mifid by submission id, from the view that people with psql read."""
     found = session.execute(
         text("SELECT id, mifid FROM scores WHERE competition = :slug AND track = :kind"),
@@ -44,7 +44,9 @@ def rows_of(session: Session, state: State, kind: str = "public") -> dict[str, f
 
 
 @pytest.mark.parametrize("distance", [0.0, 5e-7, 1e-6, 0.1, TAU - 1e-15, TAU, TAU + 1e-15, 1.0])
-def test_sql_scores_are_the_formula_bit_for_bit(session: Session, state: State, now: datetime, distance: float) -> None:
+def test_sql_scores_are_the_formula_bit_for_bit(
+    session: Session, state: CompetitionState, now: datetime, distance: float
+) -> None:
     entry = make_scored(session, state, make_team(session, state, now), fid=12.345, distance=distance, now=now)
     expected = mifid(12.345, distance, TAU, state.tracks["public"].epsilon)
     found = rows_of(session, state)[entry.id]
@@ -52,7 +54,9 @@ def test_sql_scores_are_the_formula_bit_for_bit(session: Session, state: State, 
     assert found == expected or (math.isnan(found) and math.isnan(expected))
 
 
-def test_an_entry_of_mostly_copied_images_has_no_score(session: Session, state: State, now: datetime) -> None:
+def test_an_entry_of_mostly_copied_images_has_no_score(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     team = make_team(session, state, now)
     half = make_scored(session, state, team, fid=10, distance=0.3, now=now, copied_share=0.5)
     more = make_scored(session, state, team, fid=10, distance=0.3, now=now, copied_share=0.51)
@@ -61,7 +65,9 @@ def test_an_entry_of_mostly_copied_images_has_no_score(session: Session, state: 
     assert math.isnan(found[more.id] or 0)
 
 
-def test_the_newest_measurement_and_the_newest_threshold_count(session: Session, state: State, now: datetime) -> None:
+def test_the_newest_measurement_and_the_newest_threshold_count(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     entry = make_scored(session, state, make_team(session, state, now), fid=10, distance=0.2, now=now)
     assert rows_of(session, state)[entry.id] == mifid(10, 0.2, TAU)
     add_measurement(session, state, entry, fid=11, distance=0.21, now=now)
@@ -77,7 +83,9 @@ def test_without_a_threshold_nothing_is_scored_and_nothing_ranks(session: Sessio
     assert len(board_of(session, bare)) == 0
 
 
-def test_a_benchmark_is_shown_unranked_and_never_penalised(session: Session, state: State, now: datetime) -> None:
+def test_a_benchmark_is_shown_unranked_and_never_penalised(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     honest, line = make_team(session, state, now), make_team(session, state, now)
     line.benchmark = True
     make_scored(session, state, honest, fid=20, distance=0.5, now=now)
@@ -88,7 +96,7 @@ def test_a_benchmark_is_shown_unranked_and_never_penalised(session: Session, sta
 
 
 def test_copies_are_listed_apart_unless_the_team_has_an_honest_entry(
-    session: Session, state: State, now: datetime
+    session: Session, state: CompetitionState, now: datetime
 ) -> None:
     copier, both = make_team(session, state, now), make_team(session, state, now)
     make_scored(session, state, copier, fid=0.1, distance=0.0, now=now)
@@ -101,7 +109,7 @@ def test_copies_are_listed_apart_unless_the_team_has_an_honest_entry(
 
 @pytest.mark.parametrize("status", ["scoring", "failed"])
 def test_an_entry_that_did_not_end_as_scored_is_on_no_board(
-    session: Session, state: State, now: datetime, status: str
+    session: Session, state: CompetitionState, now: datetime, status: str
 ) -> None:
     entry = make_scored(session, state, make_team(session, state, now), fid=1, distance=0.5, now=now, kind="private")
     entry.status = status
@@ -110,7 +118,9 @@ def test_an_entry_that_did_not_end_as_scored_is_on_no_board(
     assert len(board_of(session, state, "private")) == 0
 
 
-def test_labels_change_the_version_for_those_who_see_them_only(session: Session, state: State, now: datetime) -> None:
+def test_labels_change_the_version_for_those_who_see_them_only(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     entry = make_scored(session, state, make_team(session, state, now), fid=1, distance=0.5, now=now)
     track = state.tracks["public"]
     before = [board.version_of(session, track, labels=seen) for seen in (False, True)]
@@ -136,7 +146,9 @@ def test_the_stored_view_is_the_view_in_code(servers: Servers) -> None:
     assert stored == fresh
 
 
-def test_history_cannot_be_rewritten_by_the_services_own_role(session: Session, state: State, now: datetime) -> None:
+def test_history_cannot_be_rewritten_by_the_services_own_role(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     make_scored(session, state, make_team(session, state, now), fid=1, distance=0.5, now=now)
     for statement in ("UPDATE measurements SET fid = 0", "DELETE FROM thresholds", "UPDATE labels SET label = 'ae'"):
         with pytest.raises(ProgrammingError, match="permission denied"), session.begin_nested():

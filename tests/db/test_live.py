@@ -8,7 +8,7 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
 from scorer import live, submissions
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Delivery, Job, Mail, Notice, Submission, SubmissionEvent
 from scorer.jobs import leases
@@ -21,7 +21,7 @@ STORY = ["received", "checking", "queued", "scoring", "queued", "scoring", "scor
 
 
 @pytest.fixture
-def state(session: Session, now: datetime) -> State:
+def state(session: Session, now: datetime) -> CompetitionState:
     return make_competition(session, now)
 
 
@@ -30,7 +30,7 @@ def look_at(session: Session, submission: Submission, now: datetime, after: int 
     return live.look(session, {submission.ref: after}, now=now)[submission.ref]
 
 
-def scored_after_a_lost_worker(session: Session, state: State, now: datetime) -> Submission:
+def scored_after_a_lost_worker(session: Session, state: CompetitionState, now: datetime) -> Submission:
     """A submission whose first scoring attempt was lost."""
     submission = queued(session, state, make_team(session, state, now), now)
     assert claim(session, now, "first")
@@ -44,7 +44,13 @@ def scored_after_a_lost_worker(session: Session, state: State, now: datetime) ->
 
 
 def done(
-    session: Session, state: State, *, seconds: float, ended: datetime, kind: TrackKind = "public", worker: str
+    session: Session,
+    state: CompetitionState,
+    *,
+    seconds: float,
+    ended: datetime,
+    kind: TrackKind = "public",
+    worker: str,
 ) -> None:
     """A score that was made some time ago."""
     session.add(
@@ -65,7 +71,7 @@ def done(
     session.flush()
 
 
-def test_every_step_is_told_in_order_once(session: Session, state: State, now: datetime) -> None:
+def test_every_step_is_told_in_order_once(session: Session, state: CompetitionState, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
     steps = look_at(session, submission, now).steps
     assert [step.status for step in steps] == STORY
@@ -74,7 +80,9 @@ def test_every_step_is_told_in_order_once(session: Session, state: State, now: d
         assert look_at(session, submission, now, after=step.id).steps == steps[number + 1 :]
 
 
-def test_one_look_serves_many_submissions_each_from_its_own_step(session: Session, state: State, now: datetime) -> None:
+def test_one_look_serves_many_submissions_each_from_its_own_step(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     first, second = (queued(session, state, make_team(session, state, now), now) for _ in range(2))
     newest = look_at(session, first, now).steps[-1].id
     found = live.look(session, {first.ref: newest, second.ref: 0}, now=now)
@@ -83,7 +91,7 @@ def test_one_look_serves_many_submissions_each_from_its_own_step(session: Sessio
     assert (found[first.ref].progress.queue_position, found[second.ref].progress.queue_position) == (1, 2)
 
 
-def test_a_refused_step_leaves_no_trace(session: Session, state: State, now: datetime) -> None:
+def test_a_refused_step_leaves_no_trace(session: Session, state: CompetitionState, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
     held = claim(session, now + timedelta(hours=1))
     assert held
@@ -92,7 +100,7 @@ def test_a_refused_step_leaves_no_trace(session: Session, state: State, now: dat
     assert [step.status for step in look_at(session, submission, now).steps] == STORY
 
 
-def test_the_reason_comes_with_the_end(session: Session, state: State, now: datetime) -> None:
+def test_the_reason_comes_with_the_end(session: Session, state: CompetitionState, now: datetime) -> None:
     submission = received(session, state, make_team(session, state, now), now)
     held = claim(session, now, queue=Queue.CHECK)
     assert held
@@ -102,7 +110,7 @@ def test_the_reason_comes_with_the_end(session: Session, state: State, now: date
     assert look_at(session, submission, now).steps[-1].reason == "Because."
 
 
-def test_nothing_of_the_private_track_is_told(session: Session, state: State, now: datetime) -> None:
+def test_nothing_of_the_private_track_is_told(session: Session, state: CompetitionState, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
     before = look_at(session, submission, now)
     held = claim(session, now + timedelta(hours=1))
@@ -115,7 +123,7 @@ def test_nothing_of_the_private_track_is_told(session: Session, state: State, no
     assert look_at(session, submission, now) == before
 
 
-def test_the_end_of_private_work_is_told_to_nobody(session: Session, state: State, now: datetime) -> None:
+def test_the_end_of_private_work_is_told_to_nobody(session: Session, state: CompetitionState, now: datetime) -> None:
     for ends_well in (True, False):
         scored_after_a_lost_worker(session, state, now)
         held = claim(session, now + timedelta(hours=1))
@@ -131,7 +139,7 @@ def test_the_end_of_private_work_is_told_to_nobody(session: Session, state: Stat
         assert before == [session.query(table).count() for table in (Notice, Mail, Delivery, SubmissionEvent)]
 
 
-def test_work_on_a_scored_entry_is_not_told_either(session: Session, state: State, now: datetime) -> None:
+def test_work_on_a_scored_entry_is_not_told_either(session: Session, state: CompetitionState, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
     leases.add_job(session, Queue.SCORE, submission=submission, track_id=state.tracks["public"].id, now=now)
     session.flush()
@@ -140,7 +148,9 @@ def test_work_on_a_scored_entry_is_not_told_either(session: Session, state: Stat
     assert look_at(session, submission, now, after=newest).steps == ()
 
 
-def test_the_place_in_the_queue_is_the_order_of_claims(session: Session, state: State, now: datetime) -> None:
+def test_the_place_in_the_queue_is_the_order_of_claims(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     teams = [make_team(session, state, now) for _ in range(3)]
     entries = [queued(session, state, team, now) for team in teams for _ in range(3)]
     waiting = [job for entry in entries for job in job_queue.jobs_of(session, entry.ref) if job.state == "waiting"]
@@ -154,7 +164,9 @@ def test_the_place_in_the_queue_is_the_order_of_claims(session: Session, state: 
     assert [shown[ref or 0] for ref in claimed] == list(range(1, 10))
 
 
-def test_the_estimate_is_from_recent_public_scores_of_the_track(session: Session, state: State, now: datetime) -> None:
+def test_the_estimate_is_from_recent_public_scores_of_the_track(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     for number in range(5):
         done(session, state, seconds=1000, ended=now - timedelta(days=2, seconds=number), worker="old")
     for number in range(20):
@@ -179,14 +191,14 @@ def test_the_estimate_is_from_recent_public_scores_of_the_track(session: Session
     assert look_at(session, entries[2], gone).progress.estimate_seconds is None
 
 
-def test_a_worker_between_two_jobs_still_counts(session: Session, state: State, now: datetime) -> None:
+def test_a_worker_between_two_jobs_still_counts(session: Session, state: CompetitionState, now: datetime) -> None:
     for worker, minutes in (("one", 0.1), ("two", 14), ("gone", 16)):
         done(session, state, seconds=10, ended=now - timedelta(minutes=minutes), worker=worker)
     entry = queued(session, state, make_team(session, state, now), now)
     assert look_at(session, entry, now).progress.estimate_seconds == 5
 
 
-def test_private_work_moves_no_estimate_and_no_place(session: Session, state: State, now: datetime) -> None:
+def test_private_work_moves_no_estimate_and_no_place(session: Session, state: CompetitionState, now: datetime) -> None:
     done(session, state, seconds=10, ended=now - timedelta(seconds=5), worker="one")
     entries = [queued(session, state, make_team(session, state, now), now) for _ in range(2)]
     before = look_at(session, entries[1], now)
@@ -206,7 +218,7 @@ def test_private_work_moves_no_estimate_and_no_place(session: Session, state: St
     assert (after, after.progress.estimate_seconds) == (before, before.progress.estimate_seconds)
 
 
-def test_the_history_cannot_be_rewritten(session: Session, state: State, now: datetime) -> None:
+def test_the_history_cannot_be_rewritten(session: Session, state: CompetitionState, now: datetime) -> None:
     scored_after_a_lost_worker(session, state, now)
     for statement in ("UPDATE submission_events SET status = 'failed'", "DELETE FROM submission_events"):
         with pytest.raises(ProgrammingError, match="permission denied"), session.begin_nested():

@@ -6,20 +6,21 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from scorer import limits, picks, submissions, teams
-from scorer.competitions import State, state_of
+from scorer import submissions
+from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.leaderboard import board
 from scorer.db.submissions import submissions as submissions_submissions
 from scorer.db.tables import Team, TeamMerge
 from scorer.db.teams import members, merges
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
+from scorer.teams import final_picks, quotas, teams
 from tests.db.judging import board_of
 from tests.factories import make_account, make_competition, make_scored, make_submission, make_team, set_tau
 
 
 @pytest.fixture
-def state(session: Session, now: datetime) -> State:
+def state(session: Session, now: datetime) -> CompetitionState:
     made = make_competition(session, now, daily_limit=5)
     set_tau(session, made, "public", 0.2, now)
     return made
@@ -41,7 +42,9 @@ def merge(session: Session, team: Team, into: Team, now: datetime) -> None:
     session.flush()
 
 
-def test_a_merged_team_is_ranked_by_the_best_entry_of_all(session: Session, state: State, now: datetime) -> None:
+def test_a_merged_team_is_ranked_by_the_best_entry_of_all(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     first, second, third, other = (make_team(session, state, now) for _ in range(4))
     fids = {first: 30.0, second: 20.0, third: 10.0, other: 15.0}
     entries = {team: make_scored(session, state, team, fid=fid, distance=0.5, now=now) for team, fid in fids.items()}
@@ -62,7 +65,7 @@ def test_a_merged_team_is_ranked_by_the_best_entry_of_all(session: Session, stat
     assert entries[third].team_id == third.id, "what was, stays"
 
 
-def test_each_merge_is_another_version_of_the_board(session: Session, state: State, now: datetime) -> None:
+def test_each_merge_is_another_version_of_the_board(session: Session, state: CompetitionState, now: datetime) -> None:
     first, second = (make_team(session, state, now) for _ in range(2))
     track = state.tracks["public"]
     before = board.version_of(session, track, labels=False)
@@ -70,7 +73,7 @@ def test_each_merge_is_another_version_of_the_board(session: Session, state: Sta
     assert board.version_of(session, track, labels=False) != before
 
 
-def test_usage_and_lists_hold_what_was_merged(session: Session, state: State, now: datetime) -> None:
+def test_usage_and_lists_hold_what_was_merged(session: Session, state: CompetitionState, now: datetime) -> None:
     first, second, other = (make_team(session, state, now) for _ in range(3))
     for team, status in ((first, "scored"), (second, "queued"), (second, "rejected"), (other, "scored")):
         make_submission(session, state, team, now=now, status=status)
@@ -84,7 +87,9 @@ def test_usage_and_lists_hold_what_was_merged(session: Session, state: State, no
     assert members.count_charged(session, [first.id, second.id]) == 2
 
 
-def test_the_queue_is_fair_to_the_merged_team_as_to_one(session: Session, state: State, now: datetime) -> None:
+def test_the_queue_is_fair_to_the_merged_team_as_to_one(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     first, second = (make_team(session, state, now) for _ in range(2))
     merge(session, second, first, now)
     jobs = []
@@ -96,42 +101,44 @@ def test_the_queue_is_fair_to_the_merged_team_as_to_one(session: Session, state:
     assert jobs[1].turn == jobs[0].turn + 1
 
 
-def test_members_are_those_whose_newest_row_says_so(session: Session, state: State, now: datetime) -> None:
+def test_members_are_those_whose_newest_row_says_so(session: Session, state: CompetitionState, now: datetime) -> None:
     account = make_account(session, now)
-    team = teams.team_for(session, state.competition.id, account, now=now)
+    team = teams.find_or_create_team(session, state.competition.id, account, now=now)
     elsewhere = make_team(session, state, now)
     assert members.members_of(session, team.id) == [account]
     teams.join(session, elsewhere, [account], now=now)
     assert members.members_of(session, team.id) == []
     assert members.members_of(session, elsewhere.id)[1:] == [account]
     assert members.team_of(session, state.competition.id, account.id) is elsewhere
-    assert teams.team_for(session, state.competition.id, account, now=now) is elsewhere
+    assert teams.find_or_create_team(session, state.competition.id, account, now=now) is elsewhere
 
 
-def test_entries_picks_and_bests_are_the_merged_teams(session: Session, state: State, now: datetime) -> None:
+def test_entries_picks_and_bests_are_the_merged_teams(session: Session, state: CompetitionState, now: datetime) -> None:
     ada, bob = make_account(session, now), make_account(session, now)
-    first, second = (teams.team_for(session, state.competition.id, each, now=now) for each in (ada, bob))
+    first, second = (teams.find_or_create_team(session, state.competition.id, each, now=now) for each in (ada, bob))
     entries = [
         make_scored(session, state, team, fid=fid, distance=0.5, now=now)
         for team, fid in ((first, 30.0), (second, 10.0), (second, 20.0))
     ]
-    picks.pick(session, state, [entries[2].id], account=bob, now=now)
+    final_picks.pick(session, state, [entries[2].id], account=bob, now=now)
     assert not submissions.is_own(session, entries[1], ada)
     merge(session, second, first, now)
     teams.join(session, first, [bob], now=now)
     assert all(submissions.is_own(session, entry, each) for entry in entries for each in (ada, bob))
-    assert picks.finals(session, state, first).chosen is None, "the choice of a team that is no more is no choice"
-    assert picks.best_public(session, state, first.id) == (entries[1].ref, entries[2].ref)
-    chosen = picks.pick(session, state, [entries[0].id, entries[2].id], account=bob, now=now)
+    assert final_picks.final_entries_of(session, state, first).chosen is None, (
+        "the choice of a team that is no more is no choice"
+    )
+    assert final_picks.best_public(session, state, first.id) == (entries[1].ref, entries[2].ref)
+    chosen = final_picks.pick(session, state, [entries[0].id, entries[2].id], account=bob, now=now)
     assert [each.ref for each in chosen.picks] == [entries[0].ref, entries[2].ref]
-    assert picks.picks_of(session, first.id) == (entries[0].ref, entries[2].ref)
+    assert final_picks.picks_of(session, first.id) == (entries[0].ref, entries[2].ref)
 
 
 def test_late_entries_have_limits_and_a_board_apart_after_a_merge_too(
-    session: Session, state: State, now: datetime
+    session: Session, state: CompetitionState, now: datetime
 ) -> None:
     state.competition.late_submissions = True
-    first = teams.team_for(session, state.competition.id, ada := make_account(session, now), now=now)
+    first = teams.find_or_create_team(session, state.competition.id, ada := make_account(session, now), now=now)
     second = make_team(session, state, now)
     for team in (first, second, second):
         make_scored(session, state, team, fid=10.0, distance=0.5, now=now).late = True
@@ -144,10 +151,10 @@ def test_late_entries_have_limits_and_a_board_apart_after_a_merge_too(
         (line,) = board_of(session, state, late=late).page(0, None)
         assert line.team_id == first.id
         assert board.named(session, [line.ref], late=late)[line.ref].entries == count
-    assert limits.allowance(session, state, ada, now=now).remaining == 4
+    assert quotas.quota_of(session, state, ada, now=now).remaining == 4
     state.competition.closes_at = now
     session.flush()
-    after = limits.allowance(session, state_of(session, state.competition.slug, now), ada, now=now)
+    after = quotas.quota_of(session, state_of(session, state.competition.slug, now), ada, now=now)
     assert (after.remaining, after.next_entry_at) == (2, now)
 
 
@@ -155,4 +162,4 @@ def test_the_next_slot_before_the_start_is_the_start(session: Session, now: date
     opens_at = now + timedelta(days=1)
     draft = make_competition(session, now, opens_at=opens_at)
     organizer = make_account(session, now, "organizer")
-    assert limits.allowance(session, draft, organizer, now=now).next_entry_at == opens_at
+    assert quotas.quota_of(session, draft, organizer, now=now).next_entry_at == opens_at

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from scorer import publication, submissions
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Delivery, Mail, Membership, Notice, Team
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.jobs import leases
@@ -20,7 +20,7 @@ URL = "https://hooks.example.org/kennel"
 
 
 @pytest.fixture
-def state(session: Session, now: datetime) -> State:
+def state(session: Session, now: datetime) -> CompetitionState:
     return make_competition(session, now)
 
 
@@ -74,7 +74,9 @@ def test_a_mail_goes_to_whoever_has_an_address_and_wants_it(session: Session, no
     }
 
 
-def test_a_team_is_told_once_each_and_its_webhook_once(session: Session, state: State, now: datetime) -> None:
+def test_a_team_is_told_once_each_and_its_webhook_once(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     team, other = (make_team(session, state, now) for _ in range(2))
     members = [join(session, team, now) for _ in range(3)]
     stranger = join(session, other, now)
@@ -100,7 +102,9 @@ def test_nothing_is_told_of_what_was_taken_back(session: Session, now: datetime)
     assert [session.query(table).count() for table in (Notice, Mail, Delivery)] == [0, 0, 0]
 
 
-def test_the_public_score_is_told_and_the_private_one_is_not(session: Session, state: State, now: datetime) -> None:
+def test_the_public_score_is_told_and_the_private_one_is_not(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     team = make_team(session, state, now)
     member = join(session, team, now)
     entry = queued(session, state, team, now)
@@ -117,7 +121,7 @@ def test_the_public_score_is_told_and_the_private_one_is_not(session: Session, s
     assert not any(sign.isdigit() for sign in notice.body), "no number"
 
 
-def test_a_private_failure_is_told_to_no_participant(session: Session, state: State, now: datetime) -> None:
+def test_a_private_failure_is_told_to_no_participant(session: Session, state: CompetitionState, now: datetime) -> None:
     team = make_team(session, state, now)
     member = join(session, team, now)
     queued(session, state, team, now)
@@ -130,7 +134,7 @@ def test_a_private_failure_is_told_to_no_participant(session: Session, state: St
     assert told(session, member) == ["entry-scored"]
 
 
-def test_a_rejection_is_told_with_its_reason(session: Session, state: State, now: datetime) -> None:
+def test_a_rejection_is_told_with_its_reason(session: Session, state: CompetitionState, now: datetime) -> None:
     team = make_team(session, state, now)
     member = join(session, team, now)
     received(session, state, team, now)
@@ -143,7 +147,9 @@ def test_a_rejection_is_told_with_its_reason(session: Session, state: State, now
     assert "Image 3 is 15x16. It is not counted" in notice.body
 
 
-def test_our_fault_is_told_once_all_attempts_have_failed(session: Session, state: State, now: datetime) -> None:
+def test_our_fault_is_told_once_all_attempts_have_failed(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     team = make_team(session, state, now)
     member = join(session, team, now)
     queued(session, state, team, now)
@@ -159,7 +165,7 @@ def test_our_fault_is_told_once_all_attempts_have_failed(session: Session, state
     assert leases.OUR_FAULT in notice.body
 
 
-def test_the_end_of_a_benchmark_is_told_to_nobody(session: Session, state: State, now: datetime) -> None:
+def test_the_end_of_a_benchmark_is_told_to_nobody(session: Session, state: CompetitionState, now: datetime) -> None:
     team = make_team(session, state, now)
     team.benchmark = True
     entry = make_submission(session, state, team, now=now, status="scored")
@@ -172,13 +178,15 @@ def test_the_end_of_a_benchmark_is_told_to_nobody(session: Session, state: State
     assert session.query(Notice).count() == before
 
 
-def test_publication_is_told_to_all_who_compete_and_nobody_else(session: Session, state: State, now: datetime) -> None:
+def test_publication_is_told_to_all_who_compete_and_nobody_else(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     teams = [make_team(session, state, now) for _ in range(3)]
     members = [join(session, team, now, f"m{number}@x.org") for number, team in enumerate(teams)]
     elsewhere = join(session, make_team(session, make_competition(session, now), now), now, "other@x.org")
     of_team = hook(session, members[0], now, teams[0])
     author = make_account(session, now, "organizer")
-    closed = State(state.competition, Phase.REVIEW, False, state.tracks, ())
+    closed = CompetitionState(state.competition, Phase.REVIEW, False, state.tracks, ())
     publication.publish(
         session, closed, published=True, reason="All is reviewed.", override="-", author=author, now=now
     )
@@ -224,7 +232,7 @@ def test_an_address_that_is_none_for_a_webhook(session: Session, now: datetime, 
         webhooks.register(session, make_account(session, now), url, secret="s", team=None, local=False, now=now)
 
 
-def test_webhooks_are_few_and_ones_own(session: Session, state: State, now: datetime) -> None:
+def test_webhooks_are_few_and_ones_own(session: Session, state: CompetitionState, now: datetime) -> None:
     team = make_team(session, state, now)
     member, mate, stranger = join(session, team, now), join(session, team, now), make_account(session, now)
     of_team, personal = hook(session, member, now, team), hook(session, member, now)

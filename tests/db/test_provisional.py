@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from scorer import evidence, leaderboard, provisional, submissions
 from scorer.archive import TrainingImageCopies
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import ProvisionalMeasurement, Submission
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
@@ -18,14 +18,14 @@ LEASE = timedelta(seconds=30)
 
 
 @pytest.fixture
-def state(session: Session, now: datetime) -> State:
+def state(session: Session, now: datetime) -> CompetitionState:
     state = make_competition(session, now)
     set_tau(session, state, "public", 0.2, now)
     return state
 
 
 @pytest.fixture
-def submission(session: Session, state: State, now: datetime) -> Submission:
+def submission(session: Session, state: CompetitionState, now: datetime) -> Submission:
     """Passed its check and waits to be scored."""
     made = make_submission(session, state, make_team(session, state, now), now=now, status="received")
     leases.add_job(session, Queue.CHECK, submission=made, now=now)
@@ -70,7 +70,7 @@ def test_a_copy_has_no_provisional_score_either(session: Session, submission: Su
 
 
 def test_the_final_one_replaces_it_and_the_board_never_saw_it(
-    session: Session, state: State, submission: Submission, now: datetime
+    session: Session, state: CompetitionState, submission: Submission, now: datetime
 ) -> None:
     held = claim(session, now)
     provisionally(session, held, now)

@@ -9,9 +9,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
-from scorer import picks, submissions, teams
+from scorer import submissions
 from scorer.blobs import Received
-from scorer.competitions import State, state_of
+from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.tables import PickSet
 from scorer.errors import Conflict
 from scorer.jobs import leases
@@ -19,6 +19,7 @@ from scorer.lifecycle import is_late
 from scorer.metrics.mifid import is_copy, mifid
 from scorer.ranking import specification
 from scorer.submissions import Entry
+from scorer.teams import final_picks, teams
 from tests.db.judging import board_of
 from tests.examples import examples
 from tests.factories import make_account, make_competition, make_scored, make_team, set_tau
@@ -91,15 +92,15 @@ def test_the_best_entry_would_rank_where_it_ranks(session: Session, now: datetim
 def test_picks_can_be_asked_for_as_they_were(session: Session, now: datetime) -> None:
     state = make_competition(session, now)
     account = make_account(session, now)
-    team = teams.team_for(session, state.competition.id, account, now=now)
+    team = teams.find_or_create_team(session, state.competition.id, account, now=now)
     made = [make_scored(session, state, team, fid=fid, distance=0.5, now=now) for fid in (1, 2)]
-    assert picks.picks_of(session, team.id) == ()
+    assert final_picks.picks_of(session, team.id) == ()
     for minute, entry in enumerate(made):
         at = now + timedelta(minutes=minute)
-        picks.pick(session, state, [entry.id], account=account, now=at)
-    assert picks.picks_of(session, team.id) == (made[1].ref,)
-    assert picks.picks_of(session, team.id, at=now) == (made[0].ref,)
-    assert picks.picks_of(session, team.id, at=now - timedelta(seconds=1)) == ()
+        final_picks.pick(session, state, [entry.id], account=account, now=at)
+    assert final_picks.picks_of(session, team.id) == (made[1].ref,)
+    assert final_picks.picks_of(session, team.id, at=now) == (made[0].ref,)
+    assert final_picks.picks_of(session, team.id, at=now - timedelta(seconds=1)) == ()
 
 
 def test_what_stands_for_a_team_without_picks_is_its_best_that_can_rank(session: Session, now: datetime) -> None:
@@ -111,7 +112,7 @@ def test_what_stands_for_a_team_without_picks_is_its_best_that_can_rank(session:
     late = make_scored(session, state, team, fid=0.1, distance=0.5, now=now)
     late.late = True
     session.flush()
-    assert picks.best_public(session, state, team.id) == (made[3].ref, made[4].ref)
+    assert final_picks.best_public(session, state, team.id) == (made[3].ref, made[4].ref)
 
 
 @pytest.mark.parametrize("table", ["pick_sets", "code_attachments"])
@@ -124,9 +125,9 @@ def test_picks_and_attachments_are_only_added(session: Session, table: str) -> N
 def test_a_pick_set_remembers_who_chose(session: Session, now: datetime) -> None:
     state = make_competition(session, now)
     account = make_account(session, now)
-    team = teams.team_for(session, state.competition.id, account, now=now)
+    team = teams.find_or_create_team(session, state.competition.id, account, now=now)
     entry = make_scored(session, state, team, fid=1, distance=0.5, now=now)
-    picks.pick(session, state, [entry.id], account=account, now=now)
+    final_picks.pick(session, state, [entry.id], account=account, now=now)
     (row,) = session.query(PickSet).filter_by(team_id=team.id)
     assert (row.author_id, row.created_at, row.submission_refs) == (account.id, now, [entry.ref])
 
@@ -148,7 +149,7 @@ def test_late_is_what_began_after_the_close_or_took_longer_than_the_grace(
     assert is_late(CLOSES, GRACE, **moments) is late
 
 
-def accept(session: Session, state: State, *, begun: int | None, complete: int) -> bool:
+def accept(session: Session, state: CompetitionState, *, begun: int | None, complete: int) -> bool:
     """Whether an upload with these times (in seconds after the close) is taken as a late one."""
     slug, now = state.competition.slug, CLOSES + timedelta(seconds=complete)
     account = make_account(session, MOMENT)
@@ -166,14 +167,16 @@ def accept(session: Session, state: State, *, begun: int | None, complete: int) 
 
 
 @pytest.fixture
-def ready(session: Session, monkeypatch: pytest.MonkeyPatch) -> State:
+def ready(session: Session, monkeypatch: pytest.MonkeyPatch) -> CompetitionState:
     """A competition that closed at ``CLOSES`` and lacks nothing."""
     monkeypatch.setattr(submissions, "_require_ready", lambda _: None)
     monkeypatch.setattr(leases, "add_job", lambda *_, **__: None)
     return make_competition(session, MOMENT, opens_at=MOMENT - timedelta(days=1), closes_at=CLOSES)
 
 
-def test_an_upload_from_before_the_close_that_ends_within_the_grace_is_not_late(session: Session, ready: State) -> None:
+def test_an_upload_from_before_the_close_that_ends_within_the_grace_is_not_late(
+    session: Session, ready: CompetitionState
+) -> None:
     ready.competition.late_submissions = True
     assert accept(session, ready, begun=-5, complete=100) is False
     assert accept(session, ready, begun=-5, complete=900) is True
@@ -181,7 +184,7 @@ def test_an_upload_from_before_the_close_that_ends_within_the_grace_is_not_late(
     assert accept(session, ready, begun=None, complete=100) is True, "nobody can say that it began in time"
 
 
-def test_without_late_entries_the_window_is_the_grace(session: Session, ready: State) -> None:
+def test_without_late_entries_the_window_is_the_grace(session: Session, ready: CompetitionState) -> None:
     assert accept(session, ready, begun=-5, complete=100) is False
     assert accept(session, ready, begun=None, complete=100) is False
     for begun, complete in ((1, 100), (-5, 900), (None, 900)):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
 from scorer import threshold_history, thresholds, what_if
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board
 from scorer.db.tables import Account, CoarseLabel, Ruling, Submission
 from scorer.errors import Conflict
@@ -36,12 +36,14 @@ entries = st.lists(
 taus = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.22, 0.25, 0.3, 0.5, 0.7])
 
 
-def choose(session: Session, state: State, author: Account, tau: float, *, preview: bool = False) -> Retuning:
+def choose(
+    session: Session, state: CompetitionState, author: Account, tau: float, *, preview: bool = False
+) -> Retuning:
     request = Request("manual", tau=tau, reason="because")
     return thresholds.retune(session, state, "public", request, preview=preview, author=author, now=MOMENT)
 
 
-def made(session: Session, drawn: list[tuple[int, float, float, str | None, int]]) -> State:
+def made(session: Session, drawn: list[tuple[int, float, float, str | None, int]]) -> CompetitionState:
     state = make_competition(session, MOMENT, medals=MEDALS)
     teams = [make_team(session, state, MOMENT) for _ in range(6)]
     for team, fid, distance, label, minute in drawn:

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from scorer import submissions
 from scorer.archive import TrainingImageCopies
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Job, Submission, Team
 from scorer.jobs import leases
@@ -20,11 +20,11 @@ MEASURED = Measured("1", 10.0, 0.5, 0.01, [], {}, "key", {})
 
 
 @pytest.fixture
-def state(session: Session, now: datetime) -> State:
+def state(session: Session, now: datetime) -> CompetitionState:
     return make_competition(session, now)
 
 
-def received(session: Session, state: State, team: Team, now: datetime) -> Submission:
+def received(session: Session, state: CompetitionState, team: Team, now: datetime) -> Submission:
     """A submission waiting for its check, as ``accept`` leaves it."""
     submission = make_submission(session, state, team, now=now, status="received")
     leases.add_job(session, Queue.CHECK, submission=submission, now=now)
@@ -32,7 +32,7 @@ def received(session: Session, state: State, team: Team, now: datetime) -> Submi
     return submission
 
 
-def queued(session: Session, state: State, team: Team, now: datetime) -> Submission:
+def queued(session: Session, state: CompetitionState, team: Team, now: datetime) -> Submission:
     """A submission that has passed its check."""
     submission = received(session, state, team, now)
     held = leases.claim_job(session, Queue.CHECK, holder="h", worker="w", now=now, lease=LEASE)
@@ -56,7 +56,7 @@ def status_of(session: Session, submission: Submission) -> str:
 
 
 def test_public_goes_before_private_and_no_team_waits_for_anothers_tenth(
-    session: Session, state: State, now: datetime
+    session: Session, state: CompetitionState, now: datetime
 ) -> None:
     busy, other = make_team(session, state, now), make_team(session, state, now)
     first = [queued(session, state, busy, now) for _ in range(3)]
@@ -70,7 +70,9 @@ def test_public_goes_before_private_and_no_team_waits_for_anothers_tenth(
     assert order == [(ref, True) for ref in fair] + [(ref, False) for ref in fair]
 
 
-def test_what_is_shown_as_position_is_the_order_of_claims(session: Session, state: State, now: datetime) -> None:
+def test_what_is_shown_as_position_is_the_order_of_claims(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     teams = [make_team(session, state, now) for _ in range(3)]
     for _ in range(3):
         for team in teams:
@@ -88,7 +90,9 @@ def test_what_is_shown_as_position_is_the_order_of_claims(session: Session, stat
     assert sorted(shown.values()) == list(range(1, len(shown) + 1))
 
 
-def test_a_score_is_recorded_once_and_only_by_its_holder(session: Session, state: State, now: datetime) -> None:
+def test_a_score_is_recorded_once_and_only_by_its_holder(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     submission = queued(session, state, make_team(session, state, now), now)
     first = claim(session, now, "first")
     assert first is not None
@@ -105,7 +109,9 @@ def test_a_score_is_recorded_once_and_only_by_its_holder(session: Session, state
     assert status_of(session, submission) == "scored"
 
 
-def test_a_heartbeat_keeps_the_lease_and_tells_progress(session: Session, state: State, now: datetime) -> None:
+def test_a_heartbeat_keeps_the_lease_and_tells_progress(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     queued(session, state, make_team(session, state, now), now)
     held = claim(session, now)
     assert held is not None
@@ -118,7 +124,7 @@ def test_a_heartbeat_keeps_the_lease_and_tells_progress(session: Session, state:
 
 
 def test_a_poison_entry_ends_as_failed_and_costs_the_team_nothing(
-    session: Session, state: State, now: datetime
+    session: Session, state: CompetitionState, now: datetime
 ) -> None:
     submission = queued(session, state, make_team(session, state, now), now)
     moment = now
@@ -133,7 +139,9 @@ def test_a_poison_entry_ends_as_failed_and_costs_the_team_nothing(
     assert claim(session, moment + timedelta(days=1)) is None, "the private track's job ended with it"
 
 
-def test_a_failing_private_track_leaves_the_public_score_alone(session: Session, state: State, now: datetime) -> None:
+def test_a_failing_private_track_leaves_the_public_score_alone(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     submission = queued(session, state, make_team(session, state, now), now)
     public = claim(session, now)
     assert public is not None
@@ -146,7 +154,9 @@ def test_a_failing_private_track_leaves_the_public_score_alone(session: Session,
     assert session.get_one(Job, private.job_id).state == "failed"
 
 
-def test_the_sweep_announces_exactly_what_has_no_message(session: Session, state: State, now: datetime) -> None:
+def test_the_sweep_announces_exactly_what_has_no_message(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     team = make_team(session, state, now)
     for _ in range(3):
         received(session, state, team, now)

@@ -13,12 +13,13 @@ from PIL import Image
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from scorer import ratings, rules, teams
+from scorer import ratings
 from scorer.accounts import api_tokens, one_time_links, sessions
 from scorer.accounts.password_hashing import new_password_hash
 from scorer.accounts.sessions import Browser
 from scorer.blobs import Blobs
-from scorer.competitions import State, state_of
+from scorer.competitions import rules
+from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.tables import (
     Account,
     CodeAttachment,
@@ -49,6 +50,7 @@ from scorer.metrics.mifid import mifid
 from scorer.notifications import notices, webhooks
 from scorer.releases import blob_key
 from scorer.settings import Settings
+from scorer.teams import teams
 from tests.factories import (
     add_evidence,
     add_measurement,
@@ -128,13 +130,14 @@ def plant(session: Session, settings: Settings, now: datetime) -> Planted:
     state = _competition(session, planted, people, now)
     _references(session, planted, state, people["organizer"], now)
     own, other = (
-        teams.team_for(session, state.competition.id, people[each], now=now) for each in ("insider", "outsider")
+        teams.find_or_create_team(session, state.competition.id, people[each], now=now)
+        for each in ("insider", "outsider")
     )
     own.name, other.name = "Alpha Kennel", "Beta Kennel"
     _entries(session, planted, state, own, people["insider"], now, INSIDE, "own", "team")
     _entries(session, planted, state, other, people["outsider"], now, OUTSIDE, "other", None)
     for number_, distance in enumerate((0.61, 0.62)):
-        crowd = teams.team_for(session, state.competition.id, make_account(session, now), now=now)
+        crowd = teams.find_or_create_team(session, state.competition.id, make_account(session, now), now=now)
         add = make_scored(session, state, crowd, fid=50.0 + number_, distance=distance, now=now)
         add_measurement(session, state, add, fid=3000.0 + number_, distance=0.4, now=now, kind="private")
     _attachments(session, planted, store, people["insider"], now)
@@ -166,15 +169,15 @@ def _people(session: Session, planted: Planted, now: datetime) -> dict[str, Acco
     return people
 
 
-def _competition(session: Session, planted: Planted, people: dict[str, Account], now: datetime) -> State:
+def _competition(session: Session, planted: Planted, people: dict[str, Account], now: datetime) -> CompetitionState:
     make_competition(session, now, slug=DRAFT, title=planted.word("draft-title", "draft"), opens_at=None)
     state = make_competition(session, now, slug=SLUG, title="Kennels", rules=RULES, closes_at=now + FAR)
     state.tracks["private"].extractor = planted.word("private-extractor", "score")
     state.tracks["private"].epsilon = EPSILON
     planted.secrets.append(word("private-epsilon", "score", repr(EPSILON)))
     for role in ("insider", "outsider", "reviewer"):
-        version = rules.version_of(state.competition) or ""
-        rules.accept(session, state, version, account=people[role], now=now)
+        version = rules.rules_version_of(state.competition) or ""
+        rules.accept_rules(session, state, version, account=people[role], now=now)
     guest = planted.word("guest", "guest", text="zq-guest@example.org")
     session.add(
         Guest(
@@ -194,7 +197,7 @@ def _competition(session: Session, planted: Planted, people: dict[str, Account],
     return state
 
 
-def _references(session: Session, planted: Planted, state: State, author: Account, now: datetime) -> None:
+def _references(session: Session, planted: Planted, state: CompetitionState, author: Account, now: datetime) -> None:
     sets = {}
     for role in ("train", "held_out", "private_extra"):
         kept = ReferenceSet(
@@ -241,7 +244,7 @@ def _references(session: Session, planted: Planted, state: State, author: Accoun
 def _entries(
     session: Session,
     planted: Planted,
-    state: State,
+    state: CompetitionState,
     team: Team,
     account: Account,
     now: datetime,
@@ -300,7 +303,7 @@ def _dress(planted: Planted, measured: Measurement, whose: str) -> None:
 def _find(
     session: Session,
     planted: Planted,
-    state: State,
+    state: CompetitionState,
     scored: Submission,
     track: TrackKind,
     whose: str,
@@ -425,7 +428,7 @@ def _recovered(session: Session, planted: Planted, store: Blobs, account: Accoun
     )  # fmt: skip
 
 
-def _private_work(session: Session, planted: Planted, state: State, team: Team, now: datetime) -> None:
+def _private_work(session: Session, planted: Planted, state: CompetitionState, team: Team, now: datetime) -> None:
     """Work on a private track that is under way, and some that failed."""
     scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
     shared: dict[str, Any] = {
@@ -445,7 +448,7 @@ def _private_work(session: Session, planted: Planted, state: State, team: Team, 
 
 
 def _correspondence(
-    session: Session, planted: Planted, state: State, team: Team, people: dict[str, Account], now: datetime
+    session: Session, planted: Planted, state: CompetitionState, team: Team, people: dict[str, Account], now: datetime
 ) -> None:
     """What the insider is told, where it is posted, and whom the team asks."""
     ada = people["insider"]
@@ -458,7 +461,7 @@ def _correspondence(
     planted.ids["notice"] = notices.list_notices(session, ada, limit=1)[0].id
     friend, asked = make_account(session, now, handle=planted.word("asked-friend", "team")[:30]), []
     for person in (friend, ada):
-        asking = team if person is friend else teams.team_for(
+        asking = team if person is friend else teams.find_or_create_team(
             session, state.competition.id, make_account(session, now), now=now
         )  # fmt: skip
         invitation = TeamInvitation(
@@ -471,7 +474,9 @@ def _correspondence(
     planted.ids["invitation made"], planted.ids["invitation received"] = asked
 
 
-def _closing(session: Session, planted: Planted, store: Blobs, state: State, organizer: Account, now: datetime) -> None:
+def _closing(
+    session: Session, planted: Planted, store: Blobs, state: CompetitionState, organizer: Account, now: datetime
+) -> None:
     """A data release that is not handed out, a rating study, and who rates."""
     content = planted.word("release-content", "evidence").encode()
     planted.ids["release"] = planted.word("release", "evidence", text="zqreleaseidxyz")

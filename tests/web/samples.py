@@ -12,15 +12,17 @@ from fastapi import FastAPI
 from api import deps, problems
 from api.pages import routes
 from api.shelf import Shelf
-from scorer import competitions, data_files, leaderboard, limits, memory, rules
+from scorer import leaderboard, memory
 from scorer.accounts.api_tokens import SCOPES
 from scorer.boards import Benchmark, Board, Copy, Disqualified, Place
-from scorer.competitions import State
+from scorer.competitions import competition_state, data_files, rules
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Competition, DataFile, Threshold, Track
 from scorer.errors import NotFound
 from scorer.lifecycle import Limits, Phase, TrackKind, Usage, next_entry_at, refusal_of, utc_day
-from scorer.limits import Allowance
 from scorer.ranking.awards import award_of
+from scorer.teams import quotas
+from scorer.teams.quotas import Quota
 
 Row = TypeVar("Row", Place, Benchmark, Copy, Disqualified)
 NOW = datetime(2026, 11, 2, 14, 5, 30, tzinfo=UTC)
@@ -72,13 +74,13 @@ def competition(**values: object) -> Competition:
     return Competition(**{**given, **values})
 
 
-def state(*, phase: Phase = Phase.OPEN, **values: object) -> State:
+def state(*, phase: Phase = Phase.OPEN, **values: object) -> CompetitionState:
     """A competition's state; ``values`` are its columns."""
     tracks = {
         "public": Track(id=1, kind="public", extractor="efficientnet_lite0@1", epsilon=1e-15),
         "private": Track(id=2, kind="private", extractor="nasnetalarge@1", epsilon=1e-15),
     }
-    return State(competition(**values), phase, phase is Phase.FINAL, tracks, ())
+    return CompetitionState(competition(**values), phase, phase is Phase.FINAL, tracks, ())
 
 
 def place(
@@ -162,7 +164,7 @@ def board(
     *,
     benchmarks: list[Benchmark] | None = None,
     copies: list[Copy] | None = None,
-    of: State | None = None,
+    of: CompetitionState | None = None,
     tau: float | None = 0.1905,
     track: str = "public",
 ) -> Board:
@@ -180,10 +182,10 @@ def file(number: int, name: str, count: int) -> DataFile:
     return DataFile(id=number, name=name, bytes=count, sha256=f"{number:064x}")
 
 
-def allowance(*, daily: int | None = 5, charged: int = 2, pending: int = 0, rejected: int = 0) -> Allowance:
+def allowance(*, daily: int | None = 5, charged: int = 2, pending: int = 0, rejected: int = 0) -> Quota:
     """What a team may still enter at ``NOW``; 2 may be in progress and 20 rejected."""
     of, usage = Limits(daily, 2, 20), Usage(charged, pending, rejected)
-    return Allowance(of, usage, refusal_of(of, usage), utc_day(NOW)[1], next_entry_at(of, usage, NOW))
+    return Quota(of, usage, refusal_of(of, usage), utc_day(NOW)[1], next_entry_at(of, usage, NOW))
 
 
 @dataclass
@@ -193,18 +195,18 @@ class Site:
     board: Board = field(default_factory=demo_board)
     boards: dict[str, Board] = field(default_factory=dict)
     """The boards of further competitions, by slug."""
-    states: list[State] | None = None
+    states: list[CompetitionState] | None = None
     version: str = "v1"
     now: datetime = NOW
     account: Account | None = None
     accepted: bool = False
-    allowance: Allowance = field(default_factory=allowance)
+    allowance: Quota = field(default_factory=allowance)
     files: list[DataFile] = field(default_factory=list)
 
     def _standings(
         self,
         _: object,
-        of: State,
+        of: CompetitionState,
         kind: TrackKind,
         account: Account | None,
         *,
@@ -215,7 +217,7 @@ class Site:
         search: str = "",
         now: datetime | None = None,
     ) -> Board:
-        track = competitions.visible_track(of, kind, account)
+        track = competition_state.visible_track(of, kind, account)
         board = self.boards.get(of.competition.slug, self.board)
 
         def found(rows: Iterable[Row]) -> list[Row]:
@@ -233,25 +235,25 @@ class Site:
             as_of=as_of,
         )
 
-    def _state_of(self, _: object, slug: str, _now: datetime) -> State:
+    def _state_of(self, _: object, slug: str, _now: datetime) -> CompetitionState:
         for each in self._states():
             if each.competition.slug == slug:
                 return each
         raise NotFound("no-competition", f"There is no competition {slug!r}.")
 
-    def _version(self, _: object, of: State, kind: TrackKind, account: Account | None, now: datetime) -> str:
-        competitions.visible_track(of, kind, account)
+    def _version(self, _: object, of: CompetitionState, kind: TrackKind, account: Account | None, now: datetime) -> str:
+        competition_state.visible_track(of, kind, account)
         return self.version
 
-    def _states(self) -> list[State]:
+    def _states(self) -> list[CompetitionState]:
         if self.states is not None:
             return self.states
         return [self.board.state, *(board.state for board in self.boards.values())]
 
-    def _shown_states(self, _: object, account: Account | None, _now: datetime) -> list[State]:
-        return [each for each in self._states() if competitions._is_shown(each, account)]
+    def _shown_states(self, _: object, account: Account | None, _now: datetime) -> list[CompetitionState]:
+        return [each for each in self._states() if competition_state._is_visible(each, account)]
 
-    def _count_teams(self, _: object, of: State) -> int:
+    def _count_teams(self, _: object, of: CompetitionState) -> int:
         return self.boards.get(of.competition.slug, self.board).teams
 
     @contextmanager
@@ -269,12 +271,12 @@ class Site:
         with (
             patch.object(leaderboard, "standings", self._standings),
             patch.object(leaderboard, "version", self._version),
-            patch.object(competitions, "state_of", self._state_of),
+            patch.object(competition_state, "state_of", self._state_of),
             patch.object(memory, "of", lambda _: None),
-            patch.object(competitions, "shown_states", self._shown_states),
+            patch.object(competition_state, "visible_states", self._shown_states),
             patch.object(leaderboard, "count_teams", self._count_teams),
             patch.object(rules, "has_accepted", lambda *_: self.accepted),
-            patch.object(limits, "allowance", lambda *_, **__: self.allowance),
-            patch.object(data_files, "listed", lambda *_: self.files),
+            patch.object(quotas, "quota_of", lambda *_, **__: self.allowance),
+            patch.object(data_files, "list_files", lambda *_: self.files),
         ):
             yield app

@@ -1,9 +1,10 @@
 """The pages of notices, as a browser without scripts would use them."""
 
-from scorer import competitions, teams
+from scorer.competitions import competition_state
 from scorer.db.tables import Account, Delivery
 from scorer.notifications import notices
 from scorer.notifications.notices import Kind
+from scorer.teams import teams
 from tests.api.conftest import Service
 from tests.web.document import Element, parsed
 from tests.web.test_door import press, read, sign_up
@@ -108,7 +109,9 @@ def test_a_teams_webhook_can_be_chosen_where_there_is_a_team(service: Service) -
     with service.bench.sessions.begin() as session:
         grace = session.query(Account).filter_by(handle="grace").one()
         now = service.bench.now()
-        teams.team_for(session, competitions.state_of(session, slug, now).competition.id, grace, now=now)
+        teams.find_or_create_team(
+            session, competition_state.state_of(session, slug, now).competition.id, grace, now=now
+        )
     choices = read(service, "/account/notices").one("select").all("option")
     assert [each.text for each in choices] == ["Mine", "The team Grace H. in Dogs & Co"]
     made = press(

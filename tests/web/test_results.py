@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import text
 
 from api.pages.histogram import FLOOR, TOP, histogram_of
-from scorer import competitions
 from scorer.accounts import sessions
 from scorer.accounts.sessions import Browser
+from scorer.competitions import competition_state
 from scorer.db import accounts
 from scorer.db.jobs import job_queue
 from scorer.db.tables import ProvisionalMeasurement
@@ -178,7 +178,7 @@ def test_a_provisional_score_is_shown_as_such_while_the_final_one_is_made(servic
     assert "hidden" in read(service, address).one("section", class_="provisional").attributes
     with service.bench.sessions.begin() as session:
         session.execute(text("UPDATE submissions SET status = 'scoring'"))
-        track = competitions.state_of(session, slug, datetime.now(UTC)).tracks["public"]
+        track = competition_state.state_of(session, slug, datetime.now(UTC)).tracks["public"]
         (job,) = job_queue.jobs_of(session, entry["ref"])
         session.add(
             ProvisionalMeasurement(

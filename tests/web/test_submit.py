@@ -16,7 +16,7 @@ from api.cookies import csrf_token
 from scorer.accounts import sessions
 from scorer.accounts.sessions import Browser as Where
 from scorer.db.tables import Account
-from scorer.limits import ASK_AGAIN
+from scorer.teams.quotas import RETRY_AFTER_SECONDS
 from tests.api.conftest import Service, service
 from tests.factories import noise, zipped
 from tests.proxy import Proxy
@@ -117,7 +117,7 @@ def test_a_form_at_the_limit_is_told_when_to_come_again(service: Service) -> Non
     slug, secret = service.competition(pending_limit=1, daily_limit=2), session_of(service, "ada")
     assert form(service, slug, secret, ZIP).status_code == 303
     waiting = form(service, slug, secret, ZIP)
-    assert (waiting.status_code, waiting.headers["retry-after"]) == (429, str(ASK_AGAIN))
+    assert (waiting.status_code, waiting.headers["retry-after"]) == (429, str(RETRY_AFTER_SECONDS))
     service.work()
     assert form(service, slug, secret, ZIP).status_code == 303
     service.work()

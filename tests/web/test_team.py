@@ -11,7 +11,7 @@ from sqlalchemy import text
 from api.pages.room import Room, room_of
 from scorer.accounts import password_hashing
 from scorer.db.tables import Account
-from scorer.limits import Allowance
+from scorer.teams.quotas import Quota
 from tests.api.conftest import Service
 from tests.api.test_teams import ask, create, join, members
 from tests.factories import noise, zipped
@@ -78,13 +78,13 @@ def parts(page: Element) -> list[str]:
         (allowance(rejected=20), Room("20 uploads rejected today, as many as are allowed, next at", MIDNIGHT)),
     ],
 )
-def test_what_is_left_is_told_with_the_moment_of_the_next(given: Allowance, expected: Room) -> None:
+def test_what_is_left_is_told_with_the_moment_of_the_next(given: Quota, expected: Room) -> None:
     assert room_of(given) == expected
 
 
 def test_the_last_day_has_no_next() -> None:
     used = allowance(charged=5)
-    last = Allowance(used.limits, used.usage, used.refusal, used.resets_at, None)
+    last = Quota(used.limits, used.usage, used.refusal, used.resets_at, None)
     assert room_of(last) == Room("0 of 5 entries left today, and the competition closes before the next")
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts import accounts, one_time_links
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import accounts as db_accounts
 from scorer.db import competitions
 from scorer.db import competitions as rows
@@ -33,9 +33,9 @@ If you have no account yet, make one here within two weeks, and confirm this add
 """
 
 
-def invite(
+def invite_guests(
     session: Session,
-    state: State,
+    state: CompetitionState,
     wanted: Sequence[str],
     *,
     author: Account,
@@ -54,14 +54,14 @@ def invite(
     session.add_all(added.values())
     session.flush()
     for guest in added.values():
-        _tell(session, state, guest, author=author, secret=new_secret(), site=site, now=now)
+        _notify_guest(session, state, guest, author=author, secret=new_secret(), site=site, now=now)
     if added:
         after = {"who": [guest.who for guest in added.values()]}
         audit_log.record_action(session, "guests.invited", _subject(state), actor=author, now=now, after=after)
     return rows.list_guests(session, state.competition.id)
 
 
-def withdraw(session: Session, state: State, who: str, *, author: Account, now: datetime) -> None:
+def withdraw(session: Session, state: CompetitionState, who: str, *, author: Account, now: datetime) -> None:
     """Let somebody enter no more; what they have entered stays. ``NotFound`` if they are not invited by that handle or
     address."""
     competitions.lock_competition(session, state.competition.slug, share=False)
@@ -77,7 +77,7 @@ def withdraw(session: Session, state: State, who: str, *, author: Account, now: 
     )
 
 
-def listed(session: Session, state: State) -> Sequence[Guest]:
+def list_guests(session: Session, state: CompetitionState) -> Sequence[Guest]:
     """Whoever is invited, the one invited last first."""
     return rows.list_guests(session, state.competition.id)
 
@@ -122,8 +122,8 @@ def _who(session: Session, each: str) -> dict[str, object]:
     return {"account": account, "account_id": account.id}
 
 
-def _tell(
-    session: Session, state: State, guest: Guest, *, author: Account, secret: str, site: str, now: datetime
+def _notify_guest(
+    session: Session, state: CompetitionState, guest: Guest, *, author: Account, secret: str, site: str, now: datetime
 ) -> None:
     """By notice whoever has an account; else by mail, with a link to make one."""
     competition = state.competition
@@ -142,5 +142,5 @@ def _tell(
     outbox.queue_mail(session, guest.email or "", subject, body, now=now, expires_at=expires_at)
 
 
-def _subject(state: State) -> str:
+def _subject(state: CompetitionState) -> str:
     return f"competition:{state.competition.slug}"

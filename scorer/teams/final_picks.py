@@ -9,18 +9,18 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import teams
-from scorer.competitions import State
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board, columns, final_picks
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, PickSet, Submission, Team
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import Phase
 from scorer.ranking.vectorised import best_of
+from scorer.teams import teams
 
 
 @dataclass(frozen=True)
-class Finals:
+class FinalEntries:
     """What a team will be ranked by, as far as it is known now."""
 
     chosen: PickSet | None
@@ -36,29 +36,31 @@ def picks_of(session: Session, team_id: int, at: datetime | None = None) -> tupl
     return tuple(newest.submission_refs) if newest is not None else ()
 
 
-def best_public(session: Session, state: State, team_id: int) -> tuple[int, ...]:
+def best_public(session: Session, state: CompetitionState, team_id: int) -> tuple[int, ...]:
     """The refs of the entries that stand for a team that picks none: its best on the public track, best first."""
     refs, track = board.refs_of_team(session, team_id), state.tracks["public"]
     own = columns.judged_of(session.connection(), track.id, refs=refs)
     return tuple(best_of(own, state.competition.final_picks).tolist())
 
 
-def finals(session: Session, state: State, team: Team) -> Finals:
+def final_entries_of(session: Session, state: CompetitionState, team: Team) -> FinalEntries:
     """What a team will be ranked by."""
     newest = final_picks.newest_picks(session, team.id)
     chosen = newest if newest is not None and newest.submission_refs else None
     refs = chosen.submission_refs if chosen is not None else best_public(session, state, team.id)
-    return Finals(chosen, submissions.submissions_by_ref(session, refs))
+    return FinalEntries(chosen, submissions.submissions_by_ref(session, refs))
 
 
-def pick(session: Session, state: State, submission_ids: Sequence[str], *, account: Account, now: datetime) -> Finals:
+def pick(
+    session: Session, state: CompetitionState, submission_ids: Sequence[str], *, account: Account, now: datetime
+) -> FinalEntries:
     """Make these entries the team's picks, in place of earlier ones; none at all takes the choice back.
 
     ``Conflict`` once the competition has closed, ``Invalid`` for too many entries or for one that cannot be picked.
     """
     team = own_team(session, state, account)
     _require_open(state)
-    team = teams.held(session, team, account)
+    team = teams.lock_current_team(session, team, account)
     wanted = list(dict.fromkeys(submission_ids))
     most = state.competition.final_picks
     if len(wanted) > most:
@@ -71,18 +73,18 @@ def pick(session: Session, state: State, submission_ids: Sequence[str], *, accou
     if tuple(chosen) != picks_of(session, team.id):
         session.add(PickSet(team_id=team.id, submission_refs=chosen, author_id=account.id, created_at=now))
         session.flush()
-    return finals(session, state, team)
+    return final_entries_of(session, state, team)
 
 
-def own_team(session: Session, state: State, account: Account) -> Team:
+def own_team(session: Session, state: CompetitionState, account: Account) -> Team:
     """The team whose picks a person makes; ``NotFound`` for somebody without one."""
-    team = teams.own(session, state, account)
+    team = teams.find_own_team(session, state, account)
     if team is None:
         raise NotFound("no-team", "You have no team in this competition yet; your first entry makes one.")
     return team
 
 
-def _require_open(state: State) -> None:
+def _require_open(state: CompetitionState) -> None:
     closes_at = state.competition.closes_at
     if state.phase is not Phase.OPEN:
         when = f" at {closes_at:%Y-%m-%d %H:%M} UTC" if closes_at is not None else ""

@@ -5,29 +5,31 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import guests
-from scorer.competitions import State
+from scorer.competitions import allowlist
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import accounts
 from scorer.db.tables import Account, Competition, RulesAcceptance
 from scorer.errors import Conflict, Forbidden
 
 
-def version_of(competition: Competition) -> str | None:
+def rules_version_of(competition: Competition) -> str | None:
     """The SHA-256 (hex) of the rules as they stand; None where there are none."""
     return hashlib.sha256(competition.rules.encode()).hexdigest() if competition.rules.strip() else None
 
 
 def has_accepted(session: Session, competition: Competition, account: Account) -> bool:
     """Whether a person has accepted the rules as they stand."""
-    version = version_of(competition)
+    version = rules_version_of(competition)
     return version is None or accounts.acceptance_of(session, competition.id, account.id, version) is not None
 
 
-def accept(session: Session, state: State, rules_sha256: str, *, account: Account, now: datetime) -> RulesAcceptance:
+def accept_rules(
+    session: Session, state: CompetitionState, rules_sha256: str, *, account: Account, now: datetime
+) -> RulesAcceptance:
     """Note that a person accepts the rules that they have read; again is the same. ``Conflict`` if the rules are no
     longer these."""
-    guests.require_invited(session, state.competition, account)
-    version = version_of(state.competition)
+    allowlist.require_invited(session, state.competition, account)
+    version = rules_version_of(state.competition)
     if version is None:
         raise Conflict("no-rules", "This competition has no rules to accept.")
     if rules_sha256 != version:
@@ -47,8 +49,8 @@ def accept(session: Session, state: State, rules_sha256: str, *, account: Accoun
 def require_entrant(session: Session, competition: Competition, account: Account, *, newest: bool = True) -> None:
     """``Forbidden`` unless the person may enter: is invited, where that is needed, and has accepted the rules as they
     stand, or (not ``newest``) in some version, for an upload that was under way while they changed."""
-    guests.require_invited(session, competition, account)
-    version = version_of(competition)
+    allowlist.require_invited(session, competition, account)
+    version = rules_version_of(competition)
     if version is None:
         return
     if accounts.acceptance_of(session, competition.id, account.id, version if newest else None) is None:

@@ -7,16 +7,18 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import audit_log, rules
+from scorer import audit_log
+from scorer.accounts.roles import is_organizer
 from scorer.blobs import Received
-from scorer.competitions import State, is_organizer
+from scorer.competitions import rules
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
 from scorer.db import competitions as rows
 from scorer.db.tables import Account, DataFile
 from scorer.errors import Conflict, Invalid, NotFound
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-MOST = 100
+NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+MAX_FILES = 100
 """Files of a competition: they are listed on one page."""
 SECRET_ROLES = ("held_out", "private_extra")
 """References that no participant may ever have."""
@@ -24,13 +26,20 @@ SECRET_ROLES = ("held_out", "private_extra")
 
 def require_name(name: str) -> str:
     """A name that is the same in an address, in a zip and on every disk; ``Invalid`` for others."""
-    if not NAME.fullmatch(name):
+    if not NAME_PATTERN.fullmatch(name):
         raise Invalid("bad-name", "A data file's name has letters, digits, dots, hyphens and underscores, at most 100.")
     return name
 
 
-def offer(
-    session: Session, state: State, name: str, received: Received, crc32: int, *, author: Account, now: datetime
+def offer_file(
+    session: Session,
+    state: CompetitionState,
+    name: str,
+    received: Received,
+    crc32: int,
+    *,
+    author: Account,
+    now: datetime,
 ) -> DataFile:
     """Offer received bytes to participants, in place of an earlier file of that name. ``Conflict`` for bytes that are
     the secret references of a competition."""
@@ -40,8 +49,8 @@ def offer(
         raise Conflict("secret-images", "These are held-out or private images of a competition: nobody may have them.")
     before = rows.newest_file(session, state.competition.id, name)
     replaced = before is not None and before.offered
-    if not replaced and len(rows.offered_files(session, state.competition.id)) >= MOST:
-        raise Conflict("too-many-files", f"A competition offers at most {MOST} files.")
+    if not replaced and len(rows.offered_files(session, state.competition.id)) >= MAX_FILES:
+        raise Conflict("too-many-files", f"A competition offers at most {MAX_FILES} files.")
     if received.bytes < 1:
         raise Invalid("empty", "A data file has at least one byte.")
     kept = DataFile(
@@ -61,7 +70,7 @@ def offer(
     return kept
 
 
-def training_images(session: Session, state: State) -> Received:
+def training_images(session: Session, state: CompetitionState) -> Received:
     """The zip of training images that is attached to a competition; ``Conflict`` if there is none."""
     attached = competitions.references_of(session, state.competition.id).get("train")
     if attached is None:
@@ -70,7 +79,7 @@ def training_images(session: Session, state: State) -> Received:
     return Received(images.blob_key, images.bytes, images.sha256)
 
 
-def withdraw(session: Session, state: State, name: str, *, author: Account, now: datetime) -> None:
+def withdraw(session: Session, state: CompetitionState, name: str, *, author: Account, now: datetime) -> None:
     """Offer a file no longer; ``NotFound`` if it is not offered."""
     competitions.lock_competition(session, state.competition.slug, share=False)
     file = _offered(session, state, name)
@@ -83,7 +92,7 @@ def withdraw(session: Session, state: State, name: str, *, author: Account, now:
 
 def _record(
     session: Session,
-    state: State,
+    state: CompetitionState,
     verb: str,
     after: DataFile | None,
     before: DataFile | None,
@@ -97,32 +106,32 @@ def _record(
     audit_log.record_action(session, f"data-file.{verb}", subject, actor=author, now=now, before=was, after=becomes)
 
 
-def listed(session: Session, state: State) -> Sequence[DataFile]:
+def list_files(session: Session, state: CompetitionState) -> Sequence[DataFile]:
     """What a competition offers, by name; for whoever sees the competition."""
     return rows.offered_files(session, state.competition.id)
 
 
-def find(session: Session, state: State, name: str, account: Account) -> DataFile:
+def find_file(session: Session, state: CompetitionState, name: str, account: Account) -> DataFile:
     """A file for somebody who has accepted the rules; ``NotFound`` if it is not offered."""
     _require_access(session, state, account)
     return _offered(session, state, name)
 
 
-def gathered(session: Session, state: State, account: Account) -> Sequence[DataFile]:
+def downloadable_files(session: Session, state: CompetitionState, account: Account) -> Sequence[DataFile]:
     """All files for somebody who has accepted the rules; ``NotFound`` if there are none."""
     _require_access(session, state, account)
-    files = listed(session, state)
+    files = list_files(session, state)
     if not files:
         raise NotFound("no-files", "This competition offers no files.")
     return files
 
 
-def _require_access(session: Session, state: State, account: Account) -> None:
+def _require_access(session: Session, state: CompetitionState, account: Account) -> None:
     if not is_organizer(account):
         rules.require_entrant(session, state.competition, account)
 
 
-def _offered(session: Session, state: State, name: str) -> DataFile:
+def _offered(session: Session, state: CompetitionState, name: str) -> DataFile:
     file = rows.newest_file(session, state.competition.id, name)
     if file is None or not file.offered:
         raise NotFound("no-file", f"This competition offers no file {name!r}.")

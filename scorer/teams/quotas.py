@@ -5,19 +5,19 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer.competitions import State, takes_late
+from scorer.competitions.competition_state import CompetitionState, takes_late
 from scorer.db.tables import Account, Competition, Team
 from scorer.db.teams import members
 from scorer.errors import TooMany
 from scorer.lifecycle import Limits, Phase, Refusal, Usage, next_entry_at, refusal_of, utc_day
 
-NOTHING = Usage(charged=0, pending=0, rejected=0)
-ASK_AGAIN = 30
+NO_USAGE = Usage(charged=0, pending=0, rejected=0)
+RETRY_AFTER_SECONDS = 30
 """Seconds after which a program may ask again while entries are in progress: when one of them ends, nobody knows."""
 
 
 @dataclass(frozen=True)
-class Allowance:
+class Quota:
     """A team's limits, what it has used of them, and when it may enter next."""
 
     limits: Limits
@@ -41,15 +41,15 @@ def limits_of(competition: Competition) -> Limits:
     return Limits(competition.daily_limit, competition.pending_limit, competition.rejected_limit)
 
 
-def allowance(session: Session, state: State, account: Account, *, now: datetime) -> Allowance:
+def quota_of(session: Session, state: CompetitionState, account: Account, *, now: datetime) -> Quota:
     """What a person's team may still do; a person without a team has used nothing. After the close it is about late
     entries, where they are taken."""
     team = members.team_of(session, state.competition.id, account.id)
     late = takes_late(state, now)
-    usage = members.usage_of(session, team.id, now, late=late) if team is not None else NOTHING
+    usage = members.usage_of(session, team.id, now, late=late) if team is not None else NO_USAGE
     limits = limits_of(state.competition)
     moment = next_entry_at(limits, usage, now)
-    return Allowance(
+    return Quota(
         limits=limits,
         usage=usage,
         refusal=refusal_of(limits, usage),
@@ -58,13 +58,13 @@ def allowance(session: Session, state: State, account: Account, *, now: datetime
     )
 
 
-def count_entries(session: Session, state: State, account: Account) -> int:
+def count_entries(session: Session, state: CompetitionState, account: Account) -> int:
     """How many entries a person's team has made, whatever became of them."""
     team = members.team_of(session, state.competition.id, account.id)
     return 0 if team is None else members.count_submissions(session, team.id)
 
 
-def _while_open(state: State, moment: datetime | None) -> datetime | None:
+def _while_open(state: CompetitionState, moment: datetime | None) -> datetime | None:
     opens_at, closes_at = state.competition.opens_at, state.competition.closes_at
     if state.phase is Phase.DRAFT:
         return opens_at
@@ -72,7 +72,7 @@ def _while_open(state: State, moment: datetime | None) -> datetime | None:
     return moment if state.phase is Phase.OPEN and not closed else None
 
 
-def require_room(session: Session, competition: Competition, team: Team, *, now: datetime, late: bool = False) -> None:
+def require_quota(session: Session, competition: Competition, team: Team, *, now: datetime, late: bool = False) -> None:
     """``TooMany`` if a limit of the team is used up. It holds as long as the caller has the team's lock. ``late``: of
     entries after the close, which count apart."""
     limits = limits_of(competition)
@@ -86,6 +86,6 @@ def require_room(session: Session, competition: Competition, team: Team, *, now:
         Refusal.PENDING: f"Your team has {limits.pending} entries in progress, as many as are allowed at once",
     }[refusal]
     if refusal is Refusal.PENDING:
-        raise TooMany(refusal, f"{says}; wait until one is scored.", retry_after=ASK_AGAIN)
+        raise TooMany(refusal, f"{says}; wait until one is scored.", retry_after=RETRY_AFTER_SECONDS)
     seconds = int((tomorrow - now).total_seconds()) + 1
     raise TooMany(refusal, f"{says}; the next one is possible at {tomorrow:%Y-%m-%d %H:%M} UTC.", retry_after=seconds)

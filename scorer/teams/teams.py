@@ -12,8 +12,8 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import rules
-from scorer.competitions import State, shown_state
+from scorer.competitions import rules
+from scorer.competitions.competition_state import CompetitionState, visible_state
 from scorer.db import competitions
 from scorer.db.tables import Account, Membership, Submission, Team, TeamInvitation, TeamRenaming
 from scorer.db.teams import members
@@ -21,7 +21,7 @@ from scorer.db.teams.merges import current_team_id
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
 
-LONGEST_NAME = 60
+MAX_TEAM_NAME_LENGTH = 60
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Roster:
         return self.members[0]
 
 
-def team_for(session: Session, competition_id: int, account: Account, *, now: datetime) -> Team:
+def find_or_create_team(session: Session, competition_id: int, account: Account, *, now: datetime) -> Team:
     """The person's team in a competition, made if there is none yet, locked for this transaction."""
     team = members.team_of(session, competition_id, account.id)
     if team is None:
@@ -49,10 +49,10 @@ def team_for(session: Session, competition_id: int, account: Account, *, now: da
         team = members.team_of(session, competition_id, account.id) or _team_of_one(
             session, competition_id, account, now=now
         )
-    return held(session, team, account)
+    return lock_current_team(session, team, account)
 
 
-def held(session: Session, team: Team, account: Account) -> Team:
+def lock_current_team(session: Session, team: Team, account: Account) -> Team:
     """The person's team, locked for this transaction: ``team``, or what they are in if it was merged just now."""
     while True:
         members.lock_teams(session, [team.id])
@@ -72,10 +72,10 @@ def benchmark_team(session: Session, competition_id: int, name: str, *, now: dat
     return team or _add_team(session, competition_id, names, now=now, benchmark=True)
 
 
-def changing(session: Session, slug: str, account: Account, *, now: datetime) -> State:
+def lock_changeable(session: Session, slug: str, account: Account, *, now: datetime) -> CompetitionState:
     """The competition, with its times and its teams held still for this transaction; ``Conflict`` unless it is open."""
     competitions.lock_competition(session, slug, share=True)
-    state = shown_state(session, slug, account, now)
+    state = visible_state(session, slug, account, now)
     members.lock_changes(session, state.competition.id)
     if state.phase is Phase.DRAFT:
         raise Conflict("not-open", "Teams are formed once the competition is open.")
@@ -84,13 +84,13 @@ def changing(session: Session, slug: str, account: Account, *, now: datetime) ->
     return state
 
 
-def is_changeable(state: State, now: datetime) -> bool:
+def is_changeable(state: CompetitionState, now: datetime) -> bool:
     """Whether people may join, merge and leave: while the competition is open and the merge deadline has not passed."""
     deadline = state.competition.team_merge_deadline
     return state.phase is Phase.OPEN and (deadline is None or now < deadline)
 
 
-def require_before_deadline(state: State, now: datetime) -> None:
+def require_before_deadline(state: CompetitionState, now: datetime) -> None:
     """``Conflict`` once the members of an open competition's teams stay as they are."""
     deadline = state.competition.team_merge_deadline
     if deadline is not None and not is_changeable(state, now):
@@ -99,20 +99,20 @@ def require_before_deadline(state: State, now: datetime) -> None:
         )
 
 
-def own(session: Session, state: State, account: Account) -> Team | None:
+def find_own_team(session: Session, state: CompetitionState, account: Account) -> Team | None:
     """The person's team, if they are in one."""
     return members.team_of(session, state.competition.id, account.id)
 
 
-def own_roster(session: Session, state: State, account: Account) -> Roster:
+def own_roster(session: Session, state: CompetitionState, account: Account) -> Roster:
     """The person's team with its members; ``NotFound`` if they are in none."""
-    team = own(session, state, account)
+    team = find_own_team(session, state, account)
     if team is None:
         raise NotFound("no-team", "You are in no team here yet: your first entry makes a team of one.")
     return Roster(team, members.members_of(session, team.id), members.invitations_sent_by(session, team.id))
 
 
-def led_roster(session: Session, state: State, account: Account) -> Roster:
+def led_roster(session: Session, state: CompetitionState, account: Account) -> Roster:
     """The team that the person leads; ``Forbidden`` for another member, ``NotFound`` without a team."""
     roster = own_roster(session, state, account)
     if roster.leader.id != account.id:
@@ -120,9 +120,9 @@ def led_roster(session: Session, state: State, account: Account) -> Roster:
     return roster
 
 
-def founded(session: Session, state: State, account: Account, *, now: datetime) -> Roster:
+def led_or_new_team(session: Session, state: CompetitionState, account: Account, *, now: datetime) -> Roster:
     """The team that the person leads; a team of one is made if they are in none. Call within ``changing``."""
-    if own(session, state, account) is None:
+    if find_own_team(session, state, account) is None:
         rules.require_entrant(session, state.competition, account)
         _team_of_one(session, state.competition.id, account, now=now)
     return led_roster(session, state, account)
@@ -130,8 +130,8 @@ def founded(session: Session, state: State, account: Account, *, now: datetime) 
 
 def create(session: Session, slug: str, name: str, *, account: Account, now: datetime) -> Roster:
     """Found a team; ``Conflict`` if the person is in one already or the name is taken."""
-    state = changing(session, slug, account, now=now)
-    team = own(session, state, account)
+    state = lock_changeable(session, slug, account, now=now)
+    team = find_own_team(session, state, account)
     if team is not None:
         raise Conflict("in-a-team", f"You are in the team {team.name!r} already; its leader can rename it.")
     rules.require_entrant(session, state.competition, account)
@@ -142,7 +142,7 @@ def create(session: Session, slug: str, name: str, *, account: Account, now: dat
 
 def rename(session: Session, slug: str, name: str, *, account: Account, now: datetime) -> Roster:
     """Give the team that the person leads another name."""
-    state = changing(session, slug, account, now=now)
+    state = lock_changeable(session, slug, account, now=now)
     roster = led_roster(session, state, account)
     team = roster.team
     if name.strip() != team.name:
@@ -165,7 +165,7 @@ def rename(session: Session, slug: str, name: str, *, account: Account, now: dat
 def leave(session: Session, slug: str, *, account: Account, now: datetime) -> None:
     """Leave one's team. ``Conflict`` for whoever has entered: entries stay with the team that made them, and nobody
     gets a second team's limits."""
-    state = changing(session, slug, account, now=now)
+    state = lock_changeable(session, slug, account, now=now)
     require_before_deadline(state, now)
     team = own_roster(session, state, account).team
     members.lock_teams(session, [team.id])
@@ -178,7 +178,7 @@ def leave(session: Session, slug: str, *, account: Account, now: datetime) -> No
     disband_if_empty(session, team, now=now)
 
 
-def has_entered(session: Session, state: State, account: Account) -> bool:
+def has_entered(session: Session, state: CompetitionState, account: Account) -> bool:
     """Whether a person has handed anything in, whatever became of it; then they stay in their team."""
     return members.has_entered(session, state.competition.id, account.id)
 
@@ -196,7 +196,7 @@ def disband_if_empty(session: Session, team: Team, *, now: datetime) -> None:
         members.close_invitations(session, team.id, now)
 
 
-def of_submission(session: Session, submission: Submission) -> Team:
+def current_team_of(session: Session, submission: Submission) -> Team:
     """The team that a submission belongs to now: the one that handed it in, or what that was merged into."""
     return current_team_id(session, submission.team_id)
 
@@ -227,10 +227,10 @@ def _add_team(
     return team
 
 
-def _free_name(session: Session, state: State, name: str, *, own_name: str = "") -> str:
+def _free_name(session: Session, state: CompetitionState, name: str, *, own_name: str = "") -> str:
     name = unicodedata.normalize("NFC", name).strip()
-    if not 0 < len(name) <= LONGEST_NAME:
-        raise Invalid("bad-name", f"A team's name has 1 to {LONGEST_NAME} characters.")
+    if not 0 < len(name) <= MAX_TEAM_NAME_LENGTH:
+        raise Invalid("bad-name", f"A team's name has 1 to {MAX_TEAM_NAME_LENGTH} characters.")
     if any(unicodedata.category(each)[0] == "C" for each in name):
         raise Invalid("bad-name", "A name may not have invisible signs or line breaks in it.")
     respelled = unicodedata.normalize("NFKC", name).lower() == unicodedata.normalize("NFKC", own_name).lower()

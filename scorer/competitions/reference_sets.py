@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 from scorer import audit_log, extractor_catalogue
 from scorer.archive import BOTTLENECK
 from scorer.blobs import Received
-from scorer.competitions import State, track_of
-from scorer.data_files import SECRET_ROLES
+from scorer.competitions.competition_state import CompetitionState, track_of
+from scorer.competitions.data_files import SECRET_ROLES
 from scorer.db import competitions, tuning
 from scorer.db.competitions import is_file_offered
 from scorer.db.jobs.job_queue import job_of_preparation
@@ -23,13 +23,22 @@ from scorer.jobs import leases
 from scorer.lifecycle import JobState, Queue, TrackKind
 from scorer.metrics.statistics.threshold_selection import choose_tau
 
-Role = Literal["train", "held_out", "private_extra"]
-REFERENCE_ROLES: dict[TrackKind, tuple[Role, ...]] = {"public": ("train",), "private": ("train", "private_extra")}
+ReferenceRole = Literal["train", "held_out", "private_extra"]
+REFERENCE_ROLES: dict[TrackKind, tuple[ReferenceRole, ...]] = {
+    "public": ("train",),
+    "private": ("train", "private_extra"),
+}
 """Whose images make up a track's reference. Held-out images are in none: they are the fresh sample."""
 
 
-def attach(
-    session: Session, state: State, role: Role, received: Received, *, author: Account, now: datetime
+def attach_reference_set(
+    session: Session,
+    state: CompetitionState,
+    role: ReferenceRole,
+    received: Received,
+    *,
+    author: Account,
+    now: datetime,
 ) -> ReferenceSet:
     """Let an uploaded zip play ``role`` in the competition; the same bytes are the same set everywhere.
 
@@ -71,11 +80,13 @@ def attach(
     return reference_set
 
 
-def prepare(session: Session, state: State, kind: TrackKind, *, author: Account, now: datetime) -> Preparation:
+def prepare(
+    session: Session, state: CompetitionState, kind: TrackKind, *, author: Account, now: datetime
+) -> Preparation:
     """Have a track's references prepared by a worker, or use what was prepared before from equal inputs."""
     competitions.lock_competition(session, state.competition.slug, share=False)
     track = track_of(state, kind)
-    preparation = preparation_of(session, state, kind, Space(track.extractor, track.signed), now=now)
+    preparation = preparation_of(session, state, kind, FeatureSpace(track.extractor, track.signed), now=now)
     track.preparation = preparation
     if preparation.finished_at is None:
         require_work(session, preparation, now=now)
@@ -90,20 +101,22 @@ def prepare(session: Session, state: State, kind: TrackKind, *, author: Account,
 
 
 @dataclass(frozen=True)
-class Space:
+class FeatureSpace:
     """An extractor's feature space, and whether cosines keep their sign there."""
 
     extractor: str
     signed: bool
 
 
-def space_of(name: str) -> Space:
+def space_of(name: str) -> FeatureSpace:
     """The space of an extractor by its name; ``Invalid`` for an unknown one."""
     found = extractor_catalogue.find_extractor(name)
-    return Space(found.identity, not found.non_negative)
+    return FeatureSpace(found.identity, not found.non_negative)
 
 
-def preparation_of(session: Session, state: State, kind: TrackKind, space: Space, *, now: datetime) -> Preparation:
+def preparation_of(
+    session: Session, state: CompetitionState, kind: TrackKind, space: FeatureSpace, *, now: datetime
+) -> Preparation:
     """A track's references in a space: prepared before from equal inputs, or a row for a worker to fill."""
     key, sets, held_out = _inputs(session, state, kind, space)
     preparation = competitions.preparation_by_key(session, key)
@@ -122,7 +135,9 @@ def preparation_of(session: Session, state: State, kind: TrackKind, space: Space
     return preparation
 
 
-def prepared(session: Session, state: State, kind: TrackKind, space: Space) -> Preparation | None:
+def finished_preparation(
+    session: Session, state: CompetitionState, kind: TrackKind, space: FeatureSpace
+) -> Preparation | None:
     """A track's references in a space, if they are ready."""
     found = competitions.preparation_by_key(session, _inputs(session, state, kind, space)[0])
     return found if found is not None and found.finished_at is not None else None
@@ -136,7 +151,7 @@ def require_work(session: Session, preparation: Preparation, *, now: datetime) -
 
 
 def _inputs(
-    session: Session, state: State, kind: TrackKind, space: Space
+    session: Session, state: CompetitionState, kind: TrackKind, space: FeatureSpace
 ) -> tuple[str, list[ReferenceSet], ReferenceSet | None]:
     """The address of a preparation, the sets that it is made of, and the held-out one."""
     attached = competitions.references_of(session, state.competition.id)
@@ -147,7 +162,7 @@ def _inputs(
     return _key(state, space, [each.sha256 for each in sets], held_out.sha256 if held_out else None), sets, held_out
 
 
-def _key(state: State, space: Space, sets: list[str], held_out: str | None) -> str:
+def _key(state: CompetitionState, space: FeatureSpace, sets: list[str], held_out: str | None) -> str:
     inputs = {
         "bottleneck": BOTTLENECK,
         "extractor": space.extractor,
@@ -160,7 +175,7 @@ def _key(state: State, space: Space, sets: list[str], held_out: str | None) -> s
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
-def record(
+def record_preparation(
     session: Session,
     claim: leases.Claim,
     *,

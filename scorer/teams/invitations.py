@@ -9,8 +9,8 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import rules, teams
-from scorer.competitions import State
+from scorer.competitions import rules
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import accounts, notifications
 from scorer.db.tables import Account, Team, TeamInvitation, TeamMerge
 from scorer.db.teams import members as teams_members
@@ -18,7 +18,8 @@ from scorer.db.teams import merges
 from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.lifecycle import possible_from
 from scorer.notifications import notices
-from scorer.teams import Roster
+from scorer.teams import teams
+from scorer.teams.teams import Roster
 
 INVITED = """{name} ({handle}) asks you to join the team "{team}" in the competition "{competition}". \
 Accept or decline on the page of your team."""
@@ -26,7 +27,7 @@ ASKED_TO_MERGE = """{name} ({handle}) asks your team "{own}" to merge into the t
 "{competition}": its members and entries would belong to "{team}". {leader} leads your team and accepts or declines."""
 
 
-def invite(session: Session, slug: str, handle: str, *, author: Account, now: datetime) -> TeamInvitation:
+def invite_person(session: Session, slug: str, handle: str, *, author: Account, now: datetime) -> TeamInvitation:
     """Ask a person into the team that ``author`` leads, and tell them; asking again is the same."""
     state, roster = _asking(session, slug, author, now=now)
     person = accounts.account_by_handle(session, handle.strip())
@@ -39,7 +40,7 @@ def invite(session: Session, slug: str, handle: str, *, author: Account, now: da
     if earlier is not None:
         return earlier
     invitation = _add(session, roster.team, author=author, account=person, now=now)
-    _tell(session, invitation, state, now=now)
+    _notify_invited(session, invitation, state, now=now)
     return invitation
 
 
@@ -57,13 +58,13 @@ def propose_merge(session: Session, slug: str, name: str, *, author: Account, no
     if earlier is not None:
         return earlier
     invitation = _add(session, roster.team, author=author, invited_team=other, now=now)
-    _tell(session, invitation, state, now=now)
+    _notify_invited(session, invitation, state, now=now)
     return invitation
 
 
-def received(session: Session, state: State, account: Account) -> Sequence[TeamInvitation]:
+def received_invitations(session: Session, state: CompetitionState, account: Account) -> Sequence[TeamInvitation]:
     """What a person is asked, and what their team is asked, oldest first."""
-    team = teams.own(session, state, account)
+    team = teams.find_own_team(session, state, account)
     return teams_members.invitations_sent_to(
         session, state.competition.id, account.id, team.id if team is not None else None
     )
@@ -71,7 +72,7 @@ def received(session: Session, state: State, account: Account) -> Sequence[TeamI
 
 def withdraw(session: Session, slug: str, invitation_id: int, *, author: Account, now: datetime) -> None:
     """Take back what the team that ``author`` leads has asked; again is the same."""
-    state = teams.changing(session, slug, author, now=now)
+    state = teams.lock_changeable(session, slug, author, now=now)
     roster = teams.led_roster(session, state, author)
     invitation = teams_members.lock_invitation(session, state.competition.id, invitation_id)
     if invitation is None or invitation.team_id != roster.team.id:
@@ -85,7 +86,7 @@ def answer(
     session: Session, slug: str, invitation_id: int, *, accept: bool, account: Account, now: datetime
 ) -> TeamInvitation:
     """Accept or decline what one, or the team that one leads, is asked; the same answer again is the same."""
-    state = teams.changing(session, slug, account, now=now)
+    state = teams.lock_changeable(session, slug, account, now=now)
     invitation = teams_members.lock_invitation(session, state.competition.id, invitation_id)
     if invitation is None or not _is_for(session, state, invitation, account):
         raise NotFound("no-invitation", "There is no such invitation for you.")
@@ -104,18 +105,18 @@ def answer(
     return invitation
 
 
-def _asking(session: Session, slug: str, author: Account, *, now: datetime) -> tuple[State, Roster]:
-    state = teams.changing(session, slug, author, now=now)
+def _asking(session: Session, slug: str, author: Account, *, now: datetime) -> tuple[CompetitionState, Roster]:
+    state = teams.lock_changeable(session, slug, author, now=now)
     teams.require_before_deadline(state, now)
-    return state, teams.founded(session, state, author, now=now)
+    return state, teams.led_or_new_team(session, state, author, now=now)
 
 
-def _is_for(session: Session, state: State, invitation: TeamInvitation, account: Account) -> bool:
+def _is_for(session: Session, state: CompetitionState, invitation: TeamInvitation, account: Account) -> bool:
     if invitation.invited_team_id is None:
         return invitation.account_id == account.id
     if invitation.answered_by == account.id:
         return True  # and since then, in the merged team
-    team = teams.own(session, state, account)
+    team = teams.find_own_team(session, state, account)
     if team is None or team.id != invitation.invited_team_id:
         return False
     leader = teams_members.members_of(session, team.id)[0]
@@ -135,10 +136,10 @@ def _close(invitation: TeamInvitation, state: str, account: Account, *, now: dat
     invitation.answered_by = account.id
 
 
-def _enter(session: Session, state: State, team: Team, account: Account, *, now: datetime) -> None:
+def _enter(session: Session, state: CompetitionState, team: Team, account: Account, *, now: datetime) -> None:
     """A person joins a team. A team of one that has not entered yet is given up for it."""
     rules.require_entrant(session, state.competition, account)
-    old = teams.own(session, state, account)
+    old = teams.find_own_team(session, state, account)
     teams_members.lock_teams(session, [team.id, *([old.id] if old is not None else [])])
     if old is not None and old.id == team.id:
         return
@@ -156,7 +157,9 @@ def _enter(session: Session, state: State, team: Team, account: Account, *, now:
         teams.disband_if_empty(session, old, now=now)
 
 
-def _merge(session: Session, state: State, team: Team, other: Team, account: Account, *, now: datetime) -> None:
+def _merge(
+    session: Session, state: CompetitionState, team: Team, other: Team, account: Account, *, now: datetime
+) -> None:
     """All that is ``other``'s belongs to ``team`` from now on, for ever."""
     teams_members.lock_teams(session, [team.id, other.id])
     _require_mergeable(session, state, team, other, now=now)
@@ -176,13 +179,13 @@ def _merge(session: Session, state: State, team: Team, other: Team, account: Acc
     teams.disband_if_empty(session, other, now=now)
 
 
-def _require_place(state: State, size: int) -> None:
+def _require_place(state: CompetitionState, size: int) -> None:
     most = state.competition.max_team_size
     if size > most:
         raise Conflict("team-full", f"A team may have {most} members here; this one would have {size}.")
 
 
-def _require_mergeable(session: Session, state: State, team: Team, other: Team, *, now: datetime) -> None:
+def _require_mergeable(session: Session, state: CompetitionState, team: Team, other: Team, *, now: datetime) -> None:
     """``Conflict`` if the two together are more than one team may be, or have made more than one team could have."""
     _require_place(state, sum(len(teams_members.members_of(session, each.id)) for each in (team, other)))
     daily = state.competition.daily_limit
@@ -227,7 +230,7 @@ def _add(
     return invitation
 
 
-def _tell(session: Session, invitation: TeamInvitation, state: State, *, now: datetime) -> None:
+def _notify_invited(session: Session, invitation: TeamInvitation, state: CompetitionState, *, now: datetime) -> None:
     """Tell whoever is asked: a person, or every member of a team."""
     inviter = invitation.inviter
     own = invitation.invited_team

@@ -1,0 +1,115 @@
+"""The state of a competition: its row, tracks, phase and preparations, as somebody may see it."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from scorer.accounts.roles import is_organizer
+from scorer.archive import ImageSpec
+from scorer.db import competitions, tuning
+from scorer.db.tables import Account, Competition, Track
+from scorer.errors import Forbidden, NotFound
+from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
+
+
+@dataclass(frozen=True)
+class CompetitionState:
+    """A competition as it stands: its phase, its tracks, and what an organizer has still to do."""
+
+    competition: Competition
+    phase: Phase
+    published: bool
+    tracks: dict[str, Track]
+    missing: tuple[str, ...]
+
+    @property
+    def image_spec(self) -> ImageSpec:
+        """What an entry must hold."""
+        return ImageSpec(count=self.competition.image_count, size=self.competition.image_size)
+
+
+def state_of(session: Session, slug: str, now: datetime) -> CompetitionState:
+    """A competition as it stands at ``now``; ``NotFound`` if there is none."""
+    competition = competitions.competition_by_slug(session, slug)
+    if competition is None:
+        raise NotFound("no-competition", f"There is no competition {slug!r}.")
+    return _state(session, competition, now)
+
+
+def visible_state(session: Session, slug: str, account: Account | None, now: datetime) -> CompetitionState:
+    """A competition as it stands, for somebody's eyes: a draft is for organizers, to others it does not exist."""
+    return require_visible(state_of(session, slug, now), account)
+
+
+def require_visible(state: CompetitionState, account: Account | None) -> CompetitionState:
+    """A competition that this person may know of; ``NotFound`` otherwise."""
+    if not _is_visible(state, account):
+        raise NotFound("no-competition", f"There is no competition {state.competition.slug!r}.")
+    return state
+
+
+def at_moment(state: CompetitionState, now: datetime) -> CompetitionState:
+    """A state that was read earlier, at another moment."""
+    competition = state.competition
+    times = {"opens_at": competition.opens_at, "closes_at": competition.closes_at}
+    return replace(state, phase=phase_at(now, published=state.published, **times))
+
+
+def visible_states(session: Session, account: Account | None, now: datetime) -> list[CompetitionState]:
+    """Every competition that this person may see, newest first."""
+    states = [_state(session, competition, now) for competition in competitions.all_competitions(session)]
+    return [state for state in states if _is_visible(state, account)]
+
+
+def _is_visible(state: CompetitionState, account: Account | None) -> bool:
+    return state.phase is not Phase.DRAFT or is_organizer(account)
+
+
+def _state(session: Session, competition: Competition, now: datetime) -> CompetitionState:
+    published = competitions.is_published(session, competition.id)
+    phase = phase_at(now, opens_at=competition.opens_at, closes_at=competition.closes_at, published=published)
+    tracks = competitions.tracks_of(session, competition.id)
+    return CompetitionState(competition, phase, published, tracks, tuple(_missing(session, competition, tracks)))
+
+
+def _missing(session: Session, competition: Competition, tracks: dict[str, Track]) -> list[str]:
+    missing = []
+    if competition.opens_at is None:
+        missing.append("opens_at is not set")
+    if "train" not in competitions.references_of(session, competition.id):
+        missing.append("no training images are attached")
+    for kind in TRACK_KINDS:
+        preparation = tracks[kind].preparation
+        if preparation is None or preparation.finished_at is None:
+            missing.append(f"the references of the {kind} track are not prepared")
+        elif tuning.newest_threshold(session, tracks[kind].id) is None:
+            missing.append(f"the {kind} track has no threshold")
+    return missing
+
+
+def track_of(state: CompetitionState, kind: TrackKind) -> Track:
+    """The public or the private track; ``NotFound`` for any other word."""
+    if kind not in state.tracks:
+        raise NotFound("no-track", f"There is no track {kind!r}; tracks are public and private.")
+    return state.tracks[kind]
+
+
+def may_see_private(state: CompetitionState, account: Account | None) -> bool:
+    """The private track is for organizers until the final board is published."""
+    return state.published or is_organizer(account)
+
+
+def takes_late(state: CompetitionState, now: datetime) -> bool:
+    """Whether an entry that begins now is a late one: taken after the close, for a board of its own."""
+    closes_at = state.competition.closes_at
+    over = closes_at is not None and now >= closes_at and state.phase is not Phase.DRAFT
+    return over and state.competition.late_submissions
+
+
+def visible_track(state: CompetitionState, kind: TrackKind, account: Account | None) -> Track:
+    """A track that this person may read scores of; ``Forbidden`` before publication."""
+    track = track_of(state, kind)
+    if kind == "private" and not may_see_private(state, account):
+        raise Forbidden("not-published", "The private board is shown when the organizers publish it.")
+    return track

@@ -1,0 +1,107 @@
+"""The specification of a competition: what an organizer writes to create or change one."""
+
+import re
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+Slug = Annotated[str, StringConstraints(pattern=re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$"), max_length=60)]
+
+
+class Prize(BaseModel):
+    """What a place wins."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    place: int = Field(ge=1, description="The rank on the private board.")
+    amount: str = Field(examples=["$2,000"], max_length=100, description="What it wins, in words.")
+
+
+class Medals(BaseModel):
+    """The last place of each medal."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    gold: int = Field(10, ge=0, description="The last rank with a gold medal.")
+    silver: int = Field(50, ge=0, description="The last rank with a silver medal.")
+    bronze: int = Field(100, ge=0, description="The last rank with a bronze medal.")
+
+
+class TrackSpec(BaseModel):
+    """How one track measures. The extractor is always named, never a default of the environment."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    extractor: str = Field(examples=["inception_v3"], description="The network that turns images into features.")
+    epsilon: float = Field(1e-15, gt=0, lt=1e-3, description="The small number that keeps the penalty finite.")
+
+
+class CompetitionSpec(BaseModel):
+    """What an organizer decides when creating a competition."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    slug: Slug = Field(examples=["generative-dogs"], description="Its name in addresses and commands.")
+    title: str = Field(min_length=1, max_length=200, description="Its name for people.")
+    description: str = Field("", max_length=50_000, description="Markdown.")
+    rules: str = Field("", max_length=50_000, description="Markdown.")
+    image_count: int = Field(10_000, ge=2, le=100_000, description="Images in an entry: exactly so many.")
+    image_size: int = Field(64, ge=8, le=1024, description="Images are squares of so many pixels, RGB, 8 bits.")
+    opens_at: AwareDatetime | None = Field(None, description="From when on entries are taken; until then a draft.")
+    team_merge_deadline: AwareDatetime | None = Field(None, description="Until when teams may merge.")
+    closes_at: AwareDatetime | None = Field(None, description="Until when entries are taken; then review begins.")
+    upload_grace_seconds: int = Field(
+        900,
+        ge=0,
+        le=86_400,
+        description="An upload begun before the close may finish within this time after it.",
+    )
+    review_days: int = Field(14, ge=0, le=365, description="Days after the close in which rebuttals are taken.")
+    daily_limit: int | None = Field(5, ge=1, description="Entries a team and UTC day; null for no limit.")
+    pending_limit: int = Field(2, ge=1, description="Entries of a team in progress at once.")
+    rejected_limit: int = Field(20, ge=1, description="Uploads of a team and UTC day that fail the deep check.")
+    max_team_size: int = Field(5, ge=1, le=100, description="Members of a team.")
+    final_picks: int = Field(2, ge=1, le=10, description="Entries by which a team may be ranked in the end.")
+    late_submissions: bool = Field(
+        False, description="Whether entries are taken after the close, for a board of their own."
+    )
+    invitation_only: bool = Field(False, description="Only people whom an organizer has invited may enter.")
+    prizes: list[Prize] = Field(default=[], max_length=100)
+    medals: Medals = Medals()
+    score_decimals: int = Field(5, ge=1, le=10, description="Scores are rounded to this before they are ranked.")
+    public: TrackSpec
+    private: TrackSpec
+
+    @model_validator(mode="after")
+    def _times_in_order(self) -> "CompetitionSpec":
+        fault = fault_of_times(self.opens_at, self.team_merge_deadline, self.closes_at)
+        if fault:
+            raise ValueError(fault)
+        return self
+
+
+class CompetitionChanges(BaseModel):
+    """What an organizer may change later; what is left out stays. Images, tracks and limits do not change."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str = Field("", min_length=1, max_length=200)
+    description: str = Field("", max_length=50_000)
+    rules: str = Field("", max_length=50_000)
+    opens_at: AwareDatetime | None = None
+    team_merge_deadline: AwareDatetime | None = None
+    closes_at: AwareDatetime | None = None
+    late_submissions: bool = False
+    invitation_only: bool = False
+
+
+def fault_of_times(
+    opens_at: datetime | None, merge_deadline: datetime | None, closes_at: datetime | None
+) -> str | None:
+    """What is wrong with a competition's times, if anything."""
+    if opens_at and closes_at and closes_at <= opens_at:
+        return "closes_at must be after opens_at"
+    if merge_deadline and closes_at and merge_deadline > closes_at:
+        return "team_merge_deadline must not be after closes_at"
+    return None
