@@ -14,7 +14,7 @@ from contextlib import aclosing, contextmanager
 from types import FrameType
 
 from scorer.errors import TooMany
-from scorer.live import Look, Progress, Step
+from scorer.submissions.progress import StatusSnapshot, SubmissionProgress, SubmissionStep
 
 log = logging.getLogger(__name__)
 
@@ -25,13 +25,13 @@ LIFE_SECONDS = 900.0
 MOST = 100
 """Streams of one account in one process."""
 
-State = tuple[Step, Progress]
+State = tuple[SubmissionStep, SubmissionProgress]
 
 
 class Channel:
     """A submission that somebody listens to: its steps so far, and how far it is."""
 
-    def __init__(self, known: Look) -> None:
+    def __init__(self, known: StatusSnapshot) -> None:
         self.steps = list(known.steps)
         self.progress = known.progress
         self.listeners = 0
@@ -47,7 +47,7 @@ class Channel:
         """Whether nothing can come any more."""
         return bool(self.steps) and self.steps[-1].is_last
 
-    def take(self, found: Look) -> None:
+    def take(self, found: StatusSnapshot) -> None:
         """Hear what a look has found."""
         new = [step for step in found.steps if step.id > self.seen]
         if new or found.progress != self.progress:
@@ -63,7 +63,7 @@ class Channel:
     def since(self, after: int) -> list[State]:
         """The states after a step, in order: each as it began, the newest as it is."""
         new = [step for step in self.steps if step.id > after]
-        return [(step, self.progress if step is self.steps[-1] else Progress()) for step in new]
+        return [(step, self.progress if step is self.steps[-1] else SubmissionProgress()) for step in new]
 
 
 class Hub:
@@ -71,7 +71,7 @@ class Hub:
     the given id; it runs in a thread. All else belongs to the event loop."""
 
     def __init__(
-        self, look: Callable[[Mapping[int, int]], Mapping[int, Look]], *, seconds: float = LOOK_SECONDS
+        self, look: Callable[[Mapping[int, int]], Mapping[int, StatusSnapshot]], *, seconds: float = LOOK_SECONDS
     ) -> None:
         self._look = look
         self._seconds = seconds
@@ -91,7 +91,7 @@ class Hub:
             raise TooMany("too-many-streams", f"You follow {MOST} submissions already.", retry_after=60)
 
     async def follow(
-        self, ref: int, known: Look, *, after: int, account_id: int, heartbeat: float = HEARTBEAT_SECONDS
+        self, ref: int, known: StatusSnapshot, *, after: int, account_id: int, heartbeat: float = HEARTBEAT_SECONDS
     ) -> AsyncGenerator[State | None]:
         """The states of a submission after a step, and each newer one as it comes, to the end. None is a sign of life
         in between. ``known`` is all that is known now."""

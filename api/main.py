@@ -44,13 +44,13 @@ from api.routes import (
     webhooks,
 )
 from api.shelf import Shelf
-from scorer import live
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.blobs import Blobs
 from scorer.db.session import Connections, Sessions, engine_of, freeze, sessions_of
 from scorer.jobs.broker import create_celery_app
-from scorer.memory import Memory
+from scorer.leaderboard.board_cache import BoardCache
 from scorer.settings import Settings, read_settings
+from scorer.submissions import progress
 
 API = "/api/v1"
 READERS = 4
@@ -117,7 +117,7 @@ def equip(app: FastAPI, settings: Settings) -> None:
     readers = Connections(settings, most=READERS)
     app.state.settings = settings
     app.state.engine, app.state.readers = engine, readers
-    app.state.sessions = sessions_of(engine, memory=Memory(readers))
+    app.state.sessions = sessions_of(engine, memory=BoardCache(readers))
     app.state.blobs = Blobs(settings.blob_url, public_endpoint=settings.s3_public_endpoint)
     app.state.broker = create_celery_app(settings)
     app.state.rates = RateLimiter(settings)
@@ -134,10 +134,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.engine.dispose()
 
 
-def _looker(sessions: Sessions) -> Callable[[Mapping[int, int]], Mapping[int, live.Look]]:
-    def look(seen: Mapping[int, int]) -> Mapping[int, live.Look]:
+def _looker(sessions: Sessions) -> Callable[[Mapping[int, int]], Mapping[int, progress.StatusSnapshot]]:
+    def look(seen: Mapping[int, int]) -> Mapping[int, progress.StatusSnapshot]:
         with sessions.begin() as session:
             freeze(session)
-            return live.look(session, seen, now=now())
+            return progress.status_snapshots(session, seen, now=now())
 
     return look

@@ -6,9 +6,12 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from api.schemas import CodeView, MeasurementView, ProvisionalView, SubmissionView
-from scorer import attachments, evidence, provisional
+from scorer import attachments
 from scorer.accounts.roles import is_organizer
 from scorer.db.tables import Account, CodeAttachment, Submission
+from scorer.leaderboard import submission_scores
+from scorer.submissions import progress as submissions_progress
+from scorer.submissions import provisional_scores
 from scorer.teams import teams
 
 
@@ -17,7 +20,7 @@ def view_of(
 ) -> SubmissionView:
     """The submission with its progress and its measurements. ``ranked``: with ranks, which a list does without;
     ``desk``: with private scores, for somebody who sits at the review desk."""
-    progress = evidence.progress_of_one(session, submission)
+    progress = submissions_progress.progress_of_one(session, submission)
     organizer = is_organizer(account)
     fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
     fields |= {
@@ -27,19 +30,19 @@ def view_of(
         "stage": progress.stage,
         "fraction": progress.fraction,
         "queue_position": progress.queue_position,
-        "provisional": provisional_view(provisional.of_submission(session, submission)),
+        "provisional": provisional_view(provisional_scores.provisional_score_of(session, submission)),
         "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
         "code": code_view(code) if (code := attachments.newest_of(session, submission)) else None,
         "private_state": progress.private_state if organizer else None,
         "measurements": [
             _measurement(each, organizer=organizer)
-            for each in evidence.measurements_of(session, submission, account, ranked=ranked, desk=desk)
+            for each in submission_scores.measurements_of(session, submission, account, ranked=ranked, desk=desk)
         ],
     }
     return SubmissionView(**fields)
 
 
-def provisional_view(found: provisional.Provisional | None) -> ProvisionalView | None:
+def provisional_view(found: provisional_scores.ProvisionalScore | None) -> ProvisionalView | None:
     """A provisional score, if there is one."""
     return None if found is None else ProvisionalView(copy_=found.copy, **vars(found))
 
@@ -50,7 +53,7 @@ def code_view(code: CodeAttachment) -> CodeView:
     return CodeView(**fields, attached_by=code.author.handle)
 
 
-def _measurement(judged: evidence.Judged, *, organizer: bool) -> MeasurementView:
+def _measurement(judged: submission_scores.JudgedMeasurement, *, organizer: bool) -> MeasurementView:
     mifid = judged.mifid
     return MeasurementView(
         track=judged.track,

@@ -5,7 +5,7 @@ from datetime import datetime
 from api.upload_schemas import UploadProblem, UploadView
 from scorer.blobs import Blobs
 from scorer.db.tables import Upload
-from scorer.uploads import staged_key
+from scorer.submissions.uploads import staged_key
 
 
 def address_of(upload: Upload) -> str:

@@ -11,14 +11,14 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
 from api.deps import Transaction, now
-from scorer import submissions
 from scorer.archive import list_images
 from scorer.blobs import Blobs, Received
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission
 from scorer.errors import Invalid
 from scorer.identifiers import new_public_id
-from scorer.submissions import Entry
+from scorer.submissions import intake
+from scorer.submissions.intake import NewSubmission
 
 Seen = TypeVar("Seen")
 Answer = TypeVar("Answer")
@@ -89,7 +89,7 @@ class Counter:
     async def hand_in(
         self,
         slug: str,
-        entry: Entry,
+        entry: NewSubmission,
         account: Account,
         chunks: AsyncIterator[bytes],
         *,
@@ -103,18 +103,16 @@ class Counter:
         def admit() -> CompetitionState:
             most = self.max_bytes
             with self.begin() as session:
-                return submissions.admit(
-                    session, slug, entry, account, declared_bytes=declared, max_bytes=most, now=begun
-                )
+                return intake.admit(session, slug, entry, account, declared_bytes=declared, max_bytes=most, now=begun)
 
         state = await run_in_threadpool(admit)
-        limit = submissions.upload_limit(state, self.max_bytes)
+        limit = intake.upload_limit(state, self.max_bytes)
 
         def accept(received: Received, complete: datetime) -> tuple[Seen, str | None]:
             with self.store.open(received.key) as file:
                 list_images(file, state.image_spec)
             with self.begin() as session:
-                kept = submissions.accept(
+                kept = intake.accept(
                     session, slug, entry, account, received, public_id=new_id, now=complete, begun=begun
                 )
                 return look(session, kept), unused_of(received, kept.blob_key)

@@ -15,9 +15,8 @@ from scorer.db.submissions import submissions
 from scorer.db.tables import Account, CodeAttachment, Submission
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
-from scorer.reviewers import has_desk
-from scorer.submissions import find as find_submission
-from scorer.submissions import is_own, unknown
+from scorer.submissions.access import find_visible as find_submission
+from scorer.submissions.access import is_own, may_review, unknown_submission
 
 MOST_BYTES = 20 * 1024**2
 MOST_DIRECTORY_BYTES = 1 << 20
@@ -85,10 +84,10 @@ def find(session: Session, submission_id: str, account: Account) -> tuple[Submis
     """
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None or not (
-        has_desk(session, submission.competition_id, account) or is_own(session, submission, account)
+        may_review(session, submission.competition_id, account) or is_own(session, submission, account)
     ):
-        raise unknown(submission_id)
-    if not has_desk(session, submission.competition_id, account):
+        raise unknown_submission(submission_id)
+    if not may_review(session, submission.competition_id, account):
         raise Forbidden("wrong-role", "Attached code is read by reviewers and organizers alone.")
     code = code_attachments.newest_code(session, submission.ref)
     if code is None:

@@ -16,9 +16,9 @@ from scorer.db.jobs.job_queue import job_of_preparation
 from scorer.db.tables import Account, ComparedDistance, Comparison, Preparation
 from scorer.errors import Conflict, Invalid
 from scorer.jobs import leases
-from scorer.labelling import Known, known
 from scorer.lifecycle import JobState
 from scorer.metrics.statistics.threshold_selection import ThresholdChoice, choose_tau
+from scorer.submissions.labels import LabelInfo, label_info_of
 
 Progress = Literal["preparing", "measuring", "done", "incomplete", "failed"]
 """``incomplete``: nobody measures what is missing; comparing again does."""
@@ -117,10 +117,10 @@ def _measure_missing(session: Session, comparison: Comparison, preparation: Prep
     leases.add_comparisons(session, preparation.id, rows.to_measure(session, preparation.id, refs), now=now)
 
 
-def _comparable(session: Session, competition_id: int, *, coarse: bool) -> dict[int, Known]:
+def _comparable(session: Session, competition_id: int, *, coarse: bool) -> dict[int, LabelInfo]:
     """The entries that a comparison is about, by ref: known to memorise or not, with their images."""
     here = rows.refs_with_images(session, competition_id)
-    about = known(session, competition_id, coarse=coarse)
+    about = label_info_of(session, competition_id, coarse=coarse)
     return {ref: each for ref, each in about.items() if each.memorising is not None and ref in here}
 
 
@@ -174,7 +174,7 @@ def standing(session: Session, state: CompetitionState) -> Standing:
     )
 
 
-def _space(session: Session, preparation: Preparation, about: Mapping[int, Known], *, present: bool) -> Space:
+def _space(session: Session, preparation: Preparation, about: Mapping[int, LabelInfo], *, present: bool) -> Space:
     found = rows.distances(session, preparation.id, list(about))
     job = job_of_preparation(session, preparation.id)
     choice, lacks = _separation(found, about)
@@ -208,7 +208,9 @@ def _progress(session: Session, preparation: Preparation, missing: Sequence[int]
     return "failed" if failed == len(missing) else "incomplete"
 
 
-def _separation(found: Mapping[int, float], about: Mapping[int, Known]) -> tuple[ThresholdChoice | None, str | None]:
+def _separation(
+    found: Mapping[int, float], about: Mapping[int, LabelInfo]
+) -> tuple[ThresholdChoice | None, str | None]:
     refs = sorted(found)
     try:
         return choose_tau([found[ref] for ref in refs], [about[ref].memorising for ref in refs]), None

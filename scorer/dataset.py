@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import data_release
+from scorer.leaderboard.rows import rows_of as lines_of
 from scorer.lifecycle import TRACK_KINDS
-from scorer.lines import lines_of
 from scorer.ranking.awards import medal
 
 Kind = Literal["text", "int", "float", "bool", "time", "ints"]

@@ -16,7 +16,7 @@ from scorer.db.submissions import duplicates, labels, submissions
 from scorer.db.submissions.duplicates import Duplicate
 from scorer.db.tables import Account, CoarseLabel, Submission
 from scorer.flags import Flagged, Reason
-from scorer.leaderboard import why_copy
+from scorer.leaderboard.explanations import why_copy
 from scorer.lifecycle import TrackKind
 from scorer.reviews import Opinions
 from scorer.teams.teams import current_team_of

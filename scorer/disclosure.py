@@ -16,8 +16,7 @@ from scorer.lifecycle import UNFINISHED, JobState, TrackKind
 from scorer.match_sheets import PREFIX
 from scorer.matches import Match, groups_of
 from scorer.pictures import hidden_sets
-from scorer.reviewers import has_desk
-from scorer.submissions import is_own, unknown
+from scorer.submissions.access import is_own, may_review, unknown_submission
 
 
 @dataclass(frozen=True)
@@ -49,12 +48,12 @@ def require_shown(session: Session, submission_id: str, account: Account | None)
     but the desk."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
-        raise unknown(submission_id)
+        raise unknown_submission(submission_id)
     if competitions.is_published(session, submission.competition_id) or _sits(session, submission, account):
         return submission
     if account is not None and is_own(session, submission, account):
         raise NotFound("no-evidence", "Evidence is shown once the final board is published.")
-    raise unknown(submission_id)
+    raise unknown_submission(submission_id)
 
 
 def of_track(session: Session, submission: Submission, kind: TrackKind, account: Account | None) -> Disclosed:
@@ -79,7 +78,7 @@ def of_track(session: Session, submission: Submission, kind: TrackKind, account:
 
 
 def _sits(session: Session, submission: Submission, account: Account | None) -> bool:
-    return account is not None and has_desk(session, submission.competition_id, account)
+    return account is not None and may_review(session, submission.competition_id, account)
 
 
 def _signs(submission: Submission, found: Evidence) -> Sequence[Sign]:

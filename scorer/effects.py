@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from scorer.labelling import Known
 from scorer.ranking.awards import medal
+from scorer.submissions.labels import LabelInfo
 
 EVERYBODY = 3.0
 """A tau above every distance (they end at 2): whoever it does not penalise, no tau does."""
@@ -72,7 +72,7 @@ def medal_moves_of(moves: Iterable[Move], last: Mapping[str, int]) -> list[Medal
     return [each for each in changed if each.before != each.after]
 
 
-def reviews_of(ranked: Iterable[int], about: Mapping[int, Known], places: int) -> Reviews:
+def reviews_of(ranked: Iterable[int], about: Mapping[int, LabelInfo], places: int) -> Reviews:
     """``ranked``: the refs of the board's entries from rank 1 down; ``about``: what is known of entries, by ref."""
     filled = looked = undecided = 0
     for ref in ranked:

@@ -13,9 +13,8 @@ from scorer.db.leaderboard import board
 from scorer.db.tables import Account
 from scorer.errors import KennelError
 from scorer.insights import CHOICES, Field, View
-from scorer.labelling import MEMORISES
+from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.lines import lines_of
 from scorer.metrics.features import Vector
 from scorer.metrics.statistics.correlation import (
     leaders_in_common,
@@ -26,6 +25,7 @@ from scorer.metrics.statistics.correlation import (
     spearman,
 )
 from scorer.metrics.statistics.threshold_selection import choose_tau
+from scorer.submissions.labels import MEMORISES
 from scorer.thresholds import described
 
 METHODS = ("margin", "accuracy", "otsu", "paper")
@@ -195,7 +195,7 @@ def _paired(
 def _shake_up(session: Session, shown: View) -> Figure:
     """Where the boards of both tracks have the same teams; labels are of entries, so none is chosen by them."""
     competition, tracks = shown.state.competition, shown.state.tracks
-    public, private = (lines_of(session, competition, tracks, kind).page(0, None) for kind in TRACK_KINDS)
+    public, private = (rows_of(session, competition, tracks, kind).page(0, None) for kind in TRACK_KINDS)
     earlier, names = {line.team_id: line.rank or 0 for line in public}, board.team_names(session, competition.id)
     rows = [
         (names[line.team_id], earlier[line.team_id], line.rank, earlier[line.team_id] - line.rank)

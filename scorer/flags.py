@@ -16,10 +16,9 @@ from scorer.db.review.flag_query import FlaggedRow, FlagQuery, QueueState, Track
 from scorer.db.tables import Account, Submission, Track
 from scorer.db.teams import members
 from scorer.findings.signs import SIGNS, Sign, sentence_of
-from scorer.leaderboard import why_copy
+from scorer.leaderboard.explanations import format_distinct, why_copy
+from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.lines import lines_of
-from scorer.verdicts import apart
 
 STATES: tuple[QueueState, ...] = ("open", "waiting", "own", "disputed", "decided")
 """What has become of a flagged entry, for one reviewer: theirs to review, waiting for somebody else, of a team of
@@ -164,7 +163,7 @@ def _bounds(session: Session, state: CompetitionState, track: Track, last_rank: 
 def _winners(session: Session, state: CompetitionState, track: Track, last_rank: int) -> list[WinningEntry]:
     if not last_rank:
         return []
-    won = lines_of(session, state.competition, state.tracks, track.kind).page(0, last_rank)
+    won = rows_of(session, state.competition, state.tracks, track.kind).page(0, last_rank)
     return [WinningEntry(line.ref, rank, line.score) for rank, line in enumerate(won, start=1)]
 
 
@@ -211,7 +210,7 @@ def _each(found: Mapping[str, Any], name: str, sentence: Callable[[str, str, flo
     """A sentence for every track that a reason holds on: of its distance and tau, told apart, and its error."""
     told = []
     for kind in _tracks(found, name):
-        shown, tau = apart(found[f"{kind}_distance"], found[f"{kind}_tau"], 4)
+        shown, tau = format_distinct(found[f"{kind}_distance"], found[f"{kind}_tau"], 4)
         told.append(f"{kind.capitalize()}: {sentence(shown, tau, found[f'{kind}_se'])}")
     return " ".join(told)
 

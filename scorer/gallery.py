@@ -16,8 +16,8 @@ from scorer.db.submissions import duplicates
 from scorer.db.submissions import submissions as submissions_submissions
 from scorer.db.submissions.duplicates import SharedEntry
 from scorer.db.tables import Account, Submission
+from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import TrackKind
-from scorer.lines import lines_of
 
 RANKS = (1, 2, 3, 5, 10, 50, 100)
 IMAGES = 10
@@ -46,7 +46,7 @@ class Twins:
 def exhibits(session: Session, state: CompetitionState, kind: TrackKind, account: Account) -> list[Exhibit]:
     """The entries that hold :data:`RANKS` on a track's board; ``Forbidden`` for the private one before publication."""
     visible_track(state, kind, account)
-    lines = lines_of(session, state.competition, state.tracks, kind)
+    lines = rows_of(session, state.competition, state.tracks, kind)
     found = {rank: line for rank in RANKS for line in lines.page(rank - 1, 1)}
     refs = [line.ref for line in found.values()]
     names, submissions = board.named(session, refs), submissions_submissions.submissions_by_ref(session, refs)

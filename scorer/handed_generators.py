@@ -17,8 +17,8 @@ from scorer.errors import Conflict, TooMany
 from scorer.jobs import leases
 from scorer.lifecycle import JobState, Queue, Status, utc_day
 from scorer.onnx_files import Distribution
-from scorer.submissions import find as find_submission
-from scorer.submissions import is_own
+from scorer.submissions.access import find_visible as find_submission
+from scorer.submissions.access import is_own
 
 MOST_A_DAY = 5
 """Files that a team may hand in for one entry on a UTC day: each costs a worker minutes."""

@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from scorer import leaderboard
 from scorer.accounts.roles import is_organizer
-from scorer.boards import Place
 from scorer.competitions.competition_state import CompetitionState, may_see_private
 from scorer.db import tuning
 from scorer.db.leaderboard import board
@@ -23,9 +21,11 @@ from scorer.db.leaderboard.scores import Score
 from scorer.db.submissions import labels as submissions_labels
 from scorer.db.tables import Account
 from scorer.errors import Invalid
-from scorer.labelling import MEMORISES
+from scorer.leaderboard import standings
+from scorer.leaderboard.board import Place
 from scorer.lifecycle import TRACK_KINDS
 from scorer.metrics.features import Vector
+from scorer.submissions.labels import MEMORISES
 
 LABELS = (*MEMORISES, "other")
 CHOICES: Mapping[str, frozenset[str | None]] = MappingProxyType(
@@ -104,7 +104,7 @@ def view(session: Session, state: CompetitionState, account: Account | None, *, 
 
 def _shown(session: Session, state: CompetitionState, account: Account | None) -> Sequence[Place]:
     """The best entry of every team, as the public board shows it."""
-    return leaderboard.standings(session, state, "public", account).places
+    return standings.standings(session, state, "public", account).places
 
 
 def _field(rows: Sequence[Score | Place], labels: Mapping[int, str]) -> Field:

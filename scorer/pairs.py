@@ -17,8 +17,7 @@ from scorer.db.tables import Account, Measurement, Submission
 from scorer.errors import NotFound
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.pictures import entry_images, hidden_sets, png_of, reference_images, sets_of
-from scorer.reviewers import has_desk
-from scorer.submissions import is_own, unknown
+from scorer.submissions.access import is_own, may_review, unknown_submission
 
 Side = Literal["generated", "reference"]
 SHOWN = 8
@@ -66,10 +65,10 @@ def shown_to(session: Session, submission_id: str, kind: TrackKind, account: Acc
     track alone, once somebody has ruled on it. ``NotFound`` otherwise."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None or not (
-        has_desk(session, submission.competition_id, account)
+        may_review(session, submission.competition_id, account)
         or (kind == "public" and is_shown_to_team(session, submission) and is_own(session, submission, account))
     ):
-        raise unknown(submission_id)
+        raise unknown_submission(submission_id)
     measurement = _measured(session, submission, kind)
     if measurement is None:
         raise NotFound("not-measured", f"The {kind} track has not measured this entry.")

@@ -16,8 +16,8 @@ from scorer.db.review import publication
 from scorer.db.review.publication import OpenEntry
 from scorer.db.tables import Account, Competition, Publication
 from scorer.errors import Conflict
+from scorer.leaderboard.rows import BoardRow, BoardRows, rows_of
 from scorer.lifecycle import Phase
-from scorer.lines import Line, Lines, lines_of
 from scorer.notifications import notices
 from scorer.review import failed_scores
 
@@ -54,7 +54,7 @@ class Point:
 
 def checklist(session: Session, state: CompetitionState) -> list[Point]:
     """Everything that somebody should have looked at, open or not."""
-    lines = lines_of(session, state.competition, state.tracks, "private")
+    lines = rows_of(session, state.competition, state.tracks, "private")
     return [
         _closed(state),
         _pending(session, state),
@@ -120,7 +120,7 @@ def _reviews(session: Session, state: CompetitionState) -> Point:
     return _point("reviews", "Reviews that were begun are decided", rows, words, f"{_here(state)}/desk")
 
 
-def _medals(session: Session, state: CompetitionState, lines: Lines) -> Point:
+def _medals(session: Session, state: CompetitionState, lines: BoardRows) -> Point:
     won = lines.page(0, _last(state))
     rows = publication.undecided(session, state.tracks["private"].id, [line.ref for line in won])
     words = f"Places down to rank {_last(state)} whose entry has neither a decided label nor a ruling."
@@ -128,7 +128,7 @@ def _medals(session: Session, state: CompetitionState, lines: Lines) -> Point:
     return _point("medals", "The medal places are reviewed", ranked, words, f"{_here(state)}/desk", _at_rank)
 
 
-def _borderline(session: Session, state: CompetitionState, lines: Lines) -> Point:
+def _borderline(session: Session, state: CompetitionState, lines: BoardRows) -> Point:
     last = _last(state)
     cutoff = max((line.score for line in lines.page(0, last)), default=-math.inf)
     # Without the penalty a score is the FID.
@@ -154,7 +154,7 @@ class _Ranked(NamedTuple):
     tau: float
 
 
-def _ranked(rows: Sequence[Score], lines: Sequence[Line]) -> list[_Ranked]:
+def _ranked(rows: Sequence[Score], lines: Sequence[BoardRow]) -> list[_Ranked]:
     """Judged entries with their ranks, best first. What has a rank has a tau."""
     ranks = {line.ref: line.rank or 0 for line in lines}
     return sorted(

@@ -23,8 +23,8 @@ from scorer.db.teams import members
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.identifiers import digest_of
 from scorer.jobs import leases
+from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import JobState, Queue
-from scorer.lines import lines_of
 from scorer.metrics.statistics.rater_agreement import interval_alpha
 
 Kind = Literal["realism", "diversity"]
@@ -122,7 +122,7 @@ def _best(session: Session, state: CompetitionState, most: int) -> list[int]:
     """The entries of the best teams of the private board that are neither penalised nor labelled as anything but
     legitimate."""
     labels = submissions_labels.decided_labels(session, state.competition.id)
-    lines = lines_of(session, state.competition, state.tracks, "private").page(0, None)
+    lines = rows_of(session, state.competition, state.tracks, "private").page(0, None)
     fine = [line.ref for line in lines if not line.penalised and labels.get(line.ref, "legitimate") == "legitimate"]
     return fine[:most]
 

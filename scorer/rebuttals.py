@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from scorer import audit_log, reviewers, rulings
+from scorer import audit_log, rulings
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db import accounts
 from scorer.db.leaderboard import board
@@ -19,8 +19,9 @@ from scorer.errors import Conflict, Forbidden, Invalid, KennelError, NotFound
 from scorer.lifecycle import TRACK_KINDS, Phase
 from scorer.notifications import notices
 from scorer.rulings import RulingKind
-from scorer.submissions import find as find_submission
-from scorer.submissions import is_own
+from scorer.submissions import access
+from scorer.submissions.access import find_visible as find_submission
+from scorer.submissions.access import is_own
 
 __all__ = ["Appeal", "Window", "answer", "history", "rebut", "refusal", "unanswered", "window_of"]
 
@@ -122,7 +123,7 @@ def answer(
     if rebuttal is None:
         raise NotFound("no-rebuttal", "There is no such rebuttal.")
     submission = submissions.submissions_by_ref(session, [rebuttal.submission_ref])[0]
-    reviewers.require_impartial(session, submission, author)
+    access.require_impartial(session, submission, author)
     if ruling == "disqualify":
         raise Invalid("not-granted", "A rebuttal that is granted is followed by keep or waive.")
     if not text.strip():

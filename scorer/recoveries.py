@@ -22,8 +22,7 @@ from scorer.metrics.copying.latent_recovery import MIN_SHARE_FOUND, Verdict, is_
 from scorer.notifications import notices
 from scorer.pairs import is_shown_to_team
 from scorer.pictures import png_of
-from scorer.reviewers import find_case
-from scorer.submissions import is_own
+from scorer.submissions.access import find_with_rulings, is_own
 
 Progress = Literal["waiting", "running", "refused", "failed", "done"]
 Group = Literal["train", "held_out", "generated"]
@@ -62,7 +61,7 @@ class Found:
 
 def find(session: Session, submission_id: str, account: Account) -> Standing:
     """An entry's generator, for its team and for those at the review desk; ``NotFound`` for others, and without one."""
-    submission, _ = find_case(session, submission_id, account)
+    submission, _ = find_with_rulings(session, submission_id, account)
     found = standing(session, submission, account)
     if found is None:
         raise NotFound("no-generator", "No generator was handed in for this entry.")
@@ -76,7 +75,7 @@ def standing(session: Session, submission: Submission, account: Account) -> Stan
         return None
     job = rows.newest_audit_job(session, generator.id)
     came = rows.newest_recovery(session, generator.id)
-    inside = find_case(session, submission.id, account)[1]
+    inside = find_with_rulings(session, submission.id, account)[1]
     may_know = came is not None and came.refusal is None and (inside or is_told(session, submission))
     waiting = job is not None and job.state == JobState.WAITING
     return Standing(

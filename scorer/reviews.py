@@ -8,7 +8,7 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from scorer import audit_log, reviewers
+from scorer import audit_log
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import accounts
 from scorer.db.review import reviews as rows
@@ -18,6 +18,7 @@ from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Status
 from scorer.metrics.statistics.rater_agreement import cohens_kappa
 from scorer.notifications import notices
+from scorer.submissions import access
 
 LabelName = Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
 Intent = Literal["intended", "unintended", "unclear"]
@@ -114,8 +115,8 @@ def review(
 
 def reviewable(session: Session, submission_id: str, reviewer: Account) -> Submission:
     """A scored entry that this person may say something about."""
-    submission = reviewers.find(session, submission_id, reviewer)
-    reviewers.require_impartial(session, submission, reviewer)
+    submission = access.find_for_review(session, submission_id, reviewer)
+    access.require_impartial(session, submission, reviewer)
     _refuse_benchmark(submission)
     if submission.status != Status.SCORED:
         raise Conflict("not-scored", f"This entry is {submission.status}: there is nothing to review.")
@@ -160,7 +161,7 @@ def decide(
     if submission is None or submission.competition_id != state.competition.id:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} in {state.competition.slug}.")
     _refuse_benchmark(submission)
-    reviewers.require_impartial(session, submission, author)
+    access.require_impartial(session, submission, author)
     submissions.lock_submission(session, submission.ref)
     found = opinions(session, submission, author)
     if found.disputed and (author.role != "admin" or found.own is not None):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
-from scorer import audit_log, reviewers
+from scorer import audit_log
 from scorer.db.review import rulings as rows
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Ruling, Submission
@@ -16,6 +16,7 @@ from scorer.db.teams import merges
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import Status
 from scorer.notifications import notices
+from scorer.submissions import access
 
 RulingKind = Literal["keep", "disqualify", "waive"]
 SAID: Mapping[str, str] = MappingProxyType(
@@ -43,7 +44,7 @@ def rule(
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r}.")
-    reviewers.require_impartial(session, submission, author)
+    access.require_impartial(session, submission, author)
     if submission.team.benchmark:
         raise Conflict("benchmark", "A benchmark entry is a reference line: there is nothing to rule.")
     if submission.status != Status.SCORED:

@@ -12,8 +12,8 @@ from scorer.db.leaderboard import board, columns
 from scorer.db.review import rulings as rows
 from scorer.db.tables import Submission
 from scorer.flags import last_winning_rank
+from scorer.leaderboard.rows import order_for
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.lines import order_for
 from scorer.ranking.awards import award_of
 from scorer.ranking.columns import FinalPicks, Ints
 from scorer.ranking.vectorised import JudgedEntries, RankedBoard, finals_of, order_of

@@ -10,8 +10,8 @@ from scorer.db import tuning
 from scorer.db.leaderboard import board
 from scorer.db.tables import Threshold
 from scorer.effects import EVERYBODY, Change
-from scorer.labelling import known
 from scorer.lifecycle import TrackKind
+from scorer.submissions.labels import label_info_of
 from scorer.thresholds import changes_of, standing_of
 
 
@@ -30,7 +30,7 @@ def history(session: Session, state: CompetitionState, kind: TrackKind) -> list[
     """Every tau of a track, newest first, each with what it changed; by the newest measurements."""
     track = track_of(state, kind)
     thresholds = tuning.thresholds_of(session, track.id)
-    about = known(session, state.competition.id)
+    about = label_info_of(session, state.competition.id)
     # Whoever is exempt from the penalty is so under every tau.
     rows = [row for row in board.scores_of_track(session, track.id, tau=EVERYBODY) if row.penalised]
     standing = {row.id for row in standing_of(thresholds)}

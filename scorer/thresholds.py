@@ -16,11 +16,11 @@ from scorer.db.leaderboard.scores import Score
 from scorer.db.tables import Account, Threshold, Track
 from scorer.effects import Change, MedalMove, Move, Reviews, medal_moves_of, moves_of, reviews_of
 from scorer.errors import Conflict, Invalid
-from scorer.labelling import Known, known
+from scorer.leaderboard.rows import read_order
 from scorer.lifecycle import TrackKind
-from scorer.lines import read_order
 from scorer.metrics.statistics.threshold_selection import METHODS, ThresholdChoice, choose_tau
 from scorer.ranking.vectorised import RankedBoard, order_of
+from scorer.submissions.labels import LabelInfo, label_info_of
 
 AUTOMATIC = tuple(method for method in METHODS if method != "manual")
 UNDO = "undo"
@@ -84,7 +84,7 @@ def retune(
         tuning.lock_track(session, track.id)
     current = tuning.newest_threshold(session, track.id)
     _require_newest(current, request.after)
-    about = known(session, state.competition.id)
+    about = label_info_of(session, state.competition.id)
     rows = board.scores_of_track(session, track.id)
     choice = _choose(track, rows, about, request)
     retuning = _compare(session, state, track, rows, about, choice, current)
@@ -123,7 +123,7 @@ def undo(
     if len(standing) < 2:
         raise Conflict("nothing-to-undo", "There is no earlier tau to go back to.")
     target, undone = standing[-2], standing[-1]
-    about = known(session, state.competition.id)
+    about = label_info_of(session, state.competition.id)
     rows = board.scores_of_track(session, track.id)
     choice = _choose(track, rows, about, Request("manual", tau=target.tau))
     retuning = _compare(session, state, track, rows, about, choice, current)
@@ -154,7 +154,7 @@ def standing_of(newest_first: Sequence[Threshold]) -> list[Threshold]:
 def choices(session: Session, state: CompetitionState, kind: TrackKind, *, alpha: float = 0.0) -> list[Option]:
     """What every automatic method would choose now, or what it lacks."""
     track = track_of(state, kind)
-    about = known(session, state.competition.id)
+    about = label_info_of(session, state.competition.id)
     rows = board.scores_of_track(session, track.id)
 
     def option(method: str) -> Option:
@@ -185,7 +185,7 @@ def _record(session: Session, subject: str, threshold: Threshold, current: Thres
     )
 
 
-def _choose(track: Track, rows: Sequence[Score], about: Mapping[int, Known], request: Request) -> ThresholdChoice:
+def _choose(track: Track, rows: Sequence[Score], about: Mapping[int, LabelInfo], request: Request) -> ThresholdChoice:
     return choose_tau(
         [row.memorization_distance for row in rows],
         [about[row.ref].memorising if row.ref in about else None for row in rows],
@@ -202,7 +202,7 @@ def _compare(
     state: CompetitionState,
     track: Track,
     rows: Sequence[Score],
-    about: Mapping[int, Known],
+    about: Mapping[int, LabelInfo],
     choice: ThresholdChoice,
     current: Threshold | None,
 ) -> Retuning:
@@ -234,7 +234,7 @@ def _ranks_by_team(order: RankedBoard, names: Mapping[int, str]) -> dict[str, in
     return {names[team]: rank for rank, team in enumerate(order.judged.team[order.rows].tolist(), start=1)}
 
 
-def changes_of(rows: Sequence[Score], about: Mapping[int, Known]) -> list[Change]:
+def changes_of(rows: Sequence[Score], about: Mapping[int, LabelInfo]) -> list[Change]:
     """Judged entries as changes, each with its decided label, the closest to the training images first."""
     return [
         Change(row.id, row.team, row.memorization_distance, about[row.ref].label if row.ref in about else None)

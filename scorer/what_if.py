@@ -15,10 +15,10 @@ from scorer.db import tuning
 from scorer.db.leaderboard import board
 from scorer.db.tables import Threshold
 from scorer.effects import EVERYBODY
-from scorer.labelling import known
+from scorer.leaderboard.rows import order_for
 from scorer.lifecycle import TrackKind
-from scorer.lines import order_for
 from scorer.ranking.specification import round_score
+from scorer.submissions.labels import label_info_of
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Table:
 def table_of(session: Session, state: CompetitionState, kind: TrackKind) -> Table:
     """The table of a track as it stands."""
     track, competition = track_of(state, kind), state.competition
-    about = known(session, competition.id)
+    about = label_info_of(session, competition.id)
     free = {row.ref: row.mifid for row in board.scores_of_track(session, track.id, tau=0.0)}
     rows = board.scores_of_track(session, track.id, tau=EVERYBODY)
     ranking = set(order_for(session, competition, state.tracks, kind).contenders.tolist())

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from scorer import comparisons, submissions
+from scorer import comparisons
 from scorer.archive import PixelHashes, find_training_image_copies
 from scorer.archive.sprite_sheet import sprite_sheet_of
 from scorer.competitions import reference_sets as reference_rows
@@ -23,6 +23,7 @@ from scorer.jobs import leases
 from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
 from scorer.metrics.memorization import closest
+from scorer.submissions import outcomes
 from worker import kept_features, pixels
 from worker.bench import Bench
 from worker.comparing import compare
@@ -100,13 +101,13 @@ def check(bench: Bench, claim: leases.Claim, heartbeat: Heartbeat) -> None:
         )
     except Invalid as error:
         with transaction(bench.sessions, bench.broker) as session:
-            submissions.reject(session, claim, error, now=bench.now())
+            outcomes.reject(session, claim, error, now=bench.now())
         return
     exact, mirrored = pixel_hashes_of(bench, SetAddress(training.sha256, training.blob_key, spec.size))
     found = find_training_image_copies(hashes, exact, mirrored)
     sprite_key = _keep_sprite(bench, submission, path)
     with transaction(bench.sessions, bench.broker) as session:
-        submissions.pass_check(
+        outcomes.pass_check(
             session, claim, found, pixels_sha256=_content_of(hashes), sprite_key=sprite_key, now=bench.now()
         )
 
@@ -154,8 +155,8 @@ def score(bench: Bench, claim: leases.Claim, heartbeat: Heartbeat) -> None:
 
 def _measured(
     bench: Bench, numbers: Numbers, sets: list[SetAddress], *, artifact_key: str, provenance: dict[str, Any]
-) -> submissions.Measured:
-    return submissions.Measured(
+) -> outcomes.NewMeasurement:
+    return outcomes.NewMeasurement(
         scorer_version=SCORER_VERSION,
         fid=numbers.fid,
         memorization_distance=numbers.nearest.mean,
@@ -167,10 +168,10 @@ def _measured(
     )
 
 
-def _record(bench: Bench, claim: leases.Claim, submission: Submission, measured: submissions.Measured) -> None:
+def _record(bench: Bench, claim: leases.Claim, submission: Submission, measured: outcomes.NewMeasurement) -> None:
     """Keep the measurement if the job is still ours, and no images that nobody needs any more."""
     with transaction(bench.sessions, bench.broker) as session:
-        if not submissions.record(session, claim, measured, now=bench.now()):
+        if not outcomes.record_measurement(session, claim, measured, now=bench.now()):
             raise LeaseLost(f"job {claim.job_id}")
         last = leases.is_finished(session, claim)
     if last:

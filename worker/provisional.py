@@ -5,11 +5,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from scorer import provisional
 from scorer.errors import KennelError
 from scorer.extractors import Precision
 from scorer.jobs.broker import transaction
 from scorer.jobs.leases import Claim
+from scorer.submissions import provisional_scores
 from worker.bench import Bench
 from worker.heartbeat import Heartbeat
 from worker.measuring import Reference, measure
@@ -38,7 +38,7 @@ def measure_provisionally(
         log.warning("no provisional score of job %s: %s", claim.job_id, error.message)
         return
     with transaction(bench.sessions, bench.broker) as session:
-        provisional.record(
+        provisional_scores.record_provisional(
             session,
             claim,
             fid=numbers.fid,

@@ -28,8 +28,8 @@ from scorer.extractors import Progress
 from scorer.imports import stored_zip
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
+from scorer.leaderboard.rows import order_for
 from scorer.lifecycle import TRACK_KINDS
-from scorer.lines import order_for
 from scorer.releases import BUNDLE, CARD, IMAGES_IN, MANIFEST, blob_key
 from worker import pixels
 from worker.bench import Bench

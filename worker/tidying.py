@@ -7,10 +7,10 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from scorer import assembly, uploads
 from scorer.db import retention
 from scorer.identifiers import new_public_id
 from scorer.jobs.broker import transaction
+from scorer.submissions import upload_bytes, uploads
 from worker import kept_features
 from worker.bench import Bench
 
@@ -36,7 +36,7 @@ def tidy_uploads(bench: Bench) -> None:
         log.warning("upload %s was left whole: its submission is made now", left.id)
         public_id = new_public_id()
         try:
-            assembly.finalise(begin, bench.blobs, left.id, public_id=public_id, now=bench.now)
+            upload_bytes.finalise(begin, bench.blobs, left.id, public_id=public_id, now=bench.now)
         except Exception:
             log.exception("upload %s could not be made a submission; the next round tries again", left.id)
     with begin() as session:
@@ -48,7 +48,7 @@ def remove_lost(bench: Bench) -> None:
     were kept for evidence that never came."""
     before = bench.now() - LOST
     with transaction(bench.sessions, bench.broker) as session:
-        lost = uploads.lost_among(session, bench.blobs.older_than("uploads", before))
+        lost = uploads.orphaned_blobs(session, bench.blobs.older_than("uploads", before))
     bench.blobs.delete_all(lost)
     torn = bench.blobs.remove_torn(before)
     if lost or torn:

@@ -15,10 +15,10 @@ from api.deps import AppSettings, DbSession, Now
 from api.kaggle.schemas import Board, BoardPage, Competition, Competitions, ListCompetitions, OfCompetition, Place
 from api.kaggle.wire import Reader, WireRoute
 from api.routes.leaderboard import csv_of
-from scorer import boards, leaderboard
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
+from scorer.leaderboard import board, standings
 from scorer.lifecycle import Phase, TrackKind
 from scorer.teams import quotas
 
@@ -67,9 +67,9 @@ def _competition(session: Session, state: CompetitionState, account: Account, si
         deadline=competition.closes_at,
         category=state.phase,
         reward=competition.prizes[0]["amount"] if competition.prizes else "",
-        team_count=leaderboard.count_teams(session, state),
+        team_count=standings.count_teams(session, state),
         user_has_entered=quotas.count_entries(session, state, account) > 0,
-        user_rank=leaderboard.rank_of(session, state, _shown(state), account),
+        user_rank=standings.rank_of(session, state, _shown(state), account),
         max_daily_submissions=competition.daily_limit or 0,
         max_team_size=competition.max_team_size,
         submissions_disabled=state.phase is not Phase.OPEN,
@@ -89,7 +89,7 @@ def show(body: BoardPage, session: DbSession, account: Reader, now: Now) -> Boar
     state = competition_state.visible_state(session, body.competition_name, account, now)
     kind = _shown(state, public=body.override_public)
     after = int(body.page_token or 0)
-    board = leaderboard.standings(session, state, kind, account, after=after, limit=body.page_size)
+    board = standings.standings(session, state, kind, account, after=after, limit=body.page_size)
     places = board.places
     return Board(
         submissions=[_place(place, state.competition.score_decimals) for place in places],
@@ -97,7 +97,7 @@ def show(body: BoardPage, session: DbSession, account: Reader, now: Now) -> Boar
     )
 
 
-def _place(place: boards.Place, decimals: int) -> Place:
+def _place(place: board.Place, decimals: int) -> Place:
     return Place(
         team_id=place.team_id,
         team_name=place.team,
@@ -117,6 +117,6 @@ def download(body: OfCompetition, session: DbSession, account: Reader, now: Now)
         member = zipfile.ZipInfo(f"{slug}-{kind}.csv", date_time=now.timetuple()[:6])
         member.compress_type = zipfile.ZIP_DEFLATED
         member.external_attr = 0o100644 << 16
-        archive.writestr(member, csv_of(leaderboard.standings(session, state, kind, account)))
+        archive.writestr(member, csv_of(standings.standings(session, state, kind, account)))
     headers = {"Content-Disposition": f'attachment; filename="{slug}.zip"', "Cache-Control": "private, no-store"}
     return Response(file.getvalue(), media_type="application/zip", headers=headers)

@@ -9,12 +9,13 @@ from sqlalchemy.orm import Session
 from api.deps import AppSettings, DbSession, Now
 from api.kaggle.schemas import ByRef, Entries, Entry, Limits, OfCompetition, Page
 from api.kaggle.wire import Reader, WireRoute
-from scorer import evidence, refs, submissions
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission
-from scorer.evidence import Judged
+from scorer.leaderboard import submission_scores
+from scorer.leaderboard.submission_scores import JudgedMeasurement
 from scorer.lifecycle import PENDING, Phase, Refusal, Status
+from scorer.submissions import access
 from scorer.teams import quotas, teams
 from scorer.teams.quotas import Quota
 
@@ -24,7 +25,7 @@ router = APIRouter(prefix="/competitions.CompetitionApiService", route_class=Wir
 @router.post("/GetSubmission")
 def show(body: ByRef, session: DbSession, settings: AppSettings, account: Reader, now: Now) -> Entry:
     """One submission."""
-    submission = refs.find(session, body.ref, account)
+    submission = access.find_by_ref(session, body.ref, account)
     state = competition_state.visible_state(session, submission.competition.slug, account, now)
     return _entry(session, state, submission, account, settings.public_url)
 
@@ -34,7 +35,7 @@ def index(body: Page, session: DbSession, settings: AppSettings, account: Reader
     """The team's submissions, newest first."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     before = int(body.page_token) if body.page_token else None
-    found = submissions.list_own(session, state, account, before=before, limit=body.page_size + 1)
+    found = access.list_submissions(session, state, account, before=before, limit=body.page_size + 1)
     shown, more = found[: body.page_size], len(found) > body.page_size
     return Entries(
         submissions=[_entry(session, state, each, account, settings.public_url) for each in shown],
@@ -43,7 +44,9 @@ def index(body: Page, session: DbSession, settings: AppSettings, account: Reader
 
 
 def _entry(session: Session, state: CompetitionState, submission: Submission, account: Account, site: str) -> Entry:
-    judged = {each.track: each for each in evidence.measurements_of(session, submission, account, ranked=False)}
+    judged = {
+        each.track: each for each in submission_scores.measurements_of(session, submission, account, ranked=False)
+    }
     decimals = state.competition.score_decimals
     public = judged.get("public")
     error = _error(submission, public)
@@ -65,13 +68,13 @@ def _entry(session: Session, state: CompetitionState, submission: Submission, ac
     )
 
 
-def _score(judged: Judged | None, decimals: int) -> str:
+def _score(judged: JudgedMeasurement | None, decimals: int) -> str:
     if judged is None or judged.mifid is None or math.isnan(judged.mifid):
         return ""
     return f"{judged.mifid:.{decimals}f}"
 
 
-def _error(submission: Submission, public: Judged | None) -> str:
+def _error(submission: Submission, public: JudgedMeasurement | None) -> str:
     """Why an entry has no score and will have none; empty if it has, or may have."""
     if submission.status in PENDING:
         return ""

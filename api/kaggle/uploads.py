@@ -12,15 +12,15 @@ from api.deps import AppRates, AppSettings, BlobStore, Client, DbSession, Now, T
 from api.deps import now as moment
 from api.kaggle.schemas import CreateSubmission, StartUpload, SubmissionCreated, UploadStarted
 from api.kaggle.wire import Submitter, WireRoute, address_of
-from scorer import assembly, uploads, wire_uploads
 from scorer.accounts.rate_limits import network_of
-from scorer.assembly import Appender
 from scorer.blobs import Blobs
 from scorer.db.tables import Account, Upload
 from scorer.errors import Conflict, Unavailable
 from scorer.identifiers import digest_of, new_public_id
-from scorer.submissions import Entry
-from scorer.uploads import Wanted
+from scorer.submissions import upload_bytes, uploads
+from scorer.submissions.intake import NewSubmission
+from scorer.submissions.upload_bytes import Appender
+from scorer.submissions.uploads import UploadRequest
 
 router = APIRouter(route_class=WireRoute)
 BYTES = "/kaggle/uploads"
@@ -35,7 +35,9 @@ def start(
     """Let somebody upload. All that can be refused without the bytes is refused here: after this the client no longer
     shows what we say."""
     secret = secrets.token_urlsafe(32)
-    wanted = Wanted(Entry(body.kept_name), body.content_length, method="wire", put_digest=digest_of(secret))
+    wanted = UploadRequest(
+        NewSubmission(body.kept_name), body.content_length, method="wire", put_digest=digest_of(secret)
+    )
     life = timedelta(seconds=settings.upload_life_seconds)
     new_id, most = secrets.token_urlsafe(16), settings.max_upload_bytes
     upload = uploads.begin(
@@ -75,7 +77,7 @@ async def receive(
 
 def _begun_anew(begin: Transaction, store: Blobs, upload_id: str, secret: str, writer: str) -> Upload:
     with begin() as session:
-        upload, dropped = wire_uploads.take_bytes(session, upload_id, secret, writer=writer, now=moment())
+        upload, dropped = upload_bytes.take_bytes(session, upload_id, secret, writer=writer, now=moment())
     if dropped:
         store.delete_all(dropped)
     return upload
@@ -100,7 +102,7 @@ def _finished(body: CreateSubmission, begin: Transaction, store: Blobs, account:
     """The upload with the submission made of it, unless another request is making that."""
     slug, note = body.competition_name, body.submission_description
     with begin() as session:
-        asked = wire_uploads.hand_in(session, slug, body.blob_file_tokens, note, account, now=moment())
-    made = assembly.finalise(begin, store, asked.id, public_id=new_public_id(), now=moment)
-    uploads.require_fine(made)
+        asked = upload_bytes.submit_wire_upload(session, slug, body.blob_file_tokens, note, account, now=moment())
+    made = upload_bytes.finalise(begin, store, asked.id, public_id=new_public_id(), now=moment)
+    uploads.require_not_refused(made)
     return made

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
-from scorer.boards import Benchmark, Board, Copy, Disqualified, Place
 from scorer.competitions.competition_state import CompetitionState, may_see_private, takes_late
 from scorer.db.tables import Account
+from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
 
 PAGE = 100
 SHOWN_APART = 100
@@ -45,9 +45,9 @@ class Leaf:
     lines: Sequence[Line]
     own: Line | None
     """The line of the team of whoever looks, if it is not among these."""
-    copies: Sequence[Copy]
+    copies: Sequence[CopyingTeam]
     more_copies: int
-    disqualified: Sequence[Disqualified]
+    disqualified: Sequence[DisqualifiedTeam]
     more_disqualified: int
     first: int | None
     last: int | None

@@ -22,7 +22,7 @@ from api.pages.rendering import page, see
 from api.problems import status_of
 from api.routes.rulings import RebuttalId
 from api.schemas import MeasurementView
-from scorer import desk, flags, pairs, rebuttals, reviewers, reviews, rulings, stakes
+from scorer import desk, flags, pairs, rebuttals, reviews, rulings, stakes
 from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.blobs import Blobs
@@ -32,7 +32,8 @@ from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
 from scorer.reviews import Intent, LabelName
 from scorer.rulings import RulingKind
-from scorer.submissions import is_own
+from scorer.submissions import access
+from scorer.submissions.access import is_own
 
 router = APIRouter(include_in_schema=False)
 PAGE = 25
@@ -62,7 +63,7 @@ def queue(
     """The entries that need eyes and why, and how far the review is."""
     with begin() as session:
         here = visible_state(session, slug, reviewer, now)
-        reviewers.require_desk(session, here, reviewer)
+        access.require_reviewer(session, here, reviewer)
         found = flags.queue(session, here, reviewer, states=[state], after=after, limit=PAGE)
         said: dict[str, Any] = {
             "agreement": reviews.agreement(session, here),
@@ -77,7 +78,7 @@ def next_entry(slug: str, begin: Transactions, reviewer: Reviewer, now: Now, ski
     """On to the most decisive entry that is this reviewer's to review, without the first ``skip``."""
     with begin() as session:
         state = visible_state(session, slug, reviewer, now)
-        reviewers.require_desk(session, state, reviewer)
+        access.require_reviewer(session, state, reviewer)
         return see(_next(session, state, reviewer, skip))
 
 
@@ -102,7 +103,7 @@ class Seat:
         """The entry as this reviewer may see it, with what just happened."""
         account = self.viewer.account
         with self.begin() as session:
-            submission = reviewers.find(session, self.submission_id, account)
+            submission = access.find_for_review(session, self.submission_id, account)
             state = state_of(session, submission.competition.slug, self.now)
             found = pairs.of_entry(session, self.store, submission, account)
             view = entry_view(session, state, submission, account, found)
@@ -183,7 +184,9 @@ def review(here: Here, reviewer: Reviewer, viewer: SignedIn, fields: FormFields)
         label, intent = _opinion_of(fields)
         note = text(fields, "note", longest=LONGEST)
         reviews.review(session, here.submission_id, label, intent=intent, note=note, reviewer=reviewer, now=here.now)
-        state = state_of(session, reviewers.find(session, here.submission_id, reviewer).competition.slug, here.now)
+        state = state_of(
+            session, access.find_for_review(session, here.submission_id, reviewer).competition.slug, here.now
+        )
         return _next(session, state, reviewer, skip, here.submission_id)
 
     return here.act(give, place="review", skip=skip)
@@ -209,7 +212,7 @@ def decide(here: Here, author: Organizer, viewer: SignedIn, fields: FormFields) 
     """Decide the label of an entry alone."""
 
     def say(session: Session) -> str:
-        submission = reviewers.find(session, here.submission_id, author)
+        submission = access.find_for_review(session, here.submission_id, author)
         state = state_of(session, submission.competition.slug, here.now)
         label = _one_of(fields, "label", LabelName)
         note = text(fields, "note", longest=LONGEST)

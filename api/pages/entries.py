@@ -38,7 +38,7 @@ from api.problems import status_of
 from api.routes.results import attach_code
 from api.schemas import SubmissionView
 from api.submission_views import view_of
-from scorer import rebuttals, submissions
+from scorer import rebuttals
 from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.blobs import Blobs
@@ -47,6 +47,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Submission
 from scorer.errors import Conflict, KennelError, NotFound
 from scorer.lifecycle import CANCELLABLE, PENDING, STAGES, Phase
+from scorer.submissions import access, outcomes
 from scorer.teams import final_picks
 from scorer.teams.final_picks import FinalEntries
 
@@ -90,10 +91,10 @@ def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str
 
 def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, now: Now) -> dict[str, Any]:
     """All that the page shows of an entry."""
-    submission = submissions.find(session, submission_id, viewer.account)
+    submission = access.find_visible(session, submission_id, viewer.account)
     state = competition_state.state_of(session, submission.competition.slug, now)
     view = view_of(session, submission, viewer.account)
-    own = submissions.is_own(session, submission, viewer.account)
+    own = access.is_own(session, submission, viewer.account)
     finals = _finals(session, state, viewer) if own else None
     return {
         "competition": state.competition,
@@ -162,7 +163,7 @@ def shown_again(
 def cancel(submission_id: str, session: DbSession, store: BlobStore, viewer: SignedIn, now: Now) -> Response:
     """Take the entry back before its scoring begins."""
     try:
-        submissions.cancel(session, submission_id, viewer.account, now=now)
+        outcomes.cancel(session, submission_id, viewer.account, now=now)
     except Conflict as error:
         return shown_again(session, store, submission_id, viewer, error, place="cancel", now=now)
     return see(f"/submissions/{submission_id}")
@@ -201,7 +202,7 @@ def _entries(
     error: KennelError | None = None,
 ) -> Response:
     state = competition_state.visible_state(session, slug, viewer.account, now)
-    found = submissions.list_own(session, state, viewer.account, before=before, limit=PAGE + 1)
+    found = access.list_submissions(session, state, viewer.account, before=before, limit=PAGE + 1)
     shown = found[:PAGE]
     finals = _finals(session, state, viewer)
     return page(
@@ -235,7 +236,7 @@ def _lines(
     """Each entry as its team sees it, whether it is a final pick, and whether it can be one."""
     lines = []
     for each in shown:
-        own = finals is not None and submissions.is_own(session, each, viewer.account)
+        own = finals is not None and access.is_own(session, each, viewer.account)
         view = view_of(session, each, viewer.account, ranked=False)
         lines.append((view, _pick_of(finals, each.id), own and each.status == "scored" and not each.late))
     return lines

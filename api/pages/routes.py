@@ -32,10 +32,10 @@ from api.pages import (
 )
 from api.pages.board import MEDALS, PAGE, Moment, leaf_of, tabs_of
 from api.pages.room import room_of
-from scorer import leaderboard
 from scorer.accounts import roles
 from scorer.competitions import allowlist, competition_state, data_files, rules
 from scorer.competitions.competition_state import CompetitionState, takes_late
+from scorer.leaderboard import standings
 from scorer.lifecycle import Phase, TrackKind
 from scorer.teams import quotas
 
@@ -72,7 +72,7 @@ def mount(app: FastAPI) -> None:
 def home(session: DbSession, account: Visitor, viewer: CurrentCaller, now: Now) -> Response:
     """The competitions, newest first."""
     shown = competition_state.visible_states(session, account, now)
-    teams = {state.competition.slug: leaderboard.count_teams(session, state) for state in shown}
+    teams = {state.competition.slug: standings.count_teams(session, state) for state in shown}
     return rendering.page("home.html", viewer=viewer, states=shown, teams=teams, now=now)
 
 
@@ -93,8 +93,8 @@ def show(
 ) -> Response:
     """A competition's board from rank ``after + 1`` on, or of the teams whose name contains ``search``; ``late``: of
     the entries after the deadline; ``as_of``: as it was."""
-    state = leaderboard.shown_state(session, slug, account, now)
-    leaderboard.require_past(as_of, now)
+    state = standings.visible_state(session, slug, account, now)
+    standings.require_past(as_of, now)
     search = search.strip()
     accepted = account is not None and rules.has_accepted(session, state.competition, account)
     invited = account is not None and allowlist.is_invited(session, state.competition, account)
@@ -108,7 +108,7 @@ def show(
         return rendering.not_modified(etag)
 
     def made() -> bytes:
-        board = leaderboard.standings(
+        board = standings.standings(
             session, state, track, account, after=after, limit=PAGE + 1, late=late, as_of=as_of, search=search, now=now
         )
         return bytes(
@@ -153,6 +153,6 @@ def _depends_on(
     who looks at it, and the minute, since it says how long ago things were."""
     account = viewer.account if viewer else None
     columns = [getattr(state.competition, column.key) for column in type(state.competition).__table__.columns]
-    version = leaderboard.version(session, state, track, account, now)
+    version = standings.board_version(session, state, track, account, now)
     looking = (viewer.account.handle, viewer.csrf, viewer.unread) if viewer else None
     return rendering.BUILD, version, track, columns, looking, now.replace(second=0, microsecond=0)

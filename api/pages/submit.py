@@ -16,14 +16,14 @@ from api.pages.room import room_of
 from api.problems import headers_of, status_of
 from api.upload_schemas import NAME, NOTE
 from api.uploads import Counter
-from scorer import submissions
 from scorer.competitions import rules
 from scorer.competitions.competition_state import takes_late, visible_state
 from scorer.db.tables import Submission
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import Phase
 from scorer.settings import Settings
-from scorer.submissions import Entry
+from scorer.submissions import intake
+from scorer.submissions.intake import NewSubmission
 from scorer.teams import quotas
 
 router = APIRouter(include_in_schema=False)
@@ -48,7 +48,7 @@ def _page(
     state = visible_state(session, slug, viewer.account, now)
     try:
         most = settings.max_upload_bytes
-        submissions.admit(session, slug, Entry(""), viewer.account, declared_bytes=None, max_bytes=most, now=now)
+        intake.admit(session, slug, NewSubmission(""), viewer.account, declared_bytes=None, max_bytes=most, now=now)
         closed = None
     except KennelError as refusal:
         closed = refusal
@@ -66,7 +66,7 @@ def _page(
         error=error,
         note=note,
         longest_note=NOTE,
-        most_bytes=submissions.upload_limit(state, settings.max_upload_bytes),
+        most_bytes=intake.upload_limit(state, settings.max_upload_bytes),
         now=now,
     )
 
@@ -95,10 +95,10 @@ async def send(
     return RedirectResponse(f"/submissions/{submission_id}", 303, headers=rendering.HEADERS)
 
 
-def _entry_of(file_name: str, note: str) -> Entry:
+def _entry_of(file_name: str, note: str) -> NewSubmission:
     if len(note) > NOTE:
         raise Invalid("too-long", f"The note may have {NOTE:,} characters.")
-    return Entry(file_name[-NAME:], note)
+    return NewSubmission(file_name[-NAME:], note)
 
 
 def _id_of(_: Session, kept: Submission) -> str:

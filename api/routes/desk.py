@@ -9,13 +9,14 @@ from api.desk_schemas import DeskEntryView, DeskView, NewReview, OpinionsView
 from api.desk_views import desk_view, entry_view, opinions_view
 from api.etags import etag_of, is_known
 from api.routes.results import INERT, OWN
-from scorer import flags, pairs, reviewers, reviews
+from scorer import flags, pairs, reviews
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import state_of, visible_state
 from scorer.db.review.flag_query import QueueState
 from scorer.flags import STATES
 from scorer.lifecycle import TrackKind
 from scorer.pairs import Side
+from scorer.submissions import access
 
 router = APIRouter(tags=["desk"])
 
@@ -33,7 +34,7 @@ def queue(
     """The entries that need eyes and why, most decisive first; how far the review is, and how far reviewers agree.
     Reviewers and organizers only."""
     here = visible_state(session, slug, reviewer, now)
-    reviewers.require_desk(session, here, reviewer)
+    access.require_reviewer(session, here, reviewer)
     found = flags.queue(session, here, reviewer, states=state or STATES, after=after, limit=limit)
     return desk_view(here, found, reviews.agreement(session, here), after=after)
 
@@ -41,7 +42,7 @@ def queue(
 @router.get("/submissions/{submission_id}/desk")
 def show(submission_id: str, session: DbSession, store: BlobStore, reviewer: Reviewer, now: Now) -> DeskEntryView:
     """An entry with everything about it that helps to judge it. Others' reviews are shown once no more are taken."""
-    submission = reviewers.find(session, submission_id, reviewer)
+    submission = access.find_for_review(session, submission_id, reviewer)
     state = state_of(session, submission.competition.slug, now)
     return entry_view(session, state, submission, reviewer, pairs.of_entry(session, store, submission, reviewer))
 
@@ -51,7 +52,7 @@ def review(submission_id: str, body: NewReview, session: DbSession, reviewer: Re
     """Say what an entry is. The second review closes it: agreement decides, disagreement goes to an admin. Until then
     yours may be given again."""
     found = reviews.review(session, submission_id, **body.model_dump(), reviewer=reviewer, now=now)
-    return opinions_view(reviewers.find(session, submission_id, reviewer), found)
+    return opinions_view(access.find_for_review(session, submission_id, reviewer), found)
 
 
 @router.get("/submissions/{submission_id}/pairs/{kind}", response_class=Response)
@@ -80,6 +81,6 @@ def image(
     reviewer: Reviewer,
 ) -> Response:
     """One image of a pair, as it is: a PNG. Reviewers and organizers only."""
-    submission = reviewers.find(session, submission_id, reviewer)
+    submission = access.find_for_review(session, submission_id, reviewer)
     picture = pairs.side_of(session, store, submission, kind, number, side, reviewer)
     return Response(picture, media_type="image/png", headers=INERT | {"Cache-Control": "private, no-store"})

@@ -13,11 +13,11 @@ from api.deps import now as moment
 from api.live import State
 from api.live_schemas import StateView
 from api.submission_views import provisional_view
-from scorer import live, submissions
 from scorer.db.session import freeze
 from scorer.db.tables import Account
 from scorer.lifecycle import CANCELLABLE, STAGES
-from scorer.live import Look
+from scorer.submissions import access, progress
+from scorer.submissions.progress import StatusSnapshot
 
 router = APIRouter(tags=["submissions"])
 
@@ -55,14 +55,14 @@ async def follow(
     return StreamingResponse(_lines(states), media_type=STREAM, headers=HEADERS)
 
 
-def _looked_at(begin: Transaction, submission_id: str, account: Account) -> tuple[int, Look]:
+def _looked_at(begin: Transaction, submission_id: str, account: Account) -> tuple[int, StatusSnapshot]:
     with begin() as session:
         freeze(session)
-        ref = submissions.find(session, submission_id, account).ref
-        return ref, live.look(session, {ref: 0}, now=moment())[ref]
+        ref = access.find_visible(session, submission_id, account).ref
+        return ref, progress.status_snapshots(session, {ref: 0}, now=moment())[ref]
 
 
-def _seen(last_event_id: str, known: Look) -> int:
+def _seen(last_event_id: str, known: StatusSnapshot) -> int:
     """The step that the client has seen; one that we don't know of is none."""
     return next((step.id for step in known.steps if str(step.id) == last_event_id), 0)
 

@@ -7,9 +7,10 @@ from fastapi import APIRouter, Query, Request, Response
 from api.deps import BlobStore, DbSession, Now, Organizer
 from api.etags import etag_of, is_known
 from api.insight_schemas import ExhibitView, TwinsView, TwinView
-from scorer import evidence, gallery, submissions
+from scorer import gallery
 from scorer.competitions.competition_state import state_of
 from scorer.lifecycle import TrackKind
+from scorer.submissions import access, files
 
 router = APIRouter(prefix="/competitions/{slug}", tags=["insights"])
 Seed = Annotated[int, Query(ge=0, le=2**31, description="Another seed draws other images.")]
@@ -41,10 +42,10 @@ def images(
     seed: Seed = 0,
 ) -> Response:
     """Ten of an entry's images side by side in one PNG, drawn by `seed`. Organizers only."""
-    entry = submissions.find(session, submission_id, viewer)
+    entry = access.find_visible(session, submission_id, viewer)
     if entry.competition.slug != slug:
-        raise submissions.unknown(submission_id)
-    key = evidence.sprite_key(entry)
+        raise access.unknown_submission(submission_id)
+    key = files.sprite_key(entry)
     headers = OWN | {"ETag": etag_of(key, seed)}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)

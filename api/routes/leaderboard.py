@@ -12,10 +12,10 @@ from api.deps import DbSession, KeptAnswers, Now, Visitor
 from api.etags import etag_of, is_known
 from api.schemas import BenchmarkView, BoardView, CopyView, DisqualifiedView, PlaceView
 from api.tables import inert
-from scorer import leaderboard
 from scorer.accounts.roles import is_organizer
-from scorer.boards import Board, Place
 from scorer.db.tables import Account
+from scorer.leaderboard import standings
+from scorer.leaderboard.board import Board, Place
 from scorer.lifecycle import TrackKind
 
 router = APIRouter(tags=["leaderboard"])
@@ -49,10 +49,10 @@ def show(
 ) -> Response:
     """The board, ranked now with the newest threshold. CSV holds every place. The private board is for organizers
     until it is published; it ranks teams by their final picks."""
-    state = leaderboard.shown_state(session, slug, account, now)
-    leaderboard.require_past(as_of, now)
+    state = standings.visible_state(session, slug, account, now)
+    standings.require_past(as_of, now)
     as_csv = format == "csv" or (format is None and "text/csv" in accept)
-    version = leaderboard.version(session, state, track, account, now)
+    version = standings.board_version(session, state, track, account, now)
     headers = {
         "ETag": etag_of(version, as_csv, after, limit, late, search, as_of),
         "Cache-Control": "private, no-cache",
@@ -66,7 +66,7 @@ def show(
 
     def made() -> bytes:
         where = {"after": 0, "limit": None} if as_csv else {"after": after, "limit": limit}
-        board = leaderboard.standings(
+        board = standings.standings(
             session, state, track, account, **where, late=late, as_of=as_of, search=search, now=now
         )
         return (csv_of(board) if as_csv else _view(board, account).model_dump_json(by_alias=True)).encode()

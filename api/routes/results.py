@@ -16,11 +16,12 @@ from api.result_schemas import NewPicks, PicksView
 from api.schemas import CodeView
 from api.submission_views import code_view
 from api.uploads import declared_bytes, receive
-from scorer import attachments, evidence, reviewers
+from scorer import attachments
 from scorer.blobs import Blobs, Received, require_bytes
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
+from scorer.submissions import access, files
 from scorer.teams import final_picks
 from scorer.teams.final_picks import FinalEntries
 
@@ -65,7 +66,7 @@ def sprite(
     submission_id: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
 ) -> Response:
     """Small versions of up to 100 of the entry's images in one PNG, ten in a row; for its team and those who judge."""
-    key = evidence.sprite_key(reviewers.find_case(session, submission_id, account)[0])
+    key = files.sprite_key(access.find_with_rulings(session, submission_id, account)[0])
     headers = OWN | INERT | {"ETag": etag_of(key)}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)

@@ -16,9 +16,10 @@ from api.desk_schemas import (
     StakeView,
 )
 from api.desk_views import case_view, rebuttal_view, ruling_view, stake_view
-from scorer import rebuttals, reviewers, rulings, stakes, submissions
+from scorer import rebuttals, rulings, stakes
 from scorer.competitions.competition_state import state_of
 from scorer.db.review.rulings import Appeal
+from scorer.submissions import access
 
 router = APIRouter(tags=["rulings"])
 RebuttalId = Annotated[int, Path(ge=1, le=2**62)]
@@ -35,14 +36,14 @@ def rule(submission_id: str, body: NewRuling, session: DbSession, author: Organi
 @router.get("/submissions/{submission_id}/rulings")
 def show(submission_id: str, session: DbSession, account: CurrentUser, now: Now) -> CaseView:
     """The rulings on an entry and the rebuttals against them, for its team and for those who judge."""
-    submission, inside = reviewers.find_case(session, submission_id, account)
+    submission, inside = access.find_with_rulings(session, submission_id, account)
     return case_view(session, state_of(session, submission.competition.slug, now), submission, inside=inside)
 
 
 @router.get("/submissions/{submission_id}/rulings/stakes")
 def stakes_of(submission_id: str, session: DbSession, author: Organizer, now: Now) -> list[StakeView]:
     """Who would win what if the newest ruling on an entry were another. Nothing is changed. Organizers only."""
-    submission, _ = reviewers.find_case(session, submission_id, author)
+    submission, _ = access.find_with_rulings(session, submission_id, author)
     state = state_of(session, submission.competition.slug, now)
     return [stake_view(each) for each in stakes.stakes_of(session, state, submission)]
 
@@ -51,7 +52,7 @@ def stakes_of(submission_id: str, session: DbSession, author: Organizer, now: No
 def rebut(submission_id: str, body: NewRebuttal, session: DbSession, author: Submitter, now: Now) -> RebuttalView:
     """Ask the organizers to look again: once against a ruling, once against a penalty, while the review lasts."""
     written = rebuttals.rebut(session, submission_id, body.text, author=author, now=now)
-    return rebuttal_view(submissions.find(session, submission_id, author), Appeal(written, None))
+    return rebuttal_view(access.find_visible(session, submission_id, author), Appeal(written, None))
 
 
 @router.get("/competitions/{slug}/rebuttals")

@@ -8,10 +8,10 @@ from api.deps import AppSettings, BlobStore, CurrentUser, DbSession, Now, Submit
 from api.schemas import SubmissionPage, SubmissionView
 from api.submission_views import view_of
 from api.uploads import Counter, declared_bytes
-from scorer import submissions
 from scorer.competitions.competition_state import visible_state
 from scorer.db.tables import Submission
-from scorer.submissions import Entry
+from scorer.submissions import access, outcomes
+from scorer.submissions.intake import NewSubmission
 
 router = APIRouter(tags=["submissions"])
 
@@ -33,7 +33,7 @@ async def submit(
     """Upload a zip of PNGs: the body is the zip itself, streamed. Faults that the zip's directory shows are answered
     at once; every image is decoded by a worker within seconds, and what is wrong then is on the submission.
     """
-    entry = Entry(file_name, note, idempotency_key, benchmark)
+    entry = NewSubmission(file_name, note, idempotency_key, benchmark)
     view = await Counter(begin, store, settings.max_upload_bytes).hand_in(
         slug,
         entry,
@@ -57,7 +57,7 @@ def index(
 ) -> SubmissionPage:
     """Your team's submissions, newest first; everybody's, for organizers."""
     state = visible_state(session, slug, account, now)
-    found = submissions.list_own(session, state, account, before=before, limit=limit + 1)
+    found = access.list_submissions(session, state, account, before=before, limit=limit + 1)
     shown: list[Submission] = found[:limit]
     return SubmissionPage(
         submissions=[view_of(session, each, account, ranked=False) for each in shown],
@@ -68,11 +68,11 @@ def index(
 @router.get("/submissions/{submission_id}")
 def show(submission_id: str, session: DbSession, account: CurrentUser) -> SubmissionView:
     """One submission: where it is, what is wrong with it, or what was measured."""
-    return view_of(session, submissions.find(session, submission_id, account), account)
+    return view_of(session, access.find_visible(session, submission_id, account), account)
 
 
 @router.post("/submissions/{submission_id}/cancel")
 def cancel(submission_id: str, session: DbSession, account: Submitter, now: Now) -> SubmissionView:
     """Take an entry back before its scoring begins: it is not counted. Again is the same; 409 once scoring has
     begun."""
-    return view_of(session, submissions.cancel(session, submission_id, account, now=now), account)
+    return view_of(session, outcomes.cancel(session, submission_id, account, now=now), account)

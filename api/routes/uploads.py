@@ -15,14 +15,14 @@ from api.deps import now as moment
 from api.upload_schemas import NAME, NOTE, NewUpload, UploadView
 from api.upload_views import address_of, view_of
 from api.uploads import declared_bytes
-from scorer import assembly, uploads
-from scorer.assembly import Appender
 from scorer.blobs import Blobs
 from scorer.db.tables import Account, Upload
 from scorer.errors import Invalid
 from scorer.identifiers import new_public_id
-from scorer.submissions import Entry
-from scorer.uploads import Wanted
+from scorer.submissions import upload_bytes, uploads
+from scorer.submissions.intake import NewSubmission
+from scorer.submissions.upload_bytes import Appender
+from scorer.submissions.uploads import UploadRequest
 
 router = APIRouter(tags=["uploads"])
 resumable = APIRouter(route_class=tus.TusRoute)
@@ -41,27 +41,27 @@ async def wanted_of(
     upload_length: Bytes = None,
     upload_metadata: Annotated[str, Header(max_length=8000)] = "",
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
-) -> Wanted:
+) -> UploadRequest:
     """What is promised, in JSON or in tus's headers."""
     if tus.is_piecewise(request):
         if upload_length is None:
             raise tus.Refusal(400, "no-length", "Say how many bytes will come: the header Upload-Length.")
         told = tus.metadata_of(upload_metadata)
-        entry = Entry(
+        entry = NewSubmission(
             told.get("filename", "submission.zip")[:NAME],
             told.get("note", "")[:NOTE],
             idempotency_key,
             told.get("benchmark") or None,
         )
-        return Wanted(entry, upload_length, sha256=told.get("sha256"), described=upload_metadata)
+        return UploadRequest(entry, upload_length, sha256=told.get("sha256"), described=upload_metadata)
     try:
         body = NewUpload.model_validate_json(await request.body())
     except ValidationError as error:
         raise RequestValidationError(error.errors()) from None
     if body.method == "put" and not store.takes_put:
         raise Invalid("no-put", "This service takes no uploads straight into its store; use tus.")
-    entry = Entry(body.file_name, body.note, idempotency_key, body.benchmark)
-    return Wanted(entry, body.length, body.method or ("put" if store.takes_put else "tus"), body.sha256)
+    entry = NewSubmission(body.file_name, body.note, idempotency_key, body.benchmark)
+    return UploadRequest(entry, body.length, body.method or ("put" if store.takes_put else "tus"), body.sha256)
 
 
 @resumable.options("/competitions/{slug}/uploads", status_code=204)
@@ -75,7 +75,7 @@ def discover(settings: AppSettings) -> Response:
 def create(
     slug: str,
     request: Request,
-    wanted: Annotated[Wanted, Depends(wanted_of)],
+    wanted: Annotated[UploadRequest, Depends(wanted_of)],
     session: DbSession,
     store: BlobStore,
     settings: AppSettings,
@@ -105,15 +105,15 @@ def create(
 @resumable.head("/uploads/{upload_id}")
 def tell(upload_id: str, session: DbSession, account: Submitter, now: Now) -> Response:
     """How far an upload is (tus)."""
-    upload = uploads.find(session, upload_id, account, now=now)
-    uploads.require_fine(upload)
+    upload = uploads.find_upload(session, upload_id, account, now=now)
+    uploads.require_not_refused(upload)
     return Response(headers=tus.headers_of(upload))
 
 
 @resumable.get("/uploads/{upload_id}")
 def show(upload_id: str, session: DbSession, store: BlobStore, account: Submitter, now: Now) -> UploadView:
     """How far an upload is, and what became of it."""
-    return view_of(uploads.find(session, upload_id, account, now=now), store, now)
+    return view_of(uploads.find_upload(session, upload_id, account, now=now), store, now)
 
 
 @resumable.post(
@@ -152,15 +152,15 @@ async def append(
 
 def _taken(begin: Transaction, upload_id: str, account: Account, offset: int, adds: int | None, writer: str) -> Upload:
     with begin() as session:
-        upload = uploads.find(session, upload_id, account, now=moment())
-        uploads.require_fine(upload)
+        upload = uploads.find_upload(session, upload_id, account, now=moment())
+        uploads.require_not_refused(upload)
         uploads.take_over(session, upload, offset=offset, adds=adds, writer=writer)
         return upload
 
 
 def _finalised(begin: Transaction, store: Blobs, upload_id: str) -> Upload:
-    upload = assembly.finalise(begin, store, upload_id, public_id=new_public_id(), now=moment)
-    uploads.require_fine(upload)
+    upload = upload_bytes.finalise(begin, store, upload_id, public_id=new_public_id(), now=moment)
+    uploads.require_not_refused(upload)
     return upload
 
 
@@ -168,10 +168,10 @@ def _finalised(begin: Transaction, store: Blobs, upload_id: str) -> Upload:
 def complete(upload_id: str, begin: Transactions, store: BlobStore, account: Submitter) -> UploadView:
     """All bytes are there: make the submission. It is needed after a PUT; after tus it does no harm."""
     with begin() as session:
-        upload = uploads.find(session, upload_id, account, now=moment())
-        uploads.require_fine(upload)
+        upload = uploads.find_upload(session, upload_id, account, now=moment())
+        uploads.require_not_refused(upload)
     if upload.method == "put" and upload.completed_at is None:
-        assembly.arrive(begin, store, upload, now=moment())
+        upload_bytes.complete_presigned_upload(begin, store, upload, now=moment())
     else:
         uploads.require_whole(upload)
     return view_of(_finalised(begin, store, upload_id), store, moment())
@@ -180,7 +180,7 @@ def complete(upload_id: str, begin: Transactions, store: BlobStore, account: Sub
 @resumable.delete("/uploads/{upload_id}", status_code=204)
 def end(upload_id: str, session: DbSession, account: Submitter, now: Now) -> Response:
     """Give an upload up (tus); its bytes are removed."""
-    uploads.end(session, uploads.find(session, upload_id, account, now=now))
+    uploads.end(session, uploads.find_upload(session, upload_id, account, now=now))
     return Response(status_code=204)
 
 

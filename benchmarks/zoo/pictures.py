@@ -13,10 +13,10 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Competition
 from scorer.figures import PAIRED, SINGLE, Figure
 from scorer.insights import Field, View
-from scorer.labelling import MEMORISES
 from scorer.lifecycle import TRACK_KINDS, Phase
 from scorer.metrics.mifid import is_penalised, mifid
 from scorer.metrics.statistics.threshold_selection import choose_tau
+from scorer.submissions.labels import MEMORISES
 
 NAME = "The zoo"
 

@@ -11,7 +11,7 @@ from tusclient.exceptions import TusUploadFailed
 from api.main import create_app
 from deploy.client import Client, Refused
 from deploy.resumable import TRIES, Promise, upload_resumably
-from scorer.assembly import PART_BYTES
+from scorer.submissions.upload_bytes import PART_BYTES
 from tests.api.conftest import API, Service
 from tests.factories import noise, zipped
 from tests.proxy import Proxy

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from scorer import uploads
 from scorer.accounts import api_tokens as service_tokens
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.db.tables import Account, Upload
 from scorer.identifiers import digest_of
+from scorer.submissions import uploads
 from tests.api.conftest import API, Service
 from tests.api.test_resumable import send, stored
 from tests.factories import noise, zipped

@@ -23,7 +23,7 @@ from scorer.errors import TooMany
 from scorer.jobs import leases
 from scorer.jobs.broker import waiting_messages
 from scorer.lifecycle import Queue, Status
-from scorer.live import Look, Progress, Step, look
+from scorer.submissions.progress import StatusSnapshot, SubmissionProgress, SubmissionStep, status_snapshots
 from tests.api.conftest import API, Service
 from tests.api.streams import events_of, listening
 from tests.api.test_accounts import sign_in, sign_up
@@ -175,11 +175,11 @@ def test_a_look_sees_one_moment(service: Service) -> None:
     now = service.bench.now()
     with service.bench.sessions.begin() as session:
         freeze(session)
-        before = look(session, {ref: 0}, now=now)
+        before = status_snapshots(session, {ref: 0}, now=now)
         service.work()
-        assert look(session, {ref: 0}, now=now) == before
+        assert status_snapshots(session, {ref: 0}, now=now) == before
     with service.bench.sessions.begin() as session:
-        assert [step.status for step in look(session, {ref: 0}, now=now)[ref].steps] == STORY
+        assert [step.status for step in status_snapshots(session, {ref: 0}, now=now)[ref].steps] == STORY
 
 
 # Many listeners
@@ -249,17 +249,17 @@ class Source:
     """What a look finds; counts how often it is asked, and of how many."""
 
     def __init__(self) -> None:
-        self.steps: dict[int, list[Step]] = {}
-        self.progress = Progress()
+        self.steps: dict[int, list[SubmissionStep]] = {}
+        self.progress = SubmissionProgress()
         self.asked: list[int] = []
         self.broken = False
 
-    def __call__(self, seen: Mapping[int, int]) -> dict[int, Look]:
+    def __call__(self, seen: Mapping[int, int]) -> dict[int, StatusSnapshot]:
         self.asked.append(len(seen))
         if self.broken:
             raise ConnectionError("away")
         return {
-            ref: Look(tuple(step for step in self.steps.get(ref, ()) if step.id > after), self.progress)
+            ref: StatusSnapshot(tuple(step for step in self.steps.get(ref, ()) if step.id > after), self.progress)
             for ref, after in seen.items()
         }
 
@@ -271,9 +271,9 @@ async def _soon(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def step(number: int, status: Status = Status.QUEUED) -> Step:
+def step(number: int, status: Status = Status.QUEUED) -> SubmissionStep:
     """A step."""
-    return Step(number, status, NOW)
+    return SubmissionStep(number, status, NOW)
 
 
 def test_one_look_for_all_and_none_for_nobody() -> None:
@@ -281,7 +281,7 @@ def test_one_look_for_all_and_none_for_nobody() -> None:
         source = Source()
         hub = Hub(source, seconds=0.01)
         streams = [
-            hub.follow(ref, Look((step(ref),), Progress()), after=0, account_id=ref)
+            hub.follow(ref, StatusSnapshot((step(ref),), SubmissionProgress()), after=0, account_id=ref)
             for ref in range(1, 301)
             for _ in range(2)
         ]
@@ -306,8 +306,8 @@ def test_a_listener_survives_a_database_that_is_away() -> None:
         source = Source()
         source.broken = True
         hub = Hub(source, seconds=0.01)
-        stream = hub.follow(1, Look((step(1),), Progress()), after=0, account_id=1, heartbeat=0.05)
-        assert await anext(stream) == (step(1), Progress())
+        stream = hub.follow(1, StatusSnapshot((step(1),), SubmissionProgress()), after=0, account_id=1, heartbeat=0.05)
+        assert await anext(stream) == (step(1), SubmissionProgress())
         assert await anext(stream) is None, "a sign of life"
         source.steps[1] = [step(1), step(2, Status.SCORING), step(3), step(4, Status.SCORED)]
         source.broken = False
@@ -320,15 +320,17 @@ def test_a_listener_survives_a_database_that_is_away() -> None:
 def test_progress_is_told_when_it_changes_and_only_then() -> None:
     async def story() -> None:
         source = Source()
-        source.progress = Progress(queue_position=2)
+        source.progress = SubmissionProgress(queue_position=2)
         hub = Hub(source, seconds=0.01)
-        stream = hub.follow(1, Look((step(7),), source.progress), after=0, account_id=1, heartbeat=0.1)
-        assert await anext(stream) == (step(7), Progress(queue_position=2))
+        stream = hub.follow(1, StatusSnapshot((step(7),), source.progress), after=0, account_id=1, heartbeat=0.1)
+        assert await anext(stream) == (step(7), SubmissionProgress(queue_position=2))
         assert await anext(stream) is None
-        source.progress = Progress(queue_position=1)
-        assert await anext(stream) == (step(7), Progress(queue_position=1))
-        again = hub.follow(1, Look((step(7),), source.progress), after=7, account_id=1)
-        assert await anext(again) == (step(7), Progress(queue_position=1)), "who comes back sees how far it is"
+        source.progress = SubmissionProgress(queue_position=1)
+        assert await anext(stream) == (step(7), SubmissionProgress(queue_position=1))
+        again = hub.follow(1, StatusSnapshot((step(7),), source.progress), after=7, account_id=1)
+        assert await anext(again) == (step(7), SubmissionProgress(queue_position=1)), (
+            "who comes back sees how far it is"
+        )
 
     asyncio.run(story())
 
@@ -340,7 +342,7 @@ def test_one_account_cannot_take_all_streams(monkeypatch: pytest.MonkeyPatch) ->
         hub = Hub(Source())
         for _ in range(2):
             hub.require_room(1)
-            stream = hub.follow(1, Look((step(1),), Progress()), after=0, account_id=1)
+            stream = hub.follow(1, StatusSnapshot((step(1),), SubmissionProgress()), after=0, account_id=1)
             assert await anext(stream)
             keep.append(stream)
         with pytest.raises(TooMany):
@@ -354,7 +356,7 @@ def test_one_account_cannot_take_all_streams(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_stream_ends_in_time_and_when_the_service_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(end: Callable[[Hub], None]) -> None:
         hub = Hub(Source())
-        stream = hub.follow(1, Look((step(1),), Progress()), after=0, account_id=1, heartbeat=0.05)
+        stream = hub.follow(1, StatusSnapshot((step(1),), SubmissionProgress()), after=0, account_id=1, heartbeat=0.05)
         assert await anext(stream)
         end(hub)
         assert [state async for state in stream if state is not None] == []

@@ -13,11 +13,11 @@ import pytest
 from anyio.to_thread import run_sync
 from sqlalchemy.orm import Session
 
-from scorer import assembly, uploads
 from scorer.archive import list_images
-from scorer.assembly import Appender
 from scorer.db.tables import Submission, Upload
 from scorer.errors import Conflict, TooLarge
+from scorer.submissions import upload_bytes, uploads
+from scorer.submissions.upload_bytes import Appender
 from tests.api.conftest import API, Service
 from tests.api.test_uploads import refused
 from tests.factories import noise, zipped
@@ -160,7 +160,7 @@ def appender(service: Service, path: str, writer: str, offset: int = 0) -> Appen
     """A request that has taken the upload over and adds bytes from ``offset`` on."""
     begin, upload_id = service.bench.sessions.begin, path.rsplit("/", 1)[1]
     with begin() as session:
-        upload = uploads.current(session, upload_id)
+        upload = uploads.current_upload(session, upload_id)
         uploads.take_over(session, upload, offset=offset, adds=None, writer=writer)
     life = timedelta(hours=1)
     return Appender(begin, service.bench.blobs, upload_id, writer, offset, upload.length, life, service.bench.now)
@@ -190,13 +190,13 @@ def test_what_was_promised_is_kept_and_no_byte_more(service: Service, slug: str)
 
 
 def test_parts_are_bounded_in_size_and_age(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assembly, "PART_BYTES", 100)
+    monkeypatch.setattr(upload_bytes, "PART_BYTES", 100)
     path = begun(service, slug)
     older = appender(service, path, "w")
     with pytest.raises(ConnectionError):
         anyio.run(older.append, torn(*(ZIP[at : at + 30] for at in range(0, 300, 30))))
     assert [part.stat().st_size for part in stored(service, "uploads")] == [120, 120, 60]
-    monkeypatch.setattr(assembly, "PART_AGE", timedelta(0))
+    monkeypatch.setattr(upload_bytes, "PART_FLUSH_AFTER", timedelta(0))
     slow = appender(service, path, "v", 300)
     with pytest.raises(ConnectionError):
         anyio.run(slow.append, torn(ZIP[300:301], ZIP[301:302]))
@@ -246,7 +246,7 @@ def test_a_piece_with_the_wrong_checksum_is_not_kept(service: Service, slug: str
 def test_a_checked_piece_may_be_longer_than_a_part(service: Service) -> None:
     slug = service.competition(image_count=500, image_size=64)
     content = zipped(noise(9, 500, 64))
-    assert len(content) > assembly.PART_BYTES
+    assert len(content) > upload_bytes.PART_BYTES
     path = begun(service, slug, content)
     wrong = content[:-1] + bytes([content[-1] ^ 1])
     refused(send(service, path, 0, content, Upload_Checksum=checksum("sha1", wrong)), 460, "checksum-mismatch")
@@ -261,7 +261,7 @@ def test_a_checked_piece_may_be_longer_than_a_part(service: Service) -> None:
 def test_a_checked_piece_in_many_parts_counts_at_its_end(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assembly, "PART_BYTES", 100)
+    monkeypatch.setattr(upload_bytes, "PART_BYTES", 100)
     path = begun(service, slug)
 
     async def broken() -> AsyncIterator[bytes]:
@@ -406,7 +406,7 @@ def test_an_upload_expires_and_progress_moves_that(service: Service, slug: str) 
 
 
 def test_the_sixth_upload_ends_the_one_that_rested_longest(service: Service, slug: str) -> None:
-    paths = [begun(service, slug) for _ in range(uploads.OPEN_UPLOADS)]
+    paths = [begun(service, slug) for _ in range(uploads.MAX_OPEN_UPLOADS)]
     send(service, paths[0], 0, ZIP[:5])
     paths.append(begun(service, slug))
     assert [head(service, path).status_code for path in paths] == [200, 404, 200, 200, 200, 200]
@@ -481,11 +481,13 @@ def test_two_who_finish_at_once_make_one_submission(
             with service.bench.sessions.begin() as session:
                 session.query(Upload).one().finishing_until = datetime.now(UTC)
             begin = service.bench.sessions.begin
-            other = assembly.finalise(begin, service.bench.blobs, upload_id, public_id="second", now=service.bench.now)
+            other = upload_bytes.finalise(
+                begin, service.bench.blobs, upload_id, public_id="second", now=service.bench.now
+            )
             assert other.state == "done"
         return list_images(*args)
 
-    monkeypatch.setattr(assembly, "list_images", late)
+    monkeypatch.setattr(upload_bytes, "list_images", late)
     assert send(service, path, 0, ZIP).headers["kennel-submission"] == "second"
     with service.bench.sessions() as session:
         assert _count(session) == 1

@@ -11,15 +11,15 @@ from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.orm import Session
 
 from deploy.standalone.ephemeral import Servers
-from scorer import lines, memory
 from scorer.competitions import setup, spec
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions as db_competitions
 from scorer.db.leaderboard import board
 from scorer.db.session import Connections
 from scorer.db.tables import Account, PickSet, Publication, Ruling, Submission, Team, TeamMerge, TeamRenaming, Track
+from scorer.leaderboard import board_cache, rows
+from scorer.leaderboard.board_cache import BoardCache
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.memory import Memory
 from scorer.teams import teams
 from tests.api.conftest import Service
 from tests.factories import add_measurement, make_competition, make_scored, set_label, set_tau
@@ -300,7 +300,7 @@ STEPS = (
 def test_what_is_kept_is_what_the_tables_tell_after_every_change(service: Service) -> None:
     arena = Arena(service, final_picks=2)
     changes, connections = Changes(arena), Connections(service.bench.settings, most=2)
-    kept, past = Memory(connections), arena.now - timedelta(days=1)
+    kept, past = BoardCache(connections), arena.now - timedelta(days=1)
     kinds: list[tuple[TrackKind, bool]] = [("public", False), ("private", False), ("public", True)]
     seen: set[Any] = set()
     for step in STEPS:
@@ -325,7 +325,7 @@ def test_what_is_kept_is_what_the_tables_tell_after_every_change(service: Servic
 def board_of(
     session: Session, state: CompetitionState, kind: TrackKind, *, late: bool, at: datetime | None
 ) -> list[Any]:
-    found = lines.lines_of(session, state.competition, state.tracks, kind, late=late, at=at)
+    found = rows.rows_of(session, state.competition, state.tracks, kind, late=late, at=at)
     apart = [[line.ref for line in each] for each in (found.copies(), found.disqualified())]
     teams_of = {line.team_id for line in found.page(0, None)}
     return [len(found), found.page(0, None), found.page(1, 1), found.of_teams(teams_of), found.benchmarks(), *apart]
@@ -412,4 +412,4 @@ def test_no_competition_no_board(service: Service) -> None:
 
 def test_a_process_remembers_for_its_own_sessions_alone(service: Service) -> None:
     with service.bench.sessions() as session:
-        assert memory.of(session) is None
+        assert board_cache.cache_of(session) is None

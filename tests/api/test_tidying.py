@@ -62,7 +62,7 @@ def test_a_whole_upload_whose_server_was_killed_becomes_a_submission(
         raise InterruptedError
 
     with monkeypatch.context() as patch:
-        patch.setattr("scorer.assembly.finalise", killed)
+        patch.setattr("scorer.submissions.upload_bytes.finalise", killed)
         with pytest.raises(InterruptedError):
             send(service, path, 0, ZIP)
     arrived = datetime.now(UTC)

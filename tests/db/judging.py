@@ -2,17 +2,17 @@
 
 from sqlalchemy.orm import Session
 
-from scorer import lines
 from scorer.competitions.competition_state import CompetitionState
-from scorer.lines import Lines
+from scorer.leaderboard import rows
+from scorer.leaderboard.rows import BoardRows
 from scorer.ranking import specification
 from scorer.ranking.vectorised import RankedBoard
 from tests.db.drawing import DECIMALS, Competition
 
 
-def board_of(session: Session, state: CompetitionState, kind: str = "public", *, late: bool = False) -> Lines:
+def board_of(session: Session, state: CompetitionState, kind: str = "public", *, late: bool = False) -> BoardRows:
     """The board of a track, by the tables."""
-    return lines.lines_of(session, state.competition, state.tracks, kind, late=late)
+    return rows.rows_of(session, state.competition, state.tracks, kind, late=late)
 
 
 def lines_of(found: specification.Standings) -> list[tuple[int, float, int, object]]:

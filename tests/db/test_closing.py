@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import publication, submissions
+from scorer import publication
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.competitions.setup import change
 from scorer.competitions.spec import CompetitionChanges
@@ -16,6 +16,7 @@ from scorer.jobs import failed_jobs, leases
 from scorer.lifecycle import Queue
 from scorer.notifications import notices
 from scorer.review import failed_scores
+from scorer.submissions import outcomes
 from tests.db.test_notices import join
 from tests.db.test_work import LEASE, MEASURED, claim, queued
 from tests.factories import (
@@ -139,7 +140,7 @@ def test_work_that_is_not_done_is_told_apart(session: Session, now: datetime) ->
     assert open_points(session, state) == {"public-work": [entry.id]}
     held = claim(session, now)
     assert held is not None
-    submissions.record(session, held, MEASURED, now=now)
+    outcomes.record_measurement(session, held, MEASURED, now=now)
     session.expire_all()
     assert open_points(session, state) == {"private-work": [entry.id], "unscored": [entry.id]}
     private = claim(session, now)
@@ -156,7 +157,7 @@ def test_work_that_is_not_done_is_told_apart(session: Session, now: datetime) ->
     again = claim(session, now)
     assert again is not None
     assert (again.job_id, again.attempt) == (private.job_id, 1), "the same job, with all its attempts"
-    submissions.record(session, again, MEASURED, now=now)
+    outcomes.record_measurement(session, again, MEASURED, now=now)
     session.flush()
     assert set(open_points(session, state)) == {"medals"}
     written = session.query(AuditEntry).filter_by(action="jobs.requeued").one()
@@ -195,10 +196,10 @@ def test_a_failed_entry_waits_again_when_its_job_does(session: Session, now: dat
     assert again is not None
     # A running job can be taken from its worker, whose result is then dropped.
     failed_jobs.restart(session, again.job_id, author=admin, now=now)
-    assert not submissions.record(session, again, MEASURED, now=now)
+    assert not outcomes.record_measurement(session, again, MEASURED, now=now)
     last = claim(session, now)
     assert last is not None
-    assert submissions.record(session, last, MEASURED, now=now)
+    assert outcomes.record_measurement(session, last, MEASURED, now=now)
     session.refresh(entry)
     assert entry.status == "scored"
     assert [

@@ -7,13 +7,13 @@ from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
-from scorer import live, submissions
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Delivery, Job, Mail, Notice, Submission, SubmissionEvent
 from scorer.jobs import leases
 from scorer.lifecycle import Queue, TrackKind
-from scorer.live import Look, Progress
+from scorer.submissions import outcomes, progress
+from scorer.submissions.progress import StatusSnapshot, SubmissionProgress
 from tests.db.test_work import LEASE, MEASURED, claim, queued, received
 from tests.factories import make_competition, make_team
 
@@ -25,9 +25,9 @@ def state(session: Session, now: datetime) -> CompetitionState:
     return make_competition(session, now)
 
 
-def look_at(session: Session, submission: Submission, now: datetime, after: int = 0) -> Look:
+def look_at(session: Session, submission: Submission, now: datetime, after: int = 0) -> StatusSnapshot:
     """One look."""
-    return live.look(session, {submission.ref: after}, now=now)[submission.ref]
+    return progress.status_snapshots(session, {submission.ref: after}, now=now)[submission.ref]
 
 
 def scored_after_a_lost_worker(session: Session, state: CompetitionState, now: datetime) -> Submission:
@@ -38,7 +38,7 @@ def scored_after_a_lost_worker(session: Session, state: CompetitionState, now: d
     leases.sweep_jobs(session, now=later, max_attempts=3, announced={})
     second = claim(session, later, "second")
     assert second
-    assert submissions.record(session, second, MEASURED, now=later)
+    assert outcomes.record_measurement(session, second, MEASURED, now=later)
     session.flush()
     return submission
 
@@ -85,7 +85,7 @@ def test_one_look_serves_many_submissions_each_from_its_own_step(
 ) -> None:
     first, second = (queued(session, state, make_team(session, state, now), now) for _ in range(2))
     newest = look_at(session, first, now).steps[-1].id
-    found = live.look(session, {first.ref: newest, second.ref: 0}, now=now)
+    found = progress.status_snapshots(session, {first.ref: newest, second.ref: 0}, now=now)
     assert found[first.ref].steps == ()
     assert [step.status for step in found[second.ref].steps] == STORY[:3]
     assert (found[first.ref].progress.queue_position, found[second.ref].progress.queue_position) == (1, 2)
@@ -118,8 +118,8 @@ def test_nothing_of_the_private_track_is_told(session: Session, state: Competiti
     assert not held.public
     assert leases.renew_lease(session, held, stage="features", fraction=0.4, now=now, lease=LEASE)
     assert look_at(session, submission, now) == before
-    assert before.progress == Progress()
-    assert submissions.record(session, held, MEASURED, now=now)
+    assert before.progress == SubmissionProgress()
+    assert outcomes.record_measurement(session, held, MEASURED, now=now)
     assert look_at(session, submission, now) == before
 
 
@@ -132,7 +132,7 @@ def test_the_end_of_private_work_is_told_to_nobody(session: Session, state: Comp
         session.flush()
         before = [session.query(table).count() for table in (Notice, Mail, Delivery, SubmissionEvent)]
         if ends_well:
-            assert submissions.record(session, held, MEASURED, now=now)
+            assert outcomes.record_measurement(session, held, MEASURED, now=now)
         else:
             leases.fail(session, held, error="no", reason="private", now=now)
         session.flush()
@@ -144,7 +144,9 @@ def test_work_on_a_scored_entry_is_not_told_either(session: Session, state: Comp
     leases.add_job(session, Queue.SCORE, submission=submission, track_id=state.tracks["public"].id, now=now)
     session.flush()
     newest = look_at(session, submission, now).steps[-1].id
-    assert look_at(session, submission, now) == Look(look_at(session, submission, now).steps, Progress())
+    assert look_at(session, submission, now) == StatusSnapshot(
+        look_at(session, submission, now).steps, SubmissionProgress()
+    )
     assert look_at(session, submission, now, after=newest).steps == ()
 
 
@@ -177,7 +179,7 @@ def test_the_estimate_is_from_recent_public_scores_of_the_track(
         done(session, state, kind="private", seconds=500, ended=now - timedelta(minutes=30), worker="old")
         done(session, other, seconds=700, ended=now - timedelta(minutes=30, seconds=number), worker="old")
     entries = [queued(session, state, make_team(session, state, now), now) for _ in range(5)]
-    assert look_at(session, entries[2], now).progress == Progress(queue_position=3, estimate_seconds=None)
+    assert look_at(session, entries[2], now).progress == SubmissionProgress(queue_position=3, estimate_seconds=None)
     assert look_at(session, entries[2], now).progress.estimate_seconds is None, "no worker is in sight"
     for worker in ("one", "two"):
         assert leases.claim_job(session, Queue.SCORE, holder=worker, worker=worker, now=now, lease=LEASE)

@@ -6,7 +6,6 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from scorer import submissions
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.leaderboard import board
 from scorer.db.submissions import submissions as submissions_submissions
@@ -14,6 +13,7 @@ from scorer.db.tables import Team, TeamMerge
 from scorer.db.teams import members, merges
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
+from scorer.submissions import access
 from scorer.teams import final_picks, quotas, teams
 from tests.db.judging import board_of
 from tests.factories import make_account, make_competition, make_scored, make_submission, make_team, set_tau
@@ -121,10 +121,10 @@ def test_entries_picks_and_bests_are_the_merged_teams(session: Session, state: C
         for team, fid in ((first, 30.0), (second, 10.0), (second, 20.0))
     ]
     final_picks.pick(session, state, [entries[2].id], account=bob, now=now)
-    assert not submissions.is_own(session, entries[1], ada)
+    assert not access.is_own(session, entries[1], ada)
     merge(session, second, first, now)
     teams.join(session, first, [bob], now=now)
-    assert all(submissions.is_own(session, entry, each) for entry in entries for each in (ada, bob))
+    assert all(access.is_own(session, entry, each) for entry in entries for each in (ada, bob))
     assert final_picks.final_entries_of(session, state, first).chosen is None, (
         "the choice of a team that is no more is no choice"
     )

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import publication, submissions
+from scorer import publication
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Delivery, Mail, Membership, Notice, Team
 from scorer.errors import Conflict, Invalid, NotFound
@@ -13,6 +13,7 @@ from scorer.jobs import leases
 from scorer.lifecycle import Phase, Queue
 from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
+from scorer.submissions import outcomes
 from tests.db.test_work import LEASE, MEASURED, claim, queued, received
 from tests.factories import make_account, make_competition, make_submission, make_team
 
@@ -113,8 +114,8 @@ def test_the_public_score_is_told_and_the_private_one_is_not(
         held = claim(session, now)
         assert held
         assert held.public is public
-        assert submissions.record(session, held, MEASURED, now=now)
-        assert not submissions.record(session, held, MEASURED, now=now)
+        assert outcomes.record_measurement(session, held, MEASURED, now=now)
+        assert not outcomes.record_measurement(session, held, MEASURED, now=now)
         assert told(session, member) == ["entry-scored"]
     (notice,) = notices.list_notices(session, member, limit=9)
     assert (notice.subject, notice.link) == ("submission.zip has its public score", f"/submissions/{entry.id}")
@@ -127,7 +128,7 @@ def test_a_private_failure_is_told_to_no_participant(session: Session, state: Co
     queued(session, state, team, now)
     public = claim(session, now)
     assert public
-    assert submissions.record(session, public, MEASURED, now=now)
+    assert outcomes.record_measurement(session, public, MEASURED, now=now)
     private = claim(session, now)
     assert private
     leases.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
@@ -140,8 +141,8 @@ def test_a_rejection_is_told_with_its_reason(session: Session, state: Competitio
     received(session, state, team, now)
     held = claim(session, now, queue=Queue.CHECK)
     assert held
-    assert submissions.reject(session, held, Invalid("x", "Image 3 is 15x16."), now=now)
-    assert not submissions.reject(session, held, Invalid("x", "Image 3 is 15x16."), now=now)
+    assert outcomes.reject(session, held, Invalid("x", "Image 3 is 15x16."), now=now)
+    assert not outcomes.reject(session, held, Invalid("x", "Image 3 is 15x16."), now=now)
     (notice,) = notices.list_notices(session, member, limit=9)
     assert notice.kind == "entry-rejected"
     assert "Image 3 is 15x16. It is not counted" in notice.body

@@ -5,13 +5,14 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import evidence, leaderboard, provisional, submissions
 from scorer.archive import TrainingImageCopies
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import ProvisionalMeasurement, Submission
 from scorer.jobs import leases
+from scorer.leaderboard import standings, submission_scores
 from scorer.lifecycle import Queue
-from scorer.submissions import Measured
+from scorer.submissions import outcomes, provisional_scores
+from scorer.submissions.outcomes import NewMeasurement
 from tests.factories import make_competition, make_submission, make_team, set_tau
 
 LEASE = timedelta(seconds=30)
@@ -31,7 +32,7 @@ def submission(session: Session, state: CompetitionState, now: datetime) -> Subm
     leases.add_job(session, Queue.CHECK, submission=made, now=now)
     held = leases.claim_job(session, Queue.CHECK, holder="h", worker="w", now=now, lease=LEASE)
     assert held is not None
-    submissions.pass_check(session, held, TrainingImageCopies(0, 0, 0.0, None, None), pixels_sha256="0", now=now)  # type: ignore[arg-type]
+    outcomes.pass_check(session, held, TrainingImageCopies(0, 0, 0.0, None, None), pixels_sha256="0", now=now)  # type: ignore[arg-type]
     session.refresh(made)
     return made
 
@@ -43,7 +44,9 @@ def claim(session: Session, now: datetime, holder: str = "h") -> leases.Claim:
 
 
 def provisionally(session: Session, held: leases.Claim, now: datetime, *, fid: float = 30.0, s: float = 0.5) -> None:
-    provisional.record(session, held, fid=fid, memorization_distance=s, provenance={"precision": "bfloat16"}, now=now)
+    provisional_scores.record_provisional(
+        session, held, fid=fid, memorization_distance=s, provenance={"precision": "bfloat16"}, now=now
+    )
     session.flush()
 
 
@@ -53,7 +56,7 @@ def test_it_is_judged_like_any_score(
 ) -> None:
     provisionally(session, claim(session, now), now, s=distance)
     session.refresh(submission)
-    found = provisional.of_submission(session, submission)
+    found = provisional_scores.provisional_score_of(session, submission)
     assert found is not None
     assert (found.tau, found.penalised, found.copy) == (0.2, penalised, False)
     assert found.mifid == pytest.approx(expected)
@@ -63,7 +66,7 @@ def test_a_copy_has_no_provisional_score_either(session: Session, submission: Su
     submission.copied_share = 0.9
     provisionally(session, claim(session, now), now)
     session.refresh(submission)
-    found = provisional.of_submission(session, submission)
+    found = provisional_scores.provisional_score_of(session, submission)
     assert found is not None
     assert found.copy
     assert found.mifid is None
@@ -75,14 +78,14 @@ def test_the_final_one_replaces_it_and_the_board_never_saw_it(
     held = claim(session, now)
     provisionally(session, held, now)
     session.refresh(submission)
-    assert provisional.of_submission(session, submission) is not None
-    assert not leaderboard.standings(session, state, "public", None).places
-    assert not evidence.measurements_of(session, submission, submission.account, ranked=True)
-    assert submissions.record(session, held, Measured("1", 31.0, 0.5, 0.01, [], {}, "key", {}), now=now)
+    assert provisional_scores.provisional_score_of(session, submission) is not None
+    assert not standings.standings(session, state, "public", None).places
+    assert not submission_scores.measurements_of(session, submission, submission.account, ranked=True)
+    assert outcomes.record_measurement(session, held, NewMeasurement("1", 31.0, 0.5, 0.01, [], {}, "key", {}), now=now)
     session.flush()
     session.refresh(submission)
-    assert provisional.of_submission(session, submission) is None
-    assert [place.score for place in leaderboard.standings(session, state, "public", None).places] == [31.0]
+    assert provisional_scores.provisional_score_of(session, submission) is None
+    assert [place.score for place in standings.standings(session, state, "public", None).places] == [31.0]
 
 
 def test_a_second_attempt_changes_nothing(session: Session, submission: Submission, now: datetime) -> None:
@@ -92,7 +95,7 @@ def test_a_second_attempt_changes_nothing(session: Session, submission: Submissi
     session.flush()
     provisionally(session, claim(session, later + LEASE, "second"), later, fid=99.0)
     session.refresh(submission)
-    found = provisional.of_submission(session, submission)
+    found = provisional_scores.provisional_score_of(session, submission)
     assert found is not None
     assert found.fid == 30.0
 
@@ -105,7 +108,7 @@ def test_a_worker_that_lost_its_job_and_the_private_track_leave_none(
     session.flush()
     provisionally(session, lost, now)
     held = claim(session, now + 3 * LEASE, "second")
-    assert submissions.record(session, held, Measured("1", 31.0, 0.5, 0.01, [], {}, "key", {}), now=now)
+    assert outcomes.record_measurement(session, held, NewMeasurement("1", 31.0, 0.5, 0.01, [], {}, "key", {}), now=now)
     session.flush()
     private = claim(session, now + 3 * LEASE, "third")
     assert not private.public

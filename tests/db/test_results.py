@@ -9,7 +9,6 @@ from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
-from scorer import submissions
 from scorer.blobs import Received
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.tables import PickSet
@@ -18,7 +17,8 @@ from scorer.jobs import leases
 from scorer.lifecycle import is_late
 from scorer.metrics.mifid import is_copy, mifid
 from scorer.ranking import specification
-from scorer.submissions import Entry
+from scorer.submissions import intake
+from scorer.submissions.intake import NewSubmission
 from scorer.teams import final_picks, teams
 from tests.db.judging import board_of
 from tests.examples import examples
@@ -153,10 +153,10 @@ def accept(session: Session, state: CompetitionState, *, begun: int | None, comp
     """Whether an upload with these times (in seconds after the close) is taken as a late one."""
     slug, now = state.competition.slug, CLOSES + timedelta(seconds=complete)
     account = make_account(session, MOMENT)
-    taken = submissions.accept(
+    taken = intake.accept(
         session,
         slug,
-        Entry("a.zip"),
+        NewSubmission("a.zip"),
         account,
         Received("key", 1, "0" * 64),
         public_id=f"id-{account.id}",
@@ -169,7 +169,7 @@ def accept(session: Session, state: CompetitionState, *, begun: int | None, comp
 @pytest.fixture
 def ready(session: Session, monkeypatch: pytest.MonkeyPatch) -> CompetitionState:
     """A competition that closed at ``CLOSES`` and lacks nothing."""
-    monkeypatch.setattr(submissions, "_require_ready", lambda _: None)
+    monkeypatch.setattr(intake, "_require_ready", lambda _: None)
     monkeypatch.setattr(leases, "add_job", lambda *_, **__: None)
     return make_competition(session, MOMENT, opens_at=MOMENT - timedelta(days=1), closes_at=CLOSES)
 

@@ -18,8 +18,8 @@ from scorer.db.leaderboard import board
 from scorer.db.leaderboard.changes import ChangeFeed
 from scorer.db.leaderboard.scores import judged_entries
 from scorer.db.tables import Track
-from scorer.lines import order_for
-from scorer.memory import Asked, Kept
+from scorer.leaderboard.board_cache import BoardKey, CachedBoards
+from scorer.leaderboard.rows import order_for
 from tests.db.drawing import (
     BASE,
     DIALECT,
@@ -115,7 +115,7 @@ def test_a_board_that_a_process_begins_to_keep_is_too(
     writer, _ = tools
     with session.begin_nested() as savepoint:
         write(writer, drawn)
-        asked = Asked(TRACKS[which].id, which == "late", moment_of(minute))
-        order = Kept(PUBLIC, PRIVATE, MOST, ChangeFeed(BASE)).order(session.connection(), asked)
+        asked = BoardKey(TRACKS[which].id, which == "late", moment_of(minute))
+        order = CachedBoards(PUBLIC, PRIVATE, MOST, ChangeFeed(BASE)).order(session.connection(), asked)
         columns_are_the_definition(order, drawn, which, minute)
         savepoint.rollback()

@@ -13,7 +13,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board
 from scorer.db.tables import Account, CoarseLabel, Ruling, Submission
 from scorer.errors import Conflict
-from scorer.labelling import known
+from scorer.submissions.labels import label_info_of
 from scorer.thresholds import Request, Retuning
 from tests.db.judging import board_of
 from tests.examples import examples
@@ -179,7 +179,7 @@ def test_other_counts_only_if_its_ruling_says_so(session: Session, now: datetime
     author = make_account(session, now, "organizer")
 
     def memorising() -> list[bool | None]:
-        about = known(session, state.competition.id)
+        about = label_info_of(session, state.competition.id)
         return [about[ref].memorising if ref in about else None for ref in refs]
 
     def rule(memorising: bool | None) -> None:
@@ -204,7 +204,7 @@ def test_other_counts_only_if_its_ruling_says_so(session: Session, now: datetime
     session.add(CoarseLabel(submission_ref=refs[1], label="aug", source="hand", author_id=author.id, created_at=now))
     session.flush()
     assert memorising() == [None, False, None], "an early guess is no decision"
-    guessed = known(session, state.competition.id, coarse=True)
+    guessed = label_info_of(session, state.competition.id, coarse=True)
     assert (guessed[refs[2]].memorising, guessed[refs[2]].coarse) == (True, True)
     assert (guessed[refs[1]].memorising, guessed[refs[1]].coarse) == (False, False)
 

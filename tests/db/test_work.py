@@ -5,18 +5,18 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import submissions
 from scorer.archive import TrainingImageCopies
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Job, Submission, Team
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
-from scorer.submissions import Measured
+from scorer.submissions import outcomes
+from scorer.submissions.outcomes import NewMeasurement
 from tests.factories import make_competition, make_submission, make_team
 
 LEASE = timedelta(seconds=30)
-MEASURED = Measured("1", 10.0, 0.5, 0.01, [], {}, "key", {})
+MEASURED = NewMeasurement("1", 10.0, 0.5, 0.01, [], {}, "key", {})
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def queued(session: Session, state: CompetitionState, team: Team, now: datetime)
     assert held is not None
     assert held.submission_ref == submission.ref
     nothing = TrainingImageCopies(0, 0, 0.0, None, None)  # type: ignore[arg-type]
-    assert submissions.pass_check(session, held, nothing, pixels_sha256="0", now=now)
+    assert outcomes.pass_check(session, held, nothing, pixels_sha256="0", now=now)
     session.flush()
     return submission
 
@@ -64,7 +64,7 @@ def test_public_goes_before_private_and_no_team_waits_for_anothers_tenth(
     order = []
     while (held := claim(session, now)) is not None:
         order.append((held.submission_ref, held.public))
-        assert submissions.record(session, held, MEASURED, now=now)
+        assert outcomes.record_measurement(session, held, MEASURED, now=now)
         session.flush()
     fair = [first[0].ref, late.ref, first[1].ref, first[2].ref]
     assert order == [(ref, True) for ref in fair] + [(ref, False) for ref in fair]
@@ -103,9 +103,9 @@ def test_a_score_is_recorded_once_and_only_by_its_holder(
     second = claim(session, later, "second")
     assert second is not None
     assert second.job_id == first.job_id
-    assert not submissions.record(session, first, MEASURED, now=later)
-    assert submissions.record(session, second, MEASURED, now=later)
-    assert not submissions.record(session, second, MEASURED, now=later)
+    assert not outcomes.record_measurement(session, first, MEASURED, now=later)
+    assert outcomes.record_measurement(session, second, MEASURED, now=later)
+    assert not outcomes.record_measurement(session, second, MEASURED, now=later)
     assert status_of(session, submission) == "scored"
 
 
@@ -145,7 +145,7 @@ def test_a_failing_private_track_leaves_the_public_score_alone(
     submission = queued(session, state, make_team(session, state, now), now)
     public = claim(session, now)
     assert public is not None
-    assert submissions.record(session, public, MEASURED, now=now)
+    assert outcomes.record_measurement(session, public, MEASURED, now=now)
     private = claim(session, now)
     assert private is not None
     assert not private.public

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scorer.verdicts import apart, verdict
+from scorer.leaderboard.explanations import format_distinct, penalty_sentence
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,9 @@ from scorer.verdicts import apart, verdict
     ],
 )  # fmt: skip
 def test_it_names_the_numbers(fid: float, distance: float, tau: float | None, says: str) -> None:
-    assert verdict(fid, distance, tau) == says
+    assert penalty_sentence(fid, distance, tau) == says
 
 
 def test_two_numbers_never_look_equal_that_are_not() -> None:
-    assert apart(0.23609, 0.2361, 3) == ("0.23609", "0.23610")
-    assert apart(0.2, 0.2, 3) == ("0.200", "0.200")
+    assert format_distinct(0.23609, 0.2361, 3) == ("0.23609", "0.23610")
+    assert format_distinct(0.2, 0.2, 3) == ("0.200", "0.200")

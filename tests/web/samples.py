@@ -12,19 +12,19 @@ from fastapi import FastAPI
 from api import deps, problems
 from api.pages import routes
 from api.shelf import Shelf
-from scorer import leaderboard, memory
 from scorer.accounts.api_tokens import SCOPES
-from scorer.boards import Benchmark, Board, Copy, Disqualified, Place
 from scorer.competitions import competition_state, data_files, rules
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Competition, DataFile, Threshold, Track
 from scorer.errors import NotFound
+from scorer.leaderboard import board_cache, standings
+from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
 from scorer.lifecycle import Limits, Phase, TrackKind, Usage, next_entry_at, refusal_of, utc_day
 from scorer.ranking.awards import award_of
 from scorer.teams import quotas
 from scorer.teams.quotas import Quota
 
-Row = TypeVar("Row", Place, Benchmark, Copy, Disqualified)
+Row = TypeVar("Row", Place, Benchmark, CopyingTeam, DisqualifiedTeam)
 NOW = datetime(2026, 11, 2, 14, 5, 30, tzinfo=UTC)
 SLUG = "textures"
 DESCRIPTION = """Make new photographs of *textures* that nobody has taken: better than noise, not a copy.
@@ -106,14 +106,16 @@ def benchmark(score: float, team: str = "Held-out photographs") -> Benchmark:
 def copy(
     team: str,
     reason: str = "100% of its images are training images, pixel by pixel (400 as they are, 0 mirrored).",
-) -> Copy:
+) -> CopyingTeam:
     """A team that is nothing but a copy."""
-    return Copy(team, reason, 0.0, "c", NOW - timedelta(hours=3), None)
+    return CopyingTeam(team, reason, 0.0, "c", NOW - timedelta(hours=3), None)
 
 
-def disqualified(team: str, reason: str = "Its generator is an autoencoder of the training images.") -> Disqualified:
+def disqualified(
+    team: str, reason: str = "Its generator is an autoencoder of the training images."
+) -> DisqualifiedTeam:
     """A team whose entry was ruled out."""
-    return Disqualified(team, reason, "d", NOW - timedelta(days=1), None)
+    return DisqualifiedTeam(team, reason, "d", NOW - timedelta(days=1), None)
 
 
 def demo_board() -> Board:
@@ -163,7 +165,7 @@ def board(
     places: list[Place],
     *,
     benchmarks: list[Benchmark] | None = None,
-    copies: list[Copy] | None = None,
+    copies: list[CopyingTeam] | None = None,
     of: CompetitionState | None = None,
     tau: float | None = 0.1905,
     track: str = "public",
@@ -269,12 +271,12 @@ class Site:
             deps.moment: lambda: self.now,
         }
         with (
-            patch.object(leaderboard, "standings", self._standings),
-            patch.object(leaderboard, "version", self._version),
+            patch.object(standings, "standings", self._standings),
+            patch.object(standings, "board_version", self._version),
             patch.object(competition_state, "state_of", self._state_of),
-            patch.object(memory, "of", lambda _: None),
+            patch.object(board_cache, "cache_of", lambda _: None),
             patch.object(competition_state, "visible_states", self._shown_states),
-            patch.object(leaderboard, "count_teams", self._count_teams),
+            patch.object(standings, "count_teams", self._count_teams),
             patch.object(rules, "has_accepted", lambda *_: self.accepted),
             patch.object(quotas, "quota_of", lambda *_, **__: self.allowance),
             patch.object(data_files, "list_files", lambda *_: self.files),

@@ -15,12 +15,12 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from playwright.sync_api import Browser
 
 from api.pages import rendering
-from scorer import provisional, submissions
 from scorer.accounts import sessions
 from scorer.accounts.sessions import Browser as Place
 from scorer.db.tables import Account
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
+from scorer.submissions import outcomes, provisional_scores
 from tests.api.conftest import Service
 from tests.db.test_work import LEASE, MEASURED
 from tests.factories import noise, zipped
@@ -154,14 +154,16 @@ def test_an_entrys_page_shows_a_provisional_score_and_whether_it_can_be_cancelle
         with service.bench.sessions.begin() as session:
             rough_one: dict[str, Any] = {"fid": 1234.5678, "memorization_distance": 0.98765}
             provenance = {"precision": "bfloat16"}
-            provisional.record(session, held, now=service.bench.now(), provenance=provenance, **rough_one)
+            provisional_scores.record_provisional(
+                session, held, now=service.bench.now(), provenance=provenance, **rough_one
+            )
         rough.wait_for(state="visible")
         assert rough.locator("dd").all_inner_texts() == ["1,234.56780", "1,234.56780", "0.9877"]
         assert tab.page.locator("h1 + .status").inner_text().lower() == "scoring"
         assert tab.page.evaluate("document.documentElement.scrollWidth") == PHONE
         tab.page.screenshot(path=tmp_path / "provisional.png", full_page=True)
         with service.bench.sessions.begin() as session:
-            assert submissions.record(session, held, MEASURED, now=service.bench.now())
+            assert outcomes.record_measurement(session, held, MEASURED, now=service.bench.now())
         tab.page.get_by_role("heading", name="Public score", exact=True).wait_for()
         assert not rough.count(), "the final one stands in its place"
         assert tab.complaints == []

@@ -1,6 +1,6 @@
 """What a board says beside ranks, in SQL: names, counts, reasons, judged scores, and the version that it has.
 
-The ranking itself is done with numpy (:func:`scorer.lines.order_for`), of the columns that
+The ranking itself is done with numpy (:func:`scorer.leaderboard.rows.order_for`), of the columns that
 :mod:`scorer.db.leaderboard.columns`
 reads.
 """

@@ -25,13 +25,13 @@ from scorer.ranking.columns import EntryColumns, FinalPicks
 from scorer.ranking.vectorised import JudgedEntries, RankedBoard, finals_of, order_of
 
 T = TypeVar("T")
-COMPETITIONS = 16
+MAX_COMPETITIONS = 16
 """How many competitions' boards are kept, those that were looked at last."""
-ORDERS = 12
+MAX_BOARDS = 12
 """How many orders of one competition are kept: of two tracks, of late entries, of past moments."""
 
 
-class Asked(NamedTuple):
+class BoardKey(NamedTuple):
     """Which order of a competition."""
 
     track_id: int
@@ -39,7 +39,7 @@ class Asked(NamedTuple):
     at: datetime | None
 
 
-class Glance(NamedTuple):
+class BoardSnapshot(NamedTuple):
     """A competition as it stands, as far as boards depend on it (what is missing of its references may be old), and
     how many changes there have been."""
 
@@ -53,7 +53,7 @@ class Glance(NamedTuple):
 
 
 @dataclass
-class Kept:
+class CachedBoards:
     """What is kept of one competition; used by one thread at a time."""
 
     public_id: int
@@ -67,7 +67,7 @@ class Kept:
     _stale: dict[int, set[int]] = field(default_factory=dict)
     _judged: dict[int, JudgedEntries] = field(default_factory=dict)
     _picks: FinalPicks | None = None
-    _orders: OrderedDict[Asked, RankedBoard] = field(default_factory=OrderedDict)
+    _orders: OrderedDict[BoardKey, RankedBoard] = field(default_factory=OrderedDict)
 
     def look(self, connection: Connection) -> None:
         """Forget what is old."""
@@ -97,7 +97,7 @@ class Kept:
             else:
                 self._stale.setdefault(track, set()).update(refs)
 
-    def order(self, connection: Connection, asked: Asked) -> RankedBoard:
+    def order(self, connection: Connection, asked: BoardKey) -> RankedBoard:
         """A board, made anew if it is not kept."""
         found = self.find(asked)
         if found is None:
@@ -105,11 +105,11 @@ class Kept:
             if asked.track_id != self.public_id:  # the private track, or a former one that is asked for the past
                 judged = replace(judged, finals=self._finals(connection, asked.at))
             found = self._orders[asked] = order_of(judged, late=asked.late)
-            while len(self._orders) > ORDERS:
+            while len(self._orders) > MAX_BOARDS:
                 self._orders.popitem(last=False)
         return found
 
-    def find(self, asked: Asked) -> RankedBoard | None:
+    def find(self, asked: BoardKey) -> RankedBoard | None:
         """A board that is kept."""
         if asked in self._orders:
             self._orders.move_to_end(asked)
@@ -155,15 +155,15 @@ class Kept:
         return now.chosen(known).with_rows(older)
 
 
-class Memory:
+class BoardCache:
     """What one process keeps. ``connections`` are its own, so that nobody who waits for it can stand in its way."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections, self._lock = connections, Lock()
-        self._kept: OrderedDict[int, Kept] = OrderedDict()
+        self._kept: OrderedDict[int, CachedBoards] = OrderedDict()
         self._ids: dict[str, int] = {}
 
-    def glance(self, slug: str, now: datetime) -> Glance:
+    def glance(self, slug: str, now: datetime) -> BoardSnapshot:
         """A competition and the counts of what has changed. ``NotFound`` if there is none."""
         return self._surely(lambda: self._glance(slug, now))
 
@@ -178,7 +178,7 @@ class Memory:
                 self._ids.clear()
             return read()
 
-    def _glance(self, slug: str, now: datetime) -> Glance:
+    def _glance(self, slug: str, now: datetime) -> BoardSnapshot:
         kept = self._kept.get(self._ids.get(slug, 0))
         if kept is None:
             return self._first(slug, now)
@@ -186,9 +186,9 @@ class Memory:
             self._look(kept)
             if kept.state is None:  # read after the look, so it is as new as that, or newer
                 kept.state = self._state(slug, now)
-            return Glance(competition_state.at_moment(kept.state, now), kept.public_id, kept.reader.counts.now())
+            return BoardSnapshot(competition_state.at_moment(kept.state, now), kept.public_id, kept.reader.counts.now())
 
-    def _first(self, slug: str, now: datetime) -> Glance:
+    def _first(self, slug: str, now: datetime) -> BoardSnapshot:
         state = self._state(slug, now)
         with self._kept_of(state.competition, state.tracks):
             self._ids[slug] = state.competition.id
@@ -210,10 +210,10 @@ class Memory:
         at: datetime | None = None,
     ) -> RankedBoard:
         """The board of a track."""
-        asked = Asked(tracks[kind].id, late, at)
+        asked = BoardKey(tracks[kind].id, late, at)
         return self._surely(lambda: self._order(competition, tracks, asked))
 
-    def _order(self, competition: Competition, tracks: Mapping[str, Track], asked: Asked) -> RankedBoard:
+    def _order(self, competition: Competition, tracks: Mapping[str, Track], asked: BoardKey) -> RankedBoard:
         with self._kept_of(competition, tracks) as kept:
             self._look(kept)
             found = kept.find(asked)
@@ -223,28 +223,28 @@ class Memory:
                 kept.look(connection)
                 return kept.order(connection, asked)
 
-    def _look(self, kept: Kept) -> None:
+    def _look(self, kept: CachedBoards) -> None:
         """A look is one statement, except the first."""
         with self._connections.snapshot() if kept.reader.is_new else self._connections.moment() as connection:
             kept.look(connection)
 
     @contextmanager
-    def _kept_of(self, competition: Competition, tracks: Mapping[str, Track]) -> Iterator[Kept]:
+    def _kept_of(self, competition: Competition, tracks: Mapping[str, Track]) -> Iterator[CachedBoards]:
         with self._lock:
             kept = self._kept.get(competition.id)
             public, private = (tracks[kind].id for kind in ("public", "private"))
             # A private track is replaced by one with a higher id; a lower one is asked for the past.
             if kept is None or private > kept.private_id:
-                kept = Kept(public, private, competition.final_picks, ChangeFeed(competition.id))
+                kept = CachedBoards(public, private, competition.final_picks, ChangeFeed(competition.id))
                 self._kept[competition.id] = kept
             self._kept.move_to_end(competition.id)
-            while len(self._kept) > COMPETITIONS:
+            while len(self._kept) > MAX_COMPETITIONS:
                 self._kept.popitem(last=False)
         with kept.lock:
             yield kept
 
 
-def of(session: Session) -> Memory | None:
+def cache_of(session: Session) -> BoardCache | None:
     """The memory of the process that this session belongs to, if it keeps one."""
-    memory: Memory | None = session.info.get("memory")
+    memory: BoardCache | None = session.info.get("memory")
     return memory

@@ -1,13 +1,29 @@
-"""Why an entry has the score that it has, in one sentence with the numbers in it."""
+"""Sentences that explain a score: penalised or not, copies, disqualified."""
 
 from math import floor, log10
 
 from scorer.db.leaderboard.scores import Score
 from scorer.db.tables import Submission
-from scorer.leaderboard import why_copy
 from scorer.metrics.mifid import penalty
 
-MOST_DECIMALS = 12
+MAX_REASON_LENGTH = 200
+"""Characters of a ruling's reason that everyone reads."""
+
+
+def shorten_reason(reason: str) -> str:
+    """The first paragraph of a ruling's reason, as far as it fits in a line or two."""
+    first = reason.strip().partition("\n")[0].strip()
+    return first if len(first) <= MAX_REASON_LENGTH else f"{first[: MAX_REASON_LENGTH - 1].rsplit(' ', 1)[0]}…"
+
+
+def why_copy(exact: int, mirrored: int, share: float) -> str:
+    """One sentence on why an entry has no score."""
+    if exact + mirrored == 0:
+        return "The features of its images equal those of training images."
+    return f"{share:.0%} of its images are training images, pixel by pixel ({exact} as they are, {mirrored} mirrored)."
+
+
+MAX_DECIMALS = 12
 
 
 def explain(submission: Submission, judged: Score) -> str:
@@ -20,17 +36,20 @@ def explain(submission: Submission, judged: Score) -> str:
     if judged.ruling == "waive":
         return "The organizers have waived its penalty: its score is its FID, whatever its memorization distance."
     if judged.disqualified:
-        return f"It is disqualified and ranks nowhere. {verdict(judged.fid, judged.memorization_distance, judged.tau)}"
-    return verdict(judged.fid, judged.memorization_distance, judged.tau)
+        return (
+            "It is disqualified and ranks nowhere."
+            f" {penalty_sentence(judged.fid, judged.memorization_distance, judged.tau)}"
+        )
+    return penalty_sentence(judged.fid, judged.memorization_distance, judged.tau)
 
 
-def verdict(fid: float, distance: float, tau: float | None) -> str:
+def penalty_sentence(fid: float, distance: float, tau: float | None) -> str:
     """Whether and why an entry that is no copy is penalised. ``tau`` None: there is no threshold yet."""
     if tau is None:
         return "The threshold tau is not chosen yet, so it has no score."
     # A tiny distance is shown with two digits that say something.
     decimals = 3 if distance <= 0 else max(3, 1 - floor(log10(distance)))
-    shown, limit = apart(distance, tau, decimals)
+    shown, limit = format_distinct(distance, tau, decimals)
     if distance < tau:
         penalised = f"so its FID of {_rough(fid)} is multiplied by {_rough(penalty(distance, tau))}."
         return f"Its memorization distance {shown} is below tau = {limit}, {penalised}"
@@ -45,9 +64,9 @@ def _rough(value: float) -> str:
     return f"{value:#.3g}" if 1e-3 < value < 99.95 else f"{value:,.0f}"
 
 
-def apart(one: float, other: float, decimals: int) -> tuple[str, str]:
+def format_distinct(one: float, other: float, decimals: int) -> tuple[str, str]:
     """Two numbers with as many decimals as it takes to tell them apart, at least ``decimals``."""
-    for places in range(decimals, MOST_DECIMALS):
+    for places in range(decimals, MAX_DECIMALS):
         shown = f"{one:.{places}f}", f"{other:.{places}f}"
         if one == other or shown[0] != shown[1]:
             return shown

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
-from scorer import errors, submissions
+from scorer import errors
 from scorer.blobs import Blobs, Received
 from scorer.competitions.competition_state import visible_state
 from scorer.db import accounts
@@ -15,38 +15,39 @@ from scorer.db.submissions import submissions as submissions_submissions
 from scorer.db.submissions import uploads as rows
 from scorer.db.tables import Account, Submission, Upload
 from scorer.errors import Conflict, Invalid, KennelError, NotFound, TooLarge
-from scorer.submissions import Entry
+from scorer.submissions import intake
+from scorer.submissions.intake import NewSubmission
 
 Method = Literal["tus", "put", "wire"]
-OPEN_UPLOADS = 5
+MAX_OPEN_UPLOADS = 5
 """A person's uploads under way in a competition. One more ends the one that has rested longest: near the close nobody
 should have to look for what they abandoned."""
-FINISHING = timedelta(seconds=60)
+FINISH_LEASE = timedelta(seconds=60)
 FINISHING_BYTES_A_SECOND = 4 << 20
 """Making the submission means to copy and hash the whole upload; who takes much longer than this has vanished."""
 
-AT_ONCE = 50
+SWEEP_BATCH = 50
 """Uploads that one round of the sweep ends or clears away."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class UploadRequest:
     """What somebody promises to upload: ``length`` bytes, and their SHA-256 (hex) if they say so. ``described`` is
     tus's Upload-Metadata as it came."""
 
-    entry: Entry
+    entry: NewSubmission
     length: int
     method: Method = "tus"
     sha256: str | None = None
     described: str = ""
     put_digest: bytes | None = None
-    """Of ``wire``: what the address of the bytes must prove (:mod:`scorer.wire_uploads`)."""
+    """Of ``wire``: what the address of the bytes must prove (:mod:`scorer.submissions.upload_bytes`)."""
 
 
 def begin(
     session: Session,
     slug: str,
-    wanted: Wanted,
+    wanted: UploadRequest,
     account: Account,
     *,
     upload_id: str,
@@ -68,7 +69,7 @@ def begin(
     if wanted.length < 1:
         raise Invalid("empty", "An upload has at least one byte.")
     size = wanted.length
-    submissions.admit(session, slug, wanted.entry, account, declared_bytes=size, max_bytes=max_bytes, now=now)
+    intake.admit(session, slug, wanted.entry, account, declared_bytes=size, max_bytes=max_bytes, now=now)
     _end_resting(session, competition_id, account)
     upload = Upload(
         id=upload_id,
@@ -94,11 +95,13 @@ def begin(
     return upload
 
 
-def _promise(wanted: Wanted) -> dict[str, Any]:
+def _promise(wanted: UploadRequest) -> dict[str, Any]:
     return {"method": wanted.method, "length": wanted.length, "sha256": wanted.sha256, **vars(wanted.entry)}
 
 
-def _earlier(session: Session, competition_id: int, wanted: Wanted, account: Account, now: datetime) -> Upload | None:
+def _earlier(
+    session: Session, competition_id: int, wanted: UploadRequest, account: Account, now: datetime
+) -> Upload | None:
     key = wanted.entry.idempotency_key
     if key is None:
         return None
@@ -109,24 +112,24 @@ def _earlier(session: Session, competition_id: int, wanted: Wanted, account: Acc
         rows.close_upload(session, earlier.id, to="ended", idempotency_key=None)
         return None
     if any(getattr(earlier, name) != value for name, value in _promise(wanted).items()):
-        raise submissions.key_reused()
+        raise intake.key_reused_error()
     return earlier
 
 
-def _made_before(session: Session, competition_id: int, wanted: Wanted, account: Account) -> Submission | None:
+def _made_before(session: Session, competition_id: int, wanted: UploadRequest, account: Account) -> Submission | None:
     """The submission that a straight upload under the same key has made."""
     key = wanted.entry.idempotency_key
     if key is None:
         return None
     made = submissions_submissions.submission_by_idempotency_key(session, competition_id, account.id, key)
     if made is not None and (made.bytes != wanted.length or wanted.sha256 not in {None, made.sha256}):
-        raise submissions.key_reused()
+        raise intake.key_reused_error()
     return made
 
 
 def _end_resting(session: Session, competition_id: int, account: Account) -> None:
     resting = rows.open_uploads(session, competition_id, account.id)
-    for each in resting[: max(0, len(resting) + 1 - OPEN_UPLOADS)]:
+    for each in resting[: max(0, len(resting) + 1 - MAX_OPEN_UPLOADS)]:
         rows.close_upload(session, each.id, to="ended", idempotency_key=None)
 
 
@@ -134,7 +137,7 @@ def _has_expired(upload: Upload, now: datetime) -> bool:
     return upload.state == "receiving" and upload.completed_at is None and upload.expires_at <= now
 
 
-def find(session: Session, upload_id: str, account: Account, *, now: datetime) -> Upload:
+def find_upload(session: Session, upload_id: str, account: Account, *, now: datetime) -> Upload:
     """A person's own upload; ``NotFound`` if it is not theirs, has expired or was ended."""
     upload = rows.upload_by_id(session, upload_id)
     if upload is None or upload.account_id != account.id or upload.state == "ended" or _has_expired(upload, now):
@@ -149,10 +152,10 @@ def require_whole(upload: Upload) -> None:
         raise Conflict("not-complete", f"{missing:,} bytes are still missing.", offset=upload.received)
 
 
-def require_fine(upload: Upload) -> None:
+def require_not_refused(upload: Upload) -> None:
     """Raise what an upload was refused for, if it was."""
     if upload.problem is not None:
-        raise problem_of(upload.problem)
+        raise refusal_error(upload.problem)
 
 
 def take_over(session: Session, upload: Upload, *, offset: int, adds: int | None, writer: str) -> None:
@@ -161,7 +164,7 @@ def take_over(session: Session, upload: Upload, *, offset: int, adds: int | None
     if upload.method != "tus":
         raise Conflict("wrong-method", "The bytes of this upload come in another way.")
     if adds is not None and offset + adds > upload.length:
-        raise too_long(upload.length)
+        raise too_long_error(upload.length)
     if upload.completed_at is not None and offset == upload.length:
         return  # a repeated last request: there is nothing to add
     if not rows.take_over(session, upload.id, offset=offset, writer=writer):
@@ -169,7 +172,7 @@ def take_over(session: Session, upload: Upload, *, offset: int, adds: int | None
         raise Conflict("wrong-offset", f"{received:,} bytes have arrived: go on from there.", offset=received)
 
 
-def too_long(length: int) -> TooLarge:
+def too_long_error(length: int) -> TooLarge:
     """More bytes came than the ``length`` that was promised."""
     return TooLarge("too-long", f"The upload was announced with {length:,} bytes; these would be more.", limit=length)
 
@@ -178,7 +181,7 @@ def restart(session: Session, upload: Upload, *, writer: str) -> list[str]:
     """Let ``writer`` send everything from the first byte on. The blobs returned are to be deleted after the commit.
     ``Conflict`` once the submission is being made."""
     if not rows.restart(session, upload.id, writer=writer):
-        raise taken_over()
+        raise taken_over_error()
     return upload.parts
 
 
@@ -188,10 +191,10 @@ def advance(
     """Count the bytes from ``offset`` up to ``to``, safe in the blobs ``parts``; ``Conflict`` if a newer request has
     taken over. ``when``: ``expires_at``, ``completed_at``."""
     if not rows.advance(session, upload_id, writer=writer, offset=offset, to=to, parts=parts, **when):
-        raise taken_over()
+        raise taken_over_error()
 
 
-def taken_over() -> Conflict:
+def taken_over_error() -> Conflict:
     """A newer request goes on in this one's place."""
     return Conflict("taken-over", "A newer request goes on with this upload, or it has ended.")
 
@@ -205,12 +208,12 @@ def end(session: Session, upload: Upload) -> None:
 def claim_finish(session: Session, upload_id: str, *, now: datetime) -> datetime | None:
     """Let the caller alone make the submission, until the moment returned; None if there is nothing to make or somebody
     makes it."""
-    upload = current(session, upload_id)
-    until = now + FINISHING + timedelta(seconds=upload.length / FINISHING_BYTES_A_SECOND)
+    upload = current_upload(session, upload_id)
+    until = now + FINISH_LEASE + timedelta(seconds=upload.length / FINISHING_BYTES_A_SECOND)
     return until if rows.claim_finish(session, upload_id, now=now, until=until) else None
 
 
-def current(session: Session, upload_id: str) -> Upload:
+def current_upload(session: Session, upload_id: str) -> Upload:
     """An upload as it stands, whosever it is."""
     upload = rows.upload_by_id(session, upload_id)
     if upload is None:
@@ -224,16 +227,16 @@ def finish(session: Session, upload: Upload, received: Received, *, public_id: s
     Raises what ``submissions.accept`` raises, and ``Conflict`` if the upload was closed meanwhile: then nothing of
     this transaction may be kept.
     """
-    entry = Entry(upload.file_name, upload.note, upload.idempotency_key, upload.benchmark)
+    entry = NewSubmission(upload.file_name, upload.note, upload.idempotency_key, upload.benchmark)
     arrived = upload.completed_at
     if arrived is None:
         raise ValueError(f"upload {upload.id} is not whole")
     slug, account = upload.competition.slug, upload.account
-    submission = submissions.accept(
+    submission = intake.accept(
         session, slug, entry, account, received, public_id=public_id, now=arrived, begun=upload.begun_at
     )
     if not rows.close_upload(session, upload.id, to="done", submission_ref=submission.ref):
-        raise taken_over()
+        raise taken_over_error()
     return submission
 
 
@@ -252,30 +255,30 @@ def expire(session: Session, now: datetime) -> int:
     """End uploads that nobody has gone on with; how many."""
     return sum(
         rows.close_upload(session, each.id, to="ended", idempotency_key=None)
-        for each in rows.expired(session, now, AT_ONCE)
+        for each in rows.expired(session, now, SWEEP_BATCH)
     )
 
 
 def next_unfinished(session: Session, now: datetime) -> Upload | None:
     """A whole upload that should be a submission by now, though nobody makes it."""
-    return rows.next_unfinished_upload(session, now - FINISHING)
+    return rows.next_unfinished_upload(session, now - FINISH_LEASE)
 
 
 def clear(session: Session, store: Blobs) -> None:
     """Delete the parts of closed uploads. If this transaction fails they are deleted once more, which costs nothing."""
-    for each in rows.uploads_to_clear(session, AT_ONCE):
+    for each in rows.uploads_to_clear(session, SWEEP_BATCH):
         store.delete_all(each.parts)
         each.parts = []
 
 
-def lost_among(session: Session, keys: Sequence[str]) -> list[str]:
+def orphaned_blobs(session: Session, keys: Sequence[str]) -> list[str]:
     """Those of these old blobs that belong to no upload under way."""
     owners = {key: key.removeprefix("uploads/").split(".")[0] for key in keys}
     living = set(rows.active_upload_ids(session, sorted(set(owners.values()))))
     return [key for key, owner in owners.items() if owner not in living]
 
 
-def problem_of(problem: dict[str, Any]) -> KennelError:
+def refusal_error(problem: dict[str, Any]) -> KennelError:
     """The error that ``refuse`` kept."""
     kind: type[KennelError] = getattr(errors, problem["kind"])
     return kind(problem["slug"], problem["message"], faults=problem["faults"])

@@ -15,7 +15,7 @@ MEMORISES: Mapping[str, bool] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Known:
+class LabelInfo:
     """What is known about one entry. ``coarse`` marks an early guess, which nobody has decided."""
 
     label: str
@@ -23,15 +23,15 @@ class Known:
     coarse: bool = False
 
 
-def known(session: Session, competition_id: int, *, coarse: bool = False) -> dict[int, Known]:
+def label_info_of(session: Session, competition_id: int, *, coarse: bool = False) -> dict[int, LabelInfo]:
     """What is known about the entries of a competition, by ref: decided labels, and with ``coarse`` early guesses
     where nothing is decided."""
     rulings = labels.memorising_rulings(session, competition_id)
     found = {
-        ref: Known(label, MEMORISES.get(label, rulings.get(ref)))
+        ref: LabelInfo(label, MEMORISES.get(label, rulings.get(ref)))
         for ref, label in labels.decided_labels(session, competition_id).items()
     }
     if coarse:
         for ref, label in labels.early_labels(session, competition_id).items():
-            found.setdefault(ref, Known(label, MEMORISES.get(label), coarse=True))
+            found.setdefault(ref, LabelInfo(label, MEMORISES.get(label), coarse=True))
     return found

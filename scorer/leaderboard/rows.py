@@ -1,4 +1,5 @@
-"""The lines of one board: ranked entries out of the process's memory where it keeps boards (:mod:`scorer.memory`), else
+"""The lines of one board: ranked entries out of the process's memory where it keeps boards
+(:mod:`scorer.leaderboard.board_cache`), else
 of columns that are read for this one question."""
 
 from collections.abc import Collection, Mapping, Sequence
@@ -8,14 +9,14 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from scorer import memory
 from scorer.db.leaderboard import columns as leaderboard_columns
 from scorer.db.tables import Competition, Track
+from scorer.leaderboard import board_cache
 from scorer.ranking.columns import Ints
 from scorer.ranking.vectorised import RankedBoard, finals_of, order_of
 
 
-class Line(NamedTuple):
+class BoardRow(NamedTuple):
     """An entry on a board: its team's best one, a benchmark, or one that is listed apart. Of those, the score says
     nothing and there is no rank."""
 
@@ -30,7 +31,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Lines:
+class BoardRows:
     """A board from rank 1 on, and what stands apart."""
 
     order: RankedBoard
@@ -39,34 +40,34 @@ class Lines:
         """How many teams have a rank."""
         return len(self.order)
 
-    def page(self, after: int, limit: int | None) -> list[Line]:
+    def page(self, after: int, limit: int | None) -> list[BoardRow]:
         """The lines from rank ``after + 1`` on, at most ``limit``."""
         end = len(self.order) if limit is None else after + limit
         return self._lines(self.order.rows[after:end], after + 1)
 
-    def of_teams(self, team_ids: Collection[int]) -> list[Line]:
+    def of_teams(self, team_ids: Collection[int]) -> list[BoardRow]:
         """Those of the teams that have a rank, best first."""
         ranks = sorted(filter(None, map(self.order.rank_of_team, team_ids)))
         return [line for rank in ranks for line in self.page(rank - 1, 1)]
 
-    def benchmarks(self) -> list[Line]:
+    def benchmarks(self) -> list[BoardRow]:
         """Reference lines, best first."""
         return self._lines(self.order.benchmarks)
 
-    def copies(self) -> list[Line]:
+    def copies(self) -> list[BoardRow]:
         """The newest entry of each team that has nothing but copies."""
         return self._lines(self.order.copies)
 
-    def disqualified(self) -> list[Line]:
+    def disqualified(self) -> list[BoardRow]:
         """The newest disqualified entry of each team that is on no line because of it."""
         return self._lines(self.order.disqualified)
 
-    def _lines(self, rows: Ints, first: int | None = None) -> list[Line]:
+    def _lines(self, rows: Ints, first: int | None = None) -> list[BoardRow]:
         judged, field = self.order.judged, self.order.judged.field
         columns = (field.ref, judged.team, judged.score, field.fid, field.distance, judged.penalised, field.accepted_at)
         numbers = zip(*(column[rows].tolist() for column in columns), strict=True)
         return [
-            Line._make(
+            BoardRow._make(
                 (
                     None if first is None else first + place,
                     *found[:-1],
@@ -77,7 +78,7 @@ class Lines:
         ]
 
 
-def lines_of(
+def rows_of(
     session: Session,
     competition: Competition,
     tracks: Mapping[str, Track],
@@ -85,9 +86,9 @@ def lines_of(
     *,
     late: bool = False,
     at: datetime | None = None,
-) -> Lines:
+) -> BoardRows:
     """The lines of a track's board: of late entries (``late``), as it was at a moment (``at``)."""
-    return Lines(order_for(session, competition, tracks, kind, late=late, at=at))
+    return BoardRows(order_for(session, competition, tracks, kind, late=late, at=at))
 
 
 def order_for(
@@ -101,7 +102,7 @@ def order_for(
 ) -> RankedBoard:
     """The ranked entries of a track: out of the process's memory where it keeps boards, which knows what is committed;
     else :func:`read_order`."""
-    kept = memory.of(session)
+    kept = board_cache.cache_of(session)
     if kept is not None:
         return kept.order(competition, tracks, kind, late=late, at=at)
     return read_order(session, competition, tracks, kind, late=late, at=at)
@@ -127,6 +128,6 @@ def read_order(
     return order_of(judged, late=late)
 
 
-def by_team(lines: Sequence[Line]) -> dict[int, int | None]:
+def ranks_by_team(lines: Sequence[BoardRow]) -> dict[int, int | None]:
     """The rank of each team."""
     return {line.team_id: line.rank for line in lines}

@@ -18,7 +18,7 @@ from scorer.metrics.mifid import is_copy, is_penalised, mifid
 
 
 @dataclass(frozen=True)
-class Provisional:
+class ProvisionalScore:
     """A provisional public score, judged: rough, unranked, and gone as soon as the final one is there."""
 
     precision: str
@@ -31,7 +31,7 @@ class Provisional:
     measured_at: datetime
 
 
-def record(
+def record_provisional(
     session: Session,
     claim: leases.Claim,
     *,
@@ -58,7 +58,7 @@ def record(
         )
 
 
-def of_submission(session: Session, submission: Submission) -> Provisional | None:
+def provisional_score_of(session: Session, submission: Submission) -> ProvisionalScore | None:
     """The provisional public score of a submission that is being scored, else None."""
     if submission.status != Status.SCORING:
         return None
@@ -67,7 +67,7 @@ def of_submission(session: Session, submission: Submission) -> Provisional | Non
     return None if measured is None else _judged(session, submission, measured, track)
 
 
-def of_jobs(session: Session, job_ids: Collection[int]) -> dict[int, Provisional]:
+def provisional_scores_of_jobs(session: Session, job_ids: Collection[int]) -> dict[int, ProvisionalScore]:
     """The provisional scores that running jobs have found so far, by the ref of the submission."""
     found = {}
     for measured in submissions.provisional_of_jobs(session, job_ids):
@@ -77,7 +77,9 @@ def of_jobs(session: Session, job_ids: Collection[int]) -> dict[int, Provisional
     return found
 
 
-def _judged(session: Session, submission: Submission, measured: ProvisionalMeasurement, track: Track) -> Provisional:
+def _judged(
+    session: Session, submission: Submission, measured: ProvisionalMeasurement, track: Track
+) -> ProvisionalScore:
     threshold = tuning.newest_threshold(session, track.id)
     tau = None if threshold is None else threshold.tau
     if submission.team.benchmark:  # never penalised: no distance is below zero
@@ -86,7 +88,7 @@ def _judged(session: Session, submission: Submission, measured: ProvisionalMeasu
     share = submission.copied_share or 0.0
     copy = bool(is_copy(distance, share))
     scored = tau is not None and not copy
-    return Provisional(
+    return ProvisionalScore(
         precision=measured.provenance["precision"],
         fid=measured.fid,
         memorization_distance=distance,

@@ -51,7 +51,7 @@ class Benchmark:
 
 
 @dataclass(frozen=True)
-class Copy:
+class CopyingTeam:
     """A team whose entries are copies of the training images: listed apart, without a score."""
 
     team: str
@@ -63,7 +63,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Disqualified:
+class DisqualifiedTeam:
     """A team that is on no line because an entry of it was ruled out: listed apart, with the reason in short."""
 
     team: str
@@ -82,12 +82,12 @@ class Board:
     threshold: Threshold | None
     places: Sequence[Place]
     benchmarks: Sequence[Benchmark]
-    copies: Sequence[Copy]
+    copies: Sequence[CopyingTeam]
     teams: int
     """How many teams have a rank."""
     late: bool = False
     """Whether this is the board of late entries."""
-    disqualified: Sequence[Disqualified] = ()
+    disqualified: Sequence[DisqualifiedTeam] = ()
     own: Place | None = None
     """The line of the team of whoever looks."""
     as_of: datetime | None = None

@@ -7,9 +7,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import memory
 from scorer.accounts.roles import is_organizer
-from scorer.boards import Benchmark, Board, Copy, Disqualified, Place
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState, visible_track
 from scorer.db import competitions as db_competitions
@@ -20,48 +18,33 @@ from scorer.db.submissions import labels
 from scorer.db.tables import Account, Track
 from scorer.db.teams import members
 from scorer.errors import Forbidden, Invalid
+from scorer.leaderboard import board_cache
+from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
+from scorer.leaderboard.explanations import shorten_reason, why_copy
+from scorer.leaderboard.rows import BoardRow, BoardRows, ranks_by_team, rows_of
 from scorer.lifecycle import TrackKind, utc_day
-from scorer.lines import Line, Lines, by_team, lines_of
 from scorer.ranking.awards import Award, award_of
 
-__all__ = [
-    "Benchmark",
-    "Board",
-    "Copy",
-    "Disqualified",
-    "Place",
-    "count_teams",
-    "in_short",
-    "rank_of",
-    "require_past",
-    "shown_state",
-    "standings",
-    "version",
-    "why_copy",
-]
-
-GLANCE = "glance"
-SHORT = 200
-"""Characters of a ruling's reason that everyone reads."""
+SNAPSHOT_KEY = "glance"
 
 
-def shown_state(session: Session, slug: str, account: Account | None, now: datetime) -> CompetitionState:
+def visible_state(session: Session, slug: str, account: Account | None, now: datetime) -> CompetitionState:
     """A competition as far as boards depend on it, for somebody's eyes
     (:func:`scorer.competitions.competition_state.visible_state`)."""
-    kept = memory.of(session)
+    kept = board_cache.cache_of(session)
     if kept is None:
         return competition_state.visible_state(session, slug, account, now)
-    glance = session.info[GLANCE] = kept.glance(slug, now)
+    glance = session.info[SNAPSHOT_KEY] = kept.glance(slug, now)
     return competition_state.require_visible(glance.state, account)
 
 
-def version(
+def board_version(
     session: Session, state: CompetitionState, kind: TrackKind, account: Account | None, now: datetime | None = None
 ) -> str:
     """A short name of everything the board depends on, for ETags: equal names, equal boards. ``now``: for boards that
     tell who has moved since the day began."""
     track, organizer = visible_track(state, kind, account), is_organizer(account)
-    glance = session.info.get(GLANCE)
+    glance = session.info.get(SNAPSHOT_KEY)
     if glance is not None and glance.state is state:  # taken by this very request
         counts = glance.version(track.id, labels=organizer)
     else:
@@ -98,7 +81,7 @@ def standings(  # noqa: PLR0913 - whatever may be asked of a board
         raise Invalid("late-is-public", "Entries after the close are scored on the public track alone.")
     if as_of is not None:
         state = replace(state, tracks=db_competitions.tracks_at(session, state.tracks, as_of))
-    reading = _Reading(session, state, track, account, late, as_of, now)
+    reading = _BoardReader(session, state, track, account, late, as_of, now)
     return reading.board(after, limit, search)
 
 
@@ -122,17 +105,17 @@ def rank_of(session: Session, state: CompetitionState, kind: TrackKind, account:
     """The rank of a person's team on a track; ``Forbidden`` for the private one before publication."""
     visible_track(state, kind, account)
     team_id = _own_team_id(session, state, account)
-    found = [] if team_id is None else lines_of(session, state.competition, state.tracks, kind).of_teams([team_id])
+    found = [] if team_id is None else rows_of(session, state.competition, state.tracks, kind).of_teams([team_id])
     return found[0].rank if found else None
 
 
 def count_teams(session: Session, state: CompetitionState) -> int:
     """How many teams have a rank on the public board."""
-    return len(lines_of(session, state.competition, state.tracks, "public"))
+    return len(rows_of(session, state.competition, state.tracks, "public"))
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _BoardReader:
     """One board being read."""
 
     session: Session
@@ -164,25 +147,25 @@ class _Reading:
             as_of=self.as_of,
         )
 
-    def _lines(self, kind: str, at: datetime | None) -> Lines:
-        return lines_of(self.session, self.state.competition, self.state.tracks, kind, late=self.late, at=at)
+    def _lines(self, kind: str, at: datetime | None) -> BoardRows:
+        return rows_of(self.session, self.state.competition, self.state.tracks, kind, late=self.late, at=at)
 
     def _teams_named(self, search: str) -> set[int] | None:
         words = search.strip()
         return board.teams_named(self.session, self.state.competition.id, words, self.as_of) if words else None
 
-    def _names(self, lines: Sequence[Line]) -> dict[int, Named]:
+    def _names(self, lines: Sequence[BoardRow]) -> dict[int, Named]:
         return board.named(self.session, [line.ref for line in lines], late=self.late, at=self.as_of)
 
-    def _labels(self, lines: Sequence[Line]) -> dict[int, str]:
+    def _labels(self, lines: Sequence[BoardRow]) -> dict[int, str]:
         refs = [line.ref for line in lines]
         return labels.labels_of(self.session, refs) if refs and is_organizer(self.account) else {}
 
-    def _places(self, lines: Sequence[Line]) -> list[Place]:
+    def _places(self, lines: Sequence[BoardRow]) -> list[Place]:
         names, labels = self._names(lines), self._labels(lines)
         then, public = self._ranks_at_daybreak(lines), self._public_ranks(lines)
 
-        def place(line: Line) -> Place:
+        def place(line: BoardRow) -> Place:
             rank, row = line.rank or 0, names[line.ref]
             before, award = then.get(line.team_id), self._award(rank)
             return Place(
@@ -210,65 +193,52 @@ class _Reading:
         competition = self.state.competition
         return award_of(rank, self.track.kind, medals=competition.medals, prizes=competition.prizes, late=self.late)
 
-    def _ranks_at_daybreak(self, lines: Sequence[Line]) -> dict[int, int | None]:
+    def _ranks_at_daybreak(self, lines: Sequence[BoardRow]) -> dict[int, int | None]:
         """Where the teams were when the UTC day began, on the board that moves."""
         if self.now is None or self.late or self.as_of is not None or self.track.kind != "public" or not lines:
             return {}
         then = self._lines("public", utc_day(self.now)[0])
-        return by_team(then.of_teams({line.team_id for line in lines}))
+        return ranks_by_team(then.of_teams({line.team_id for line in lines}))
 
-    def _public_ranks(self, lines: Sequence[Line]) -> dict[int, int | None]:
+    def _public_ranks(self, lines: Sequence[BoardRow]) -> dict[int, int | None]:
         if self.track.kind != "private" or not lines:
             return {}
-        return by_team(self._lines("public", self.as_of).of_teams({line.team_id for line in lines}))
+        return ranks_by_team(self._lines("public", self.as_of).of_teams({line.team_id for line in lines}))
 
-    def _benchmarks(self, lines: Sequence[Line]) -> list[Benchmark]:
+    def _benchmarks(self, lines: Sequence[BoardRow]) -> list[Benchmark]:
         names = self._names(lines)
         return [
             Benchmark(names[line.ref].team, line.score, line.fid, line.memorization_distance, names[line.ref].id)
             for line in lines
         ]
 
-    def _copies(self, lines: Sequence[Line]) -> list[Copy]:
+    def _copies(self, lines: Sequence[BoardRow]) -> list[CopyingTeam]:
         names, labels, facts = self._names(lines), self._labels(lines), self._facts(lines)
 
-        def copy(line: Line) -> Copy:
+        def copy(line: BoardRow) -> CopyingTeam:
             fact, row = facts[line.ref], names[line.ref]
             why = why_copy(fact.exact_copies or 0, fact.mirrored_copies or 0, fact.copied_share or 0.0)
             distance, label = line.memorization_distance, labels.get(line.ref)
-            return Copy(row.team, why, distance, row.id, line.accepted_at, label)
+            return CopyingTeam(row.team, why, distance, row.id, line.accepted_at, label)
 
         return [copy(line) for line in lines]
 
-    def _disqualified(self, lines: Sequence[Line]) -> list[Disqualified]:
+    def _disqualified(self, lines: Sequence[BoardRow]) -> list[DisqualifiedTeam]:
         names, labels, facts = self._names(lines), self._labels(lines), self._facts(lines)
 
-        def out(line: Line) -> Disqualified:
-            row, reason = names[line.ref], in_short(facts[line.ref].reason or "")
-            return Disqualified(row.team, reason, row.id, line.accepted_at, labels.get(line.ref))
+        def out(line: BoardRow) -> DisqualifiedTeam:
+            row, reason = names[line.ref], shorten_reason(facts[line.ref].reason or "")
+            return DisqualifiedTeam(row.team, reason, row.id, line.accepted_at, labels.get(line.ref))
 
         return [out(line) for line in lines]
 
-    def _facts(self, lines: Sequence[Line]) -> dict[int, Listed]:
+    def _facts(self, lines: Sequence[BoardRow]) -> dict[int, Listed]:
         return board.listed(self.session, [line.ref for line in lines], at=self.as_of)
 
 
-def _page(lines: list[Line], after: int, limit: int | None) -> list[Line]:
+def _page(lines: list[BoardRow], after: int, limit: int | None) -> list[BoardRow]:
     return [line for line in lines if (line.rank or 0) > after][:limit]
 
 
-def _among(lines: list[Line], teams: set[int] | None) -> list[Line]:
+def _among(lines: list[BoardRow], teams: set[int] | None) -> list[BoardRow]:
     return lines if teams is None else [line for line in lines if line.team_id in teams]
-
-
-def in_short(reason: str) -> str:
-    """The first paragraph of a ruling's reason, as far as it fits in a line or two."""
-    first = reason.strip().partition("\n")[0].strip()
-    return first if len(first) <= SHORT else f"{first[: SHORT - 1].rsplit(' ', 1)[0]}…"
-
-
-def why_copy(exact: int, mirrored: int, share: float) -> str:
-    """One sentence on why an entry has no score."""
-    if exact + mirrored == 0:
-        return "The features of its images equal those of training images."
-    return f"{share:.0%} of its images are training images, pixel by pixel ({exact} as they are, {mirrored} mirrored)."

@@ -1,9 +1,7 @@
-"""The bytes of uploads: ``append`` keeps what arrives part by part, ``finalise`` makes a submission of the whole.
-
-Both take long, so they are given how to begin a transaction (``begin``) and hold none while bytes move.
-"""
+"""The bytes of uploads: parts appended to the blob store, and the finished file."""
 
 import hashlib
+import hmac
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
@@ -13,18 +11,19 @@ from datetime import datetime, timedelta
 from anyio import to_thread
 from sqlalchemy.orm import Session
 
-from scorer import uploads
 from scorer.archive import ImageSpec, list_images
 from scorer.blobs import Blobs, Received
 from scorer.db.submissions import uploads as rows
-from scorer.db.tables import Upload
-from scorer.errors import Conflict, Invalid, KennelError, Unavailable
+from scorer.db.tables import Account, Upload
+from scorer.errors import Conflict, Invalid, KennelError, NotFound, Unavailable
+from scorer.identifiers import digest_of
+from scorer.submissions import uploads
 
 log = logging.getLogger(__name__)
 
-Begin = Callable[[], AbstractContextManager[Session]]
+BeginTransaction = Callable[[], AbstractContextManager[Session]]
 PART_BYTES = 4 << 20
-PART_AGE = timedelta(seconds=2)
+PART_FLUSH_AFTER = timedelta(seconds=2)
 """A part is kept when it is so large or so old: a cut costs no more than this, and a slow line still moves on."""
 
 
@@ -32,7 +31,7 @@ PART_AGE = timedelta(seconds=2)
 class Appender:
     """One request that adds bytes to an upload. ``offset`` is how far they are counted; only ``writer`` counts."""
 
-    begin: Begin
+    begin: BeginTransaction
     store: Blobs
     upload_id: str
     writer: str
@@ -53,7 +52,7 @@ class Appender:
             async for chunk in chunks:
                 moment = self.now()
                 self._since = self._since or moment
-                if self._take(chunk) or moment - self._since >= PART_AGE:
+                if self._take(chunk) or moment - self._since >= PART_FLUSH_AFTER:
                     await self._keep()
         finally:
             if self._filling:
@@ -81,7 +80,7 @@ class Appender:
     def _take(self, chunk: bytes) -> bool:
         """Whether there is enough now for a part."""
         if self.offset + self._stored + len(self._filling) + len(chunk) > self.length:
-            raise uploads.too_long(self.length)
+            raise uploads.too_long_error(self.length)
         self._filling += chunk
         return len(self._filling) >= PART_BYTES
 
@@ -124,7 +123,9 @@ class Appender:
             )
 
 
-def finalise(begin: Begin, store: Blobs, upload_id: str, *, public_id: str, now: Callable[[], datetime]) -> Upload:
+def finalise(
+    begin: BeginTransaction, store: Blobs, upload_id: str, *, public_id: str, now: Callable[[], datetime]
+) -> Upload:
     """Make the submission of a whole upload, or refuse it for good. Answers with the upload as it stands then: whoever
     asks again is told the same, and while somebody else is at it, that it is not ``done`` yet.
 
@@ -132,7 +133,7 @@ def finalise(begin: Begin, store: Blobs, upload_id: str, *, public_id: str, now:
     """
     with begin() as session:
         until = uploads.claim_finish(session, upload_id, now=now())
-        upload = uploads.current(session, upload_id)
+        upload = uploads.current_upload(session, upload_id)
         spec = ImageSpec(count=upload.competition.image_count, size=upload.competition.image_size)
     if until is not None:
         try:
@@ -140,15 +141,15 @@ def finalise(begin: Begin, store: Blobs, upload_id: str, *, public_id: str, now:
         except Exception:
             with begin() as session:
                 rows.release_finish(session, upload_id, until=until, now=now())
-                upload = uploads.current(session, upload_id)
+                upload = uploads.current_upload(session, upload_id)
             if upload.state == "receiving":
                 raise
             log.info("upload %s was closed while its submission was made", upload_id)
     with begin() as session:
-        return uploads.current(session, upload_id)
+        return uploads.current_upload(session, upload_id)
 
 
-def _make(begin: Begin, store: Blobs, upload: Upload, spec: ImageSpec, public_id: str) -> None:
+def _make(begin: BeginTransaction, store: Blobs, upload: Upload, spec: ImageSpec, public_id: str) -> None:
     # One key for every attempt: a second one writes the same bytes over those of a first that died.
     key = f"submissions/{upload.id}.zip"
     received = store.copy(upload.parts[0], key) if upload.method == "put" else store.join(upload.parts, key)
@@ -164,7 +165,7 @@ def _make(begin: Begin, store: Blobs, upload: Upload, spec: ImageSpec, public_id
     except KennelError as error:
         with begin() as session:
             uploads.refuse(session, upload, error)
-            unused = uploads.current(session, upload.id).state != "done"
+            unused = uploads.current_upload(session, upload.id).state != "done"
     if unused:
         store.delete(key)
 
@@ -177,7 +178,7 @@ def _require_promised(upload: Upload, received: Received) -> None:
         raise Invalid("wrong-sha256", "The bytes that arrived do not have the SHA-256 that was announced.")
 
 
-def arrive(begin: Begin, store: Blobs, upload: Upload, *, now: datetime) -> None:
+def complete_presigned_upload(begin: BeginTransaction, store: Blobs, upload: Upload, *, now: datetime) -> None:
     """Note that a presigned PUT has brought its bytes to the store; ``Conflict`` if it has not, or brought others."""
     found = store.size(uploads.staged_key(upload.id))
     if found != upload.length:
@@ -185,3 +186,35 @@ def arrive(begin: Begin, store: Blobs, upload: Upload, *, now: datetime) -> None
         raise Conflict("not-complete", f"{says} at the store; {upload.length:,} bytes were announced.")
     with begin() as session:
         rows.mark_arrived(session, upload.id, now=now)
+
+
+def take_bytes(
+    session: Session, upload_id: str, secret: str, *, writer: str, now: datetime
+) -> tuple[Upload, list[str]]:
+    """Let ``writer`` send everything, in place of what came before. The blobs returned are to be deleted after the
+    commit. Once the submission is made there is nothing to send (the upload is ``done``). ``NotFound`` without the
+    right secret, ``Conflict`` while the submission is being made, and whatever an upload was refused for."""
+    upload = rows.upload_by_id(session, upload_id)
+    if upload is None or not hmac.compare_digest(upload.put_digest or b"", digest_of(secret)):
+        raise NotFound("no-upload", "There is no such upload (any more); please begin a new one.")
+    upload = uploads.find_upload(session, upload_id, upload.account, now=now)
+    uploads.require_not_refused(upload)
+    if upload.state == "done":
+        return upload, []
+    return upload, uploads.restart(session, upload, writer=writer)
+
+
+def submit_wire_upload(
+    session: Session, slug: str, upload_id: str, note: str, account: Account, *, now: datetime
+) -> Upload:
+    """A person's upload that shall become a submission with this note; ``NotFound`` if it is not theirs or of another
+    competition, ``Conflict`` while bytes are missing. Again is the same."""
+    upload = uploads.find_upload(session, upload_id, account, now=now)
+    if upload.method != "wire" or upload.competition.slug != slug:
+        raise NotFound("no-upload", "There is no such upload for this competition; please begin a new one.")
+    uploads.require_not_refused(upload)
+    uploads.require_whole(upload)
+    if upload.state == "receiving":
+        upload.note = note
+        session.flush()
+    return upload

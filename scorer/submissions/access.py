@@ -1,0 +1,95 @@
+"""Access to submissions: who may see one, review one, or rule on one."""
+
+from sqlalchemy.orm import Session
+
+from scorer.accounts.roles import is_organizer
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.submissions import submissions
+from scorer.db.tables import Account, Submission
+from scorer.db.teams import members
+from scorer.errors import Forbidden, NotFound
+from scorer.teams import teams
+
+
+def find_visible(session: Session, submission_id: str, account: Account) -> Submission:
+    """A submission that this person may see: their team's, or any for organizers. ``NotFound`` otherwise, so that
+    ids tell nothing."""
+    submission = submissions.submission_by_id(session, submission_id)
+    if submission is not None and (is_organizer(account) or is_own(session, submission, account)):
+        return submission
+    raise unknown_submission(submission_id)
+
+
+def unknown_submission(submission_id: str | int) -> NotFound:
+    """No such submission, or none that this person may know of."""
+    return NotFound("no-submission", f"There is no submission {submission_id!r}, or it is not yours.")
+
+
+def is_own(session: Session, submission: Submission, account: Account) -> bool:
+    """Whether a submission is of this person's team now, whichever team handed it in."""
+    team = members.team_of(session, submission.competition_id, account.id)
+    return team is not None and team.id == teams.current_team_of(session, submission).id
+
+
+def list_submissions(
+    session: Session, state: CompetitionState, account: Account, *, before: int | None, limit: int
+) -> list[Submission]:
+    """A page of the person's team's submissions (of everybody's, for organizers), newest first."""
+    team_id = None
+    if not is_organizer(account):
+        team = members.team_of(session, state.competition.id, account.id)
+        if team is None:
+            return []
+        team_id = team.id
+    return list(submissions.submissions_of(session, state.competition.id, team_id=team_id, before=before, limit=limit))
+
+
+def find_by_ref(session: Session, ref: int, account: Account) -> Submission:
+    """A submission that this person may see; ``NotFound`` otherwise, in the same words whatever the reason."""
+    submission = session.get(Submission, ref)
+    if submission is None:
+        raise unknown_submission(ref)
+    try:
+        return find_visible(session, submission.id, account)
+    except NotFound:
+        raise unknown_submission(ref) from None
+
+
+def may_review(session: Session, competition_id: int, account: Account) -> bool:
+    """Whether this person sits at a competition's review desk: organizers, and reviewers who do not compete in it:
+    the desk shows private scores."""
+    if account.role == "reviewer":
+        return members.team_of(session, competition_id, account.id) is None
+    return is_organizer(account)
+
+
+def require_reviewer(session: Session, state: CompetitionState, account: Account) -> None:
+    """``Forbidden`` for whoever has no place at the desk."""
+    if may_review(session, state.competition.id, account):
+        return
+    if account.role == "reviewer":
+        raise Forbidden("competes", "You compete here yourself, so others review this competition.")
+    raise Forbidden("wrong-role", f"The desk is for reviewers and organizers; your role is {account.role}.")
+
+
+def find_for_review(session: Session, submission_id: str, account: Account) -> Submission:
+    """An entry, for whoever sits at its competition's desk; to all others it does not exist."""
+    submission = submissions.submission_by_id(session, submission_id)
+    if submission is None or not may_review(session, submission.competition_id, account):
+        raise unknown_submission(submission_id)
+    return submission
+
+
+def find_with_rulings(session: Session, submission_id: str, account: Account) -> tuple[Submission, bool]:
+    """An entry whose rulings this person may read: their team's, or at the desk any; and whether they sit there."""
+    submission = submissions.submission_by_id(session, submission_id)
+    inside = submission is not None and may_review(session, submission.competition_id, account)
+    if submission is None or not (inside or is_own(session, submission, account)):
+        raise unknown_submission(submission_id)
+    return submission, inside
+
+
+def require_impartial(session: Session, submission: Submission, account: Account) -> None:
+    """``Forbidden`` for whoever would judge an entry of their own team."""
+    if is_own(session, submission, account):
+        raise Forbidden("own-team", "This is an entry of your own team: somebody else judges it.")

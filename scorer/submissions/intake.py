@@ -1,0 +1,169 @@
+"""Intake of submissions: admission before the bytes come, acceptance when they are stored."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from scorer.accounts.roles import is_organizer
+from scorer.blobs import Received, require_bytes
+from scorer.competitions import rules
+from scorer.competitions.competition_state import CompetitionState, visible_state
+from scorer.db import competitions
+from scorer.db.submissions import events, submissions
+from scorer.db.tables import Account, Submission, Team
+from scorer.db.teams import members
+from scorer.errors import Conflict, Forbidden
+from scorer.jobs import leases
+from scorer.lifecycle import Phase, Queue, Status, is_late
+from scorer.teams import quotas, teams
+
+
+@dataclass(frozen=True)
+class NewSubmission:
+    """What a person hands in beside the zip."""
+
+    file_name: str
+    note: str = ""
+    idempotency_key: str | None = None
+    benchmark: str | None = None
+    """Organizers only: the name of the reference line that this entry draws on the board."""
+
+
+def admit(
+    session: Session,
+    slug: str,
+    entry: NewSubmission,
+    account: Account,
+    *,
+    declared_bytes: int | None,
+    max_bytes: int,
+    now: datetime,
+) -> CompetitionState:
+    """Refuse at the door, before a byte is read, what cannot be accepted anyway."""
+    state = visible_state(session, slug, account, now)
+    earlier = _repeated(session, state, entry, account)
+    if earlier is not None:
+        if declared_bytes not in {None, earlier.bytes}:
+            raise key_reused_error()
+        return state
+    _require_ready(state)
+    late = _window(state, entry, begun=now, now=now)
+    if entry.benchmark is not None and not is_organizer(account):
+        raise Forbidden("wrong-role", "Only organizers add benchmark entries.")
+    if entry.benchmark is None:
+        rules.require_entrant(session, state.competition, account)
+    require_bytes(declared_bytes, upload_limit(state, max_bytes))
+    team = members.team_of(session, state.competition.id, account.id)
+    if team is not None and entry.benchmark is None:
+        quotas.require_quota(session, state.competition, team, now=now, late=late)
+    return state
+
+
+def upload_limit(state: CompetitionState, max_bytes: int) -> int:
+    """The most bytes that an entry may have: what its images can need, and no more than the operator allows."""
+    return min(max_bytes, state.image_spec.upload_bytes)
+
+
+def accept(
+    session: Session,
+    slug: str,
+    entry: NewSubmission,
+    account: Account,
+    received: Received,
+    *,
+    public_id: str,
+    now: datetime,
+    begun: datetime | None = None,
+) -> Submission:
+    """Take an uploaded, listed zip in: window, limits, row, check job. ``now`` is when the last byte arrived,
+    ``begun`` when the first one did, as far as that is known.
+
+    A repeated ``idempotency_key`` answers with the submission that the first request made; with other bytes under it,
+    with ``Conflict``.
+    """
+    # References must not change under an entry.
+    competitions.lock_competition(session, slug, share=True)
+    state = visible_state(session, slug, account, now)
+    team = _entering_team(session, state, entry, account, now)
+    earlier = _repeated(session, state, entry, account)
+    if earlier is not None:
+        if earlier.sha256 != received.sha256:
+            raise key_reused_error()
+        return earlier
+    _require_ready(state)
+    late = _window(state, entry, begun=begun, now=now)
+    if not team.benchmark:
+        rules.require_entrant(session, state.competition, account, newest=False)
+        quotas.require_quota(session, state.competition, team, now=now, late=late)
+    submission = Submission(
+        id=public_id,
+        competition_id=state.competition.id,
+        team_id=team.id,
+        account_id=account.id,
+        file_name=entry.file_name,
+        bytes=received.bytes,
+        sha256=received.sha256,
+        note=entry.note,
+        blob_key=received.key,
+        idempotency_key=entry.idempotency_key,
+        status=Status.RECEIVED,
+        accepted_at=now,
+        late=late,
+    )
+    session.add(submission)
+    session.flush()
+    events.add_event(session, submission.ref, Status.RECEIVED, now=now)
+    leases.add_job(session, Queue.CHECK, submission=submission, now=now)
+    return submission
+
+
+def _entering_team(
+    session: Session, state: CompetitionState, entry: NewSubmission, account: Account, now: datetime
+) -> Team:
+    if entry.benchmark is not None:
+        return teams.benchmark_team(session, state.competition.id, entry.benchmark, now=now)
+    return teams.find_or_create_team(session, state.competition.id, account, now=now)
+
+
+def _repeated(session: Session, state: CompetitionState, entry: NewSubmission, account: Account) -> Submission | None:
+    if entry.idempotency_key is None:
+        return None
+    return submissions.submission_by_idempotency_key(session, state.competition.id, account.id, entry.idempotency_key)
+
+
+def key_reused_error() -> Conflict:
+    """One idempotency key cannot stand for two things."""
+    return Conflict("key-reused", "This Idempotency-Key was used for another upload; please take a new one.")
+
+
+def _require_ready(state: CompetitionState) -> None:
+    if state.missing:
+        raise Conflict("not-ready", "The organizers are still setting this competition up; please come back later.")
+
+
+def _window(state: CompetitionState, entry: NewSubmission, *, begun: datetime | None, now: datetime) -> bool:
+    """Whether the entry is late; ``Conflict`` if it comes when none is taken. Where nobody knows when an upload began
+    (``begun`` is None), one that ends after the close of a competition with late entries is one of them."""
+    competition = state.competition
+    closes_at = competition.closes_at
+    grace = timedelta(seconds=competition.upload_grace_seconds)
+    may_be_late = competition.late_submissions and state.phase is not Phase.DRAFT and entry.benchmark is None
+    if may_be_late and closes_at is not None and is_late(closes_at, grace, begun=begun or now, complete=now):
+        return True
+    in_time = begun is None or closes_at is None or begun < closes_at
+    _require_open(state, entry, now=now, grace=grace if in_time else timedelta(0))
+    return False
+
+
+def _require_open(state: CompetitionState, entry: NewSubmission, *, now: datetime, grace: timedelta) -> None:
+    if entry.benchmark is not None and state.phase is not Phase.DRAFT:
+        return
+    closes_at = state.competition.closes_at
+    in_grace = state.phase is Phase.REVIEW and closes_at is not None and now < closes_at + grace
+    if state.phase is Phase.OPEN or in_grace:
+        return
+    if state.phase is Phase.DRAFT:
+        opens_at = state.competition.opens_at
+        raise Conflict("not-open", f"The competition opens at {opens_at:%Y-%m-%d %H:%M} UTC.")
+    raise Conflict("closed", f"The competition closed at {closes_at:%Y-%m-%d %H:%M} UTC.")

@@ -1,0 +1,120 @@
+"""Outcomes of a submission's jobs: check passed, rejected, measured, cancelled."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from scorer import examinations
+from scorer.archive import TrainingImageCopies
+from scorer.db import competitions
+from scorer.db.jobs import job_queue
+from scorer.db.submissions import submissions
+from scorer.db.tables import Account, Measurement, Submission
+from scorer.errors import Conflict, Forbidden, Invalid
+from scorer.jobs import leases
+from scorer.lifecycle import CANCELLABLE, Queue, Status
+from scorer.notifications import notices
+from scorer.submissions.access import find_visible, is_own
+
+
+@dataclass(frozen=True)
+class NewMeasurement:
+    """What a worker has measured of a submission on a track (METRICS: Fréchet distance, memorization distance)."""
+
+    scorer_version: str
+    fid: float
+    memorization_distance: float
+    distance_se: float | None
+    closest_pairs: list[dict[str, Any]]
+    histogram: dict[str, Any]
+    artifact_key: str
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+def pass_check(
+    session: Session,
+    claim: leases.Claim,
+    copies: TrainingImageCopies,
+    *,
+    pixels_sha256: str,
+    sprite_key: str | None = None,
+    now: datetime,
+) -> bool:
+    """The images are what they should be: queue the entry for the public track."""
+    if not leases.finish_job(session, claim, now):
+        return False
+    submission = session.get_one(Submission, claim.submission_ref)
+    submission.exact_copies, submission.mirrored_copies = copies.exact, copies.mirrored
+    submission.copied_share = copies.share
+    submission.pixels_sha256 = pixels_sha256
+    submission.sprite_key = sprite_key
+    session.flush()
+    submissions.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED, now=now)
+    public = competitions.tracks_of(session, submission.competition_id)["public"]
+    leases.add_job(session, Queue.SCORE, submission=submission, track_id=public.id, now=now)
+    return True
+
+
+def reject(session: Session, claim: leases.Claim, error: Invalid, *, now: datetime) -> bool:
+    """The images are not what they should be: say which, and give the day's slot back."""
+    if claim.submission_ref is None or not leases.finish_job(session, claim, now):
+        return False
+    submissions.move_submission(
+        session,
+        claim.submission_ref,
+        from_=Status.CHECKING,
+        to=Status.REJECTED,
+        now=now,
+        reason=error.message,
+        faults=list(error.faults[:10]),
+        finished_at=now,
+    )
+    submission = session.get_one(Submission, claim.submission_ref)
+    notices.notify_end(session, submission, notices.Kind.ENTRY_REJECTED, reason=error.message, now=now)
+    return True
+
+
+def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasurement, *, now: datetime) -> bool:
+    """Keep a measurement, once, and queue its evidence; after the public one also the private track, which a late entry
+    has none of. False when the job was no longer that worker's: its result is dropped."""
+    ref, track_id = claim.submission_ref, claim.track_id
+    if ref is None or track_id is None or not leases.finish_job(session, claim, now):
+        return False
+    measurement = {"job_id": claim.job_id, "submission_ref": ref, "track_id": track_id, "created_at": now}
+    session.add(Measurement(**measurement, **vars(measured)))
+    submission = session.get_one(Submission, ref)
+    examinations.ask(session, submission, track_id, now=now)
+    if claim.public:
+        submissions.move_submission(session, ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now)
+        session.refresh(submission)
+        if not submission.late:
+            # The private track must not be replaced in between: that queues whatever is scored by then.
+            competitions.lock_competition(session, submission.competition.slug, share=True)
+            private = competitions.tracks_of(session, submission.competition_id)["private"]
+            leases.add_job(session, Queue.SCORE, submission=submission, track_id=private.id, private=True, now=now)
+        notices.notify_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)
+    return True
+
+
+def cancel(session: Session, submission_id: str, account: Account, *, now: datetime) -> Submission:
+    """Take an entry of one's team back before its scoring began: it is not counted. Again is the same; ``Conflict``
+    once scoring has begun or the entry has ended otherwise."""
+    submission = find_visible(session, submission_id, account)
+    if submission.account_id != account.id and not is_own(session, submission, account):
+        raise Forbidden("not-yours", "An entry is cancelled by its own team.")
+    # A job that is locked neither starts nor ends, so from here on the entry stays where it is.
+    job_queue.lock_unfinished(session, submission.ref)
+    session.refresh(submission)
+    status = Status(submission.status)
+    if status is Status.CANCELLED:
+        return submission
+    if status not in CANCELLABLE:
+        began = status in {Status.SCORING, Status.SCORED}
+        why = "Its scoring has begun" if began else f"It is {status} already"
+        raise Conflict("too-late-to-cancel", f"{why}: an entry can be cancelled while it waits.", state=status)
+    job_queue.cancel_unfinished(session, submission.ref, now)
+    submissions.move_submission(session, submission.ref, from_=status, to=Status.CANCELLED, now=now, finished_at=now)
+    session.refresh(submission)
+    return submission
