@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 from api.schemas import LabelView, Request, SubmissionView
 from scorer.db.review.flag_query import QueueState
 from scorer.lifecycle import TrackKind
-from scorer.reviews import Intent, LabelName
-from scorer.rulings import RulingKind
+from scorer.review.reviews import Intent, LabelName
+from scorer.review.rulings import RulingKind
 
 
 class ReasonView(BaseModel):

@@ -1,4 +1,5 @@
-"""The desk in the words of the API. What a reviewer may not see yet is left out by :mod:`scorer.desk`."""
+"""The desk in the words of the API. What a reviewer may not see yet is left out by
+:mod:`scorer.review.review_queue`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,18 +29,18 @@ from api.desk_schemas import (
 )
 from api.schemas import LabelView
 from api.submission_views import view_of
-from scorer import desk, rebuttals, rulings
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.review.rulings import Appeal
 from scorer.db.submissions.duplicates import Duplicate
 from scorer.db.tables import Account, Review, Ruling, Submission
-from scorer.flags import Flagged, Queue
-from scorer.pairs import Pair
-from scorer.reviews import Agreement, Opinions
-from scorer.stakes import Stake
+from scorer.evidence.closest_pairs import PairImages
+from scorer.review import rebuttals, review_queue, rulings
+from scorer.review.flags import FlaggedEntry, FlaggedPage
+from scorer.review.reviews import Agreement, Opinions
+from scorer.review.ruling_impact import RulingImpact
 
 
-def desk_view(state: CompetitionState, queue: Queue, agreement: Agreement, *, after: int) -> DeskView:
+def desk_view(state: CompetitionState, queue: FlaggedPage, agreement: Agreement, *, after: int) -> DeskView:
     """A page of the queue."""
     kappa = None if math.isnan(agreement.kappa) else agreement.kappa
     return DeskView(
@@ -52,7 +53,7 @@ def desk_view(state: CompetitionState, queue: Queue, agreement: Agreement, *, af
     )
 
 
-def flagged_view(flagged: Flagged) -> FlaggedView:
+def flagged_view(flagged: FlaggedEntry) -> FlaggedView:
     """An entry in the queue."""
     fields = vars(flagged) | {"reasons": [ReasonView(**vars(each)) for each in flagged.reasons]}
     return FlaggedView.model_validate(fields)
@@ -63,10 +64,10 @@ def entry_view(
     state: CompetitionState,
     submission: Submission,
     reviewer: Account,
-    pairs: Mapping[str, Sequence[Pair]],
+    pairs: Mapping[str, Sequence[PairImages]],
 ) -> DeskEntryView:
     """An entry as this reviewer may see it."""
-    look = desk.look(session, state, submission, reviewer)
+    look = review_queue.review_entry_for(session, state, submission, reviewer)
     return DeskEntryView(
         entry=view_of(session, submission, reviewer, ranked=False, desk=True),
         flagged=flagged_view(look.flagged) if look.flagged else None,
@@ -80,7 +81,7 @@ def entry_view(
     )
 
 
-def pair_view(pair: Pair) -> PairView:
+def pair_view(pair: PairImages) -> PairView:
     """What is known of a pair of images."""
     return PairView(
         number=pair.number,
@@ -97,7 +98,7 @@ def _double(row: Duplicate) -> DoubleView:
     return DoubleView(submission_id=row.id, ref=row.ref, team=row.team, same_zip=row.same_zip)
 
 
-def _other(other: desk.Other) -> OtherView:
+def _other(other: review_queue.OtherEntry) -> OtherView:
     each, score = other.submission, other.score
     return OtherView.model_validate(
         {
@@ -135,8 +136,8 @@ def case_view(session: Session, state: CompetitionState, submission: Submission,
     """Rulings and rebuttals of an entry; ``inside``: for those who judge, with who has ruled."""
     window = rebuttals.window_of(state)
     return CaseView(
-        rulings=[ruling_view(each, inside=inside) for each in rulings.history(session, submission)],
-        rebuttals=[rebuttal_view(submission, each) for each in rebuttals.history(session, submission)],
+        rulings=[ruling_view(each, inside=inside) for each in rulings.ruling_history(session, submission)],
+        rebuttals=[rebuttal_view(submission, each) for each in rebuttals.rebuttal_history(session, submission)],
         rebuttals_from=window.begins,
         rebuttals_until=window.ends,
     )
@@ -149,7 +150,7 @@ def ruling_view(ruling: Ruling, *, inside: bool) -> RulingView:
     return RulingView.model_validate(fields | extra)
 
 
-def stake_view(stake: Stake) -> StakeView:
+def stake_view(stake: RulingImpact) -> StakeView:
     """What another ruling would do."""
     turns = [
         TurnView(team=turn.team, before=WinView(**turn.before._asdict()), after=WinView(**turn.after._asdict()))

@@ -7,17 +7,17 @@ from sqlalchemy.orm import Session
 
 from api.desk_schemas import ReasonView
 from api.evidence_schemas import CellView, EvidenceView, FindingView, MatchesView, MatchView
-from scorer import disclosure
 from scorer.db.tables import Account, Submission
-from scorer.disclosure import Disclosed
+from scorer.evidence import visibility
+from scorer.evidence.examples import ExamplePair
+from scorer.evidence.visibility import VisibleEvidence
 from scorer.findings.signs import sentence_of
 from scorer.lifecycle import JobState, TrackKind
-from scorer.matches import Match
 
 
 def evidence_view(session: Session, submission: Submission, kind: TrackKind, account: Account | None) -> EvidenceView:
     """The evidence of an entry on a track, for somebody who may see it at all."""
-    found = disclosure.of_track(session, submission, kind, account)
+    found = visibility.visible_evidence(session, submission, kind, account)
     matches = {name: _matches(found, name, group) for name, group in found.groups.items()}
     running = found.job if found.state == JobState.RUNNING else None
     evidence = found.evidence
@@ -41,13 +41,13 @@ def evidence_view(session: Session, submission: Submission, kind: TrackKind, acc
     )
 
 
-def _signs(found: Disclosed) -> list[ReasonView]:
+def _signs(found: VisibleEvidence) -> list[ReasonView]:
     if found.evidence is None:
         return []
     return [ReasonView(name=each.name, words=sentence_of(each, found.evidence.findings)) for each in found.signs]
 
 
-def _matches(found: Disclosed, name: str, group: Sequence[Match]) -> MatchesView:
+def _matches(found: VisibleEvidence, name: str, group: Sequence[ExamplePair]) -> MatchesView:
     pairs = [
         MatchView(generated=each.image, other=each.other, distance=each.distance, mirrored=each.mirrored)
         for each in group
@@ -56,7 +56,7 @@ def _matches(found: Disclosed, name: str, group: Sequence[Match]) -> MatchesView
     return MatchesView(name=name, pairs=pairs, picture=picture)
 
 
-def _version(found: Disclosed) -> str:
+def _version(found: VisibleEvidence) -> str:
     """Browsers keep a picture for ever: that of other evidence has another address."""
     return f"?of={found.evidence.id}" if found.evidence is not None else ""
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from scorer.evidence.generator_audits import AuditState, ImageGroup
 from scorer.metrics.copying.latent_recovery import Verdict
 from scorer.onnx_files import Distribution
-from scorer.recoveries import Group, Progress
 
 
 class PairShown(BaseModel):
@@ -37,7 +37,7 @@ class RecoveredView(BaseModel):
         description="Of the generator's own images, those that the search found verbatim; below 0.9 nothing is said."
     )
     report: dict[str, Any] = Field(description="Every number of the audit with its unit, direction and sentence.")
-    pairs: dict[Group, PairsView] = Field(description="Held-out photographs are shown to organizers alone.")
+    pairs: dict[ImageGroup, PairsView] = Field(description="Held-out photographs are shown to organizers alone.")
     measured_at: datetime
 
 
@@ -59,7 +59,7 @@ class GeneratorView(BaseModel):
     distribution: Distribution
     handed_in_by: str
     handed_in_at: datetime
-    state: Progress
+    state: AuditState
     stage: str | None
     fraction: float | None
     queue_position: int | None

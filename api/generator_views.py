@@ -3,19 +3,19 @@
 from sqlalchemy.orm import Session
 
 from api.generator_schemas import FormerView, GeneratorView, PairShown, PairsView, RecoveredView
-from scorer import recoveries
 from scorer.accounts.roles import is_organizer
 from scorer.db.tables import Account, GeneratorFile, Recovery, Submission
-from scorer.recoveries import GROUPS, Standing
+from scorer.evidence import generator_audits
+from scorer.evidence.generator_audits import IMAGE_GROUPS, AuditStatus
 
 
 def generator_of(session: Session, submission: Submission, account: Account) -> GeneratorView | None:
     """The generator of an entry that this person may see."""
-    found = recoveries.standing(session, submission, account)
+    found = generator_audits.audit_status(session, submission, account)
     return None if found is None else generator_view(submission.id, found, account)
 
 
-def generator_view(submission_id: str, found: Standing, account: Account) -> GeneratorView:
+def generator_view(submission_id: str, found: AuditStatus, account: Account) -> GeneratorView:
     """A generator, and what of its result is not hidden."""
     handed, came = found.generator, found.recovery
     return GeneratorView.model_validate(
@@ -37,7 +37,7 @@ def _former(handed: GeneratorFile, came: Recovery) -> FormerView:
         sha256=handed.sha256,
         handed_in_by=handed.author.handle,
         handed_in_at=handed.created_at,
-        verdict=None if came.refusal is not None else recoveries.verdict_of(came),
+        verdict=None if came.refusal is not None else generator_audits.verdict_of(came),
     )
 
 
@@ -47,7 +47,7 @@ def _result(submission_id: str, came: Recovery, *, held_out: bool) -> RecoveredV
     pairs = report.pop("pairs")
     address = f"/api/v1/submissions/{submission_id}/generator/pairs"
     return RecoveredView(
-        verdict=recoveries.verdict_of(came),
+        verdict=generator_audits.verdict_of(came),
         explanation=report["sentence"],
         p_value=came.p_value,
         gap=came.gap,
@@ -55,7 +55,7 @@ def _result(submission_id: str, came: Recovery, *, held_out: bool) -> RecoveredV
         report=report,
         pairs={
             group: PairsView(sheet=f"{address}/{group}", pairs=[PairShown(**each) for each in pairs[group]])
-            for group in GROUPS
+            for group in IMAGE_GROUPS
             if group in pairs and (held_out or group != "held_out")
         },
         measured_at=came.created_at,

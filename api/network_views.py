@@ -5,16 +5,16 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from api.network_schemas import ComparisonView, NetworkView, SpaceView
-from scorer import comparisons, networks
-from scorer.comparisons import Space, Standing
 from scorer.competitions.competition_state import CompetitionState
 from scorer.extractor_catalogue import EXTRACTORS
-from scorer.thresholds import described
+from scorer.tuning import extractor_choice, extractor_comparison
+from scorer.tuning.extractor_comparison import ComparedSpace, ComparisonStatus
+from scorer.tuning.thresholds import choice_as_json
 
 
 def network_view(session: Session, state: CompetitionState) -> NetworkView:
     """The network of a competition's private track as it stands."""
-    scored = networks.scored(session, state)
+    scored = extractor_choice.scoring_progress(session, state)
     return NetworkView(
         extractor=state.tracks["private"].extractor,
         scored=scored.done,
@@ -22,11 +22,11 @@ def network_view(session: Session, state: CompetitionState) -> NetworkView:
         failed=scored.failed,
         candidates=[each.identity for each in EXTRACTORS.values()],
         may_choose=not state.published,
-        comparison=comparison_view(comparisons.standing(session, state)),
+        comparison=comparison_view(extractor_comparison.comparison_status(session, state)),
     )
 
 
-def comparison_view(standing: Standing) -> ComparisonView:
+def comparison_view(standing: ComparisonStatus) -> ComparisonView:
     """A comparison as far as it is."""
     comparison = standing.comparison
     return ComparisonView(
@@ -39,7 +39,7 @@ def comparison_view(standing: Standing) -> ComparisonView:
     )
 
 
-def _space(space: Space) -> SpaceView:
+def _space(space: ComparedSpace) -> SpaceView:
     fields: dict[str, Any] = dict(vars(space))
     choice = fields.pop("choice")
-    return SpaceView(**fields, choice=described(choice) | {"tau": choice.tau} if choice else None)
+    return SpaceView(**fields, choice=choice_as_json(choice) | {"tau": choice.tau} if choice else None)

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from scorer.accounts.accounts import HANDLE_PATTERN
 from scorer.lifecycle import Phase, Status, TrackKind
-from scorer.reviews import LabelName
+from scorer.review.reviews import LabelName
 
 
 class Request(BaseModel):

@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from api.schemas import CodeView, MeasurementView, ProvisionalView, SubmissionView
-from scorer import attachments
 from scorer.accounts.roles import is_organizer
 from scorer.db.tables import Account, CodeAttachment, Submission
+from scorer.evidence import code_uploads
 from scorer.leaderboard import submission_scores
 from scorer.submissions import progress as submissions_progress
 from scorer.submissions import provisional_scores
@@ -32,7 +32,7 @@ def view_of(
         "queue_position": progress.queue_position,
         "provisional": provisional_view(provisional_scores.provisional_score_of(session, submission)),
         "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
-        "code": code_view(code) if (code := attachments.newest_of(session, submission)) else None,
+        "code": code_view(code) if (code := code_uploads.newest_code_of(session, submission)) else None,
         "private_state": progress.private_state if organizer else None,
         "measurements": [
             _measurement(each, organizer=organizer)

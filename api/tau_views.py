@@ -16,9 +16,9 @@ from api.tau_schemas import (
     ThresholdView,
 )
 from scorer.lifecycle import TrackKind
-from scorer.threshold_history import Step
-from scorer.thresholds import Option, Retuning, described
-from scorer.what_if import Table
+from scorer.tuning.threshold_history import ThresholdStep
+from scorer.tuning.thresholds import Option, Retuning, choice_as_json
+from scorer.tuning.what_if import WhatIfTable
 
 
 def retuning_view(done: Retuning, kind: TrackKind, method: str, *, preview: bool) -> RetuningView:
@@ -30,7 +30,7 @@ def retuning_view(done: Retuning, kind: TrackKind, method: str, *, preview: bool
         tau=done.choice.tau,
         previous_tau=done.previous_tau,
         method=method,
-        choice=described(done.choice),
+        choice=choice_as_json(done.choice),
         penalised=[ChangeView(**vars(each)) for each in done.penalised],
         freed=[ChangeView(**vars(each)) for each in done.freed],
         borderline=[ChangeView(**vars(each)) for each in done.borderline],
@@ -47,10 +47,10 @@ def option_view(option: Option) -> OptionView:
     if option.choice is None:
         lacks = LackView(type=option.lacks.slug, message=option.lacks.message) if option.lacks else None
         return OptionView(method=method, tau=None, choice=None, lacks=lacks)
-    return OptionView(method=method, tau=option.choice.tau, choice=described(option.choice), lacks=None)
+    return OptionView(method=method, tau=option.choice.tau, choice=choice_as_json(option.choice), lacks=None)
 
 
-def step_view(step: Step) -> ThresholdView:
+def step_view(step: ThresholdStep) -> ThresholdView:
     """A tau of the history."""
     row = step.threshold
     return ThresholdView(
@@ -67,7 +67,7 @@ def step_view(step: Step) -> ThresholdView:
     )
 
 
-def table_view(table: Table, kind: TrackKind) -> TableView:
+def table_view(table: WhatIfTable, kind: TrackKind) -> TableView:
     """The table of a track."""
     return TableView(
         track=kind,

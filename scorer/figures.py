@@ -26,7 +26,7 @@ from scorer.metrics.statistics.correlation import (
 )
 from scorer.metrics.statistics.threshold_selection import choose_tau
 from scorer.submissions.labels import MEMORISES
-from scorer.thresholds import described
+from scorer.tuning.thresholds import choice_as_json
 
 METHODS = ("margin", "accuracy", "otsu", "paper")
 LEADERS, TOP = 5, 100
@@ -128,8 +128,8 @@ def _separation(shown: View, field: Field, tau: float | None) -> dict[str, Any]:
         except KennelError as error:
             methods[method] = {"tau": None, "why": error.message}
             continue
-        methods[method] = {"tau": found.tau, **{key: described(found)[key] for key in ("interval", "confusion")}}
-    whole = described(choose_tau(field.distance, memorised, "paper"))
+        methods[method] = {"tau": found.tau, **{key: choice_as_json(found)[key] for key in ("interval", "confusion")}}
+    whole = choice_as_json(choose_tau(field.distance, memorised, "paper"))
     told = ("memorization_margin", "relative_variance", "auc", "cohens_d")
     return {name: whole[name] for name in told} | {"methods": methods}
 

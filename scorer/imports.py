@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy.orm import Session
 
-from scorer import audit_log, thresholds
+from scorer import audit_log
 from scorer.competitions import competition_state, setup
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.spec import CompetitionSpec, TrackSpec
@@ -19,6 +19,7 @@ from scorer.errors import Conflict, Invalid
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.mifid import EPSILON, mifid
 from scorer.sheets import NUMBERS, TOLD, Line, Sheet
+from scorer.tuning import thresholds
 
 CHUNK = 10_000
 """Entries a statement."""
@@ -247,5 +248,5 @@ def _tune(session: Session, state: CompetitionState, request: ImportRequest, aut
         current = tuning.newest_threshold(session, state.tracks[kind].id)
         if tau is None or (current is not None and current.tau == tau):
             continue
-        choice = thresholds.Request(method="manual", tau=tau, reason=f"As {request.file_name} was scored.")
+        choice = thresholds.TuningRequest(method="manual", tau=tau, reason=f"As {request.file_name} was scored.")
         thresholds.retune(session, state, kind, choice, preview=False, author=author, now=now)

@@ -1,10 +1,10 @@
 """Measuring a labelled entry in the space of an extractor that may become the private track's."""
 
-from scorer import comparisons
 from scorer.db.tables import Preparation, Submission
 from scorer.jobs.broker import transaction
 from scorer.jobs.leases import Claim, is_finished
 from scorer.metrics.memorization import nearest
+from scorer.tuning import extractor_comparison
 from worker import pixels
 from worker.bench import Bench
 from worker.courtesy import courteous
@@ -32,7 +32,9 @@ def compare(bench: Bench, claim: Claim, heartbeat: Heartbeat) -> None:
     )
     provenance = extractor.provenance | environment() | {"zip_sha256": submission.sha256, "worker": bench.name}
     with transaction(bench.sessions, bench.broker) as session:
-        if not comparisons.record(session, claim, found.mean, found.standard_error, provenance, now=bench.now()):
+        if not extractor_comparison.record_distance(
+            session, claim, found.mean, found.standard_error, provenance, now=bench.now()
+        ):
             raise LeaseLost(f"job {claim.job_id}")
         last = is_finished(session, claim)
     if last:

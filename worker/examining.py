@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from scorer import examinations
 from scorer.archive import find_training_image_copies, list_images
 from scorer.db import competitions
 from scorer.db.submissions import submissions
 from scorer.db.tables import Measurement, Preparation, Submission, Track
 from scorer.errors import Conflict
+from scorer.evidence import records
 from scorer.extractors import fingerprint
 from scorer.imports import stored_zip
 from scorer.jobs import leases
@@ -143,14 +143,14 @@ def _entry(
 
 def _examined(
     bench: Bench, found: Found, preparation: Preparation, measurement: Measurement, seed: int
-) -> examinations.Examined:
+) -> records.NewEvidence:
     provenance: dict[str, Any] = {
         "version": VERSION,
         "reference": preparation.key,
         "seconds": found.seconds,
         "worker": bench.name,
     }
-    return examinations.Examined(
+    return records.NewEvidence(
         preparation_id=preparation.id,
         measurement_id=measurement.id,
         seed=seed,
@@ -161,10 +161,10 @@ def _examined(
     )
 
 
-def _record(bench: Bench, claim: leases.Claim, submission: Submission, examined: examinations.Examined) -> None:
+def _record(bench: Bench, claim: leases.Claim, submission: Submission, examined: records.NewEvidence) -> None:
     """Keep the evidence if the job is still ours, and nothing that nobody needs any more."""
     with transaction(bench.sessions, bench.broker) as session:
-        if not examinations.record(session, claim, examined, now=bench.now()):
+        if not records.record_evidence(session, claim, examined, now=bench.now()):
             raise LeaseLost(f"job {claim.job_id}")
         last = leases.is_finished(session, claim)
     kept_features.drop(bench, submission, claim.track_id)

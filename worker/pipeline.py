@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from scorer import comparisons
 from scorer.archive import PixelHashes, find_training_image_copies
 from scorer.archive.sprite_sheet import sprite_sheet_of
 from scorer.competitions import reference_sets as reference_rows
@@ -24,6 +23,7 @@ from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
 from scorer.metrics.memorization import closest
 from scorer.submissions import outcomes
+from scorer.tuning import extractor_comparison
 from worker import kept_features, pixels
 from worker.bench import Bench
 from worker.comparing import compare
@@ -243,7 +243,7 @@ def prepare_references(bench: Bench, claim: leases.Claim, heartbeat: Heartbeat) 
     )
     with transaction(bench.sessions, bench.broker) as session:
         if reference_rows.record_preparation(session, claim, **vars(prepared), now=bench.now()):
-            comparisons.go_on(session, preparation.id, now=bench.now())
+            extractor_comparison.continue_comparisons(session, preparation.id, now=bench.now())
 
 
 STEPS = {

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer import recoveries
 from scorer.archive.reference_image import round_to_uint8
 from scorer.blobs import Blobs
 from scorer.db import competitions
 from scorer.db.tables import GeneratorFile, Submission
 from scorer.errors import Conflict, Invalid, TooLarge, Unavailable
+from scorer.evidence import generator_audits
+from scorer.evidence.generator_audits import AuditResult
 from scorer.generators.latents import Latent
 from scorer.generators.limits import Limits
 from scorer.generators.recovery.plan import Plan, plan_from
@@ -21,7 +22,6 @@ from scorer.generators.recovery.report import TARGET_KINDS, Audit
 from scorer.generators.sandbox.runner import audit_in_sandbox
 from scorer.jobs.broker import transaction
 from scorer.jobs.leases import Claim
-from scorer.recoveries import Found
 from worker.bench import Bench
 from worker.courtesy import courteous
 from worker.heartbeat import Heartbeat, LeaseLost
@@ -54,12 +54,14 @@ def recover(bench: Bench, claim: Claim, heartbeat: Heartbeat) -> None:
         audit = _audit(bench, task, train, held_out, plan, progress)
     except (Invalid, TooLarge) as error:
         with transaction(bench.sessions, bench.broker) as session:
-            kept = recoveries.refuse(session, claim, error, provenance, now=bench.now())
+            kept = generator_audits.record_refusal(session, claim, error, provenance, now=bench.now())
     else:
         key = f"recoveries/{task.submission.id}/{claim.generator_id}-{claim.job_id}.npz"
         _keep_arrays(bench.blobs, key, audit)
         with transaction(bench.sessions, bench.broker) as session:
-            kept = recoveries.record(session, claim, _found(bench, task, audit, key, provenance), now=bench.now())
+            kept = generator_audits.record_audit(
+                session, claim, _found(bench, task, audit, key, provenance), now=bench.now()
+            )
     if not kept:
         raise LeaseLost(f"job {claim.job_id}")
 
@@ -113,10 +115,10 @@ def stage_of(told: str) -> str:
     return f"recover-{told if told in {*TARGET_KINDS, 'reading'} else 'distorted'}"
 
 
-def _found(bench: Bench, task: Task, audit: Audit, key: str, provenance: dict[str, Any]) -> Found:
+def _found(bench: Bench, task: Task, audit: Audit, key: str, provenance: dict[str, Any]) -> AuditResult:
     report = audit.report()
     measured = report["measured"]
-    return Found(
+    return AuditResult(
         p_value=measured["p_value"],
         gap=measured["gap"],
         recovered_share=measured["generated_verbatim"],

@@ -8,11 +8,12 @@ from sqlalchemy.orm import Session
 
 from api.desk_schemas import CaseView, PairView
 from api.desk_views import case_view, pair_view
-from scorer import desk, pairs, rebuttals, reviews
 from scorer.blobs import Blobs
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission
-from scorer.flags import Reason
+from scorer.evidence import closest_pairs
+from scorer.review import rebuttals, review_queue, reviews
+from scorer.review.flags import FlagReason
 
 NOT_YET = "review-not-begun"
 
@@ -24,7 +25,7 @@ class Case:
 
     view: CaseView
     label: str | None
-    findings: Sequence[Reason]
+    findings: Sequence[FlagReason]
     pairs: Sequence[PairView]
     may_rebut: bool
     later: str | None
@@ -35,12 +36,12 @@ def case_of(
 ) -> Case:
     """The judging of an entry, for its team."""
     view = case_view(session, state, submission, inside=False)
-    refused = rebuttals.refusal(session, state, submission, account, now)
+    refused = rebuttals.rebuttal_refusal(session, state, submission, account, now)
     later = refused.message if refused is not None and refused.slug == NOT_YET else None
     if not view.rulings:
         return Case(view, None, (), (), refused is None, later)
-    found = desk.findings_of(session, state, submission)
+    found = review_queue.evidence_reasons(session, state, submission)
     shown = [each for each in found if not each.name.startswith("private")]
-    closest = pairs.of_entry(session, store, submission, account)["public"]
+    closest = closest_pairs.pairs_of_entry(session, store, submission, account)["public"]
     label = reviews.decided_label(session, submission)
     return Case(view, label, shown, [pair_view(each) for each in closest], refused is None, later)

@@ -22,7 +22,6 @@ from api.pages.rendering import page, see
 from api.problems import status_of
 from api.routes.rulings import RebuttalId
 from api.schemas import MeasurementView
-from scorer import desk, flags, pairs, rebuttals, reviews, rulings, stakes
 from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.blobs import Blobs
@@ -30,8 +29,10 @@ from scorer.competitions.competition_state import CompetitionState, state_of, vi
 from scorer.db.review.flag_query import QueueState
 from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
-from scorer.reviews import Intent, LabelName
-from scorer.rulings import RulingKind
+from scorer.evidence import closest_pairs
+from scorer.review import flags, rebuttals, review_queue, reviews, ruling_impact, rulings
+from scorer.review.reviews import Intent, LabelName
+from scorer.review.rulings import RulingKind
 from scorer.submissions import access
 from scorer.submissions.access import is_own
 
@@ -64,7 +65,7 @@ def queue(
     with begin() as session:
         here = visible_state(session, slug, reviewer, now)
         access.require_reviewer(session, here, reviewer)
-        found = flags.queue(session, here, reviewer, states=[state], after=after, limit=PAGE)
+        found = flags.list_flagged(session, here, reviewer, states=[state], after=after, limit=PAGE)
         said: dict[str, Any] = {
             "agreement": reviews.agreement(session, here),
             "rebuttals": rebuttals.unanswered(session, here) if is_organizer(reviewer) else [],
@@ -83,7 +84,7 @@ def next_entry(slug: str, begin: Transactions, reviewer: Reviewer, now: Now, ski
 
 
 def _next(session: Session, state: CompetitionState, reviewer: Account, skip: int, done: str = "") -> str:
-    found = flags.queue(session, state, reviewer, states=["open"], after=skip, limit=1).entries
+    found = flags.list_flagged(session, state, reviewer, states=["open"], after=skip, limit=1).entries
     if not found:
         return f"/competitions/{state.competition.slug}/desk?done={done}"
     return f"/submissions/{found[0].submission_id}/desk?skip={skip}&done={done}"
@@ -105,7 +106,7 @@ class Seat:
         with self.begin() as session:
             submission = access.find_for_review(session, self.submission_id, account)
             state = state_of(session, submission.competition.slug, self.now)
-            found = pairs.of_entry(session, self.store, submission, account)
+            found = closest_pairs.pairs_of_entry(session, self.store, submission, account)
             view = entry_view(session, state, submission, account, found)
             return page(
                 "desk_entry.html",
@@ -125,7 +126,9 @@ class Seat:
                 intents=get_args(Intent),
                 kinds=get_args(RulingKind),
                 skip=skip,
-                stakes=stakes.stakes_of(session, state, submission) if weigh and is_organizer(account) else None,
+                stakes=ruling_impact.ruling_impacts_of(session, state, submission)
+                if weigh and is_organizer(account)
+                else None,
                 **{"error": None, "place": None, "done": None, **told},
             )
 
@@ -154,7 +157,7 @@ def _pictures(session: Session, state: CompetitionState, view: DeskEntryView) ->
 
 
 def _picture(session: Session, state: CompetitionState, view: DeskEntryView, measured: MeasurementView) -> Pictures:
-    labelled = desk.labelled(session, state, measured.track, but=view.entry.ref)
+    labelled = review_queue.labelled_distances(session, state, measured.track, but=view.entry.ref)
     farthest = max((distance for _, distance in labelled), default=0.0)
     drawing = histogram_of(measured.histogram, measured.memorization_distance, measured.tau, reach=farthest)
     lanes = lanes_of(labelled, drawing.right) if drawing else None

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from api.pages.histogram import ticks_of
 from api.pages.shapes import Box, Mark
-from scorer.what_if import Line
+from scorer.tuning.what_if import WhatIfRow
 
 LABELS = ("legitimate", "mgan", "sup", "ae", "aug", "other")
 """From the axis up."""
@@ -44,7 +44,7 @@ class Distribution:
         return min(100.0, 100.0 * distance / self.right)
 
 
-def distribution_of(lines: Sequence[Line], tau: float | None) -> Distribution:
+def distribution_of(lines: Sequence[WhatIfRow], tau: float | None) -> Distribution:
     """The drawing of a track's entries; ``tau`` is on it, too."""
     highest = max([line.distance for line in lines] + [tau or 0.0, NARROWEST])
     step = _round_below(highest / 500)
@@ -87,7 +87,7 @@ def _pieces(columns: Sequence[Counter[str]], edges: Sequence[float], right: floa
             yield Piece(x, width, AXIS, column[UNLABELLED] * scale, UNLABELLED)
 
 
-def _described(lines: Sequence[Line]) -> str:
+def _described(lines: Sequence[WhatIfRow]) -> str:
     """The picture for who does not see it: each group with its smallest, middle and largest distance."""
     groups: dict[str, list[float]] = {}
     for line in lines:

@@ -38,7 +38,6 @@ from api.problems import status_of
 from api.routes.results import attach_code
 from api.schemas import SubmissionView
 from api.submission_views import view_of
-from scorer import rebuttals
 from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.blobs import Blobs
@@ -47,6 +46,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Submission
 from scorer.errors import Conflict, KennelError, NotFound
 from scorer.lifecycle import CANCELLABLE, PENDING, STAGES, Phase
+from scorer.review import rebuttals
 from scorer.submissions import access, outcomes
 from scorer.teams import final_picks
 from scorer.teams.final_picks import FinalEntries
@@ -176,7 +176,7 @@ def rebut(
     """Ask the organizers to look again."""
     try:
         with begin() as session:
-            words = text(fields, "text", longest=rebuttals.LONGEST)
+            words = text(fields, "text", longest=rebuttals.MAX_TEXT_LENGTH)
             rebuttals.rebut(session, submission_id, words, author=viewer.account, now=now)
     except KennelError as error:
         with begin() as session:

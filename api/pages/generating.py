@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session
 from api.generator_schemas import GeneratorView
 from api.generator_views import generator_of
 from api.pages.recovered import Errors, errors_of
-from scorer import handed_generators
 from scorer.db.tables import Account, Submission
 from scorer.errors import KennelError, TooMany
+from scorer.evidence import generator_uploads
 from scorer.onnx_files import MAX_LATENT_DIMENSION
 
 
@@ -41,7 +41,7 @@ def section_of(session: Session, submission: Submission, account: Account, *, as
 
 def _refused(session: Session, submission: Submission, account: Account, now: datetime) -> KennelError | None:
     try:
-        handed_generators.require_change(session, submission.id, account, now)
+        generator_uploads.require_generator_change(session, submission.id, account, now)
     except KennelError as error:
         return error
     return None

@@ -17,7 +17,7 @@ from api.problems import status_of
 from api.routes.generators import take
 from scorer.blobs import Blobs
 from scorer.errors import Invalid, KennelError
-from scorer.handed_generators import Declared
+from scorer.evidence.generator_uploads import DeclaredLatent
 from scorer.onnx_files import MAX_LATENT_DIMENSION, Distribution
 
 router = APIRouter(include_in_schema=False)
@@ -44,7 +44,7 @@ async def hand_in(
     return see(f"/submissions/{submission_id}{desk}#generator")
 
 
-def declared_by(fields: dict[str, str]) -> Declared:
+def declared_by(fields: dict[str, str]) -> DeclaredLatent:
     """What a form says of its generator; ``Invalid`` where it says nothing."""
     digits = fields.get("latent", "").strip()
     distribution = fields.get("distribution")
@@ -53,7 +53,7 @@ def declared_by(fields: dict[str, str]) -> Declared:
         raise Invalid("bad-latent", f"A latent vector has between 1 and {MAX_LATENT_DIMENSION:,} numbers.")
     if distribution not in get_args(Distribution):
         raise Invalid("bad-latent", "Please say how the numbers of a latent vector are distributed.")
-    return Declared(dimension, cast(Distribution, distribution))
+    return DeclaredLatent(dimension, cast(Distribution, distribution))
 
 
 def _refused(submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError) -> Response:

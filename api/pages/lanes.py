@@ -7,7 +7,7 @@ from statistics import median
 from typing import get_args
 
 from api.pages.words import DISTANCE_DECIMALS
-from scorer.reviews import LabelName
+from scorer.review.reviews import LabelName
 
 PLACES = 200
 """Positions on the axis that can be told apart; entries at the same one are one mark, the more of them the stronger."""

@@ -12,11 +12,11 @@ from api.network_views import network_view
 from api.pages.rendering import page, see
 from api.pages.tau import number_of, require_reason
 from api.problems import status_of
-from scorer import comparisons, networks
 from scorer.accounts import roles
 from scorer.competitions import competition_state
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import STAGES
+from scorer.tuning import extractor_choice, extractor_comparison
 
 router = APIRouter(include_in_schema=False)
 
@@ -61,7 +61,9 @@ def compare(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn,
     state = competition_state.state_of(session, slug, now)
     wanted = [each[:100] for each in fields.getlist("extractor")]
     try:
-        comparisons.start(session, state, wanted, coarse="coarse" in fields, author=viewer.account, now=now)
+        extractor_comparison.start_comparison(
+            session, state, wanted, coarse="coarse" in fields, author=viewer.account, now=now
+        )
     except KennelError as error:
         return _shown(session, slug, viewer, now, error=error, place="compare")
     return see(f"/competitions/{slug}/network")
@@ -75,8 +77,8 @@ def choose(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, 
     reason = text(fields, "reason", longest=2000).strip()
     try:
         require_reason(reason)
-        change = networks.Change(text(fields, "extractor"), reason, _tau_of(fields))
-        networks.choose(session, state, change, author=viewer.account, now=now)
+        change = extractor_choice.ExtractorChange(text(fields, "extractor"), reason, _tau_of(fields))
+        extractor_choice.replace_extractor(session, state, change, author=viewer.account, now=now)
     except KennelError as error:
         return _shown(session, slug, viewer, now, error=error, place="choose")
     return see(f"/competitions/{slug}/network")

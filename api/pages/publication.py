@@ -11,10 +11,9 @@ from api.deps import Caller, DbSession, Now, Organizer, SignedIn
 from api.forms import FormFields, text
 from api.pages.rendering import page, see
 from api.problems import status_of
-from scorer import publication
 from scorer.competitions import competition_state
 from scorer.errors import KennelError
-from scorer.review import failed_scores
+from scorer.review import failed_scores, publication
 
 router = APIRouter(prefix="/competitions/{slug}/publication", include_in_schema=False)
 LONGEST = 2000
@@ -39,7 +38,7 @@ def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status:
         viewer=viewer,
         state=state,
         points=publication.checklist(session, state),
-        acts=publication.history(session, state),
+        acts=publication.publication_history(session, state),
         longest=LONGEST,
         now=now,
         **{"error": None, "done": None, "reason": "", "override": "", **told},

@@ -12,13 +12,13 @@ from api.forms import Fields, FormFields, text
 from api.pages.distribution import distribution_of
 from api.pages.rendering import page, see
 from api.problems import status_of
-from scorer import threshold_history, thresholds, what_if
 from scorer.accounts import roles
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import TrackKind
-from scorer.thresholds import Option, Request, Retuning
+from scorer.tuning import threshold_history, thresholds, what_if
+from scorer.tuning.thresholds import Option, Retuning, TuningRequest
 
 router = APIRouter(include_in_schema=False)
 SHOWN = 30
@@ -47,7 +47,7 @@ def show(
 ) -> Response:
     """What a choice would do: ``tau``, or what a ``method`` would choose; without either, the tau in force."""
     state = competition_state.state_of(session, slug, now)
-    wanted = Request(method or "manual", alpha, tau) if method or tau is not None else None
+    wanted = TuningRequest(method or "manual", alpha, tau) if method or tau is not None else None
     return _desk(session, state, track, wanted, viewer, now)
 
 
@@ -55,7 +55,7 @@ def _desk(
     session: Session,
     state: CompetitionState,
     kind: TrackKind,
-    wanted: Request | None,
+    wanted: TuningRequest | None,
     viewer: Caller,
     now: datetime,
     *,
@@ -64,14 +64,14 @@ def _desk(
     reason: str = "",
 ) -> Response:
     table = what_if.table_of(session, state, kind)
-    options = thresholds.choices(session, state, kind, alpha=wanted.alpha if wanted else 0.0)
+    options = thresholds.method_options(session, state, kind, alpha=wanted.alpha if wanted else 0.0)
     request = wanted or _first(table.threshold.tau if table.threshold else None, options)
     try:
         retuning = _preview(session, state, kind, request, viewer, now)
     except KennelError as wrong:
         error, request = error or wrong, _first(table.threshold.tau if table.threshold else None, options)
         retuning = _preview(session, state, kind, request, viewer, now)
-    steps = threshold_history.history(session, state, kind)
+    steps = threshold_history.threshold_history(session, state, kind)
     return page(
         "tau.html",
         status=status_of(error) if error else 200,
@@ -95,16 +95,16 @@ def _desk(
     )
 
 
-def _first(tau: float | None, options: list[Option]) -> Request:
+def _first(tau: float | None, options: list[Option]) -> TuningRequest:
     """What the desk begins with: the tau in force, else the first method that has what it needs, else nobody's."""
     if tau is not None:
-        return Request("manual", tau=tau)
+        return TuningRequest("manual", tau=tau)
     possible = [option.method for option in options if option.choice is not None]
-    return Request(possible[0]) if possible else Request("manual", tau=0.0)
+    return TuningRequest(possible[0]) if possible else TuningRequest("manual", tau=0.0)
 
 
 def _preview(
-    session: Session, state: CompetitionState, kind: TrackKind, request: Request, viewer: Caller, now: datetime
+    session: Session, state: CompetitionState, kind: TrackKind, request: TuningRequest, viewer: Caller, now: datetime
 ) -> Retuning:
     return thresholds.retune(session, state, kind, request, preview=True, author=viewer.account, now=now)
 
@@ -116,7 +116,7 @@ def apply(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, n
     state = competition_state.state_of(session, slug, now)
     kind = _kind(fields)
     reason = text(fields, "reason", longest=2000).strip()
-    request: Request | None = None
+    request: TuningRequest | None = None
     try:
         request = _request(fields, reason)
         thresholds.retune(session, state, kind, request, preview=False, author=viewer.account, now=now)
@@ -145,10 +145,10 @@ def _kind(fields: Fields) -> TrackKind:
     return "public" if fields.get("track") == "public" else "private"
 
 
-def _request(fields: Fields, reason: str) -> Request:
+def _request(fields: Fields, reason: str) -> TuningRequest:
     require_reason(reason)
     method = text(fields, "method", longest=20) or "manual"
-    return Request(
+    return TuningRequest(
         method=method,
         alpha=number_of(fields, "alpha", float) or 0.0,
         tau=number_of(fields, "tau", float) if method == "manual" else None,

@@ -4,12 +4,12 @@ import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from scorer import rulings
 from scorer.competitions.competition_state import CompetitionState
 from scorer.findings import formatting
 from scorer.findings.signs import SIGNS
 from scorer.lifecycle import STAGES as STAGES  # noqa: PLC0414 - for the templates
 from scorer.lifecycle import Phase
+from scorer.review import rulings
 
 MINUTE, HOUR, DAY, MONTH = 60, 3600, 86_400, 2_629_746
 SPANS = ((2 * MONTH, MONTH, "month"), (2 * DAY, DAY, "day"), (HOUR, HOUR, "hour"), (MINUTE, MINUTE, "minute"))
@@ -27,7 +27,7 @@ LABELS = {
 LABEL_KEYS = {"legitimate": "l", "mgan": "m", "sup": "s", "ae": "a", "aug": "u", "other": "o"}
 INTENT_KEYS = {"intended": "i", "unintended": "n", "unclear": "c"}
 RULINGS = {"keep": "Keep it as it is judged", "disqualify": "Disqualify it", "waive": "Waive its penalty"}
-RULED = rulings.SAID
+RULED = rulings.RULING_EFFECTS
 p_value = formatting.format_p_value
 RECOVERED = {
     "copies": "remembers training images",

@@ -9,13 +9,14 @@ from api.desk_schemas import DeskEntryView, DeskView, NewReview, OpinionsView
 from api.desk_views import desk_view, entry_view, opinions_view
 from api.etags import etag_of, is_known
 from api.routes.results import INERT, OWN
-from scorer import flags, pairs, reviews
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import state_of, visible_state
 from scorer.db.review.flag_query import QueueState
-from scorer.flags import STATES
+from scorer.evidence import closest_pairs
+from scorer.evidence.closest_pairs import Side
 from scorer.lifecycle import TrackKind
-from scorer.pairs import Side
+from scorer.review import flags, reviews
+from scorer.review.flags import STATES
 from scorer.submissions import access
 
 router = APIRouter(tags=["desk"])
@@ -35,7 +36,7 @@ def queue(
     Reviewers and organizers only."""
     here = visible_state(session, slug, reviewer, now)
     access.require_reviewer(session, here, reviewer)
-    found = flags.queue(session, here, reviewer, states=state or STATES, after=after, limit=limit)
+    found = flags.list_flagged(session, here, reviewer, states=state or STATES, after=after, limit=limit)
     return desk_view(here, found, reviews.agreement(session, here), after=after)
 
 
@@ -44,7 +45,9 @@ def show(submission_id: str, session: DbSession, store: BlobStore, reviewer: Rev
     """An entry with everything about it that helps to judge it. Others' reviews are shown once no more are taken."""
     submission = access.find_for_review(session, submission_id, reviewer)
     state = state_of(session, submission.competition.slug, now)
-    return entry_view(session, state, submission, reviewer, pairs.of_entry(session, store, submission, reviewer))
+    return entry_view(
+        session, state, submission, reviewer, closest_pairs.pairs_of_entry(session, store, submission, reviewer)
+    )
 
 
 @router.post("/submissions/{submission_id}/reviews", status_code=201)
@@ -62,11 +65,11 @@ def sheet(
     """The closest pairs of a track in one PNG: generated images above, below each the reference image nearest to it
     (mirrored where that is the better match). For reviewers; its team sees those of the public track once there is a
     ruling."""
-    submission, measurement = pairs.shown_to(session, submission_id, kind, account)
+    submission, measurement = closest_pairs.require_visible_pairs(session, submission_id, kind, account)
     headers = OWN | INERT | {"ETag": etag_of(measurement.id, is_organizer(account))}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    picture = pairs.sheet(pairs.pairs_of(session, store, submission, measurement, account))
+    picture = closest_pairs.pairs_sheet(closest_pairs.pairs_of(session, store, submission, measurement, account))
     return Response(picture, media_type="image/png", headers=headers)
 
 
@@ -82,5 +85,5 @@ def image(
 ) -> Response:
     """One image of a pair, as it is: a PNG. Reviewers and organizers only."""
     submission = access.find_for_review(session, submission_id, reviewer)
-    picture = pairs.side_of(session, store, submission, kind, number, side, reviewer)
+    picture = closest_pairs.side_of(session, store, submission, kind, number, side, reviewer)
     return Response(picture, media_type="image/png", headers=INERT | {"Cache-Control": "private, no-store"})

@@ -9,11 +9,11 @@ from api.etags import etag_of, is_known
 from api.evidence_schemas import EvidenceView
 from api.evidence_views import evidence_view
 from api.routes.results import INERT, OWN
-from scorer import disclosure
 from scorer.accounts.roles import is_organizer
 from scorer.errors import NotFound
+from scorer.evidence import visibility
+from scorer.evidence.examples import example_sheet
 from scorer.lifecycle import TrackKind
-from scorer.match_sheets import sheet_of
 
 router = APIRouter(prefix="/submissions/{submission_id}/evidence/{kind}", tags=["evidence"])
 Group = Annotated[
@@ -26,7 +26,7 @@ Group = Annotated[
 def show(submission_id: str, kind: TrackKind, session: DbSession, account: Visitor) -> EvidenceView:
     """Everything that the tests for copying, and those beside them, found of an entry on a track, or how far the work
     on it is. At the review desk; for everybody once the final board is published, images for the entry's team alone."""
-    submission = disclosure.require_shown(session, submission_id, account)
+    submission = visibility.require_visible(session, submission_id, account)
     return evidence_view(session, submission, kind, account)
 
 
@@ -43,12 +43,12 @@ def sheet(
     """The images of a group of `matches` or of a cell in one PNG: the entry's above, below each what it is near to
     (mirrored where that is the match). At the review desk, and for the entry's team once the final board is
     published."""
-    submission = disclosure.require_shown(session, submission_id, account)
-    found = disclosure.of_track(session, submission, kind, account)
+    submission = visibility.require_visible(session, submission_id, account)
+    found = visibility.visible_evidence(session, submission, kind, account)
     if found.evidence is None or group not in found.groups:
         raise NotFound("no-pictures", f"There are no images of {group!r} to show for this entry.")
     headers = OWN | INERT | {"ETag": etag_of(found.evidence.id, group, is_organizer(account))}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    picture = sheet_of(session, store, submission, found.evidence, found.groups[group])
+    picture = example_sheet(session, store, submission, found.evidence, found.groups[group])
     return Response(picture, media_type="image/png", headers=headers)

@@ -15,13 +15,13 @@ from api.generator_schemas import GeneratorView
 from api.generator_views import generator_view
 from api.routes.results import INERT, OWN
 from api.uploads import declared_bytes, receive, unused_of
-from scorer import handed_generators, recoveries
 from scorer.accounts.roles import is_organizer
 from scorer.blobs import Blobs, Received, require_bytes
 from scorer.db.tables import Account
-from scorer.handed_generators import Declared
+from scorer.evidence import generator_audits, generator_uploads
+from scorer.evidence.generator_audits import ImageGroup
+from scorer.evidence.generator_uploads import DeclaredLatent
 from scorer.onnx_files import MAGIC_BYTES, MAX_LATENT_DIMENSION, Distribution, require_onnx
-from scorer.recoveries import Group
 
 router = APIRouter(tags=["generators"])
 Dimension = Annotated[int, Query(ge=1, le=MAX_LATENT_DIMENSION, description="Numbers of a latent vector.")]
@@ -43,13 +43,13 @@ async def hand_in(
     the final board is published, and for organizers."""
     size, most = declared_bytes(request), settings.generator_max_bytes
     require_bytes(size, most)
-    declared = Declared(latent, distribution)
+    declared = DeclaredLatent(latent, distribution)
     return await take(submission_id, declared, request.stream(), begin, store, account, most=most)
 
 
 async def take(
     submission_id: str,
-    declared: Declared,
+    declared: DeclaredLatent,
     chunks: AsyncIterator[bytes],
     begin: Transaction,
     store: Blobs,
@@ -61,7 +61,7 @@ async def take(
 
     def admit(now: datetime) -> None:
         with begin() as session:
-            handed_generators.require_change(session, submission_id, account, now)
+            generator_uploads.require_generator_change(session, submission_id, account, now)
 
     await run_in_threadpool(admit, moment())
     key = f"generators/{submission_id}/{secrets.token_hex(8)}.onnx"
@@ -70,10 +70,12 @@ async def take(
         start = store.read_part(key, 0, min(MAGIC_BYTES, received.bytes)) if received.bytes else b""
         require_onnx(start, declared.dimension)
         with begin() as session:
-            kept = handed_generators.hand_in(
+            kept = generator_uploads.accept_generator(
                 session, submission_id, received, declared, seed=secrets.randbits(32), account=account, now=now
             )
-            view = generator_view(submission_id, recoveries.find(session, submission_id, account), account)
+            view = generator_view(
+                submission_id, generator_audits.find_generator(session, submission_id, account), account
+            )
             return view, unused_of(received, kept.blob_key)
 
     return await receive(store, key, chunks, limit=most, accept=accept)
@@ -83,17 +85,17 @@ async def take(
 def show(submission_id: str, session: DbSession, account: CurrentUser) -> GeneratorView:
     """The newest generator of an entry and how far the work on it is; why it is refused; what was found, for those at
     the review desk, and for its team once the final board is published or somebody has ruled on the entry."""
-    return generator_view(submission_id, recoveries.find(session, submission_id, account), account)
+    return generator_view(submission_id, generator_audits.find_generator(session, submission_id, account), account)
 
 
 @router.get("/submissions/{submission_id}/generator/pairs/{group}", response_class=Response)
 def pairs(
-    submission_id: str, group: Group, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
+    submission_id: str, group: ImageGroup, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
 ) -> Response:
     """Some images that were looked for, and below each the nearest that the generator makes, in one PNG: training
     images, held-out ones (organizers only), or its own."""
-    key = recoveries.pairs_key(session, submission_id, group, account)
+    key = generator_audits.pairs_key(session, submission_id, group, account)
     headers = OWN | INERT | {"ETag": etag_of(key, group, is_organizer(account))}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    return Response(recoveries.sheet(store.read(key), group), media_type="image/png", headers=headers)
+    return Response(generator_audits.pairs_sheet(store.read(key), group), media_type="image/png", headers=headers)

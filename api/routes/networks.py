@@ -5,8 +5,8 @@ from fastapi import APIRouter
 from api.deps import DbSession, Now, Organizer
 from api.network_schemas import ComparisonView, NetworkView, NewComparison, NewNetwork
 from api.network_views import comparison_view, network_view
-from scorer import comparisons, networks
 from scorer.competitions.competition_state import state_of
+from scorer.tuning import extractor_choice, extractor_comparison
 
 router = APIRouter(prefix="/competitions/{slug}/network", tags=["network"])
 
@@ -22,13 +22,19 @@ def compare(slug: str, body: NewComparison, session: DbSession, author: Organize
     """Measure every labelled entry in the spaces of other extractors, after all scoring. What was measured before is
     not measured again."""
     state = state_of(session, slug, now)
-    comparisons.start(session, state, **body.model_dump(), author=author, now=now)
-    return comparison_view(comparisons.standing(session, state))
+    extractor_comparison.start_comparison(session, state, **body.model_dump(), author=author, now=now)
+    return comparison_view(extractor_comparison.comparison_status(session, state))
 
 
 @router.put("")
 def choose(slug: str, body: NewNetwork, session: DbSession, author: Organizer, now: Now) -> NetworkView:
     """Give the private track another extractor, until the final board is published: every entry is scored anew on it,
     and tau begins anew. Needs that the references are prepared for it, as comparing does."""
-    networks.choose(session, state_of(session, slug, now), networks.Change(**body.model_dump()), author=author, now=now)
+    extractor_choice.replace_extractor(
+        session,
+        state_of(session, slug, now),
+        extractor_choice.ExtractorChange(**body.model_dump()),
+        author=author,
+        now=now,
+    )
     return network_view(session, state_of(session, slug, now))

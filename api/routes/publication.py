@@ -5,10 +5,9 @@ from fastapi import APIRouter
 from api.closing_schemas import ActView, ChecklistView, ConcernView, PointView, RequeuedView
 from api.deps import DbSession, Now, Organizer
 from api.schemas import NewPublication, PublicationView
-from scorer import publication
 from scorer.competitions import competition_state
-from scorer.publication import Point
-from scorer.review import failed_scores
+from scorer.review import failed_scores, publication
+from scorer.review.publication import ChecklistPoint
 
 router = APIRouter(prefix="/competitions/{slug}/publication", tags=["publication"])
 
@@ -19,7 +18,7 @@ def show(slug: str, session: DbSession, author: Organizer, now: Now) -> Checklis
     withdrawn so far. Organizers only."""
     state = competition_state.state_of(session, slug, now)
     points = [_point(each) for each in publication.checklist(session, state)]
-    acts = publication.history(session, state)
+    acts = publication.publication_history(session, state)
     history = [
         ActView(published=act.published, reason=act.reason, created_at=act.created_at, by=act.author.handle)
         for act in acts
@@ -28,7 +27,7 @@ def show(slug: str, session: DbSession, author: Organizer, now: Now) -> Checklis
     return ChecklistView(published=state.published, ready=ready, points=points, history=history)
 
 
-def _point(point: Point) -> PointView:
+def _point(point: ChecklistPoint) -> PointView:
     concerns = [ConcernView.model_validate(each, from_attributes=True) for each in point.concerns]
     fields = {name: getattr(point, name) for name in ("name", "title", "passed", "count", "words", "link")}
     return PointView(**fields, concerns=concerns)

@@ -16,11 +16,11 @@ from api.result_schemas import NewPicks, PicksView
 from api.schemas import CodeView
 from api.submission_views import code_view
 from api.uploads import declared_bytes, receive
-from scorer import attachments
 from scorer.blobs import Blobs, Received, require_bytes
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
+from scorer.evidence import code_uploads
 from scorer.submissions import access, files
 from scorer.teams import final_picks
 from scorer.teams.final_picks import FinalEntries
@@ -96,27 +96,27 @@ async def attach_code(
 
     def admit(now: datetime) -> None:
         with begin() as session:
-            attachments.require_change(session, submission_id, account, now)
+            code_uploads.require_code_change(session, submission_id, account, now)
 
-    require_bytes(declared, attachments.MOST_BYTES)
+    require_bytes(declared, code_uploads.MAX_CODE_BYTES)
     await run_in_threadpool(admit, moment())
     key = f"code/{submission_id}/{secrets.token_hex(8)}"
 
     def accept(received: Received, now: datetime) -> tuple[CodeView, str | None]:
         with store.open(received.key) as file:
-            kind = attachments.kind_of(file)
+            kind = code_uploads.kind_of(file)
         with begin() as session:
-            kept, replaced = attachments.attach(session, submission_id, received, kind, account=account, now=now)
+            kept, replaced = code_uploads.attach_code(session, submission_id, received, kind, account=account, now=now)
             return code_view(kept), replaced.blob_key if replaced is not None else None
 
-    return await receive(store, key, chunks, limit=attachments.MOST_BYTES, accept=accept)
+    return await receive(store, key, chunks, limit=code_uploads.MAX_CODE_BYTES, accept=accept)
 
 
 @router.get("/submissions/{submission_id}/code", response_class=Response)
 def download(submission_id: str, session: DbSession, store: BlobStore, account: CurrentUser) -> Response:
     """The code of an entry; for reviewers and organizers."""
-    submission, code = attachments.find(session, submission_id, account)
-    name = f"entry-{submission.ref}-code{attachments.SUFFIXES[code.kind]}"
+    submission, code = code_uploads.find_code(session, submission_id, account)
+    name = f"entry-{submission.ref}-code{code_uploads.SUFFIXES[code.kind]}"
     headers = INERT | {
         "Cache-Control": "private, no-store",
         "Content-Disposition": f'attachment; filename="{name}"',

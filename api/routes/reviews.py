@@ -5,8 +5,8 @@ from fastapi import APIRouter
 from api.deps import DbSession, Now, Organizer
 from api.desk_schemas import GuessView, NewGuess
 from api.schemas import LabelView, NewLabel
-from scorer import guesses, reviews
 from scorer.competitions.competition_state import state_of
+from scorer.review import early_labels, reviews
 
 router = APIRouter(tags=["reviews"])
 
@@ -23,5 +23,5 @@ def decide(slug: str, submission_id: str, body: NewLabel, session: DbSession, au
 def guess(submission_id: str, body: NewGuess, session: DbSession, author: Organizer, now: Now) -> GuessView:
     """Say early what an entry seems to be, for the comparison of networks; the newest guess counts, and it never
     becomes a decision. Organizers only."""
-    made = guesses.guess(session, submission_id, body.label, author=author, now=now)
+    made = early_labels.record_early_label(session, submission_id, body.label, author=author, now=now)
     return GuessView.model_validate(made, from_attributes=True)

@@ -16,9 +16,9 @@ from api.desk_schemas import (
     StakeView,
 )
 from api.desk_views import case_view, rebuttal_view, ruling_view, stake_view
-from scorer import rebuttals, rulings, stakes
 from scorer.competitions.competition_state import state_of
 from scorer.db.review.rulings import Appeal
+from scorer.review import rebuttals, ruling_impact, rulings
 from scorer.submissions import access
 
 router = APIRouter(tags=["rulings"])
@@ -45,7 +45,7 @@ def stakes_of(submission_id: str, session: DbSession, author: Organizer, now: No
     """Who would win what if the newest ruling on an entry were another. Nothing is changed. Organizers only."""
     submission, _ = access.find_with_rulings(session, submission_id, author)
     state = state_of(session, submission.competition.slug, now)
-    return [stake_view(each) for each in stakes.stakes_of(session, state, submission)]
+    return [stake_view(each) for each in ruling_impact.ruling_impacts_of(session, state, submission)]
 
 
 @router.post("/submissions/{submission_id}/rebuttals", status_code=201)

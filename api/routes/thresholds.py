@@ -7,10 +7,10 @@ from fastapi import APIRouter, Query, Response
 from api.deps import DbSession, Now, Organizer
 from api.tau_schemas import NewThreshold, NewUndo, OptionView, RetuningView, TableView, ThresholdView
 from api.tau_views import option_view, retuning_view, step_view, table_view
-from scorer import threshold_history, thresholds, what_if
 from scorer.competitions.competition_state import state_of
 from scorer.errors import Invalid
 from scorer.lifecycle import TrackKind
+from scorer.tuning import threshold_history, thresholds, what_if
 
 router = APIRouter(prefix="/competitions/{slug}/tracks/{kind}/thresholds", tags=["thresholds"])
 
@@ -28,7 +28,7 @@ def retune(
     """Choose a track's tau and say what that does; the next read of the board is ranked with it. No task runs."""
     if not body.preview and not body.reason.strip():
         raise Invalid("no-reason", "A new threshold needs a reason; it is kept in the history.")
-    request = thresholds.Request(**body.model_dump(exclude={"preview"}))
+    request = thresholds.TuningRequest(**body.model_dump(exclude={"preview"}))
     state = state_of(session, slug, now)
     done = thresholds.retune(session, state, kind, request, preview=body.preview, author=author, now=now)
     if body.preview:
@@ -54,7 +54,7 @@ def choices(
     alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
 ) -> list[OptionView]:
     """What every automatic method would choose now, or what it lacks. Nothing changes. Organizers only."""
-    found = thresholds.choices(session, state_of(session, slug, now), kind, alpha=alpha)
+    found = thresholds.method_options(session, state_of(session, slug, now), kind, alpha=alpha)
     return [option_view(each) for each in found]
 
 
@@ -69,5 +69,5 @@ def table(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now
 def history(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> list[ThresholdView]:
     """Every tau of the track, newest first: who chose it, how and why, and whom it penalised or freed. Organizers
     only."""
-    steps = threshold_history.history(session, state_of(session, slug, now), kind)
+    steps = threshold_history.threshold_history(session, state_of(session, slug, now), kind)
     return [step_view(each) for each in steps]

@@ -6,7 +6,6 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import examinations
 from scorer.archive import TrainingImageCopies
 from scorer.db import competitions
 from scorer.db.jobs import job_queue
@@ -17,6 +16,11 @@ from scorer.jobs import leases
 from scorer.lifecycle import CANCELLABLE, Queue, Status
 from scorer.notifications import notices
 from scorer.submissions.access import find_visible, is_own
+
+
+def queue_evidence(session: Session, submission: Submission, track_id: int, *, now: datetime) -> None:
+    """Have a measured entry examined on a track, after everything that is scored."""
+    leases.add_job(session, Queue.EVIDENCE, submission=submission, track_id=track_id, private=True, now=now)
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
     measurement = {"job_id": claim.job_id, "submission_ref": ref, "track_id": track_id, "created_at": now}
     session.add(Measurement(**measurement, **vars(measured)))
     submission = session.get_one(Submission, ref)
-    examinations.ask(session, submission, track_id, now=now)
+    queue_evidence(session, submission, track_id, now=now)
     if claim.public:
         submissions.move_submission(session, ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now)
         session.refresh(submission)

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from sqlalchemy import text
 
-from scorer.attachments import MOST_BYTES
+from scorer.evidence.code_uploads import MAX_CODE_BYTES
 from tests.api.conftest import Service
 from tests.api.test_uploads import blobs, refused
 from tests.factories import noise, zipped
@@ -248,8 +248,8 @@ def test_code_is_at_most_20_mb_whether_it_says_so_or_not(service: Service) -> No
     slug = service.competition()
     path = f"/submissions/{service.scored('ada', slug, noise(10))['id']}/code"
     before = blobs(service)
-    refused(service.call("ada", "PUT", path, content=bytes(MOST_BYTES + 1)), 413, "too-large")
-    refused(service.call("ada", "PUT", path, content=iter([bytes(MOST_BYTES), b"x"])), 413, "too-large")
+    refused(service.call("ada", "PUT", path, content=bytes(MAX_CODE_BYTES + 1)), 413, "too-large")
+    refused(service.call("ada", "PUT", path, content=iter([bytes(MAX_CODE_BYTES), b"x"])), 413, "too-large")
     assert blobs(service) == before
 
 

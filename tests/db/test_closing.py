@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import publication
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.competitions.setup import change
 from scorer.competitions.spec import CompetitionChanges
@@ -15,7 +14,7 @@ from scorer.errors import Conflict, NotFound
 from scorer.jobs import failed_jobs, leases
 from scorer.lifecycle import Queue
 from scorer.notifications import notices
-from scorer.review import failed_scores
+from scorer.review import failed_scores, publication
 from scorer.submissions import outcomes
 from tests.db.test_notices import join
 from tests.db.test_work import LEASE, MEASURED, claim, queued
@@ -260,7 +259,7 @@ def test_publication_needs_a_word_while_points_are_open(
         ("board.withdrawn", {"published": True}, {"published": False, "reason": "A mistake."}),
         ("board.published", {"published": False}, {"published": True, "reason": "Now."}),
     ]
-    assert [act.reason for act in publication.history(session, state)] == ["Now.", "A mistake.", "Done."]
+    assert [act.reason for act in publication.publication_history(session, state)] == ["Now.", "A mistake.", "Done."]
 
 
 def test_a_deadline_that_moves_is_told_to_all_who_compete(session: Session, now: datetime) -> None:

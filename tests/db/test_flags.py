@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import flags, reviews
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.tables import Account, CoarseLabel, Evidence, Submission, TeamMerge, Threshold
 from scorer.findings import signs
-from scorer.flags import Flagged
+from scorer.review import flags, reviews
+from scorer.review.flags import FlaggedEntry
 from tests.factories import (
     add_evidence,
     add_measurement,
@@ -46,13 +46,13 @@ def entry(session: Session, state: CompetitionState, now: datetime, **numbers: A
     return make_scored(session, state, team, **{"fid": 50.0, "distance": 0.4, "now": now, **numbers})
 
 
-def flagged(session: Session, state: CompetitionState, reviewer: Account, **asked: Any) -> dict[str, Flagged]:
+def flagged(session: Session, state: CompetitionState, reviewer: Account, **asked: Any) -> dict[str, FlaggedEntry]:
     """The flagged entries by id, most decisive first."""
-    found = flags.queue(session, state, reviewer, limit=100, **asked)
+    found = flags.list_flagged(session, state, reviewer, limit=100, **asked)
     return {each.submission_id: each for each in found.entries}
 
 
-def names(found: Flagged) -> set[str]:
+def names(found: FlaggedEntry) -> set[str]:
     """The reasons, by name."""
     return {reason.name for reason in found.reasons}
 
@@ -163,7 +163,7 @@ def test_what_becomes_of_an_entry(session: Session, state: CompetitionState, now
     assert states(ann)[two.id] == "open"  # an early guess decides nothing
     assert list(flagged(session, state, ann, states=["open"])) == [two.id]
     assert list(flagged(session, state, ann, but=two)) == [one.id]
-    counts = flags.queue(session, state, ann, states=["own"], limit=5).counts
+    counts = flags.list_flagged(session, state, ann, states=["own"], limit=5).counts
     assert counts == {"open": 1, "waiting": 0, "own": 0, "disputed": 0, "decided": 1}
 
 
@@ -175,7 +175,7 @@ def test_the_goal_counts_what_wins(session: Session, now: datetime, reviewer: Ac
     entries = [entry(session, made, now - timedelta(hours=hours), fid=10 + hours) for hours in range(5)]
     set_label(session, entries[1], "legitimate", now)
     state = state_of(session, made.competition.slug, now)
-    public, private = flags.queue(session, state, reviewer, limit=5).goals
+    public, private = flags.list_flagged(session, state, reviewer, limit=5).goals
     assert (public.reviewed, public.places) == (1, 3)  # the third place wins a prize
     assert (private.reviewed, private.places) == (0, 0)
 
@@ -237,7 +237,7 @@ def test_each_sign_of_copying_flags(
     add_evidence(session, state, again, now=now, findings=told)  # the newest counts
     assert again.id not in flagged(session, state, reviewer)
     for name, each in shown.items():
-        alone = flags.of_entry(session, state, reviewer, each)
+        alone = flags.flags_of_entry(session, state, reviewer, each)
         assert (alone is None) == (each is again)
         assert alone is None or names(alone) == {name}
 

@@ -5,11 +5,11 @@ from datetime import datetime
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import handed_generators, recoveries
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.evidence import generators as rows
 from scorer.db.tables import GeneratorFile, Recovery, Submission
 from scorer.errors import Conflict
+from scorer.evidence import generator_audits, generator_uploads
 from tests.factories import add_recovery, make_account, make_competition, make_scored, make_submission, make_team
 
 
@@ -24,7 +24,7 @@ def test_only_what_can_be_compared_takes_a_generator(session: Session, now: date
     session.flush()
     for entry, why in ((scored, "no-held-out"), (waiting, "not-scored"), (imported, "imported")):
         with pytest.raises(Conflict) as refused:
-            handed_generators.require_change(session, entry.id, organizer, now)
+            generator_uploads.require_generator_change(session, entry.id, organizer, now)
         assert refused.value.slug == why
 
 
@@ -37,8 +37,8 @@ def test_a_flag_is_what_the_verdict_says(
     state = make_competition(session, now)
     entry = make_scored(session, state, make_team(session, state, now), fid=10.0, distance=0.4, now=now)
     found = add_recovery(session, entry, now=now, p_value=p_value, gap=gap, recovered_share=share)
-    assert _flagged(session, state, entry) == (recoveries.verdict_of(found) == "copies")
-    assert (recoveries.verdict_of(found) == "copies") == (p_value == 0.009 and gap == 0.11 and share != 0.89)
+    assert _flagged(session, state, entry) == (generator_audits.verdict_of(found) == "copies")
+    assert (generator_audits.verdict_of(found) == "copies") == (p_value == 0.009 and gap == 0.11 and share != 0.89)
 
 
 def test_a_later_file_hides_nothing(session: Session, now: datetime) -> None:

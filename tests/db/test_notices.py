@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer import publication
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Delivery, Mail, Membership, Notice, Team
 from scorer.errors import Conflict, Invalid, NotFound
@@ -13,6 +12,7 @@ from scorer.jobs import leases
 from scorer.lifecycle import Phase, Queue
 from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
+from scorer.review import publication
 from scorer.submissions import outcomes
 from tests.db.test_work import LEASE, MEASURED, claim, queued, received
 from tests.factories import make_account, make_competition, make_submission, make_team

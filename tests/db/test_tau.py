@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
-from scorer import threshold_history, thresholds, what_if
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board
 from scorer.db.tables import Account, CoarseLabel, Ruling, Submission
 from scorer.errors import Conflict
 from scorer.submissions.labels import label_info_of
-from scorer.thresholds import Request, Retuning
+from scorer.tuning import threshold_history, thresholds, what_if
+from scorer.tuning.thresholds import Retuning, TuningRequest
 from tests.db.judging import board_of
 from tests.examples import examples
 from tests.factories import make_account, make_competition, make_scored, make_team, set_label
@@ -39,7 +39,7 @@ taus = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.22, 0.25, 0.3, 0.5, 0.7])
 def choose(
     session: Session, state: CompetitionState, author: Account, tau: float, *, preview: bool = False
 ) -> Retuning:
-    request = Request("manual", tau=tau, reason="because")
+    request = TuningRequest("manual", tau=tau, reason="because")
     return thresholds.retune(session, state, "public", request, preview=preview, author=author, now=MOMENT)
 
 
@@ -59,7 +59,7 @@ def told(retuning: Retuning) -> dict[str, Any]:
     return {name: value for name, value in vars(retuning).items() if name != "threshold"}
 
 
-def judged_by_hand(table: what_if.Table, tau: float) -> list[tuple[str, str, float]]:
+def judged_by_hand(table: what_if.WhatIfTable, tau: float) -> list[tuple[str, str, float]]:
     """(team, entry, score) from rank 1 down: what a page makes of the table."""
     best: dict[str, tuple[float, int]] = {}
     for order, line in enumerate(table.lines):
@@ -156,7 +156,7 @@ def test_undo_restores_and_goes_on_going_back(session: Session, now: datetime) -
         undo()
     choose(session, state, author, 0.45)
     assert undo().choice.tau == 0.1
-    steps = threshold_history.history(session, state, "public")
+    steps = threshold_history.threshold_history(session, state, "public")
     assert [step.threshold.tau for step in steps] == [0.1, 0.45, 0.1, 0.3, 0.5, 0.3, 0.1]
     assert [step.standing for step in steps] == [False] * 6 + [True]
     assert [(len(step.penalised), len(step.freed)) for step in steps] == [
@@ -169,7 +169,7 @@ def test_an_entry_that_came_later_is_in_no_earlier_difference(session: Session, 
     author = make_account(session, now, "organizer")
     choose(session, state, author, 0.3)
     make_scored(session, state, make_team(session, state, now), fid=1, distance=0.1, now=MOMENT + timedelta(hours=1))
-    (step,) = threshold_history.history(session, state, "public")
+    (step,) = threshold_history.threshold_history(session, state, "public")
     assert [change.memorization_distance for change in step.penalised] == [0.2]
 
 
@@ -211,7 +211,7 @@ def test_other_counts_only_if_its_ruling_says_so(session: Session, now: datetime
 
 def test_every_method_says_what_it_would_choose_or_what_it_lacks(session: Session, now: datetime) -> None:
     state = made(session, [(0, 1.0, 0.2, None, 5), (1, 2.0, 0.4, None, 5)])
-    found = {option.method: option for option in thresholds.choices(session, state, "public")}
+    found = {option.method: option for option in thresholds.method_options(session, state, "public")}
     assert list(found) == ["margin", "heldout", "otsu", "accuracy", "paper"]
     lacks = {method: option.lacks.slug for method, option in found.items() if option.lacks}
     assert lacks == {"margin": "no-labels", "accuracy": "no-labels", "heldout": "no-heldout-distance"}

@@ -8,7 +8,7 @@ from api.pages.histogram import histogram_of
 from api.pages.lanes import HEIGHT, lanes_of
 from deploy.demo.entries import ENTRIES
 from deploy.demo.review import escaped, moves
-from scorer.desk import compared, near_share, share_below
+from scorer.review.review_queue import held_out_sentence, near_share, share_below
 
 COUNTS = st.lists(st.integers(0, 50), min_size=1, max_size=60).filter(any)
 
@@ -28,12 +28,12 @@ def test_the_share_grows_with_the_limit(counts: list[int], one: float, other: fl
 
 
 def test_a_distance_beside_that_of_fresh_photographs() -> None:
-    assert compared(0.15, 0.01, 0.25) == (
+    assert held_out_sentence(0.15, 0.01, 0.25) == (
         "its images are closer to the reference than fresh photographs are, by 10.0 standard errors of its own."
     )
-    assert "no closer" in compared(0.3, None, 0.25)
-    assert "standard" not in compared(0.3, None, 0.25)
-    assert "more than 100 standard errors" in compared(0.1, 1e-9, 0.25)
+    assert "no closer" in held_out_sentence(0.3, None, 0.25)
+    assert "standard" not in held_out_sentence(0.3, None, 0.25)
+    assert "more than 100 standard errors" in held_out_sentence(0.1, 1e-9, 0.25)
 
 
 def test_labelled_entries_lie_on_the_axis_of_the_histogram() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scorer.matches import SHOWN, Match, groups_of
+from scorer.evidence.examples import MAX_PAIRS, ExamplePair, example_groups
 
 
 def pair(number: int, set_: str) -> dict[str, object]:
@@ -18,14 +18,14 @@ def test_what_details_name_is_in_groups() -> None:
         "identical": [["a.png", "b.png", "c.png"]],
         "mirrored_twins": [["d.png", "e.png"], ["e.png", "d.png"], ["f.png", "d.png"]],
     }
-    assert groups_of(details) == {
-        "near-copies": [Match("1.png", "a/1.png", 0.5, "0123abcd", mirrored=True)],
-        "cell-2": [Match("2.png", "a/2.png", 0.5, "0123abcd", mirrored=True)],
-        "repeats": [Match("a.png", "b.png", 0.25)],
-        "identical": [Match("a.png", "b.png", 0.0)],
+    assert example_groups(details) == {
+        "near-copies": [ExamplePair("1.png", "a/1.png", 0.5, "0123abcd", mirrored=True)],
+        "cell-2": [ExamplePair("2.png", "a/2.png", 0.5, "0123abcd", mirrored=True)],
+        "repeats": [ExamplePair("a.png", "b.png", 0.25)],
+        "identical": [ExamplePair("a.png", "b.png", 0.0)],
         "mirrored-twins": [
-            Match("e.png", "d.png", 0.0, mirrored=True),
-            Match("f.png", "d.png", 0.0, mirrored=True),
+            ExamplePair("e.png", "d.png", 0.0, mirrored=True),
+            ExamplePair("f.png", "d.png", 0.0, mirrored=True),
         ],
     }
 
@@ -33,6 +33,6 @@ def test_what_details_name_is_in_groups() -> None:
 @pytest.mark.heavy
 def test_hidden_sets_and_what_is_too_much_are_left_out() -> None:
     details = {"near_copies": [pair(1, "0123abcd"), *(pair(number, "fedc9876") for number in range(2, 20))]}
-    shown = groups_of(details, {"0123abcd"})["near-copies"]
-    assert [each.image for each in shown] == [f"{number}.png" for number in range(2, 2 + SHOWN)]
-    assert groups_of(details, {"0123abcd", "fedc9876"}) == {}
+    shown = example_groups(details, {"0123abcd"})["near-copies"]
+    assert [each.image for each in shown] == [f"{number}.png" for number in range(2, 2 + MAX_PAIRS)]
+    assert example_groups(details, {"0123abcd", "fedc9876"}) == {}

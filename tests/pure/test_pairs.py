@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from scorer import pairs
 from scorer.archive import ImageSpec, list_images, list_references, mirror_images
 from scorer.archive.selected_images import select_images, select_reference_images
 from scorer.errors import NotFound
+from scorer.evidence import closest_pairs
 from tests.factories import noise, zipped
 
 
@@ -24,21 +24,21 @@ def named(*pairs_: tuple[int, int]) -> list[dict[str, object]]:
 def test_a_mirrored_match_is_marked_and_shown_the_same_way_round() -> None:
     references = dict(enumerate(noise(1, 4)))
     images = {0: references[2], 1: mirror_images(references[3][None])[0], 5: noise(9, 1)[0]}
-    straight, turned, other = pairs._paired(named((0, 2), (1, 3), (5, 0), (7, 1)), images, references)
+    straight, turned, other = closest_pairs._paired(named((0, 2), (1, 3), (5, 0), (7, 1)), images, references)
     assert (straight.difference, straight.is_mirrored, straight.reference_name) == (0.0, False, "2.png")
     assert (turned.mirrored_difference, turned.is_mirrored) == (0.0, True)
     assert [each.number for each in (straight, turned, other)] == [1, 2, 3]
-    picture = np.asarray(Image.open(io.BytesIO(pairs.sheet([straight, turned, other]))))
+    picture = np.asarray(Image.open(io.BytesIO(closest_pairs.pairs_sheet([straight, turned, other]))))
     assert picture.shape == (32, 48, 3)
     assert (picture[:16, :32] == picture[16:, :32]).all()
     with pytest.raises(NotFound):
-        pairs.sheet([])
+        closest_pairs.pairs_sheet([])
 
 
 def test_difference_is_in_grey_levels() -> None:
     one = np.full((4, 4, 3), 10, np.uint8)
-    assert pairs.difference(one, one + 7) == 7.0
-    assert pairs.difference(one + 7, one) == 7.0  # no wrapping around of unsigned numbers
+    assert closest_pairs.difference(one, one + 7) == 7.0
+    assert closest_pairs.difference(one + 7, one) == 7.0  # no wrapping around of unsigned numbers
 
 
 def test_images_are_picked_by_their_places() -> None:

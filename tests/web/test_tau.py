@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.pages.distribution import AXIS, FLOOR, TOP, distribution_of
-from scorer.what_if import Line
+from scorer.tuning.what_if import WhatIfRow
 from tests.api.conftest import Service
 from tests.api.test_tau import choose, path, random_competition
 from tests.web.document import Element, parsed
@@ -16,8 +16,8 @@ from tests.web.test_results import enter, read
 LABELS = [None, "legitimate", "mgan", "sup", "ae", "aug", "other"]
 
 
-def line(distance: float, label: str | None) -> Line:
-    return Line("id", "team", distance, None, label, None, False, None, None)
+def line(distance: float, label: str | None) -> WhatIfRow:
+    return WhatIfRow("id", "team", distance, None, label, None, False, None, None)
 
 
 @given(

@@ -12,12 +12,12 @@ from threadpoolctl import threadpool_limits
 
 from deploy.demo.generators import Pixels, half_copied, mirrored
 from deploy.standalone.ephemeral import Servers
-from scorer import examinations
 from scorer.db import competitions
 from scorer.db.evidence.evidence import newest_evidence, newest_evidence_job
 from scorer.db.jobs import failed_jobs
 from scorer.db.submissions import submissions
 from scorer.db.tables import Evidence, Job, Measurement, Submission
+from scorer.evidence import records
 from scorer.jobs import leases
 from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service, running
@@ -269,7 +269,7 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(examinations, "record", killed)
+        patch.setattr(records, "record_evidence", killed)
         while ("evidence", "running") not in jobs(service, ref):
             try:
                 run_next(service.bench, Queue.EVIDENCE)

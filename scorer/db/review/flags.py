@@ -2,7 +2,7 @@
 
 What is known of an entry comes from several places (two tracks, their winners, other teams' zips, reviews). They are
 stacked and grouped by entry, not joined: PostgreSQL takes a judged board for a few rows, and would join 100,000 of them
-with 100,000 others one by one. Words and weights are :mod:`scorer.flags`'.
+with 100,000 others one by one. Words and weights are :mod:`scorer.review.flags`'.
 """
 
 import math

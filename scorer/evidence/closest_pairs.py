@@ -15,17 +15,17 @@ from scorer.db.review.rulings import newest_ruling
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Measurement, Submission
 from scorer.errors import NotFound
+from scorer.evidence.images import entry_images, hidden_sets, png_of, reference_images, sets_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.pictures import entry_images, hidden_sets, png_of, reference_images, sets_of
 from scorer.submissions.access import is_own, may_review, unknown_submission
 
 Side = Literal["generated", "reference"]
-SHOWN = 8
+MAX_PAIRS = 8
 """As many as fit on a screen; a measurement names more."""
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class PairImages:
     """``image`` and ``reference`` as the entry and the competition have them, (size, size, 3) uint8; ``distance`` is
     the network's, ``difference`` that of the pixels (root mean square, in grey levels), ``mirrored_difference`` with
     the reference image's left and right exchanged."""
@@ -46,9 +46,11 @@ class Pair:
         return self.mirrored_difference < self.difference
 
 
-def of_entry(session: Session, blobs: Blobs, submission: Submission, account: Account) -> dict[str, list[Pair]]:
+def pairs_of_entry(
+    session: Session, blobs: Blobs, submission: Submission, account: Account
+) -> dict[str, list[PairImages]]:
     """The closest pairs of an entry on every track that has measured it, as this person may see them."""
-    found: dict[str, list[Pair]] = {}
+    found: dict[str, list[PairImages]] = {}
     for kind in TRACK_KINDS:
         measurement = _measured(session, submission, kind)
         found[kind] = [] if measurement is None else pairs_of(session, blobs, submission, measurement, account)
@@ -60,13 +62,15 @@ def _measured(session: Session, submission: Submission, kind: TrackKind) -> Meas
     return submissions.newest_measurement(session, submission.ref, track.id)
 
 
-def shown_to(session: Session, submission_id: str, kind: TrackKind, account: Account) -> tuple[Submission, Measurement]:
+def require_visible_pairs(
+    session: Session, submission_id: str, kind: TrackKind, account: Account
+) -> tuple[Submission, Measurement]:
     """The entry and the measurement whose pairs this person may look at: all at the desk; its own team, of the public
     track alone, once somebody has ruled on it. ``NotFound`` otherwise."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None or not (
         may_review(session, submission.competition_id, account)
-        or (kind == "public" and is_shown_to_team(session, submission) and is_own(session, submission, account))
+        or (kind == "public" and team_sees_evidence(session, submission) and is_own(session, submission, account))
     ):
         raise unknown_submission(submission_id)
     measurement = _measured(session, submission, kind)
@@ -75,7 +79,7 @@ def shown_to(session: Session, submission_id: str, kind: TrackKind, account: Acc
     return submission, measurement
 
 
-def is_shown_to_team(session: Session, submission: Submission) -> bool:
+def team_sees_evidence(session: Session, submission: Submission) -> bool:
     """Whether a team sees the evidence against its entry: once there is a ruling."""
     return newest_ruling(session, submission.ref) is not None
 
@@ -99,8 +103,8 @@ def pairs_of(
     measurement: Measurement,
     account: Account,
     *,
-    most: int = SHOWN,
-) -> list[Pair]:
+    most: int = MAX_PAIRS,
+) -> list[PairImages]:
     """The closest pairs of a measurement, closest first; those whose images are gone are left out, and for all but
     organizers those with private photographs."""
     named = measurement.closest_pairs
@@ -119,12 +123,12 @@ def pairs_of(
 
 def _paired(
     named: Sequence[Mapping[str, Any]], images: Mapping[int, Images], references: Mapping[int, Images]
-) -> Iterator[Pair]:
+) -> Iterator[PairImages]:
     for number, each in enumerate(named, 1):
         image, reference = images.get(each["image"]), references.get(each["reference"])
         if image is None or reference is None:
             continue
-        yield Pair(
+        yield PairImages(
             number=number,
             place=each["image"],
             reference_name=each["reference_name"].partition("/")[2],
@@ -141,7 +145,7 @@ def difference(one: Images, other: Images) -> float:
     return float(np.sqrt(np.mean((one.astype(np.float64) - other.astype(np.float64)) ** 2)))
 
 
-def sheet(pairs: Sequence[Pair]) -> bytes:
+def pairs_sheet(pairs: Sequence[PairImages]) -> bytes:
     """A PNG of all pairs: the generated images in the first row, below each its reference image, mirrored where that is
     the better match. ``NotFound`` for none."""
     if not pairs:
@@ -153,5 +157,5 @@ def sheet(pairs: Sequence[Pair]) -> bytes:
     return png_of(np.concatenate(rows))
 
 
-def _as_matched(pair: Pair) -> Images:
+def _as_matched(pair: PairImages) -> Images:
     return mirror_images(pair.reference[None])[0] if pair.is_mirrored else pair.reference

@@ -5,14 +5,17 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer import audit_log, reviews
+from scorer import audit_log
 from scorer.db.tables import Account, CoarseLabel
-from scorer.reviews import LabelName
+from scorer.review import reviews
+from scorer.review.reviews import LabelName
 
 
-def guess(session: Session, submission_id: str, label: LabelName, *, author: Account, now: datetime) -> CoarseLabel:
+def record_early_label(
+    session: Session, submission_id: str, label: LabelName, *, author: Account, now: datetime
+) -> CoarseLabel:
     """Say early what an entry seems to be; the newest guess counts, and earlier ones stay."""
-    submission = reviews.reviewable(session, submission_id, author)
+    submission = reviews.require_reviewable(session, submission_id, author)
     made = CoarseLabel(submission_ref=submission.ref, label=label, source="hand", author_id=author.id, created_at=now)
     session.add(made)
     session.flush()

@@ -6,13 +6,12 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer.db.tables import Evidence, Submission
+from scorer.db.tables import Evidence
 from scorer.jobs import leases
-from scorer.lifecycle import Queue
 
 
 @dataclass(frozen=True)
-class Examined:
+class NewEvidence:
     """What a worker has found of a submission on a track, beside one measurement."""
 
     preparation_id: int
@@ -25,12 +24,7 @@ class Examined:
     provenance: dict[str, Any]
 
 
-def ask(session: Session, submission: Submission, track_id: int, *, now: datetime) -> None:
-    """Have a measured entry examined on a track, after everything that is scored."""
-    leases.add_job(session, Queue.EVIDENCE, submission=submission, track_id=track_id, private=True, now=now)
-
-
-def record(session: Session, claim: leases.Claim, examined: Examined, *, now: datetime) -> bool:
+def record_evidence(session: Session, claim: leases.Claim, examined: NewEvidence, *, now: datetime) -> bool:
     """Keep evidence, once; False when the job was no longer that worker's."""
     if not leases.finish_job(session, claim, now):
         return False

@@ -16,27 +16,27 @@ from scorer.db.jobs import job_queue
 from scorer.db.tables import Account, GeneratorFile, Job, Recovery, Submission
 from scorer.db.teams import merges
 from scorer.errors import Invalid, NotFound, TooLarge
+from scorer.evidence.closest_pairs import team_sees_evidence
+from scorer.evidence.images import png_of
 from scorer.jobs import leases
 from scorer.lifecycle import UNFINISHED, JobState
 from scorer.metrics.copying.latent_recovery import MIN_SHARE_FOUND, Verdict, is_overfitted
 from scorer.notifications import notices
-from scorer.pairs import is_shown_to_team
-from scorer.pictures import png_of
 from scorer.submissions.access import find_with_rulings, is_own
 
-Progress = Literal["waiting", "running", "refused", "failed", "done"]
-Group = Literal["train", "held_out", "generated"]
-GROUPS: tuple[Group, ...] = ("train", "held_out", "generated")
+AuditState = Literal["waiting", "running", "refused", "failed", "done"]
+ImageGroup = Literal["train", "held_out", "generated"]
+IMAGE_GROUPS: tuple[ImageGroup, ...] = ("train", "held_out", "generated")
 """Whose images were recovered: those that the generator may have learnt, those that it has not, and its own."""
 
 
 @dataclass(frozen=True)
-class Standing:
+class AuditStatus:
     """An entry's generator, and what came of it. ``recovery`` is there for those who may know what was found, and
     ``refusal`` for whoever sees the generator."""
 
     generator: GeneratorFile
-    state: Progress
+    state: AuditState
     stage: str | None
     fraction: float | None
     queue_position: int | None
@@ -48,7 +48,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Found:
+class AuditResult:
     """What a worker has found out about a generator (METRICS A8)."""
 
     p_value: float | None
@@ -59,16 +59,16 @@ class Found:
     provenance: dict[str, Any]
 
 
-def find(session: Session, submission_id: str, account: Account) -> Standing:
+def find_generator(session: Session, submission_id: str, account: Account) -> AuditStatus:
     """An entry's generator, for its team and for those at the review desk; ``NotFound`` for others, and without one."""
     submission, _ = find_with_rulings(session, submission_id, account)
-    found = standing(session, submission, account)
+    found = audit_status(session, submission, account)
     if found is None:
         raise NotFound("no-generator", "No generator was handed in for this entry.")
     return found
 
 
-def standing(session: Session, submission: Submission, account: Account) -> Standing | None:
+def audit_status(session: Session, submission: Submission, account: Account) -> AuditStatus | None:
     """The generator that counts for an entry which this person may see."""
     generator = rows.newest_generator(session, submission.ref)
     if generator is None:
@@ -76,9 +76,9 @@ def standing(session: Session, submission: Submission, account: Account) -> Stan
     job = rows.newest_audit_job(session, generator.id)
     came = rows.newest_recovery(session, generator.id)
     inside = find_with_rulings(session, submission.id, account)[1]
-    may_know = came is not None and came.refusal is None and (inside or is_told(session, submission))
+    may_know = came is not None and came.refusal is None and (inside or team_sees_findings(session, submission))
     waiting = job is not None and job.state == JobState.WAITING
-    return Standing(
+    return AuditStatus(
         generator=generator,
         state=_state(job, came),
         stage=job.stage if job is not None and came is None else None,
@@ -91,7 +91,7 @@ def standing(session: Session, submission: Submission, account: Account) -> Stan
     )
 
 
-def _state(job: Job | None, came: Recovery | None) -> Progress:
+def _state(job: Job | None, came: Recovery | None) -> AuditState:
     if came is not None:
         return "done" if came.refusal is None else "refused"
     if job is not None and job.state in UNFINISHED:
@@ -99,16 +99,16 @@ def _state(job: Job | None, came: Recovery | None) -> Progress:
     return "failed"
 
 
-def is_told(session: Session, submission: Submission) -> bool:
+def team_sees_findings(session: Session, submission: Submission) -> bool:
     """Whether an entry's team knows what its generator holds: once the final board is published, or somebody has ruled
     on the entry."""
-    return competitions.is_published(session, submission.competition_id) or is_shown_to_team(session, submission)
+    return competitions.is_published(session, submission.competition_id) or team_sees_evidence(session, submission)
 
 
-def pairs_key(session: Session, submission_id: str, group: Group, account: Account) -> str:
+def pairs_key(session: Session, submission_id: str, group: ImageGroup, account: Account) -> str:
     """The blob with the pairs of a group, for whoever may look at them; held-out photographs are shown to organizers
     alone. ``NotFound`` otherwise."""
-    found = find(session, submission_id, account)
+    found = find_generator(session, submission_id, account)
     hidden = group == "held_out" and not is_organizer(account)
     if found.recovery is None or found.recovery.arrays_key is None or hidden:
         raise NotFound("no-recovered", "There are no recovered images of this entry for you to see.")
@@ -124,7 +124,7 @@ def verdict_of(came: Recovery) -> Verdict:
     return "copies" if came.p_value is not None and is_overfitted(came.p_value, came.gap) else "no-sign"
 
 
-def sheet(arrays: bytes, group: Group) -> bytes:
+def pairs_sheet(arrays: bytes, group: ImageGroup) -> bytes:
     """A PNG of a group's pairs: targets in the first row, below each what was recovered. ``NotFound`` for none."""
     with np.load(io.BytesIO(arrays), allow_pickle=False) as kept:
         names = f"pairs.{group}.target", f"pairs.{group}.recovered"
@@ -134,7 +134,7 @@ def sheet(arrays: bytes, group: Group) -> bytes:
     return png_of(np.concatenate(rows))
 
 
-def record(session: Session, claim: leases.Claim, found: Found, *, now: datetime) -> bool:
+def record_audit(session: Session, claim: leases.Claim, found: AuditResult, *, now: datetime) -> bool:
     """Keep what was found, once; False when the job was no longer that worker's."""
     if not leases.finish_job(session, claim, now):
         return False
@@ -142,7 +142,7 @@ def record(session: Session, claim: leases.Claim, found: Found, *, now: datetime
     return True
 
 
-def refuse(
+def record_refusal(
     session: Session, claim: leases.Claim, error: Invalid | TooLarge, provenance: dict[str, Any], *, now: datetime
 ) -> bool:
     """Say why a file cannot be used, and tell whoever can hand in another; False when the job was no longer that
@@ -160,11 +160,13 @@ def refuse(
             created_at=now,
         )
     )
-    _tell_refusal(session, session.get_one(GeneratorFile, claim.generator_id), "\n".join([error.message, *faults]), now)
+    _notify_refusal(
+        session, session.get_one(GeneratorFile, claim.generator_id), "\n".join([error.message, *faults]), now
+    )
     return True
 
 
-def _tell_refusal(session: Session, generator: GeneratorFile, why: str, now: datetime) -> None:
+def _notify_refusal(session: Session, generator: GeneratorFile, why: str, now: datetime) -> None:
     """Tell the team, or the organizer who handed it in."""
     submission = session.get_one(Submission, generator.submission_ref)
     author = generator.author

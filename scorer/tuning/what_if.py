@@ -14,15 +14,15 @@ from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.db import tuning
 from scorer.db.leaderboard import board
 from scorer.db.tables import Threshold
-from scorer.effects import EVERYBODY
 from scorer.leaderboard.rows import order_for
 from scorer.lifecycle import TrackKind
 from scorer.ranking.specification import round_score
 from scorer.submissions.labels import label_info_of
+from scorer.tuning.impact import TAU_ABOVE_ALL
 
 
 @dataclass(frozen=True)
-class Line:
+class WhatIfRow:
     """An entry under any tau: ``penalised`` is its score where s < tau and it is not ``exempt``, ``free`` elsewhere;
     both as ranked, None for an entry that cannot rank."""
 
@@ -38,27 +38,27 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Table:
+class WhatIfTable:
     """Every entry of a track that competes, in the order in which equal scores rank."""
 
     threshold: Threshold | None
     medals: dict[str, int]
-    lines: Sequence[Line]
+    lines: Sequence[WhatIfRow]
 
 
-def table_of(session: Session, state: CompetitionState, kind: TrackKind) -> Table:
+def table_of(session: Session, state: CompetitionState, kind: TrackKind) -> WhatIfTable:
     """The table of a track as it stands."""
     track, competition = track_of(state, kind), state.competition
     about = label_info_of(session, competition.id)
     free = {row.ref: row.mifid for row in board.scores_of_track(session, track.id, tau=0.0)}
-    rows = board.scores_of_track(session, track.id, tau=EVERYBODY)
+    rows = board.scores_of_track(session, track.id, tau=TAU_ABOVE_ALL)
     ranking = set(order_for(session, competition, state.tracks, kind).contenders.tolist())
 
     def score(ref: int, value: float) -> float | None:
         return round_score(value, competition.score_decimals) if ref in ranking and math.isfinite(value) else None
 
     lines = [
-        Line(
+        WhatIfRow(
             id=row.id,
             team=row.team,
             distance=row.memorization_distance,
@@ -71,4 +71,4 @@ def table_of(session: Session, state: CompetitionState, kind: TrackKind) -> Tabl
         )
         for row in sorted(rows, key=lambda row: (row.accepted_at, row.ref))
     ]
-    return Table(tuning.newest_threshold(session, track.id), dict(competition.medals), lines)
+    return WhatIfTable(tuning.newest_threshold(session, track.id), dict(competition.medals), lines)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from scorer import audit_log, rulings
+from scorer import audit_log
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db import accounts
 from scorer.db.leaderboard import board
@@ -18,14 +18,15 @@ from scorer.db.teams import merges
 from scorer.errors import Conflict, Forbidden, Invalid, KennelError, NotFound
 from scorer.lifecycle import TRACK_KINDS, Phase
 from scorer.notifications import notices
-from scorer.rulings import RulingKind
+from scorer.review import rulings
+from scorer.review.rulings import RulingKind
 from scorer.submissions import access
 from scorer.submissions.access import find_visible as find_submission
 from scorer.submissions.access import is_own
 
-__all__ = ["Appeal", "Window", "answer", "history", "rebut", "refusal", "unanswered", "window_of"]
+__all__ = ["Appeal", "Window", "answer", "rebut", "rebuttal_history", "rebuttal_refusal", "unanswered", "window_of"]
 
-LONGEST = 10_000
+MAX_TEXT_LENGTH = 10_000
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,14 @@ def window_of(state: CompetitionState) -> Window:
     return Window(closes_at, closes_at + timedelta(days=state.competition.review_days))
 
 
-def refusal(
+def rebuttal_refusal(
     session: Session, state: CompetitionState, submission: Submission, account: Account, now: datetime
 ) -> KennelError | None:
     """Why this person cannot write a rebuttal for an entry now; None if they can."""
     if not is_own(session, submission, account):
         return Forbidden("not-yours", "A rebuttal is written by the team of the entry.")
     ruling = rows.newest_ruling(session, submission.ref)
-    if not _is_burdened(session, state, submission, ruling):
+    if not _is_appealable(session, state, submission, ruling):
         return Conflict("nothing-to-rebut", "This entry is neither penalised nor disqualified.")
     about = ruling.id if ruling is not None else None
     if any(each.rebuttal.ruling_id == about for each in rows.appeals_of(session, submission.ref)):
@@ -64,7 +65,7 @@ def refusal(
     return None
 
 
-def _is_burdened(session: Session, state: CompetitionState, submission: Submission, ruling: Ruling | None) -> bool:
+def _is_appealable(session: Session, state: CompetitionState, submission: Submission, ruling: Ruling | None) -> bool:
     """Whether there is anything to appeal against: a disqualification, or a penalty that its team can see."""
     if ruling is not None and ruling.kind != "keep":
         return ruling.kind == "disqualify"
@@ -79,7 +80,7 @@ def rebut(session: Session, submission_id: str, text: str, *, author: Account, n
     submission = find_submission(session, submission_id, author)
     submissions.lock_submission(session, submission.ref)
     state = state_of(session, submission.competition.slug, now)
-    refused = refusal(session, state, submission, author, now)
+    refused = rebuttal_refusal(session, state, submission, author, now)
     if refused is not None:
         raise refused
     if not text.strip():
@@ -147,27 +148,29 @@ def answer(
     audit_log.record_action(
         session, "rebuttal.answered", f"submission:{submission.id}", actor=author, now=now, after=after
     )
-    _tell(session, submission, answered, ruling, now)
+    _notify_team(session, submission, answered, ruling, now)
     return answered
 
 
 def _follow(
     session: Session, submission: Submission, kind: RulingKind, reason: str, author: Account, now: datetime
 ) -> Ruling:
-    return rulings.record(session, submission, kind, reason=reason, memorising=None, author=author, now=now, told=False)
+    return rulings.record_ruling(
+        session, submission, kind, reason=reason, memorising=None, author=author, now=now, told=False
+    )
 
 
-def _tell(
+def _notify_team(
     session: Session, submission: Submission, answered: RebuttalAnswer, ruling: RulingKind | None, now: datetime
 ) -> None:
     what = "is granted" if answered.granted else "is not granted"
-    then = f" The entry {rulings.SAID[ruling]}." if ruling is not None else ""
+    then = f" The entry {rulings.RULING_EFFECTS[ruling]}." if ruling is not None else ""
     named = f"Your rebuttal for {submission.file_name} in {submission.competition.title}"
     body = f"{named} {what}.{then} The answer: {answered.answer}"
-    rulings.tell(session, submission, f"your rebuttal {what}", body, now)
+    rulings.notify_team(session, submission, f"your rebuttal {what}", body, now)
 
 
-def history(session: Session, submission: Submission) -> list[Appeal]:
+def rebuttal_history(session: Session, submission: Submission) -> list[Appeal]:
     """Every rebuttal of an entry with its answer, newest first."""
     return rows.appeals_of(session, submission.ref)
 

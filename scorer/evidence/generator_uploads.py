@@ -20,19 +20,19 @@ from scorer.onnx_files import Distribution
 from scorer.submissions.access import find_visible as find_submission
 from scorer.submissions.access import is_own
 
-MOST_A_DAY = 5
+MAX_UPLOADS_A_DAY = 5
 """Files that a team may hand in for one entry on a UTC day: each costs a worker minutes."""
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredLatent:
     """What is said of a generator: it takes vectors of so many numbers, each standard normal or uniform on [-1, 1]."""
 
     dimension: int
     distribution: Distribution
 
 
-def require_change(session: Session, submission_id: str, account: Account, now: datetime) -> Submission:
+def require_generator_change(session: Session, submission_id: str, account: Account, now: datetime) -> Submission:
     """The entry whose generator this person may hand in now: their own team's until the final board is published,
     organizers any. ``NotFound``, ``Conflict`` or ``TooMany`` otherwise."""
     submission = find_submission(session, submission_id, account)
@@ -46,16 +46,18 @@ def require_change(session: Session, submission_id: str, account: Account, now: 
         return submission
     if competitions.is_published(session, submission.competition_id):
         raise Conflict("published", "The final board is published; generators are no longer taken.")
-    if rows.count_since(session, submission.ref, utc_day(now)[0]) >= MOST_A_DAY:
-        raise TooMany("generator-limit", f"An entry takes {MOST_A_DAY} generators a UTC day; please go on tomorrow.")
+    if rows.count_since(session, submission.ref, utc_day(now)[0]) >= MAX_UPLOADS_A_DAY:
+        raise TooMany(
+            "generator-limit", f"An entry takes {MAX_UPLOADS_A_DAY} generators a UTC day; please go on tomorrow."
+        )
     return submission
 
 
-def hand_in(
+def accept_generator(
     session: Session,
     submission_id: str,
     received: Received,
-    declared: Declared,
+    declared: DeclaredLatent,
     *,
     seed: int,
     account: Account,
@@ -69,7 +71,7 @@ def hand_in(
     earlier = rows.newest_generator(session, submission.ref)
     if earlier is not None and _is_same(earlier, received, declared) and not _has_failed(session, earlier):
         return earlier
-    require_change(session, submission_id, account, now)
+    require_generator_change(session, submission_id, account, now)
     rows.cancel_work(session, submission.ref, now)
     kept = GeneratorFile(
         submission_ref=submission.ref,
@@ -92,7 +94,7 @@ def hand_in(
     return kept
 
 
-def _is_same(earlier: GeneratorFile, received: Received, declared: Declared) -> bool:
+def _is_same(earlier: GeneratorFile, received: Received, declared: DeclaredLatent) -> bool:
     said = all(getattr(earlier, name) == value for name, value in vars(declared).items())
     return said and earlier.sha256 == received.sha256
 

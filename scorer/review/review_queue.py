@@ -6,7 +6,6 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer import flags, reviews
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.leaderboard import board
@@ -15,19 +14,20 @@ from scorer.db.review import reviews as rows
 from scorer.db.submissions import duplicates, labels, submissions
 from scorer.db.submissions.duplicates import Duplicate
 from scorer.db.tables import Account, CoarseLabel, Submission
-from scorer.flags import Flagged, Reason
 from scorer.leaderboard.explanations import why_copy
 from scorer.lifecycle import TrackKind
-from scorer.reviews import Opinions
+from scorer.review import flags, reviews
+from scorer.review.flags import FlaggedEntry, FlagReason
+from scorer.review.reviews import Opinions
 from scorer.teams.teams import current_team_of
 
-MOST_OTHERS = 20
-MANY_ERRORS = 100
+MAX_OTHER_ENTRIES = 20
+MAX_STANDARD_ERRORS = 100
 """Standard errors beyond which it says no more how many."""
 
 
 @dataclass(frozen=True)
-class Other:
+class OtherEntry:
     """Another entry of the same team, judged on the public track; ``label`` only for those who have said theirs."""
 
     submission: Submission
@@ -36,60 +36,64 @@ class Other:
 
 
 @dataclass(frozen=True)
-class Look:
+class ReviewEntry:
     """What one reviewer sees of an entry."""
 
-    flagged: Flagged | None
+    flagged: FlaggedEntry | None
     opinions: Opinions
-    findings: Sequence[Reason]
+    findings: Sequence[FlagReason]
     """The evidence, a sentence each."""
     doubles: Sequence[Duplicate]
-    others: Sequence[Other]
+    others: Sequence[OtherEntry]
     guesses: Sequence[CoarseLabel]
     """Early ones, only for those who have said theirs."""
 
 
-def look(session: Session, state: CompetitionState, submission: Submission, reviewer: Account) -> Look:
+def review_entry_for(
+    session: Session, state: CompetitionState, submission: Submission, reviewer: Account
+) -> ReviewEntry:
     """An entry as this reviewer may see it: what others have said of it, or of the team's other entries, comes after
     one's own word."""
     opinions = reviews.opinions(session, submission, reviewer)
     told = opinions.own is not None or opinions.complete
-    return Look(
-        flagged=flags.of_entry(session, state, reviewer, submission),
+    return ReviewEntry(
+        flagged=flags.flags_of_entry(session, state, reviewer, submission),
         opinions=opinions,
-        findings=findings_of(session, state, submission),
+        findings=evidence_reasons(session, state, submission),
         doubles=duplicates.duplicates_of(session, submission),
         others=_others(session, state, submission, told=told),
         guesses=rows.early_labels_of(session, submission.ref) if told else (),
     )
 
 
-def _others(session: Session, state: CompetitionState, submission: Submission, *, told: bool) -> list[Other]:
+def _others(session: Session, state: CompetitionState, submission: Submission, *, told: bool) -> list[OtherEntry]:
     team = current_team_of(session, submission)
     public = state.tracks["public"]
     found = submissions.submissions_of(
-        session, submission.competition_id, team_id=team.id, before=None, limit=MOST_OTHERS + 1
+        session, submission.competition_id, team_id=team.id, before=None, limit=MAX_OTHER_ENTRIES + 1
     )
     others = []
-    for each in [each for each in found if each.ref != submission.ref][:MOST_OTHERS]:
+    for each in [each for each in found if each.ref != submission.ref][:MAX_OTHER_ENTRIES]:
         label = labels.decided_label(session, each.ref) if told else None
-        others.append(Other(each, board.score_of(session, public.id, each.ref), label.label if label else None))
+        others.append(OtherEntry(each, board.score_of(session, public.id, each.ref), label.label if label else None))
     return others
 
 
-def labelled(session: Session, state: CompetitionState, kind: TrackKind, *, but: int) -> list[tuple[str, float]]:
+def labelled_distances(
+    session: Session, state: CompetitionState, kind: TrackKind, *, but: int
+) -> list[tuple[str, float]]:
     """Label and memorization distance of every entry with a decided label on a track, without the one with ref
     ``but``."""
     found = rows.labelled_distances(session, state.competition.id, state.tracks[kind].id)
     return [(row.label, row.distance) for row in found if row.ref != but]
 
 
-def findings_of(session: Session, state: CompetitionState, submission: Submission) -> list[Reason]:
+def evidence_reasons(session: Session, state: CompetitionState, submission: Submission) -> list[FlagReason]:
     """What was measured of an entry and says something about copying, in words."""
     found = []
     if submission.copied_share:
         counts = submission.exact_copies or 0, submission.mirrored_copies or 0
-        found.append(Reason("pixel-copies", why_copy(*counts, submission.copied_share)))
+        found.append(FlagReason("pixel-copies", why_copy(*counts, submission.copied_share)))
     for kind, track in state.tracks.items():
         measured = submissions.newest_measurement(session, submission.ref, track.id)
         if measured is None:
@@ -98,15 +102,15 @@ def findings_of(session: Session, state: CompetitionState, submission: Submissio
         fresh = track.preparation.heldout_distance if track.preparation is not None else None
         on = f"{kind.capitalize()}: "
         if fresh is not None:
-            words = compared(measured.memorization_distance, measured.distance_se, fresh)
-            found.append(Reason(f"{kind}-fresh", on + words))
+            words = held_out_sentence(measured.memorization_distance, measured.distance_se, fresh)
+            found.append(FlagReason(f"{kind}-fresh", on + words))
         if threshold is not None and threshold.tau > 0 and measured.histogram.get("counts"):
             words = near_share(measured.histogram, threshold.tau / 2)
-            found.append(Reason(f"{kind}-near", on + words))
+            found.append(FlagReason(f"{kind}-near", on + words))
     return found
 
 
-def compared(distance: float, error: float | None, fresh: float) -> str:
+def held_out_sentence(distance: float, error: float | None, fresh: float) -> str:
     """On which side of photographs that nobody has seen an entry lies, and how clearly; not how far those are, which
     would tell more about the references than about the entry."""
     side = "closer to the reference than" if distance < fresh else "no closer to the reference than"
@@ -116,7 +120,7 @@ def compared(distance: float, error: float | None, fresh: float) -> str:
 
 
 def _rough(errors: float) -> str:
-    return f"{errors:.1f}" if errors < MANY_ERRORS else f"more than {MANY_ERRORS}"
+    return f"{errors:.1f}" if errors < MAX_STANDARD_ERRORS else f"more than {MAX_STANDARD_ERRORS}"
 
 
 def near_share(histogram: Mapping[str, Any], limit: float) -> str:

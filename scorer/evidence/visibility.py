@@ -11,16 +11,15 @@ from scorer.db.evidence import evidence as rows
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Evidence, Job, Submission
 from scorer.errors import NotFound
+from scorer.evidence.examples import SET_PREFIX_LENGTH, ExamplePair, example_groups
+from scorer.evidence.images import hidden_sets
 from scorer.findings.signs import Sign, signs_of
 from scorer.lifecycle import UNFINISHED, JobState, TrackKind
-from scorer.match_sheets import PREFIX
-from scorer.matches import Match, groups_of
-from scorer.pictures import hidden_sets
 from scorer.submissions.access import is_own, may_review, unknown_submission
 
 
 @dataclass(frozen=True)
-class Disclosed:
+class VisibleEvidence:
     """The evidence of an entry on a track as one person may see it."""
 
     submission: Submission
@@ -31,7 +30,7 @@ class Disclosed:
     outdated: bool
     """Whether it is of an earlier measurement than the newest."""
     signs: Sequence[Sign]
-    groups: Mapping[str, Sequence[Match]]
+    groups: Mapping[str, Sequence[ExamplePair]]
     inside: bool
     """Whether this person sits at the desk."""
 
@@ -43,29 +42,31 @@ class Disclosed:
         return "none" if self.evidence is None else "done"
 
 
-def require_shown(session: Session, submission_id: str, account: Account | None) -> Submission:
+def require_visible(session: Session, submission_id: str, account: Account | None) -> Submission:
     """An entry whose evidence this person may see. ``NotFound`` otherwise: before the final board is published, to all
     but the desk."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise unknown_submission(submission_id)
-    if competitions.is_published(session, submission.competition_id) or _sits(session, submission, account):
+    if competitions.is_published(session, submission.competition_id) or _may_review(session, submission, account):
         return submission
     if account is not None and is_own(session, submission, account):
         raise NotFound("no-evidence", "Evidence is shown once the final board is published.")
     raise unknown_submission(submission_id)
 
 
-def of_track(session: Session, submission: Submission, kind: TrackKind, account: Account | None) -> Disclosed:
+def visible_evidence(
+    session: Session, submission: Submission, kind: TrackKind, account: Account | None
+) -> VisibleEvidence:
     """The evidence of an entry on its public or private track, for somebody who may see it at all."""
     track = competitions.tracks_of(session, submission.competition_id)[kind]
     found = rows.newest_evidence(session, submission.ref, track.id)
     measured = submissions.newest_measurement(session, submission.ref, track.id)
-    inside = _sits(session, submission, account)
-    groups: Mapping[str, Sequence[Match]] = {}
+    inside = _may_review(session, submission, account)
+    groups: Mapping[str, Sequence[ExamplePair]] = {}
     if found is not None and account is not None and (inside or is_own(session, submission, account)):
-        groups = groups_of(found.details, _hidden(session, submission, account))
-    return Disclosed(
+        groups = example_groups(found.details, _hidden(session, submission, account))
+    return VisibleEvidence(
         submission=submission,
         track=kind,
         evidence=found,
@@ -77,7 +78,7 @@ def of_track(session: Session, submission: Submission, kind: TrackKind, account:
     )
 
 
-def _sits(session: Session, submission: Submission, account: Account | None) -> bool:
+def _may_review(session: Session, submission: Submission, account: Account | None) -> bool:
     return account is not None and may_review(session, submission.competition_id, account)
 
 
@@ -88,4 +89,4 @@ def _signs(submission: Submission, found: Evidence) -> Sequence[Sign]:
 
 def _hidden(session: Session, submission: Submission, account: Account) -> set[str]:
     sets = hidden_sets(session, submission, account)
-    return {each.sha256[:PREFIX] for each in competitions.reference_sets(session, sorted(sets))}
+    return {each.sha256[:SET_PREFIX_LENGTH] for each in competitions.reference_sets(session, sorted(sets))}

@@ -14,13 +14,21 @@ from scorer.db import tuning
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.scores import Score
 from scorer.db.tables import Account, Threshold, Track
-from scorer.effects import Change, MedalMove, Move, Reviews, medal_moves_of, moves_of, reviews_of
 from scorer.errors import Conflict, Invalid
 from scorer.leaderboard.rows import read_order
 from scorer.lifecycle import TrackKind
 from scorer.metrics.statistics.threshold_selection import METHODS, ThresholdChoice, choose_tau
 from scorer.ranking.vectorised import RankedBoard, order_of
 from scorer.submissions.labels import LabelInfo, label_info_of
+from scorer.tuning.impact import (
+    MedalMove,
+    PenaltyChange,
+    RankMove,
+    ReviewWorkload,
+    medal_moves_of,
+    moves_of,
+    review_workload_of,
+)
 
 AUTOMATIC = tuple(method for method in METHODS if method != "manual")
 UNDO = "undo"
@@ -34,20 +42,20 @@ class Retuning:
     """The recorded row; None for a preview."""
     previous_tau: float | None
     choice: ThresholdChoice
-    penalised: Sequence[Change]
-    freed: Sequence[Change]
-    borderline: Sequence[Change]
+    penalised: Sequence[PenaltyChange]
+    freed: Sequence[PenaltyChange]
+    borderline: Sequence[PenaltyChange]
     """Entries whose distance is within two standard errors of tau."""
-    moves: Sequence[Move]
+    moves: Sequence[RankMove]
     medals: Sequence[MedalMove]
-    reviews: Reviews
+    reviews: ReviewWorkload
     """What is left to review for clean medal places, with this tau."""
-    reviews_before: Reviews
+    reviews_before: ReviewWorkload
     """The same with the tau of before."""
 
 
 @dataclass(frozen=True)
-class Request:
+class TuningRequest:
     """How tau shall be chosen."""
 
     method: str = "margin"
@@ -71,7 +79,7 @@ def retune(
     session: Session,
     state: CompetitionState,
     kind: TrackKind,
-    request: Request,
+    request: TuningRequest,
     *,
     preview: bool,
     author: Account,
@@ -94,7 +102,7 @@ def retune(
         track_id=track.id,
         tau=choice.tau,
         method=request.method,
-        choice=described(choice),
+        choice=choice_as_json(choice),
         reason=request.reason,
         author_id=author.id,
         created_at=now,
@@ -117,7 +125,7 @@ def undo(
     ``Conflict`` when there is none before it."""
     track = track_of(state, kind)
     tuning.lock_track(session, track.id)
-    standing = standing_of(tuning.thresholds_of(session, track.id))
+    standing = effective_thresholds(tuning.thresholds_of(session, track.id))
     current = tuning.newest_threshold(session, track.id)
     _require_newest(current, after)
     if len(standing) < 2:
@@ -125,7 +133,7 @@ def undo(
     target, undone = standing[-2], standing[-1]
     about = label_info_of(session, state.competition.id)
     rows = board.scores_of_track(session, track.id)
-    choice = _choose(track, rows, about, Request("manual", tau=target.tau))
+    choice = _choose(track, rows, about, TuningRequest("manual", tau=target.tau))
     retuning = _compare(session, state, track, rows, about, choice, current)
     threshold = Threshold(
         track_id=track.id,
@@ -140,7 +148,7 @@ def undo(
     return replace(retuning, threshold=threshold)
 
 
-def standing_of(newest_first: Sequence[Threshold]) -> list[Threshold]:
+def effective_thresholds(newest_first: Sequence[Threshold]) -> list[Threshold]:
     """The choices that have not been taken back, oldest first; the last one is what an undo takes back."""
     standing: list[Threshold] = []
     for row in reversed(newest_first):
@@ -151,7 +159,7 @@ def standing_of(newest_first: Sequence[Threshold]) -> list[Threshold]:
     return standing
 
 
-def choices(session: Session, state: CompetitionState, kind: TrackKind, *, alpha: float = 0.0) -> list[Option]:
+def method_options(session: Session, state: CompetitionState, kind: TrackKind, *, alpha: float = 0.0) -> list[Option]:
     """What every automatic method would choose now, or what it lacks."""
     track = track_of(state, kind)
     about = label_info_of(session, state.competition.id)
@@ -159,7 +167,7 @@ def choices(session: Session, state: CompetitionState, kind: TrackKind, *, alpha
 
     def option(method: str) -> Option:
         try:
-            return Option(method, _choose(track, rows, about, Request(method, alpha)), None)
+            return Option(method, _choose(track, rows, about, TuningRequest(method, alpha)), None)
         except Invalid as error:
             return Option(method, None, error)
 
@@ -185,7 +193,9 @@ def _record(session: Session, subject: str, threshold: Threshold, current: Thres
     )
 
 
-def _choose(track: Track, rows: Sequence[Score], about: Mapping[int, LabelInfo], request: Request) -> ThresholdChoice:
+def _choose(
+    track: Track, rows: Sequence[Score], about: Mapping[int, LabelInfo], request: TuningRequest
+) -> ThresholdChoice:
     return choose_tau(
         [row.memorization_distance for row in rows],
         [about[row.ref].memorising if row.ref in about else None for row in rows],
@@ -224,8 +234,8 @@ def _compare(
         borderline=changes_of([rows[index] for index in choice.borderline or ()], about),
         moves=moves,
         medals=medal_moves_of(moves, last),
-        reviews=reviews_of(after.refs, about, places),
-        reviews_before=reviews_of(before.refs, about, places),
+        reviews=review_workload_of(after.refs, about, places),
+        reviews_before=review_workload_of(before.refs, about, places),
     )
 
 
@@ -234,15 +244,15 @@ def _ranks_by_team(order: RankedBoard, names: Mapping[int, str]) -> dict[str, in
     return {names[team]: rank for rank, team in enumerate(order.judged.team[order.rows].tolist(), start=1)}
 
 
-def changes_of(rows: Sequence[Score], about: Mapping[int, LabelInfo]) -> list[Change]:
+def changes_of(rows: Sequence[Score], about: Mapping[int, LabelInfo]) -> list[PenaltyChange]:
     """Judged entries as changes, each with its decided label, the closest to the training images first."""
     return [
-        Change(row.id, row.team, row.memorization_distance, about[row.ref].label if row.ref in about else None)
+        PenaltyChange(row.id, row.team, row.memorization_distance, about[row.ref].label if row.ref in about else None)
         for row in sorted(rows, key=lambda row: (row.memorization_distance, row.id))
     ]
 
 
-def described(choice: ThresholdChoice) -> dict[str, Any]:
+def choice_as_json(choice: ThresholdChoice) -> dict[str, Any]:
     """What a choice found, as JSON, beside its tau and method."""
     found = asdict(choice)
     return {name: found[name] for name in found.keys() - {"tau", "method", "borderline"}}

@@ -18,8 +18,8 @@ from scorer.lifecycle import Phase
 from scorer.submissions.access import find_visible as find_submission
 from scorer.submissions.access import is_own, may_review, unknown_submission
 
-MOST_BYTES = 20 * 1024**2
-MOST_DIRECTORY_BYTES = 1 << 20
+MAX_CODE_BYTES = 20 * 1024**2
+MAX_DIRECTORY_BYTES = 1 << 20
 """Of a zip of code: ten thousand files."""
 CodeKind = Literal["zip", "notebook"]
 SUFFIXES: Mapping[str, str] = {"zip": ".zip", "notebook": ".ipynb"}
@@ -31,12 +31,12 @@ def kind_of(file: BinaryIO) -> CodeKind:
     file.seek(0)
     if start == b"PK":
         directory = find_directory(file)
-        if directory.size > MOST_DIRECTORY_BYTES:
+        if directory.size > MAX_DIRECTORY_BYTES:
             raise Invalid("too-many-files", "The zip of code lists more files than anybody can read.")
         members_of(directory)
         return "zip"
     try:
-        notebook = json.loads(file.read(MOST_BYTES + 1))
+        notebook = json.loads(file.read(MAX_CODE_BYTES + 1))
     except (ValueError, RecursionError):
         notebook = None
     if isinstance(notebook, dict) and isinstance(notebook.get("cells"), list) and "nbformat" in notebook:
@@ -44,7 +44,7 @@ def kind_of(file: BinaryIO) -> CodeKind:
     raise Invalid("not-code", "The code is neither a zip nor a notebook (.ipynb, nbformat 4).")
 
 
-def require_change(session: Session, submission_id: str, account: Account, now: datetime) -> Submission:
+def require_code_change(session: Session, submission_id: str, account: Account, now: datetime) -> Submission:
     """The submission whose code this person may attach or replace now: their own team's, until the close (a late
     entry's at any time). ``NotFound``, ``Forbidden`` or ``Conflict`` otherwise."""
     submission = find_submission(session, submission_id, account)
@@ -56,11 +56,11 @@ def require_change(session: Session, submission_id: str, account: Account, now: 
     return submission
 
 
-def attach(
+def attach_code(
     session: Session, submission_id: str, received: Received, kind: CodeKind, *, account: Account, now: datetime
 ) -> tuple[CodeAttachment, CodeAttachment | None]:
     """Attach received code to an entry. Returns it, and the attachment that it replaces, whose blob may go."""
-    submission = require_change(session, submission_id, account, now)
+    submission = require_code_change(session, submission_id, account, now)
     submissions.lock_submission(session, submission.ref)
     replaced = code_attachments.newest_code(session, submission.ref)
     kept = CodeAttachment(
@@ -77,7 +77,7 @@ def attach(
     return kept, replaced
 
 
-def find(session: Session, submission_id: str, account: Account) -> tuple[Submission, CodeAttachment]:
+def find_code(session: Session, submission_id: str, account: Account) -> tuple[Submission, CodeAttachment]:
     """The code of an entry, for whoever reviews it: organizers, and reviewers who do not compete themselves.
 
     ``Forbidden`` for its own team, ``NotFound`` for everybody else, and if none is attached.
@@ -95,6 +95,6 @@ def find(session: Session, submission_id: str, account: Account) -> tuple[Submis
     return submission, code
 
 
-def newest_of(session: Session, submission: Submission) -> CodeAttachment | None:
+def newest_code_of(session: Session, submission: Submission) -> CodeAttachment | None:
     """The code that is attached to a submission."""
     return code_attachments.newest_code(session, submission.ref)

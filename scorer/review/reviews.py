@@ -22,7 +22,7 @@ from scorer.submissions import access
 
 LabelName = Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
 Intent = Literal["intended", "unintended", "unclear"]
-REVIEWERS = 2
+REVIEWS_NEEDED = 2
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Opinions:
     @property
     def complete(self) -> bool:
         """Whether no more reviews are taken."""
-        return self.decided is not None or self.count >= REVIEWERS
+        return self.decided is not None or self.count >= REVIEWS_NEEDED
 
     @property
     def disputed(self) -> bool:
         """Whether reviewers disagree, and no admin has decided yet."""
-        return self.decided is None and self.count >= REVIEWERS
+        return self.decided is None and self.count >= REVIEWS_NEEDED
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def review(
 ) -> Opinions:
     """Record what a reviewer sees. The second one closes the entry: agreement decides its label, disagreement is told
     to the admins. Until then one's own may be given again. ``Conflict`` once no more are taken."""
-    submission = reviewable(session, submission_id, reviewer)
+    submission = require_reviewable(session, submission_id, reviewer)
     submissions.lock_submission(session, submission.ref)
     before = opinions(session, submission, reviewer)
     if before.complete:
@@ -113,7 +113,7 @@ def review(
     return opinions(session, submission, reviewer)
 
 
-def reviewable(session: Session, submission_id: str, reviewer: Account) -> Submission:
+def require_reviewable(session: Session, submission_id: str, reviewer: Account) -> Submission:
     """A scored entry that this person may say something about."""
     submission = access.find_for_review(session, submission_id, reviewer)
     access.require_impartial(session, submission, reviewer)
@@ -130,7 +130,7 @@ def _refuse_benchmark(submission: Submission) -> None:
 
 def _close(session: Session, submission: Submission, last: Account, *, now: datetime) -> None:
     given = rows.newest_reviews(session, submission.ref)
-    if len(given) < REVIEWERS:
+    if len(given) < REVIEWS_NEEDED:
         return
     if len({each.label for each in given}) == 1:
         handles = " and ".join(each.reviewer.handle for each in given)

@@ -57,7 +57,7 @@ WEIGHTS: Mapping[str, int] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Reason:
+class FlagReason:
     """Why an entry is flagged: a stable name, and a sentence with the numbers in it."""
 
     name: str
@@ -65,14 +65,14 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Flagged:
+class FlaggedEntry:
     """An entry that needs eyes."""
 
     ref: int
     submission_id: str
     team_id: int
     team: str
-    reasons: Sequence[Reason]
+    reasons: Sequence[FlagReason]
     weight: int
     state: QueueState
     reviews: int
@@ -89,16 +89,16 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class Queue:
+class FlaggedPage:
     """A page of the flagged entries, most decisive first; ``counts`` and ``goals`` are of all of them."""
 
-    entries: Sequence[Flagged]
+    entries: Sequence[FlaggedEntry]
     counts: Mapping[str, int]
     goals: Sequence[Goal]
     more: bool
 
 
-def queue(
+def list_flagged(
     session: Session,
     state: CompetitionState,
     reviewer: Account,
@@ -107,13 +107,13 @@ def queue(
     after: int = 0,
     limit: int,
     but: Submission | None = None,
-) -> Queue:
+) -> FlaggedPage:
     """The flagged entries in some ``states`` from number ``after + 1`` on; ``but``: all except this one."""
-    question = _question(session, state, reviewer)
+    question = _flag_query(session, state, reviewer)
     ref = but.ref if but is not None else None
     page = flags.flagged_page(session, question, states=states, after=after, limit=limit + 1, but=ref)
-    found = _told(session, state, page.rows)
-    return Queue(
+    found = _with_reasons(session, state, page.rows)
+    return FlaggedPage(
         entries=found[:limit],
         counts={name: page.totals[f"total_{name}"] for name in STATES},
         goals=[
@@ -123,10 +123,12 @@ def queue(
     )
 
 
-def of_entry(session: Session, state: CompetitionState, reviewer: Account, submission: Submission) -> Flagged | None:
+def flags_of_entry(
+    session: Session, state: CompetitionState, reviewer: Account, submission: Submission
+) -> FlaggedEntry | None:
     """Why one entry is flagged; None if nothing speaks for a look."""
-    row = flags.flagged_row(session, _question(session, state, reviewer), submission.ref)
-    return None if row is None else _told(session, state, [row])[0]
+    row = flags.flagged_row(session, _flag_query(session, state, reviewer), submission.ref)
+    return None if row is None else _with_reasons(session, state, [row])[0]
 
 
 def last_winning_rank(state: CompetitionState) -> int:
@@ -135,7 +137,7 @@ def last_winning_rank(state: CompetitionState) -> int:
     return max([*state.competition.medals.values(), *prizes], default=0)
 
 
-def _question(session: Session, state: CompetitionState, reviewer: Account) -> FlagQuery:
+def _flag_query(session: Session, state: CompetitionState, reviewer: Account) -> FlagQuery:
     competition = state.competition
     team = members.team_of(session, competition.id, reviewer.id)
     last = last_winning_rank(state)
@@ -167,7 +169,7 @@ def _winners(session: Session, state: CompetitionState, track: Track, last_rank:
     return [WinningEntry(line.ref, rank, line.score) for rank, line in enumerate(won, start=1)]
 
 
-def _told(session: Session, state: CompetitionState, rows: Sequence[FlaggedRow]) -> list[Flagged]:
+def _with_reasons(session: Session, state: CompetitionState, rows: Sequence[FlaggedRow]) -> list[FlaggedEntry]:
     """Flagged entries with their reasons in words: those of the evidence are its own."""
     shown = [row for row in rows if any(row.found[sign.name] for sign in SIGNS)]
     track_ids = [state.tracks[kind].id for kind in TRACK_KINDS]
@@ -176,15 +178,15 @@ def _told(session: Session, state: CompetitionState, rows: Sequence[FlaggedRow])
     return [_flagged(row, evidence) for row, evidence in zip(rows, told, strict=True)]
 
 
-def _flagged(row: FlaggedRow, evidence: Mapping[TrackKind, signs.Findings]) -> Flagged:
+def _flagged(row: FlaggedRow, evidence: Mapping[TrackKind, signs.Findings]) -> FlaggedEntry:
     found = {**row.found, "evidence": evidence}
     named = sorted((name for name in WEIGHTS if found[name]), key=lambda name: -WEIGHTS[name])
-    return Flagged(
+    return FlaggedEntry(
         ref=row.ref,
         submission_id=row.id,
         team_id=row.team_id,
         team=row.team,
-        reasons=[Reason(name, _WORDS[name](found)) for name in named],
+        reasons=[FlagReason(name, _REASON_SENTENCES[name](found)) for name in named],
         weight=row.weight,
         state=row.state,
         reviews=row.reviews,
@@ -254,7 +256,7 @@ def _sign(sign: Sign) -> Callable[[Mapping[str, Any]], str]:
     return words
 
 
-_WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProxyType(
+_REASON_SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProxyType(
     {
         "medal-at-stake": _stake,
         "medal-place": _medal,

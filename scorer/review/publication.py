@@ -21,7 +21,7 @@ from scorer.lifecycle import Phase
 from scorer.notifications import notices
 from scorer.review import failed_scores
 
-SHOWN = 10
+MAX_CONCERNS = 10
 """Entries of an open point that are named one by one."""
 
 
@@ -35,7 +35,7 @@ class Concern:
 
 
 @dataclass(frozen=True)
-class Point:
+class ChecklistPoint:
     """One thing to have done before the board is published. ``count`` says how much of it is open."""
 
     name: str
@@ -52,7 +52,7 @@ class Point:
         return self.count == 0
 
 
-def checklist(session: Session, state: CompetitionState) -> list[Point]:
+def checklist(session: Session, state: CompetitionState) -> list[ChecklistPoint]:
     """Everything that somebody should have looked at, open or not."""
     lines = rows_of(session, state.competition, state.tracks, "private")
     return [
@@ -69,66 +69,72 @@ def checklist(session: Session, state: CompetitionState) -> list[Point]:
     ]
 
 
-def _closed(state: CompetitionState) -> Point:
+def _closed(state: CompetitionState) -> ChecklistPoint:
     open_ = state.phase in {Phase.DRAFT, Phase.OPEN}
     words = "Teams may still enter." if open_ else "No more entries are taken for the final board."
-    return Point("closed", "The competition has closed", int(open_), words, _here(state))
+    return ChecklistPoint("closed", "The competition has closed", int(open_), words, _competition_path(state))
 
 
-def _pending(session: Session, state: CompetitionState) -> Point:
+def _pending(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.pending_entries(session, state.competition.id)
     words = "Entries that wait for their public score."
-    return _point("public-work", "Every entry has ended", rows, words, f"{_here(state)}/entries")
+    return _point("public-work", "Every entry has ended", rows, words, f"{_competition_path(state)}/entries")
 
 
-def _private_work(session: Session, state: CompetitionState) -> Point:
+def _private_work(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.unfinished_on(session, state.tracks["private"])
     words = "Entries whose private score is being made."
-    return _point("private-work", "The private scores are made", rows, words, f"{_here(state)}/entries")
+    return _point("private-work", "The private scores are made", rows, words, f"{_competition_path(state)}/entries")
 
 
-def _failed(session: Session, state: CompetitionState) -> Point:
+def _failed(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = failed_scores.failed_private(session, state)
-    concerns = [Concern(row.submission_id or "", row.file_name or "", _first_line(row.error)) for row in rows[:SHOWN]]
+    concerns = [
+        Concern(row.submission_id or "", row.file_name or "", _first_line(row.error)) for row in rows[:MAX_CONCERNS]
+    ]
     words = "Private work that failed for good, each after several attempts. It can be tried again."
     title = "No private work has failed"
-    return Point("failed-work", title, len(rows), words, f"{_here(state)}/publication", concerns)
+    return ChecklistPoint("failed-work", title, len(rows), words, f"{_competition_path(state)}/publication", concerns)
 
 
 def _first_line(text: str | None) -> str:
     return (text or "").split("\n", 1)[0][:300]
 
 
-def _unscored(session: Session, state: CompetitionState) -> Point:
+def _unscored(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.unscored_on(session, state.tracks["private"])
     words = "Entries with a public score and no private one: they cannot be on the final board."
-    return _point("unscored", "Every entry has a private score", rows, words, f"{_here(state)}/entries")
+    return _point("unscored", "Every entry has a private score", rows, words, f"{_competition_path(state)}/entries")
 
 
-def _thresholds(session: Session, state: CompetitionState) -> Point:
+def _thresholds(session: Session, state: CompetitionState) -> ChecklistPoint:
     missing = [kind for kind, track in state.tracks.items() if tuning.newest_threshold(session, track.id) is None]
     words = "Entries closer to the training images pay for it."
     if missing:
         # Whoever picked nothing is ranked by what is best in public.
         words = f"Without it nobody has a score on the {' and the '.join(missing)} track, nor a rank by it."
-    return Point("threshold", "Both tracks have their tau", len(missing), words, f"{_here(state)}/tau")
+    return ChecklistPoint(
+        "threshold", "Both tracks have their tau", len(missing), words, f"{_competition_path(state)}/tau"
+    )
 
 
-def _reviews(session: Session, state: CompetitionState) -> Point:
+def _reviews(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.undecided_reviews(session, state.competition.id)
     words = "Entries that somebody has begun to review and nobody has decided."
-    return _point("reviews", "Reviews that were begun are decided", rows, words, f"{_here(state)}/desk")
+    return _point("reviews", "Reviews that were begun are decided", rows, words, f"{_competition_path(state)}/desk")
 
 
-def _medals(session: Session, state: CompetitionState, lines: BoardRows) -> Point:
+def _medals(session: Session, state: CompetitionState, lines: BoardRows) -> ChecklistPoint:
     won = lines.page(0, _last(state))
     rows = publication.undecided(session, state.tracks["private"].id, [line.ref for line in won])
     words = f"Places down to rank {_last(state)} whose entry has neither a decided label nor a ruling."
     ranked = _ranked(rows, won)
-    return _point("medals", "The medal places are reviewed", ranked, words, f"{_here(state)}/desk", _at_rank)
+    return _point(
+        "medals", "The medal places are reviewed", ranked, words, f"{_competition_path(state)}/desk", _at_rank
+    )
 
 
-def _borderline(session: Session, state: CompetitionState, lines: BoardRows) -> Point:
+def _borderline(session: Session, state: CompetitionState, lines: BoardRows) -> ChecklistPoint:
     last = _last(state)
     cutoff = max((line.score for line in lines.page(0, last)), default=-math.inf)
     # Without the penalty a score is the FID.
@@ -140,7 +146,9 @@ def _borderline(session: Session, state: CompetitionState, lines: BoardRows) -> 
         " that nobody has ruled on."
     )
     ranked = _ranked(rows, concerned)
-    return _point("borderline", "Nobody's medal hangs on a hair", ranked, words, f"{_here(state)}/desk", _near_tau)
+    return _point(
+        "borderline", "Nobody's medal hangs on a hair", ranked, words, f"{_competition_path(state)}/desk", _near_tau
+    )
 
 
 class _Ranked(NamedTuple):
@@ -163,13 +171,13 @@ def _ranked(rows: Sequence[Score], lines: Sequence[BoardRow]) -> list[_Ranked]:
     )
 
 
-def _rebuttals(session: Session, state: CompetitionState) -> Point:
+def _rebuttals(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.open_rebuttals(session, state.competition.id)
     words = "Teams that have appealed and wait for an answer."
-    return _point("rebuttals", "Every rebuttal is answered", rows, words, f"{_here(state)}/desk")
+    return _point("rebuttals", "Every rebuttal is answered", rows, words, f"{_competition_path(state)}/desk")
 
 
-def _here(state: CompetitionState) -> str:
+def _competition_path(state: CompetitionState) -> str:
     return f"/competitions/{state.competition.slug}"
 
 
@@ -197,12 +205,12 @@ def _point(
     words: str,
     link: str,
     say: Callable[[Any], str] = _named,
-) -> Point:
-    concerns = [Concern(row.id, row.team, say(row)) for row in rows[:SHOWN]]
-    return Point(name, title, len(rows), words, link, concerns)
+) -> ChecklistPoint:
+    concerns = [Concern(row.id, row.team, say(row)) for row in rows[:MAX_CONCERNS]]
+    return ChecklistPoint(name, title, len(rows), words, link, concerns)
 
 
-def history(session: Session, state: CompetitionState) -> Sequence[Publication]:
+def publication_history(session: Session, state: CompetitionState) -> Sequence[Publication]:
     """Every act of showing the final board or taking it back, newest first."""
     return competitions.publications_of(session, state.competition.id)
 
@@ -239,11 +247,11 @@ def publish(
     session.add(act)
     session.flush()
     _write_down(session, state, act, open_, override, author=author, now=now)
-    _tell_published(session, state.competition, published=published, reason=reason, now=now)
+    _notify_published(session, state.competition, published=published, reason=reason, now=now)
     return act
 
 
-def _require_override(open_: Sequence[Point], override: str | None) -> None:
+def _require_override(open_: Sequence[ChecklistPoint], override: str | None) -> None:
     if open_ and not (override or "").strip():
         faults = [f"{point.title}: {point.count} open" for point in open_]
         raise Conflict(
@@ -257,7 +265,7 @@ def _write_down(
     session: Session,
     state: CompetitionState,
     act: Publication,
-    open_: Sequence[Point],
+    open_: Sequence[ChecklistPoint],
     override: str | None,
     *,
     author: Account,
@@ -272,7 +280,9 @@ def _write_down(
     audit_log.record_action(session, action, subject, actor=author, now=now, before=before, after=after)
 
 
-def _tell_published(session: Session, competition: Competition, *, published: bool, reason: str, now: datetime) -> None:
+def _notify_published(
+    session: Session, competition: Competition, *, published: bool, reason: str, now: datetime
+) -> None:
     title = competition.title
     link = f"/competitions/{competition.slug}"
     if published:

@@ -11,13 +11,13 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board, columns
 from scorer.db.review import rulings as rows
 from scorer.db.tables import Submission
-from scorer.flags import last_winning_rank
 from scorer.leaderboard.rows import order_for
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.ranking.awards import award_of
 from scorer.ranking.columns import FinalPicks, Ints
 from scorer.ranking.vectorised import JudgedEntries, RankedBoard, finals_of, order_of
-from scorer.rulings import RulingKind
+from scorer.review.flags import last_winning_rank
+from scorer.review.rulings import RulingKind
 from scorer.teams.teams import current_team_of
 
 
@@ -30,7 +30,7 @@ class Win(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Turn:
+class AwardChange:
     """A team that would win something else than now."""
 
     team: str
@@ -39,7 +39,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Stake:
+class RulingImpact:
     """What another ruling on an entry would do to the board of a track."""
 
     kind: RulingKind
@@ -47,12 +47,12 @@ class Stake:
     before: int | None
     """The rank of the entry's team now; None where it has none."""
     after: int | None
-    turns: Sequence[Turn]
+    turns: Sequence[AwardChange]
     """The teams that would win something else, by their new ranks."""
 
 
 @dataclass(frozen=True)
-class _Boards:
+class _JudgedBoards:
     """Both tracks of a competition, judged, and what its teams have picked."""
 
     judged: Mapping[TrackKind, JudgedEntries]
@@ -65,13 +65,13 @@ class _Boards:
         final = finals_of(self.judged["public"], self.picks, self.most) if kind == "private" else None
         return order_of(replace(here, finals=final))
 
-    def supposing(self, ref: int, ruling: RulingKind) -> "_Boards":
+    def supposing(self, ref: int, ruling: RulingKind) -> "_JudgedBoards":
         """As if this were the newest ruling on an entry."""
-        judged = {kind: _supposing(each, ref, ruling) for kind, each in self.judged.items()}
+        judged = {kind: _with_ruling(each, ref, ruling) for kind, each in self.judged.items()}
         return replace(self, judged=judged)
 
 
-def stakes_of(session: Session, state: CompetitionState, submission: Submission) -> list[Stake]:
+def ruling_impacts_of(session: Session, state: CompetitionState, submission: Submission) -> list[RulingImpact]:
     """What each other ruling on an entry in time would do, on the private track first. For organizers: it tells
     private ranks."""
     if submission.late or submission.team.benchmark:
@@ -85,19 +85,19 @@ def stakes_of(session: Session, state: CompetitionState, submission: Submission)
         supposed = boards.supposing(submission.ref, ruling)
         for kind, before in orders.items():
             after = supposed.order(kind)
-            turns = _turns(session, state, kind, before, after)
-            found.append(Stake(ruling, kind, before.rank_of_team(team), after.rank_of_team(team), turns))
+            turns = _award_changes(session, state, kind, before, after)
+            found.append(RulingImpact(ruling, kind, before.rank_of_team(team), after.rank_of_team(team), turns))
     return found
 
 
-def _boards(session: Session, state: CompetitionState) -> _Boards:
+def _boards(session: Session, state: CompetitionState) -> _JudgedBoards:
     orders = {kind: order_for(session, state.competition, state.tracks, kind) for kind in TRACK_KINDS}
     judged = {kind: order.judged for kind, order in orders.items()}
     picks = columns.picks_of(session.connection(), state.competition.id)
-    return _Boards(judged, picks, state.competition.final_picks)
+    return _JudgedBoards(judged, picks, state.competition.final_picks)
 
 
-def _supposing(judged: JudgedEntries, ref: int, ruling: RulingKind) -> JudgedEntries:
+def _with_ruling(judged: JudgedEntries, ref: int, ruling: RulingKind) -> JudgedEntries:
     terms = judged.terms
     out, free = (
         _with(refs, ref, ruling == kind) for refs, kind in ((terms.disqualified, "disqualify"), (terms.waived, "waive"))
@@ -110,9 +110,9 @@ def _with(refs: Ints, ref: int, among: bool) -> Ints:
     return np.append(others, ref) if among else others
 
 
-def _turns(
+def _award_changes(
     session: Session, state: CompetitionState, kind: TrackKind, before: RankedBoard, after: RankedBoard
-) -> list[Turn]:
+) -> list[AwardChange]:
     last = last_winning_rank(state)
     teams = dict.fromkeys(_teams(after, last) + _teams(before, last))
     refs = {
@@ -120,7 +120,8 @@ def _turns(
     }
     names = board.named(session, list(refs.values()))
     turns = [
-        Turn(names[refs[team]].team, _win(state, kind, before, team), _win(state, kind, after, team)) for team in teams
+        AwardChange(names[refs[team]].team, _win(state, kind, before, team), _win(state, kind, after, team))
+        for team in teams
     ]
     return [turn for turn in turns if turn.before[1:] != turn.after[1:]]
 

@@ -19,7 +19,7 @@ from scorer.notifications import notices
 from scorer.submissions import access
 
 RulingKind = Literal["keep", "disqualify", "waive"]
-SAID: Mapping[str, str] = MappingProxyType(
+RULING_EFFECTS: Mapping[str, str] = MappingProxyType(
     {
         "keep": "stays as it is judged",
         "disqualify": "is disqualified",
@@ -52,10 +52,12 @@ def rule(
     if not reason.strip():
         raise Invalid("no-reason", "A ruling needs a reason: it is told to the team.")
     submissions.lock_submission(session, submission.ref)
-    return record(session, submission, kind, reason=reason.strip(), memorising=memorising, author=author, now=now)
+    return record_ruling(
+        session, submission, kind, reason=reason.strip(), memorising=memorising, author=author, now=now
+    )
 
 
-def record(
+def record_ruling(
     session: Session,
     submission: Submission,
     kind: RulingKind,
@@ -85,7 +87,7 @@ def record(
     )
     if told:
         named = f"Your entry {submission.file_name} in {submission.competition.title}"
-        tell(session, submission, "a ruling", f"{named} {SAID[kind]}. The reason: {reason}", now)
+        notify_team(session, submission, "a ruling", f"{named} {RULING_EFFECTS[kind]}. The reason: {reason}", now)
     return ruling
 
 
@@ -93,7 +95,7 @@ def _described(ruling: Ruling) -> dict[str, Any]:
     return {"kind": ruling.kind, "reason": ruling.reason, "memorising": ruling.memorising}
 
 
-def tell(session: Session, submission: Submission, what: str, body: str, now: datetime) -> None:
+def notify_team(session: Session, submission: Submission, what: str, body: str, now: datetime) -> None:
     """Tell the team of an entry what was said about it: ``what`` in a few words, ``body`` in sentences."""
     notices.notify_team(
         session,
@@ -106,6 +108,6 @@ def tell(session: Session, submission: Submission, what: str, body: str, now: da
     )
 
 
-def history(session: Session, submission: Submission) -> Sequence[Ruling]:
+def ruling_history(session: Session, submission: Submission) -> Sequence[Ruling]:
     """Every ruling on an entry, newest first; the first one counts."""
     return rows.rulings_of(session, submission.ref)

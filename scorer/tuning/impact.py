@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from scorer.ranking.awards import medal
 from scorer.submissions.labels import LabelInfo
 
-EVERYBODY = 3.0
+TAU_ABOVE_ALL = 3.0
 """A tau above every distance (they end at 2): whoever it does not penalise, no tau does."""
 
 
 @dataclass(frozen=True)
-class Change:
+class PenaltyChange:
     """An entry that a new tau penalises or frees."""
 
     submission_id: str
@@ -22,7 +22,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Move:
+class RankMove:
     """A team whose rank a new tau changes; None where it has no rank."""
 
     team: str
@@ -40,7 +40,7 @@ class MedalMove:
 
 
 @dataclass(frozen=True)
-class Reviews:
+class ReviewWorkload:
     """How far reviewers must look until every medal place is held by an entry that nobody knows to memorise.
 
     Known memorisers are passed over, since they will not keep their place, and the next best entry comes in. Whatever
@@ -55,14 +55,14 @@ class Reviews:
     """How many of these nobody has decided about."""
 
 
-def moves_of(before: Mapping[str, int], after: Mapping[str, int]) -> list[Move]:
+def moves_of(before: Mapping[str, int], after: Mapping[str, int]) -> list[RankMove]:
     """Teams whose rank changes, in the order of their new ranks."""
     teams = sorted(before.keys() | after.keys(), key=lambda team: (after.get(team, math.inf), before.get(team, 0)))
-    moves = [Move(team, before.get(team), after.get(team)) for team in teams]
+    moves = [RankMove(team, before.get(team), after.get(team)) for team in teams]
     return [move for move in moves if move.before != move.after]
 
 
-def medal_moves_of(moves: Iterable[Move], last: Mapping[str, int]) -> list[MedalMove]:
+def medal_moves_of(moves: Iterable[RankMove], last: Mapping[str, int]) -> list[MedalMove]:
     """Teams that enter the medals, leave them or change their colour; ``last`` is the last place of each."""
 
     def colour(rank: int | None) -> str | None:
@@ -72,7 +72,7 @@ def medal_moves_of(moves: Iterable[Move], last: Mapping[str, int]) -> list[Medal
     return [each for each in changed if each.before != each.after]
 
 
-def reviews_of(ranked: Iterable[int], about: Mapping[int, LabelInfo], places: int) -> Reviews:
+def review_workload_of(ranked: Iterable[int], about: Mapping[int, LabelInfo], places: int) -> ReviewWorkload:
     """``ranked``: the refs of the board's entries from rank 1 down; ``about``: what is known of entries, by ref."""
     filled = looked = undecided = 0
     for ref in ranked:
@@ -82,4 +82,4 @@ def reviews_of(ranked: Iterable[int], about: Mapping[int, LabelInfo], places: in
         looked += 1
         undecided += known is None
         filled += known is None or known.memorising is not True
-    return Reviews(filled, looked, undecided)
+    return ReviewWorkload(filled, looked, undecided)

@@ -20,18 +20,18 @@ from scorer.lifecycle import JobState
 from scorer.metrics.statistics.threshold_selection import ThresholdChoice, choose_tau
 from scorer.submissions.labels import LabelInfo, label_info_of
 
-Progress = Literal["preparing", "measuring", "done", "incomplete", "failed"]
+ComparisonState = Literal["preparing", "measuring", "done", "incomplete", "failed"]
 """``incomplete``: nobody measures what is missing; comparing again does."""
 
 
 @dataclass(frozen=True)
-class Space:
+class ComparedSpace:
     """How well the memorization distance in one extractor's space tells the known entries apart."""
 
     extractor: str
     present: bool
     """Whether the private track has it now."""
-    state: Progress
+    state: ComparisonState
     stage: str | None
     """Of the references, while they are prepared."""
     fraction: float | None
@@ -45,7 +45,7 @@ class Space:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ComparisonStatus:
     """A comparison as far as it is: the present space first."""
 
     comparison: Comparison | None
@@ -53,10 +53,10 @@ class Standing:
     legitimate: int
     coarse: int
     """How many of these are early guesses."""
-    spaces: Sequence[Space]
+    spaces: Sequence[ComparedSpace]
 
 
-def start(
+def start_comparison(
     session: Session,
     state: CompetitionState,
     extractors: Sequence[str],
@@ -103,7 +103,7 @@ def start(
     return comparison
 
 
-def go_on(session: Session, preparation_id: int, *, now: datetime) -> None:
+def continue_comparisons(session: Session, preparation_id: int, *, now: datetime) -> None:
     """References have been prepared: measure the entries that waited for them."""
     (preparation,) = rows.preparations(session, [preparation_id])
     for comparison in rows.newest_with(session, preparation_id):
@@ -124,7 +124,7 @@ def _comparable(session: Session, competition_id: int, *, coarse: bool) -> dict[
     return {ref: each for ref, each in about.items() if each.memorising is not None and ref in here}
 
 
-def record(
+def record_distance(
     session: Session,
     claim: leases.Claim,
     distance: float,
@@ -150,7 +150,7 @@ def record(
     return True
 
 
-def standing(session: Session, state: CompetitionState) -> Standing:
+def comparison_status(session: Session, state: CompetitionState) -> ComparisonStatus:
     """The newest comparison, judged with the labels of now."""
     comparison = rows.newest_comparison(session, state.competition.id)
     coarse = comparison is not None and comparison.coarse
@@ -165,7 +165,7 @@ def standing(session: Session, state: CompetitionState) -> Standing:
         for each in rows.preparations(session, [id_ for id_ in dict.fromkeys(ids) if id_ is not None])
     ]
     memorising = sum(bool(each.memorising) for each in about.values())
-    return Standing(
+    return ComparisonStatus(
         comparison=comparison,
         memorising=memorising,
         legitimate=len(about) - memorising,
@@ -174,18 +174,20 @@ def standing(session: Session, state: CompetitionState) -> Standing:
     )
 
 
-def _space(session: Session, preparation: Preparation, about: Mapping[int, LabelInfo], *, present: bool) -> Space:
+def _space(
+    session: Session, preparation: Preparation, about: Mapping[int, LabelInfo], *, present: bool
+) -> ComparedSpace:
     found = rows.distances(session, preparation.id, list(about))
     job = job_of_preparation(session, preparation.id)
     choice, lacks = _separation(found, about)
     if preparation.finished_at is None:
-        progress: Progress = "failed" if job is not None and job.state == JobState.FAILED else "preparing"
+        progress: ComparisonState = "failed" if job is not None and job.state == JobState.FAILED else "preparing"
         errors = [job.error or ""] if job is not None and progress == "failed" else []
     else:
         missing = [ref for ref in about if ref not in found]
         errors = rows.failures(session, preparation.id, missing)
         progress = _progress(session, preparation, missing, failed=len(errors))
-    return Space(
+    return ComparedSpace(
         extractor=preparation.extractor,
         present=present,
         state=progress,
@@ -200,7 +202,7 @@ def _space(session: Session, preparation: Preparation, about: Mapping[int, Label
     )
 
 
-def _progress(session: Session, preparation: Preparation, missing: Sequence[int], *, failed: int) -> Progress:
+def _progress(session: Session, preparation: Preparation, missing: Sequence[int], *, failed: int) -> ComparisonState:
     if not missing:
         return "done"
     if rows.is_measuring(session, preparation.id, missing):

@@ -18,7 +18,7 @@ from scorer.lifecycle import JobState
 
 
 @dataclass(frozen=True)
-class Change:
+class ExtractorChange:
     """What shall become the private track's extractor, and why. ``tau``: what it starts with; None: half the held-out
     distance."""
 
@@ -28,7 +28,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoringProgress:
     """How far the private track is: entries by what became of them."""
 
     done: int
@@ -36,7 +36,9 @@ class Scored:
     failed: int
 
 
-def choose(session: Session, state: CompetitionState, change: Change, *, author: Account, now: datetime) -> Track:
+def replace_extractor(
+    session: Session, state: CompetitionState, change: ExtractorChange, *, author: Account, now: datetime
+) -> Track:
     """Give the private track another extractor and queue every scored entry for it; until an entry is measured there it
     has no private score. Comparing has prepared the references.
 
@@ -74,7 +76,7 @@ def choose(session: Session, state: CompetitionState, change: Change, *, author:
     return track
 
 
-def _require_possible(session: Session, state: CompetitionState, former: Track, change: Change) -> Preparation:
+def _require_possible(session: Session, state: CompetitionState, former: Track, change: ExtractorChange) -> Preparation:
     space = reference_sets.space_of(change.extractor)
     if competitions.is_published(session, state.competition.id):
         raise Conflict("published", "The final board is published: the private network stays as it is.")
@@ -96,7 +98,7 @@ def _require_possible(session: Session, state: CompetitionState, former: Track, 
 
 
 def _set_tau(
-    session: Session, track: Track, preparation: Preparation, change: Change, author: Account, now: datetime
+    session: Session, track: Track, preparation: Preparation, change: ExtractorChange, author: Account, now: datetime
 ) -> None:
     if change.tau is None:
         reference_sets.set_first_threshold(session, track, preparation, now=now)
@@ -114,10 +116,10 @@ def _set_tau(
     )
 
 
-def scored(session: Session, state: CompetitionState) -> Scored:
+def scoring_progress(session: Session, state: CompetitionState) -> ScoringProgress:
     """How far the scoring of the private track is."""
     states = job_queue.states_on_track(session, state.tracks["private"].id)
-    return Scored(
+    return ScoringProgress(
         done=states.get(JobState.DONE, 0),
         waiting=states.get(JobState.WAITING, 0) + states.get(JobState.RUNNING, 0),
         failed=states.get(JobState.FAILED, 0),
