@@ -6,9 +6,9 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.pages.captions import TITLES, sentence_of, title_of
-from scorer.figures import PAIRED, Figure
-from scorer.gallery import Exhibit
-from scorer.imports import Imported
+from scorer.import_export.import_results import ImportResult
+from scorer.insights.figures import PAIRED, Figure
+from scorer.insights.gallery import Exhibit
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 
@@ -37,7 +37,7 @@ class ImportView(BaseModel):
     )
 
     @classmethod
-    def of(cls, done: Imported) -> Self:
+    def of(cls, done: ImportResult) -> Self:
         """The view of an import."""
         told = {name: ReproducedView.model_validate(each) for name, each in done.reproduced.items()}
         fields = {name: getattr(done, name, None) for name in cls.model_fields}

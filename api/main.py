@@ -46,7 +46,7 @@ from api.routes import (
 from api.shelf import Shelf
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.blobs import Blobs
-from scorer.db.session import Connections, Sessions, engine_of, freeze, sessions_of
+from scorer.db.session import Connections, Sessions, engine_of, sessions_of, use_one_snapshot
 from scorer.jobs.broker import create_celery_app
 from scorer.leaderboard.board_cache import BoardCache
 from scorer.settings import Settings, read_settings
@@ -137,7 +137,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 def _looker(sessions: Sessions) -> Callable[[Mapping[int, int]], Mapping[int, progress.StatusSnapshot]]:
     def look(seen: Mapping[int, int]) -> Mapping[int, progress.StatusSnapshot]:
         with sessions.begin() as session:
-            freeze(session)
+            use_one_snapshot(session)
             return progress.status_snapshots(session, seen, now=now())
 
     return look

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from api.schemas import Request
-from scorer.ratings import LONGEST_BATCH, Kind
+from scorer.insights.human_ratings import MAX_BATCH_LENGTH, RatingKind
 
 
 class NewRater(Request):
@@ -26,7 +26,7 @@ class InvitedView(BaseModel):
 class KindView(BaseModel):
     """How much of a kind was rated, and how much raters agree."""
 
-    kind: Kind
+    kind: RatingKind
     items: int
     ratings: int
     wanted: int
@@ -38,7 +38,7 @@ class MeanView(BaseModel):
 
     submission_id: str
     team: str
-    kind: Kind
+    kind: RatingKind
     mean: float
     standard_error: float | None = Field(description="Of the mean, over the things that were rated.")
     items: int
@@ -81,11 +81,11 @@ class BatchView(BaseModel):
 class NewRatings(Request):
     """What a rater says, 1 to 5 by the number of the thing; and what they want next."""
 
-    kind: Kind
+    kind: RatingKind
     ratings: dict[Annotated[int, Field(ge=1, le=2**62)], Annotated[int, Field(ge=1, le=5)]] = Field(
-        max_length=LONGEST_BATCH
+        max_length=MAX_BATCH_LENGTH
     )
     at_hand: list[Annotated[int, Field(ge=1, le=2**62)]] = Field(
-        [], max_length=LONGEST_BATCH, description="Things that are waiting on the screen already."
+        [], max_length=MAX_BATCH_LENGTH, description="Things that are waiting on the screen already."
     )
-    more: int = Field(0, ge=0, le=LONGEST_BATCH, description="How many further things to send.")
+    more: int = Field(0, ge=0, le=MAX_BATCH_LENGTH, description="How many further things to send.")

@@ -6,13 +6,13 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from api.schemas import Request
-from scorer.releases import Images
+from scorer.import_export.data_release import ReleaseImages
 
 
 class NewRelease(Request):
     """What a release shall hold."""
 
-    images: Images = Field(
+    images: ReleaseImages = Field(
         "none", description="`none`, those of the `ranked` entries, or those of `all` scored entries."
     )
     new_names: bool = Field(
@@ -44,7 +44,7 @@ class ReleaseView(BaseModel):
     stage: str | None = None
     fraction: float | None = None
     error: str | None = Field(None, description="Organizers only.")
-    images: Images
+    images: ReleaseImages
     shown: bool = Field(description="Whether everybody may have it while the final board is published.")
     sha256: str | None = Field(description="Of its manifest: equal for equal contents.")
     created_at: datetime

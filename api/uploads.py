@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from api.deps import Transaction, now
 from scorer.archive import list_images
-from scorer.blobs import Blobs, Received
+from scorer.blobs import Blobs, ReceivedBlob
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission
 from scorer.errors import Invalid
@@ -38,7 +38,7 @@ def declared_bytes(request: Request) -> int | None:
 
 
 @contextmanager
-def discarded_on_error(store: Blobs, received: Received) -> Iterator[None]:
+def discarded_on_error(store: Blobs, received: ReceivedBlob) -> Iterator[None]:
     """Delete the received blob if it is refused after all."""
     try:
         yield
@@ -53,7 +53,7 @@ async def receive(
     chunks: AsyncIterator[bytes],
     *,
     limit: int,
-    accept: Callable[[Received, datetime], tuple[Answer, str | None]],
+    accept: Callable[[ReceivedBlob, datetime], tuple[Answer, str | None]],
 ) -> Answer:
     """Stream a blob into the store and, in a thread, have it accepted.
 
@@ -73,7 +73,7 @@ async def receive(
     return await run_in_threadpool(keep, now())
 
 
-def unused_of(received: Received, kept_key: str | None) -> str | None:
+def unused_of(received: ReceivedBlob, kept_key: str | None) -> str | None:
     """The key of what has arrived, unless it is what is kept: the same bytes may have been there already."""
     return received.key if received.key != kept_key else None
 
@@ -108,7 +108,7 @@ class Counter:
         state = await run_in_threadpool(admit)
         limit = intake.upload_limit(state, self.max_bytes)
 
-        def accept(received: Received, complete: datetime) -> tuple[Seen, str | None]:
+        def accept(received: ReceivedBlob, complete: datetime) -> tuple[Seen, str | None]:
             with self.store.open(received.key) as file:
                 list_images(file, state.image_spec)
             with self.begin() as session:

@@ -42,7 +42,7 @@ def extractor_of(spec: ExtractorSpec, folder: Path, precision: Precision = "floa
     """The product's extractor, as a worker on a CPU loads it."""
     options = replace(_options(folder), precision=precision)
     if spec == _SMALL:
-        return TorchExtractor(spec, weights.read(spec, options), options)
+        return TorchExtractor(spec, weights.read_weights(spec, options), options)
     return load(spec.identity, options=options)
 
 
@@ -52,7 +52,7 @@ def plain_network(spec: ExtractorSpec, folder: Path) -> nn.Module:
     if spec.weights_package is None:
         module.load_state_dict(seeded_state(str(spec.architecture)))
     else:
-        given = torch.load(weights.read(spec, _options(folder)).path, weights_only=True)
+        given = torch.load(weights.read_weights(spec, _options(folder)).path, weights_only=True)
         # The package's names differ; its order is timm's.
         names = [name for name in module.state_dict() if not name.endswith("num_batches_tracked")]
         values = [value for name, value in given.items() if not name.endswith("num_batches_tracked")]

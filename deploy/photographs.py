@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from scorer.archive import ReferenceImages, read_references, zip_folder
 from scorer.errors import Invalid
-from scorer.extractors import Progress as Share
+from scorer.extractors import ProgressCallback as Share
 from worker.pixels import arrays_in
 
 

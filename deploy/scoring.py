@@ -29,11 +29,11 @@ from scorer.archive.faults import MemberError
 from scorer.archive.zip_reader import map_members
 from scorer.errors import Invalid
 from scorer.extractors import Extractor, ExtractorOptions, default_mode, fingerprint, load
-from scorer.extractors import Progress as Share
+from scorer.extractors import ProgressCallback as Share
 from scorer.findings.signs import signs_of
 from scorer.metrics.copying.thumbnails import Pixels
 from scorer.metrics.cosine import normalise
-from scorer.metrics.memorization import closest
+from scorer.metrics.memorization import closest_pairs
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
 from scorer.metrics.sample_quality.frechet import statistics_of
 from worker.case import Entry as Examined
@@ -178,7 +178,7 @@ def _closest_pairs(numbers: Numbers, entry: Entry, training: ReferenceImages) ->
             "reference": training.names[pair.reference],
             "distance": pair.distance,
         }
-        for pair in closest(numbers.nearest, SHOWN_PAIRS)
+        for pair in closest_pairs(numbers.nearest, SHOWN_PAIRS)
     ]
 
 

@@ -27,7 +27,7 @@ READ_AHEAD = 1 << 20
 
 
 @dataclass(frozen=True)
-class Received:
+class ReceivedBlob:
     """What came in by a stream."""
 
     key: str
@@ -62,7 +62,7 @@ class Blobs:
         except Exception as error:
             raise Unavailable("blob-store", f"The blob store at {url} cannot be opened: {error}.") from error
 
-    async def receive(self, key: str, chunks: AsyncIterator[bytes], *, limit: int) -> Received:
+    async def receive(self, key: str, chunks: AsyncIterator[bytes], *, limit: int) -> ReceivedBlob:
         """Store a stream under ``key`` in constant memory; ``TooLarge`` as soon as it exceeds ``limit`` bytes.
 
         When the stream breaks off nothing is stored; parts of it that an S3 store has taken already are for the
@@ -76,7 +76,7 @@ class Blobs:
             digest.update(chunk)
             await writer.write(chunk)
         await writer.close()
-        return Received(key, size, digest.hexdigest())
+        return ReceivedBlob(key, size, digest.hexdigest())
 
     def write(self, key: str, data: bytes) -> None:
         """Store ``data`` under ``key``, replacing what was there, all or nothing."""
@@ -90,7 +90,7 @@ class Blobs:
         """``write`` for the event loop."""
         await obstore.put_async(self._store, key, data)
 
-    def join(self, keys: Sequence[str], key: str) -> Received:
+    def join(self, keys: Sequence[str], key: str) -> ReceivedBlob:
         """Store the blobs ``keys``, one after the other, as ``key``, in the memory of one of them; ``NotFound`` if one
         is missing, and then nothing is stored."""
         digest, size = hashlib.sha256(), 0
@@ -101,9 +101,9 @@ class Blobs:
             digest.update(data)
             writer.write(data)
         writer.close()
-        return Received(key, size, digest.hexdigest())
+        return ReceivedBlob(key, size, digest.hexdigest())
 
-    def copy(self, key: str, to: str) -> Received:
+    def copy(self, key: str, to: str) -> ReceivedBlob:
         """Copy a blob within the store, then read the copy through: whatever happens to ``key`` later, this is what
         ``to`` holds."""
         try:
@@ -114,7 +114,7 @@ class Blobs:
         for chunk in obstore.get(self._store, to).stream(min_chunk_size=READ_AHEAD):
             size += len(chunk)
             digest.update(chunk)
-        return Received(to, size, digest.hexdigest())
+        return ReceivedBlob(to, size, digest.hexdigest())
 
     def crc32(self, key: str) -> int:
         """The CRC-32 of a blob, read through: what zips say of their members."""

@@ -165,7 +165,7 @@ def utc_day(now: datetime) -> tuple[datetime, datetime]:
 
 
 @dataclass(frozen=True)
-class Limits:
+class QuotaLimits:
     """What a team may do: entries a UTC day (None: any number), entries in progress at once, and rejected
     uploads a UTC day."""
 
@@ -175,7 +175,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Usage:
+class QuotaUsage:
     """What a team has done this UTC day (``charged``, ``rejected``) and has in progress (``pending``)."""
 
     charged: int
@@ -191,7 +191,7 @@ class Refusal(StrEnum):
     REJECTED = "rejected-limit"
 
 
-def refusal_of(limits: Limits, usage: Usage) -> Refusal | None:
+def refusal_of(limits: QuotaLimits, usage: QuotaUsage) -> Refusal | None:
     """The limit that refuses one more entry, or None if there is room."""
     if usage.rejected >= limits.rejected:
         return Refusal.REJECTED
@@ -202,7 +202,7 @@ def refusal_of(limits: Limits, usage: Usage) -> Refusal | None:
     return None
 
 
-def next_entry_at(limits: Limits, usage: Usage, now: datetime) -> datetime | None:
+def next_entry_at(limits: QuotaLimits, usage: QuotaUsage, now: datetime) -> datetime | None:
     """When a team may enter next: ``now`` if there is room, else the next UTC day. None while as many entries as are
     allowed are in progress: when one of them ends, nobody knows for sure."""
     refusal = refusal_of(limits, usage)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from scorer.generators.latents import Latent
-from scorer.generators.limits import Limits
+from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.generator import read_generator
 from scorer.generators.recovery.audit import audit_generator
 from scorer.generators.recovery.plan import Plan
@@ -59,7 +59,14 @@ def with_operator(name: str) -> bytes:
 
 
 def search(
-    content: bytes, latent: Latent, train: Pixels, held_out: Pixels, *, plan: Plan, limits: Limits, progress: Any
+    content: bytes,
+    latent: Latent,
+    train: Pixels,
+    held_out: Pixels,
+    *,
+    plan: Plan,
+    limits: GeneratorLimits,
+    progress: Any,
 ) -> Audit:
     """What the fenced process does, in this one, which has torch already: for generators of our own alone."""
     return audit_generator(

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy import select
 
-from scorer.blobs import Blobs, Received
+from scorer.blobs import Blobs, ReceivedBlob
 from scorer.competitions import competition_state, reference_sets
 from scorer.competitions.reference_sets import FeatureSpace, ReferenceRole
 from scorer.db.tables import Account, Preparation, ReferenceSet
@@ -61,10 +61,10 @@ def give(bench: Bench, slug: str, size: int) -> None:
 
 
 @cache
-def _upload(role: ReferenceRole, size: int) -> tuple[bytes, Received]:
+def _upload(role: ReferenceRole, size: int) -> tuple[bytes, ReceivedBlob]:
     content = zipped(noise(*SEEDS[role], size))
     sha256 = hashlib.sha256(content).hexdigest()
-    return content, Received(f"references/{sha256[:32]}.zip", len(content), sha256)
+    return content, ReceivedBlob(f"references/{sha256[:32]}.zip", len(content), sha256)
 
 
 def _prepared(bench: Bench, preparation: Preparation, sets: list[ReferenceSet], held_out: ReferenceSet) -> Kept:

@@ -14,9 +14,9 @@ from scorer.db.tables import Measurement, Preparation, Submission, Track
 from scorer.errors import Conflict
 from scorer.evidence import records
 from scorer.extractors import fingerprint
-from scorer.imports import stored_zip
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
+from scorer.submissions.files import stored_zip
 from worker import kept_features, pixels
 from worker.bench import Bench, options_of
 from worker.case import Entry

@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from scorer import ratings
 from scorer.archive import ImageSpec, list_images, read_some
 from scorer.archive.sprite_sheet import TILE, tile_images
 from scorer.db.submissions import submissions
 from scorer.db.tables import RatingStudy, Submission
 from scorer.errors import Invalid
-from scorer.imports import stored_zip
+from scorer.insights import human_ratings
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
+from scorer.submissions.files import stored_zip
 from worker.bench import Bench
 from worker.heartbeat import Heartbeat, LeaseLost
 
@@ -34,7 +34,7 @@ def pack_study(bench: Bench, claim: leases.Claim, heartbeat: Heartbeat) -> None:
         raise Invalid("no-images", "No images of these entries are stored.")
     order = np.random.default_rng(study.seed).permutation(len(items))
     with transaction(bench.sessions, bench.broker) as session:
-        if not ratings.record(session, claim, [items[index] for index in order], now=bench.now()):
+        if not human_ratings.record_items(session, claim, [items[index] for index in order], now=bench.now()):
             raise LeaseLost(f"job {claim.job_id}")
 
 

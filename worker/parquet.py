@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scorer.dataset import Column, Row
+from scorer.import_export.release_tables import Column, TableRow
 
 WRITER = f"pyarrow {pa.__version__}"
 GROUP = 20_000
@@ -33,7 +33,7 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
     )
 
 
-def write_table(path: Path, columns: Sequence[Column], rows: Iterator[Row]) -> int:
+def write_table(path: Path, columns: Sequence[Column], rows: Iterator[TableRow]) -> int:
     """Write rows to a Parquet file, a group at a time; how many there were."""
     schema, count = schema_of(columns), 0
     with pq.ParquetWriter(path, schema, version="2.6", compression="zstd", compression_level=9) as writer:
@@ -43,7 +43,7 @@ def write_table(path: Path, columns: Sequence[Column], rows: Iterator[Row]) -> i
     return count
 
 
-def _table(schema: pa.Schema, batch: Sequence[Row]) -> Any:
+def _table(schema: pa.Schema, batch: Sequence[TableRow]) -> Any:
     values = zip(*batch, strict=True)
     arrays = [pa.array(list(column), field.type) for column, field in zip(values, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)

@@ -17,12 +17,12 @@ from scorer.db import competitions
 from scorer.db.tables import Preparation, Submission, Track
 from scorer.errors import Invalid, KennelError
 from scorer.extractors import Extractor
-from scorer.imports import stored_zip
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
-from scorer.metrics.memorization import closest
+from scorer.metrics.memorization import closest_pairs
 from scorer.submissions import outcomes
+from scorer.submissions.files import stored_zip
 from scorer.tuning import extractor_comparison
 from worker import kept_features, pixels
 from worker.bench import Bench
@@ -207,7 +207,7 @@ def _closest_pairs(bench: Bench, numbers: Numbers, sets: list[SetAddress]) -> li
             "reference_name": names[pair.reference],
             "distance": pair.distance,
         }
-        for pair in closest(numbers.nearest, CLOSEST_PAIRS)
+        for pair in closest_pairs(numbers.nearest, CLOSEST_PAIRS)
     ]
 
 

@@ -16,8 +16,8 @@ from scorer.archive.reference_set import Allocate
 from scorer.blobs import Blobs
 from scorer.db.tables import Submission
 from scorer.errors import Unavailable
-from scorer.extractors import Progress
-from scorer.imports import stored_zip
+from scorer.extractors import ProgressCallback
+from scorer.submissions.files import stored_zip
 from worker.bench import Bench
 
 PIXELS = "pixels"
@@ -35,14 +35,16 @@ def spec_of(submission: Submission) -> ImageSpec:
     return ImageSpec(count=submission.competition.image_count, size=submission.competition.image_size)
 
 
-def decode(blobs: Blobs, blob_key: str, spec: ImageSpec, path: Path, progress: Progress) -> PixelHashes:
+def decode(blobs: Blobs, blob_key: str, spec: ImageSpec, path: Path, progress: ProgressCallback) -> PixelHashes:
     """Check and decode a stored zip; see :func:`decode_file`. ``Invalid`` also for what its directory shows."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with blobs.open(blob_key) as file:
         return decode_file(file, list_images(file, spec), spec, path, progress)
 
 
-def decode_file(file: BinaryIO, listing: Listing, spec: ImageSpec, path: Path, progress: Progress) -> PixelHashes:
+def decode_file(
+    file: BinaryIO, listing: Listing, spec: ImageSpec, path: Path, progress: ProgressCallback
+) -> PixelHashes:
     """Check and decode a listed zip into one uint8 array (n, h, w, 3) at ``path``, whole or not at all.
 
     Returns the hash of each image in canonical order; ``Invalid`` lists the first faults by name, ``Unavailable``
@@ -85,7 +87,7 @@ def images_of(
     blobs: Blobs,
     blob_key: str,
     spec: ImageSpec,
-    progress: Progress,
+    progress: ProgressCallback,
 ) -> NDArray[np.uint8]:
     """A submission's images, memory-mapped; decoded again where another machine did the check."""
     path = path_of(scratch, submission_id)
@@ -95,7 +97,7 @@ def images_of(
     return images
 
 
-def images_for(bench: Bench, submission: Submission, progress: Progress) -> NDArray[np.uint8]:
+def images_for(bench: Bench, submission: Submission, progress: ProgressCallback) -> NDArray[np.uint8]:
     """:func:`images_of` for a submission at a worker's bench."""
     spec, key = spec_of(submission), stored_zip(submission).key
     return images_of(bench.scratch, submission.id, bench.blobs, key, spec, progress)

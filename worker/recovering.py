@@ -16,7 +16,7 @@ from scorer.errors import Conflict, Invalid, TooLarge, Unavailable
 from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import AuditResult
 from scorer.generators.latents import Latent
-from scorer.generators.limits import Limits
+from scorer.generators.limits import GeneratorLimits
 from scorer.generators.recovery.plan import Plan, plan_from
 from scorer.generators.recovery.report import TARGET_KINDS, Audit
 from scorer.generators.sandbox.runner import audit_in_sandbox
@@ -105,7 +105,7 @@ def _audit(
         train,
         held_out,
         plan=plan,
-        limits=Limits(),
+        limits=GeneratorLimits(),
         progress=lambda stage, fraction: progress(stage_of(stage), fraction),
     )
 

@@ -14,23 +14,23 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer import releases
 from scorer.archive import ImageSpec, write_images
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
-from scorer.datacard import Figures, card_of, manifest_of
-from scorer.dataset import TABLES, Pseudonyms, Row, rows_of
 from scorer.db import data_release as release_rows
 from scorer.db import tuning
-from scorer.db.session import freeze
+from scorer.db.session import use_one_snapshot
 from scorer.db.tables import Release, Submission
-from scorer.extractors import Progress
-from scorer.imports import stored_zip
+from scorer.extractors import ProgressCallback
+from scorer.import_export import data_release
+from scorer.import_export.data_card import CardNumbers, card_of, manifest_of
+from scorer.import_export.data_release import BUNDLE, CARD, IMAGES_IN, MANIFEST, blob_key
+from scorer.import_export.release_tables import TABLES, Pseudonyms, TableRow, table_rows
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
 from scorer.leaderboard.rows import order_for
 from scorer.lifecycle import TRACK_KINDS
-from scorer.releases import BUNDLE, CARD, IMAGES_IN, MANIFEST, blob_key
+from scorer.submissions.files import stored_zip
 from worker import pixels
 from worker.bench import Bench
 from worker.heartbeat import Heartbeat, LeaseLost
@@ -49,7 +49,7 @@ class Seen:
     labels: Counter[str] = field(default_factory=Counter)
     teams: set[str] = field(default_factory=set)
 
-    def watched(self, table: str, rows: Iterator[Row]) -> Iterator[Row]:
+    def watched(self, table: str, rows: Iterator[TableRow]) -> Iterator[TableRow]:
         """The same rows, counted."""
         if table != "submissions":
             yield from rows
@@ -81,7 +81,7 @@ def make_release(bench: Bench, claim: leases.Claim, heartbeat: Heartbeat) -> Non
     with TemporaryDirectory(prefix="release-", dir=bench.scratch) as name:
         folder = Path(name)
         with transaction(bench.sessions, bench.broker) as session:
-            freeze(session)
+            use_one_snapshot(session)
             release = session.get_one(Release, claim.release_id)
             contents = _written(session, bench, release, folder, lambda share: heartbeat("tables", share))
         stored, missing = _keep_images(bench, release, contents, lambda share: heartbeat("images", share))
@@ -94,17 +94,17 @@ def make_release(bench: Bench, claim: leases.Claim, heartbeat: Heartbeat) -> Non
         last = [_kept(bench, release, _put(folder / MANIFEST, body)), _kept(bench, release, _bundled(folder))]
     with transaction(bench.sessions, bench.broker) as session:
         digest = hashlib.sha256(body).hexdigest()
-        if not releases.record(session, claim, [*last, *files], digest, now=bench.now()):
+        if not data_release.record_release(session, claim, [*last, *files], digest, now=bench.now()):
             raise LeaseLost(f"job {claim.job_id}")
 
 
-def _written(session: Session, bench: Bench, release: Release, folder: Path, progress: Progress) -> Contents:
+def _written(session: Session, bench: Bench, release: Release, folder: Path, progress: ProgressCallback) -> Contents:
     """Write every table as it is at this one moment."""
     state = competition_state.state_of(session, release.competition.slug, bench.now())
     names, seen = Pseudonyms(release.key), Seen()
     for done, (table, columns) in enumerate(TABLES.items()):
         progress(done / len(TABLES))
-        rows = seen.watched(table, rows_of(session, state, table, names))
+        rows = seen.watched(table, table_rows(session, state, table, names))
         seen.rows[table] = write_table(folder / f"{table}.parquet", columns, rows)
     newest = {kind: tuning.newest_threshold(session, track.id) for kind, track in state.tracks.items()}
     tau = {kind: threshold.tau if threshold else None for kind, threshold in newest.items()}
@@ -122,7 +122,7 @@ def _entries_with_images(session: Session, state: CompetitionState, release: Rel
 
 
 def _keep_images(
-    bench: Bench, release: Release, contents: Contents, progress: Progress
+    bench: Bench, release: Release, contents: Contents, progress: ProgressCallback
 ) -> tuple[list[dict[str, Any]], int]:
     """Store the images of each entry as a zip of its own, and count the entries of which none are stored."""
     names = Pseudonyms(release.key)
@@ -147,9 +147,9 @@ def _repacked(bench: Bench, release: Release, entry: Submission, spec: ImageSpec
         return _kept(bench, release, packed, spec.count, name=name)
 
 
-def _figures(release: Release, contents: Contents, with_images: int, missing: int) -> Figures:
+def _figures(release: Release, contents: Contents, with_images: int, missing: int) -> CardNumbers:
     seen, tracks = contents.seen, contents.state.tracks
-    return Figures(
+    return CardNumbers(
         rows=seen.rows,
         statuses=seen.statuses,
         labels=seen.labels,

@@ -21,9 +21,9 @@ from scorer.db.submissions import submissions
 from scorer.db.tables import Measurement
 from scorer.errors import Conflict, Invalid, NotFound, Unavailable
 from scorer.extractors import Extractor, ExtractorOptions, load
-from scorer.imports import stored_zip
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.memorization import Nearest
+from scorer.submissions.files import stored_zip
 from worker import pixels
 from worker.bench import Bench, options_of
 from worker.measuring import SCORER_VERSION, Progress, measure

@@ -61,7 +61,7 @@ def remove_lost(bench: Bench) -> None:
 def remove_old(bench: Bench) -> dict[str, int]:
     """Remove rows that have been over for as long as the operator keeps them; how many, by table."""
     removed: dict[str, int] = {}
-    for table, over in retention.over_before(bench.now() - timedelta(days=bench.settings.kept_days)).items():
+    for table, over in retention.expired_before(bench.now() - timedelta(days=bench.settings.kept_days)).items():
         count = AT_ONCE
         while count == AT_ONCE:
             with transaction(bench.sessions, bench.broker) as session:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from api.pages.words import DISTANCE_DECIMALS, counted
-from scorer.figures import LEADERS, Figure
+from scorer.insights.figures import LEADERS, Figure
 
 TITLES: Mapping[str, str] = MappingProxyType(
     {

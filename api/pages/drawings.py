@@ -12,7 +12,7 @@ from api.pages.captions import KINDS, sentence_of, title_of
 from api.pages.scales import Scale, around
 from api.pages.shapes import Box, Mark, anchor_of
 from api.pages.words import DISTANCE_DECIMALS
-from scorer.figures import Figure
+from scorer.insights.figures import Figure
 
 TOP, FLOOR, BELOW = 34, 330, 44
 BINS = 48

@@ -9,7 +9,7 @@ from api.pages.drawings import Drawing, drawing_of
 from api.pages.rendering import FILES, rendered
 from api.tables import inert
 from scorer.errors import NotFound
-from scorer.figures import Figure
+from scorer.insights.figures import Figure
 
 WIDTH, LEFT, LEGEND, LEADING = 740.0, 26.0, 54.0, 20.0
 LETTER = 7.2

@@ -13,10 +13,10 @@ from api.pages.drawings import drawing_of
 from api.pages.rendering import BUILD, not_modified, page
 from api.routes.gallery import Seed
 from api.routes.insights import LabelChoice
-from scorer import figures, gallery, insights
 from scorer.archive.sprite_sheet import layout_of
 from scorer.competitions.competition_state import CompetitionState, may_see_private, visible_state, visible_track
 from scorer.db.tables import Account
+from scorer.insights import figures, gallery, overview
 from scorer.lifecycle import TrackKind
 
 router = APIRouter(include_in_schema=False)
@@ -38,7 +38,7 @@ def show(
     state = visible_state(session, slug, account, now)
     visible_track(state, track, account)
     looking = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
-    version = insights.version(session, state, account)
+    version = overview.insights_version(session, state, account)
     etag = etag_of(BUILD, version, state.competition.title, looking, track, label, seed)
     if is_known(request, etag):
         return not_modified(etag)
@@ -50,7 +50,7 @@ def show(
 def _values(
     session: Session, state: CompetitionState, account: Account | None, track: TrackKind, label: LabelChoice
 ) -> dict[str, Any]:
-    shown = insights.view(session, state, account, label=label)
+    shown = overview.insights_of(session, state, account, label=label)
     everything = may_see_private(state, account)
     names = figures.FIGURES if everything else tuple(figures.SINGLE)
     found = [figures.figure(session, shown, name, track, account) for name in names]
@@ -58,7 +58,7 @@ def _values(
         "choices": CHOICES,
         "everything": everything,
         "exhibits": gallery.exhibits(session, state, track, account) if account and shown.names else [],
-        "twins": gallery.twins_in(session, state) if shown.names else [],
+        "twins": gallery.shared_submissions_of(session, state) if shown.names else [],
         "layout": layout_of(state.competition.image_count, state.competition.image_size),
         "pictures": [(figure, drawing_of(figure)) for figure in found],
     }

@@ -15,12 +15,12 @@ from api.forms import Fields, FormFields, text
 from api.pages.rendering import page, see
 from api.problems import status_of
 from api.routes.ratings import by_link, by_role, new_secret
-from scorer import ratings
 from scorer.competitions import competition_state
 from scorer.db.tables import Rater
 from scorer.errors import Invalid, KennelError
+from scorer.insights import human_ratings
+from scorer.insights.human_ratings import RatingKind, StudySpec
 from scorer.lifecycle import STAGES
-from scorer.ratings import Kind, StudySpec
 
 router = APIRouter(include_in_schema=False)
 Id = Annotated[int, Path(ge=1, le=2**62)]
@@ -41,7 +41,7 @@ def index(slug: str, session: DbSession, author: Organizer, viewer: SignedIn, no
 
 def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **told: Any) -> Response:
     state = competition_state.state_of(session, slug, now)
-    standings = ratings.standings(session, state)
+    standings = human_ratings.list_studies(session, state)
     fields = StudySpec.model_fields
     return page(
         "ratings.html",
@@ -50,10 +50,11 @@ def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status:
         viewer=viewer,
         state=state,
         standings=[
-            (each, *ratings.results(session, each.study), ratings.raters(session, each.study)) for each in standings
+            (each, *human_ratings.mean_ratings(session, each.study), human_ratings.raters(session, each.study))
+            for each in standings
         ],
         stages=STAGES,
-        kinds=ratings.KINDS,
+        kinds=human_ratings.RATING_KINDS,
         numbers={name: fields[name].default for name in NUMBERS},
         longest=LONGEST_NAME,
         now=now,
@@ -66,7 +67,7 @@ def start(slug: str, fields: FormFields, session: DbSession, author: Organizer, 
     """Begin a study."""
     state = competition_state.state_of(session, slug, now)
     try:
-        ratings.start(session, state, _spec(fields), seed=secrets.randbits(62), author=author, now=now)
+        human_ratings.start_study(session, state, _spec(fields), seed=secrets.randbits(62), author=author, now=now)
     except KennelError as error:
         return _page(session, slug, viewer, now, status=status_of(error), error=error.message, place="new")
     return see(f"/competitions/{slug}/ratings?done=started")
@@ -94,11 +95,11 @@ def invite(
     now: Now,
 ) -> Response:
     """Make a link for one rater and show it, this once."""
-    study = ratings.find(session, competition_state.state_of(session, slug, now), study_id)
+    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
     secret = new_secret()
     name = text(fields, "name", longest=LONGEST_NAME)
     try:
-        rater = ratings.invite(session, study, name, secret=secret, author=author, now=now)
+        rater = human_ratings.invite_rater(session, study, name, secret=secret, author=author, now=now)
     except KennelError as error:
         return _page(session, slug, viewer, now, status=status_of(error), error=error.message, place=study_id)
     told = {"link": f"{settings.public_url}/rate/{secret}", "place": study_id, "invited": rater.name}
@@ -110,16 +111,16 @@ def dismiss(
     slug: str, study_id: Id, rater_id: Id, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
 ) -> Response:
     """Take no more ratings from somebody."""
-    study = ratings.find(session, competition_state.state_of(session, slug, now), study_id)
-    ratings.dismiss(session, study, rater_id, author=author, now=now)
+    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
+    human_ratings.dismiss(session, study, rater_id, author=author, now=now)
     return see(f"/competitions/{slug}/ratings?done=dismissed")
 
 
 @router.post("/competitions/{slug}/ratings/{study_id}/end")
 def end(slug: str, study_id: Id, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
     """Take no more ratings at all."""
-    study = ratings.find(session, competition_state.state_of(session, slug, now), study_id)
-    ratings.end(session, study, author=author, now=now)
+    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
+    human_ratings.end(session, study, author=author, now=now)
     return see(f"/competitions/{slug}/ratings?done=ended")
 
 
@@ -147,22 +148,24 @@ LinkSeat = Annotated[Seat, Depends(seat_by_link)]
 
 
 @router.api_route("/ratings/{study_id}", methods=["GET", "HEAD"])
-def rate_by_role(seat: RoleSeat, session: DbSession, kind: Kind | None = None) -> Response:
+def rate_by_role(seat: RoleSeat, session: DbSession, kind: RatingKind | None = None) -> Response:
     """The next thing to rate."""
     return _seated(session, seat, kind)
 
 
 @router.api_route("/rate/{secret}", methods=["GET", "HEAD"])
-def rate_by_link(seat: LinkSeat, session: DbSession, kind: Kind | None = None) -> Response:
+def rate_by_link(seat: LinkSeat, session: DbSession, kind: RatingKind | None = None) -> Response:
     """The next thing to rate, for whoever holds the link."""
     return _seated(session, seat, kind)
 
 
-def _seated(session: Session, seat: Seat, kind: Kind | None) -> Response:
+def _seated(session: Session, seat: Seat, kind: RatingKind | None) -> Response:
     study = seat.rater.study
-    kinds: list[Kind] = [each for each, count in zip(get_args(Kind), (study.images, study.grids), strict=True) if count]
+    kinds: list[RatingKind] = [
+        each for each, count in zip(get_args(RatingKind), (study.images, study.grids), strict=True) if count
+    ]
     kind = kind if kind in kinds else kinds[0]
-    found = ratings.next_items(session, seat.rater, kind, limit=1)
+    found = human_ratings.next_items(session, seat.rater, kind, limit=1)
     return page(
         "rate.html",
         headers={"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"},
@@ -172,7 +175,7 @@ def _seated(session: Session, seat: Seat, kind: Kind | None) -> Response:
         kind=kind,
         kinds=kinds,
         item=found[0] if found else None,
-        rated=ratings.count_by(session, seat.rater).get(kind, 0),
+        rated=human_ratings.count_by(session, seat.rater).get(kind, 0),
         side=study.side,
         title=study.competition.title,
     )
@@ -192,7 +195,7 @@ def keep_by_link(seat: LinkSeat, fields: FormFields, session: DbSession, now: No
 
 def _kept(session: Session, seat: Seat, fields: Fields, now: datetime) -> Response:
     item, value, kind = (text(fields, name, longest=18) for name in ("item", "value", "kind"))
-    if not (item.isdecimal() and value.isdecimal()) or kind not in get_args(Kind):
+    if not (item.isdecimal() and value.isdecimal()) or kind not in get_args(RatingKind):
         raise Invalid("bad-rating", "A rating is a number from 1 to 5.")
-    ratings.rate(session, seat.rater, {int(item): int(value)}, now=now)
+    human_ratings.rate(session, seat.rater, {int(item): int(value)}, now=now)
     return see(f"{seat.here}?kind={kind}")

@@ -12,17 +12,17 @@ from api.deps import Caller, CurrentCaller, DbSession, Now, Organizer, SignedIn,
 from api.forms import Fields, FormFields, text
 from api.pages.rendering import page, see
 from api.problems import status_of
-from scorer import releases
 from scorer.accounts.roles import is_organizer
 from scorer.competitions import competition_state
 from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
 from scorer.identifiers import new_public_id
+from scorer.import_export import data_release
+from scorer.import_export.data_release import ReleaseImages
 from scorer.lifecycle import STAGES, UNFINISHED
-from scorer.releases import Images
 
 router = APIRouter(prefix="/competitions/{slug}/release", include_in_schema=False)
-WISHES: dict[str, Images] = {"none": "none", "ranked": "ranked", "all": "all"}
+WISHES: dict[str, ReleaseImages] = {"none": "none", "ranked": "ranked", "all": "all"}
 DONE = {
     "started": "The release is being made. This page shows how far it is.",
     "out": "Everybody may have this release, as long as the final board is published.",
@@ -47,7 +47,7 @@ def _page(
     **told: Any,
 ) -> Response:
     state = competition_state.visible_state(session, slug, account, now)
-    made = releases.visible(session, state, account)
+    made = data_release.visible_releases(session, state, account)
     return page(
         "release.html",
         status=status,
@@ -68,16 +68,18 @@ def start(slug: str, fields: FormFields, session: DbSession, author: Organizer, 
     state = competition_state.state_of(session, slug, now)
     new_names = text(fields, "new_names") == "yes"
     new_id = new_public_id()
-    key = secrets.token_bytes(releases.KEY_BYTES)
+    key = secrets.token_bytes(data_release.KEY_BYTES)
     try:
         images = _images_of(fields)
-        releases.start(session, state, images, new_names=new_names, public_id=new_id, key=key, author=author, now=now)
+        data_release.start_release(
+            session, state, images, new_names=new_names, public_id=new_id, key=key, author=author, now=now
+        )
     except KennelError as error:
         return _page(session, slug, author, viewer, now, status=status_of(error), error=error.message)
     return see(f"/competitions/{slug}/release?done=started")
 
 
-def _images_of(fields: Fields) -> Images:
+def _images_of(fields: Fields) -> ReleaseImages:
     images = WISHES.get(text(fields, "images"))
     if images is None:
         raise Invalid("bad-images", "Choose whose images shall be in it.")
@@ -92,7 +94,7 @@ def hand_out(
     state = competition_state.state_of(session, slug, now)
     shown = text(fields, "act") == "out"
     try:
-        releases.hand_out(session, state, release_id, shown=shown, author=author, now=now)
+        data_release.hand_out(session, state, release_id, shown=shown, author=author, now=now)
     except KennelError as error:
         return _page(session, slug, author, viewer, now, status=status_of(error), error=error.message)
     return see(f"/competitions/{slug}/release?done={'out' if shown else 'back'}")

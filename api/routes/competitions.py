@@ -17,7 +17,7 @@ from api.schemas import (
 from api.uploads import declared_bytes, receive, unused_of
 from scorer.accounts import roles
 from scorer.archive import list_references
-from scorer.blobs import Received, require_bytes
+from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import allowlist, competition_state, reference_sets, rules, setup
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.reference_sets import ReferenceRole
@@ -111,7 +111,7 @@ async def attach(
     limit = settings.max_upload_bytes
     require_bytes(declared_bytes(request), limit)
 
-    def accept(received: Received, _: datetime) -> tuple[ReferenceView, str | None]:
+    def accept(received: ReceivedBlob, _: datetime) -> tuple[ReferenceView, str | None]:
         with begin() as session:
             with store.open(received.key) as file:
                 list_references(file)

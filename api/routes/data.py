@@ -12,7 +12,7 @@ from api.data_schemas import DataFileView
 from api.deps import AppSettings, BlobStore, CurrentUser, DbSession, Now, Organizer, Transaction, Transactions, Visitor
 from api.downloads import download
 from api.uploads import declared_bytes, receive
-from scorer.blobs import Received, require_bytes
+from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import competition_state, data_files
 from scorer.db.tables import DataFile
 
@@ -57,7 +57,7 @@ async def offer(
     limit = settings.max_upload_bytes
     require_bytes(declared_bytes(request), limit)
 
-    def accept(received: Received, _: datetime) -> tuple[DataFileView, None]:
+    def accept(received: ReceivedBlob, _: datetime) -> tuple[DataFileView, None]:
         return _offer(slug, name, received, begin, store, author, now), None
 
     key = f"data/{secrets.token_hex(8)}/{name}"
@@ -73,7 +73,7 @@ def _offer_training(
 
 
 def _offer(
-    slug: str, name: str, file: Received, begin: Transaction, store: BlobStore, author: Organizer, now: datetime
+    slug: str, name: str, file: ReceivedBlob, begin: Transaction, store: BlobStore, author: Organizer, now: datetime
 ) -> DataFileView:
     crc32 = store.crc32(file.key)
     with begin() as session:

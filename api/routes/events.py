@@ -13,7 +13,7 @@ from api.deps import now as moment
 from api.live import State
 from api.live_schemas import StateView
 from api.submission_views import provisional_view
-from scorer.db.session import freeze
+from scorer.db.session import use_one_snapshot
 from scorer.db.tables import Account
 from scorer.lifecycle import CANCELLABLE, STAGES
 from scorer.submissions import access, progress
@@ -57,7 +57,7 @@ async def follow(
 
 def _looked_at(begin: Transaction, submission_id: str, account: Account) -> tuple[int, StatusSnapshot]:
     with begin() as session:
-        freeze(session)
+        use_one_snapshot(session)
         ref = access.find_visible(session, submission_id, account).ref
         return ref, progress.status_snapshots(session, {ref: 0}, now=moment())[ref]
 

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Query, Request, Response
 from api.deps import BlobStore, DbSession, Now, Organizer
 from api.etags import etag_of, is_known
 from api.insight_schemas import ExhibitView, TwinsView, TwinView
-from scorer import gallery
 from scorer.competitions.competition_state import state_of
+from scorer.insights import gallery
 from scorer.lifecycle import TrackKind
 from scorer.submissions import access, files
 
@@ -55,7 +55,7 @@ def images(
 @router.get("/twins")
 def twins(slug: str, session: DbSession, viewer: Organizer, now: Now) -> list[TwinsView]:
     """Entries of different teams with the same zip, or with the same images under other names. Organizers only."""
-    found = gallery.twins_in(session, state_of(session, slug, now))
+    found = gallery.shared_submissions_of(session, state_of(session, slug, now))
     return [
         TwinsView.model_validate({"same": each.same, "entries": [TwinView.model_validate(row) for row in each.entries]})
         for each in found

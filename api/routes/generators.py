@@ -16,7 +16,7 @@ from api.generator_views import generator_view
 from api.routes.results import INERT, OWN
 from api.uploads import declared_bytes, receive, unused_of
 from scorer.accounts.roles import is_organizer
-from scorer.blobs import Blobs, Received, require_bytes
+from scorer.blobs import Blobs, ReceivedBlob, require_bytes
 from scorer.db.tables import Account
 from scorer.evidence import generator_audits, generator_uploads
 from scorer.evidence.generator_audits import ImageGroup
@@ -66,7 +66,7 @@ async def take(
     await run_in_threadpool(admit, moment())
     key = f"generators/{submission_id}/{secrets.token_hex(8)}.onnx"
 
-    def accept(received: Received, now: datetime) -> tuple[GeneratorView, str | None]:
+    def accept(received: ReceivedBlob, now: datetime) -> tuple[GeneratorView, str | None]:
         start = store.read_part(key, 0, min(MAGIC_BYTES, received.bytes)) if received.bytes else b""
         require_onnx(start, declared.dimension)
         with begin() as session:

@@ -13,12 +13,12 @@ from fastapi.concurrency import run_in_threadpool
 from api.deps import Now, Organizer, Transaction, Transactions
 from api.insight_schemas import ImportView
 from api.uploads import declared_bytes
-from scorer import imports, sheets
 from scorer.blobs import require_bytes
 from scorer.db.tables import Account
 from scorer.errors import Invalid
 from scorer.identifiers import new_public_id
-from scorer.imports import Imported, ImportRequest
+from scorer.import_export import import_results, results_csv
+from scorer.import_export.import_results import ImportRequest, ImportResult
 
 router = APIRouter(tags=["insights"])
 MOST_BYTES = 1 << 27
@@ -51,10 +51,10 @@ async def load(
 
 def _loaded(
     begin: Transaction, slug: str, file: IO[bytes], sha256: str, asked: ImportRequest, author: Account, now: datetime
-) -> Imported:
+) -> ImportResult:
     sheet = _sheet(file, asked)
     with begin() as session:
-        return imports.load(
+        return import_results.import_table(
             session, slug, sheet, asked, table_sha256=sha256, author=author, now=now, new_id=new_public_id
         )
 
@@ -69,10 +69,10 @@ async def _received(chunks: AsyncIterator[bytes], file: IO[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _sheet(file: IO[bytes], asked: ImportRequest) -> sheets.Sheet:
+def _sheet(file: IO[bytes], asked: ImportRequest) -> results_csv.ResultsTable:
     file.seek(0)
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         try:
-            return sheets.read_sheet(text, asked.names())
+            return results_csv.read_results_csv(text, asked.names())
         except UnicodeDecodeError as error:
             raise Invalid("no-table", f"The file is not UTF-8: {error.reason} at byte {error.start:,}.") from None

@@ -8,8 +8,8 @@ from api.deps import DbSession, Now, Visitor
 from api.etags import etag_of, is_known
 from api.insight_schemas import FigureLink, FigureView
 from api.pages.figures import csv_of, svg_of
-from scorer import figures, insights
 from scorer.competitions.competition_state import may_see_private, visible_state
+from scorer.insights import figures, overview
 from scorer.lifecycle import TrackKind
 
 router = APIRouter(prefix="/competitions/{slug}/insights", tags=["insights"])
@@ -50,11 +50,11 @@ def show(
     """A figure's numbers, or its picture. Before publication: organizers, and everyone for the public track (of the
     board's entries, without labels). After it: everyone, without names of entries and teams."""
     state = visible_state(session, slug, account, now)
-    version = insights.version(session, state, account)
+    version = overview.insights_version(session, state, account)
     headers = {**ALONE, "ETag": etag_of(version, figure, track, label, format)}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    shown = insights.view(session, state, account, label=label)
+    shown = overview.insights_of(session, state, account, label=label)
     found = figures.figure(session, shown, figure, track, account)
     if format == "json":
         return Response(FigureView.of(slug, found).model_dump_json(), media_type=MEDIA[format], headers=headers)

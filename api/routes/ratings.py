@@ -20,11 +20,11 @@ from api.rating_schemas import (
     StudyView,
 )
 from api.routes.results import INERT, OWN
-from scorer import ratings
 from scorer.blobs import Blobs
 from scorer.competitions import competition_state
 from scorer.db.tables import Rater
-from scorer.ratings import LONGEST_BATCH, Kind, Standing, StudySpec
+from scorer.insights import human_ratings
+from scorer.insights.human_ratings import MAX_BATCH_LENGTH, RatingKind, StudySpec, StudyStatus
 
 router = APIRouter(tags=["ratings"])
 Id = Annotated[int, Path(ge=1, le=2**62)]
@@ -35,23 +35,23 @@ STUDIES = "/competitions/{slug}/ratings"
 def start(slug: str, body: StudySpec, session: DbSession, author: Organizer, now: Now) -> StudyView:
     """Begin a rating study: its images are cut by a worker. Organizers only."""
     state = competition_state.state_of(session, slug, now)
-    study = ratings.start(session, state, body, seed=secrets.randbits(62), author=author, now=now)
-    return _view(ratings.standing(session, study), {})
+    study = human_ratings.start_study(session, state, body, seed=secrets.randbits(62), author=author, now=now)
+    return _view(human_ratings.study_status(session, study), {})
 
 
 @router.get(STUDIES)
 def index(slug: str, session: DbSession, author: Organizer, now: Now) -> list[StudyView]:
     """The rating studies of a competition, newest first. Organizers only."""
     state = competition_state.state_of(session, slug, now)
-    return [_view(each, {}) for each in ratings.standings(session, state)]
+    return [_view(each, {}) for each in human_ratings.list_studies(session, state)]
 
 
 @router.get(f"{STUDIES}/{{study_id}}")
 def show(slug: str, study_id: Id, session: DbSession, author: Organizer, now: Now) -> StudyView:
     """One study: progress, agreement, and the mean of every entry with its standard error. Organizers only."""
-    study = ratings.find(session, competition_state.state_of(session, slug, now), study_id)
-    means, agreement = ratings.results(session, study)
-    view = _view(ratings.standing(session, study), agreement)
+    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
+    means, agreement = human_ratings.mean_ratings(session, study)
+    view = _view(human_ratings.study_status(session, study), agreement)
     view.means = [MeanView.model_validate(each, from_attributes=True) for each in means]
     return view
 
@@ -61,18 +61,18 @@ def invite(
     slug: str, study_id: Id, body: NewRater, session: DbSession, settings: AppSettings, author: Organizer, now: Now
 ) -> InvitedView:
     """Make a link with which one person rates without an account. Organizers only."""
-    study = ratings.find(session, competition_state.state_of(session, slug, now), study_id)
+    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
     secret = new_secret()
-    rater = ratings.invite(session, study, body.name, secret=secret, author=author, now=now)
+    rater = human_ratings.invite_rater(session, study, body.name, secret=secret, author=author, now=now)
     return InvitedView(id=rater.id, name=rater.name, link=f"{settings.public_url}/rate/{secret}")
 
 
 @router.put(f"{STUDIES}/{{study_id}}/ended")
 def end(slug: str, study_id: Id, session: DbSession, author: Organizer, now: Now) -> StudyView:
     """Take no more ratings. Organizers only."""
-    study = ratings.find(session, competition_state.state_of(session, slug, now), study_id)
-    ratings.end(session, study, author=author, now=now)
-    return _view(ratings.standing(session, study), {})
+    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
+    human_ratings.end(session, study, author=author, now=now)
+    return _view(human_ratings.study_status(session, study), {})
 
 
 def new_secret() -> str:
@@ -80,7 +80,7 @@ def new_secret() -> str:
     return secrets.token_urlsafe(24)
 
 
-def _view(found: Standing, agreement: dict[Kind, float | None]) -> StudyView:
+def _view(found: StudyStatus, agreement: dict[RatingKind, float | None]) -> StudyView:
     study, job = found.study, found.job
     fields: dict[str, Any] = {name: getattr(study, name) for name in ("id", "images", "grids", "side", "wanted")}
     kinds = [
@@ -91,7 +91,7 @@ def _view(found: Standing, agreement: dict[Kind, float | None]) -> StudyView:
             wanted=found.wanted(kind),
             agreement=agreement.get(kind),
         )
-        for kind in ratings.KINDS
+        for kind in human_ratings.RATING_KINDS
         if kind in found.totals
     ]
     return StudyView(
@@ -109,12 +109,12 @@ def _view(found: Standing, agreement: dict[Kind, float | None]) -> StudyView:
 
 def by_role(study_id: Id, session: DbSession, account: CurrentUser, now: Now) -> Rater:
     """Somebody who rates by their role."""
-    return ratings.member(session, study_id, account, now=now)
+    return human_ratings.rater_of_member(session, study_id, account, now=now)
 
 
 def by_link(secret: Annotated[str, Path(max_length=100)], session: DbSession) -> Rater:
     """Whoever holds an invitation's link."""
-    return ratings.invited(session, secret)
+    return human_ratings.rater_of_link(session, secret)
 
 
 def _rating(prefix: str, who: Any) -> APIRouter:
@@ -127,8 +127,8 @@ def _rating(prefix: str, who: Any) -> APIRouter:
         rater: AnyRater,
         session: DbSession,
         store: BlobStore,
-        kind: Kind,
-        limit: Annotated[int, Query(ge=1, le=LONGEST_BATCH)] = 10,
+        kind: RatingKind,
+        limit: Annotated[int, Query(ge=1, le=MAX_BATCH_LENGTH)] = 10,
     ) -> BatchView:
         """What to rate next, with pictures. Nothing comes twice."""
         return _batch(session, store, rater, kind, limit=limit, but=())
@@ -136,13 +136,13 @@ def _rating(prefix: str, who: Any) -> APIRouter:
     @here.post("/items")
     def rate(rater: AnyRater, body: NewRatings, session: DbSession, store: BlobStore, now: Now) -> BatchView:
         """Record ratings, and send further things to rate. The same request twice is the same."""
-        ratings.rate(session, rater, body.ratings, now=now)
+        human_ratings.rate(session, rater, body.ratings, now=now)
         return _batch(session, store, rater, body.kind, limit=body.more, but=body.at_hand)
 
     @here.get("/items/{item_id}/picture", response_class=Response)
     def picture(item_id: Id, rater: AnyRater, request: Request, session: DbSession, store: BlobStore) -> Response:
         """The picture of one thing to rate."""
-        item = ratings.item_of(session, rater, item_id)
+        item = human_ratings.item_of(session, rater, item_id)
         headers = OWN | INERT | {"ETag": etag_of(item.blob_key, item.start)}
         if is_known(request, headers["ETag"]):
             return Response(status_code=304, headers=headers)
@@ -152,13 +152,13 @@ def _rating(prefix: str, who: Any) -> APIRouter:
     return here
 
 
-def _batch(session: Session, store: Blobs, rater: Rater, kind: Kind, *, limit: int, but: Any) -> BatchView:
-    found = ratings.next_items(session, rater, kind, limit=limit, but=but) if limit else ()
+def _batch(session: Session, store: Blobs, rater: Rater, kind: RatingKind, *, limit: int, but: Any) -> BatchView:
+    found = human_ratings.next_items(session, rater, kind, limit=limit, but=but) if limit else ()
     items = [
         ItemView(id=each.id, png=base64.b64encode(store.read_part(each.blob_key, each.start, each.length)).decode())
         for each in found
     ]
-    return BatchView(items=items, rated=ratings.count_by(session, rater).get(kind, 0))
+    return BatchView(items=items, rated=human_ratings.count_by(session, rater).get(kind, 0))
 
 
 router.include_router(_rating("/ratings/{study_id}", by_role))

@@ -8,13 +8,13 @@ from api import ranges
 from api.deps import BlobStore, DbSession, Now, Organizer, Visitor
 from api.ranges import Content, Stored
 from api.release_schemas import FileView, HandOut, NewRelease, ReleaseView
-from scorer import releases
 from scorer.accounts.roles import is_organizer
 from scorer.blobs import Blobs
 from scorer.competitions import competition_state
 from scorer.db.tables import Account
 from scorer.identifiers import new_public_id
-from scorer.releases import IMAGES_IN, Made
+from scorer.import_export import data_release
+from scorer.import_export.data_release import IMAGES_IN, ReleaseStatus
 
 router = APIRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
 
@@ -23,39 +23,39 @@ router = APIRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
 def start(slug: str, body: NewRelease, session: DbSession, author: Organizer, now: Now) -> ReleaseView:
     """Have a data release made by a worker. Organizers only."""
     state = competition_state.state_of(session, slug, now)
-    release = releases.start(
+    release = data_release.start_release(
         session,
         state,
         body.images,
         new_names=body.new_names,
         public_id=new_public_id(),
-        key=secrets.token_bytes(releases.KEY_BYTES),
+        key=secrets.token_bytes(data_release.KEY_BYTES),
         author=author,
         now=now,
     )
-    return view_of(releases.find(session, state, release.id, author), author)
+    return view_of(data_release.find_release(session, state, release.id, author), author)
 
 
 @router.get("")
 def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[ReleaseView]:
     """The data releases that you may have: for everybody, those handed out while the final board is published."""
     state = competition_state.visible_state(session, slug, account, now)
-    return [view_of(each, account) for each in releases.visible(session, state, account)]
+    return [view_of(each, account) for each in data_release.visible_releases(session, state, account)]
 
 
 @router.get("/{release_id}")
 def show(slug: str, release_id: str, session: DbSession, account: Visitor, now: Now) -> ReleaseView:
     """One data release: how far it is, and its files."""
     state = competition_state.visible_state(session, slug, account, now)
-    return view_of(releases.find(session, state, release_id, account), account)
+    return view_of(data_release.find_release(session, state, release_id, account), account)
 
 
 @router.put("/{release_id}/handed-out")
 def hand_out(slug: str, release_id: str, body: HandOut, session: DbSession, author: Organizer, now: Now) -> ReleaseView:
     """Let everybody have a release while the final board is published, or take that back. Organizers only."""
     state = competition_state.state_of(session, slug, now)
-    releases.hand_out(session, state, release_id, shown=body.shown, author=author, now=now)
-    return view_of(releases.find(session, state, release_id, author), author)
+    data_release.hand_out(session, state, release_id, shown=body.shown, author=author, now=now)
+    return view_of(data_release.find_release(session, state, release_id, author), author)
 
 
 @router.get("/{release_id}/files/{name}", response_class=Response)
@@ -72,7 +72,7 @@ def download(
     """One file of a release, or a range of it: `tables.zip` (all but images), a table, `README.md`,
     `manifest.json`."""
     state = competition_state.visible_state(session, slug, account, now)
-    return _file(releases.find(session, state, release_id, account), name, request, store)
+    return _file(data_release.find_release(session, state, release_id, account), name, request, store)
 
 
 @router.get("/{release_id}/files/images/{name}", response_class=Response)
@@ -88,18 +88,18 @@ def download_images(
 ) -> Response:
     """The images of one entry, `SUBMISSION.zip`, or a range of it."""
     state = competition_state.visible_state(session, slug, account, now)
-    return _file(releases.find(session, state, release_id, account), f"{IMAGES_IN}{name}", request, store)
+    return _file(data_release.find_release(session, state, release_id, account), f"{IMAGES_IN}{name}", request, store)
 
 
-def _file(found: Made, name: str, request: Request, store: Blobs) -> Response:
-    key, file = releases.file_of(found, name)
+def _file(found: ReleaseStatus, name: str, request: Request, store: Blobs) -> Response:
+    key, file = data_release.file_of(found, name)
     release = found.release
     saved = f"{release.competition.slug}-{release.id}-{name.replace('/', '-')}"
     modified = release.finished_at or release.created_at
     return ranges.answer(request, Content(saved, [Stored(key, file["bytes"])], file["sha256"], modified), store)
 
 
-def view_of(found: Made, account: Account | None) -> ReleaseView:
+def view_of(found: ReleaseStatus, account: Account | None) -> ReleaseView:
     """A release as this person may see it."""
     release, job = found.release, found.job
     return ReleaseView(

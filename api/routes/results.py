@@ -16,7 +16,7 @@ from api.result_schemas import NewPicks, PicksView
 from api.schemas import CodeView
 from api.submission_views import code_view
 from api.uploads import declared_bytes, receive
-from scorer.blobs import Blobs, Received, require_bytes
+from scorer.blobs import Blobs, ReceivedBlob, require_bytes
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
@@ -102,7 +102,7 @@ async def attach_code(
     await run_in_threadpool(admit, moment())
     key = f"code/{submission_id}/{secrets.token_hex(8)}"
 
-    def accept(received: Received, now: datetime) -> tuple[CodeView, str | None]:
+    def accept(received: ReceivedBlob, now: datetime) -> tuple[CodeView, str | None]:
         with store.open(received.key) as file:
             kind = code_uploads.kind_of(file)
         with begin() as session:

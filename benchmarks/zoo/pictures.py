@@ -11,8 +11,8 @@ from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo
 from benchmarks.zoo.roster import LABELS
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Competition
-from scorer.figures import PAIRED, SINGLE, Figure
-from scorer.insights import Field, View
+from scorer.insights.figures import PAIRED, SINGLE, Figure
+from scorer.insights.overview import InsightsData, TrackColumns
 from scorer.lifecycle import TRACK_KINDS, Phase
 from scorer.metrics.mifid import is_penalised, mifid
 from scorer.metrics.statistics.threshold_selection import choose_tau
@@ -25,7 +25,7 @@ def figures_of(zoo: Zoo) -> Iterator[Figure]:
     """FID and memorization distance by label, one against the other, and public against private."""
     taus = {track: tau_of(zoo, track) for track in TRACKS}
     fields = {track: _field(zoo, track, taus[track]) for track in TRACKS}
-    shown = View(
+    shown = InsightsData(
         CompetitionState(Competition(), Phase.FINAL, True, {}, ()), fields, taus, labels=True, names=True, label="all"
     )
     for track in TRACK_KINDS:
@@ -54,11 +54,11 @@ def _label(outcome: Outcome) -> str:
     return LABELS[outcome.title.method]
 
 
-def _field(zoo: Zoo, track: str, tau: float) -> Field:
+def _field(zoo: Zoo, track: str, tau: float) -> TrackColumns:
     readings = [each.readings[track] for each in zoo.outcomes]
     fid, distance = (np.array([getattr(each, name) for each in readings]) for name in ("fid", "distance"))
     copied = np.array([each.copied for each in readings])
-    return Field(
+    return TrackColumns(
         refs=np.arange(len(readings), dtype=np.int64),
         ids=np.array([each.title.strength for each in zoo.outcomes], dtype=object),
         teams=np.array([each.title.method for each in zoo.outcomes], dtype=object),

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
-from scorer.archive.faults import refusal
+from scorer.archive.faults import faulty_members_error
 from scorer.errors import Invalid
 
 LOCAL_HEADER_BYTES = 30
@@ -219,5 +219,5 @@ def _require_disjoint(members: Sequence[Member], end: int) -> list[Member]:
         if member.offset + LOCAL_HEADER_BYTES + len(member.raw_name) + member.compressed > member.limit
     )
     if faults:
-        raise refusal("zip-bomb", "The zip's members overlap each other.", faults)
+        raise faulty_members_error("zip-bomb", "The zip's members overlap each other.", faults)
     return placed

@@ -4,31 +4,31 @@ from collections.abc import Mapping, Sequence
 
 from scorer.errors import Invalid
 
-SHOWN_FAULTS = 10
-SHOWN_NAME = 120  # characters; a member name may be 65,535 bytes long
+MAX_FAULTS_LISTED = 10
+MAX_NAME_LENGTH = 120  # characters; a member name may be 65,535 bytes long
 
 
 class MemberError(Exception):
     """One member can't be used; the text ends the sentence that its name begins: "is 32x32, not 64x64"."""
 
 
-def shown(name: str) -> str:
+def printable_name(name: str) -> str:
     """A member's name made safe to print: control and direction characters escaped, length bounded."""
     printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
-    return printable if len(printable) <= SHOWN_NAME else printable[: SHOWN_NAME - 1] + "…"
+    return printable if len(printable) <= MAX_NAME_LENGTH else printable[: MAX_NAME_LENGTH - 1] + "…"
 
 
-def refusal(slug: str, message: str, faults: Sequence[tuple[str, str]]) -> Invalid:
+def faulty_members_error(slug: str, message: str, faults: Sequence[tuple[str, str]]) -> Invalid:
     """The error for a zip with faulty members.
 
     ``faults`` holds (member name, what is wrong) in canonical order. The first ten become the
     error's ``faults``; ``extra["fault_count"]`` tells how many there are in all.
     """
-    lines = [f"{shown(name)} {wrong}" for name, wrong in faults[:SHOWN_FAULTS]]
+    lines = [f"{printable_name(name)} {wrong}" for name, wrong in faults[:MAX_FAULTS_LISTED]]
     return Invalid(slug, message, faults=lines, fault_count=len(faults))
 
 
-def counted(faults: Sequence[object], total: int) -> str:
+def count_phrase(faults: Sequence[object], total: int) -> str:
     """ "3 of 10,000 images", with the noun in the number that ``total`` asks for."""
     return f"{len(faults):,} of {total:,} image{'' if total == 1 else 's'}"
 
@@ -36,4 +36,4 @@ def counted(faults: Sequence[object], total: int) -> str:
 def bad_images(names: Sequence[str], wrong: Mapping[int, MemberError]) -> Invalid:
     """The error for images that can't be used; ``wrong`` maps an index in ``names`` to what is wrong."""
     faults = [(names[index], str(wrong[index])) for index in sorted(wrong)]
-    return refusal("bad-images", f"{counted(faults, len(names))} can't be used.", faults)
+    return faulty_members_error("bad-images", f"{count_phrase(faults, len(names))} can't be used.", faults)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from scorer.archive.central_directory import Member, find_directory, members_of
-from scorer.archive.faults import counted, refusal, shown
+from scorer.archive.faults import count_phrase, faulty_members_error, printable_name
 from scorer.archive.zip_bombs import refuse_bombs
 from scorer.archive.zip_reader import DEFLATED, STORED
 from scorer.errors import Invalid
@@ -87,8 +87,8 @@ def list_images(file: BinaryIO, spec: ImageSpec) -> Listing:
     refuse_unreadable(members)
     faults = list(first_faults(members, (path_fault, _not_png, _misplaced(members), colliding())))
     if faults:
-        message = f"The names of {counted(faults, len(members))} can't be used."
-        raise refusal("wrong-names", message, faults)
+        message = f"The names of {count_phrase(faults, len(members))} can't be used."
+        raise faulty_members_error("wrong-names", message, faults)
     if len(members) != spec.count:
         raise _wrong_count(len(members), spec)
     refuse_bombs(members, member_bytes=spec.member_bytes, total_bytes=spec.total_bytes)
@@ -104,13 +104,13 @@ def refuse_unreadable(members: Sequence[Member]) -> None:
     """Raise ``Invalid`` if a member is encrypted or compressed by anything but deflate."""
     encrypted = [(m.name, "is encrypted") for m in members if m.flags & _ENCRYPTED or m.method == _AES]
     if encrypted:
-        raise refusal("encrypted", "The zip is encrypted; upload it without a password.", encrypted)
+        raise faulty_members_error("encrypted", "The zip is encrypted; upload it without a password.", encrypted)
     unsupported = [
         (m.name, f"uses compression method {m.method}") for m in members if m.method not in (STORED, DEFLATED)
     ]
     if unsupported:
         message = "The zip uses a compression other than deflate; make it with an ordinary zip program."
-        raise refusal("unsupported-compression", message, unsupported)
+        raise faulty_members_error("unsupported-compression", message, unsupported)
 
 
 def path_fault(member: Member) -> str | None:
@@ -135,7 +135,7 @@ def colliding() -> Callable[[Member], str | None]:
             return None
         if first[1] == member.name:
             return "is there twice"
-        return f"has the same name as {shown(first[1])}, up to case and Unicode form"
+        return f"has the same name as {printable_name(first[1])}, up to case and Unicode form"
 
     return rule
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.archive.central_directory import Member, find_directory, members_of
-from scorer.archive.faults import MemberError, bad_images, counted, refusal
+from scorer.archive.faults import MemberError, bad_images, count_phrase, faulty_members_error
 from scorer.archive.listing import Listing, canonical_members, colliding, first_faults, path_fault, refuse_unreadable
 from scorer.archive.pixel_hashes import HASH_BYTES, PixelHashes, mirror_images, pixel_hash
 from scorer.archive.reference_image import decode_reference, round_to_uint8
@@ -59,8 +59,8 @@ def list_references(file: BinaryIO) -> Listing:
     refuse_unreadable(members)
     faults = list(first_faults(members, (path_fault, _unknown_format, colliding())))
     if faults:
-        message = f"The names of {counted(faults, len(members))} can't be used."
-        raise refusal("wrong-names", message, faults)
+        message = f"The names of {count_phrase(faults, len(members))} can't be used."
+        raise faulty_members_error("wrong-names", message, faults)
     if not members:
         raise Invalid("no-images", "The zip has no images.")
     refuse_bombs(members, member_bytes=MAX_MEMBER_BYTES, total_bytes=MAX_TOTAL_BYTES)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scorer.archive.central_directory import Member
-from scorer.archive.faults import refusal
+from scorer.archive.faults import faulty_members_error
 from scorer.errors import Invalid
 
 # An honest zip of PNGs hardly shrinks; even PNGs of one flat colour, 64 x 64, written without any compression
@@ -16,7 +16,7 @@ def refuse_bombs(members: Sequence[Member], *, member_bytes: int, total_bytes: i
     sizes = [(m.name, max(m.size, m.compressed)) for m in members]
     huge = [(name, f"would take {size:,} bytes") for name, size in sizes if size > member_bytes]
     if huge:
-        raise refusal("zip-bomb", f"No image here can need more than {member_bytes:,} bytes.", huge)
+        raise faulty_members_error("zip-bomb", f"No image here can need more than {member_bytes:,} bytes.", huge)
     unpacked, packed = sum(m.size for m in members), sum(m.compressed for m in members)
     if unpacked > total_bytes:
         message = f"The images would unpack to {unpacked:,} bytes; {total_bytes:,} are the most allowed."

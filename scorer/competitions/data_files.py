@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.roles import is_organizer
-from scorer.blobs import Received
+from scorer.blobs import ReceivedBlob
 from scorer.competitions import rules
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
@@ -35,7 +35,7 @@ def offer_file(
     session: Session,
     state: CompetitionState,
     name: str,
-    received: Received,
+    received: ReceivedBlob,
     crc32: int,
     *,
     author: Account,
@@ -70,13 +70,13 @@ def offer_file(
     return kept
 
 
-def training_images(session: Session, state: CompetitionState) -> Received:
+def training_images(session: Session, state: CompetitionState) -> ReceivedBlob:
     """The zip of training images that is attached to a competition; ``Conflict`` if there is none."""
     attached = competitions.references_of(session, state.competition.id).get("train")
     if attached is None:
         raise Conflict("no-references", "Attach training images first.")
     images = attached.reference_set
-    return Received(images.blob_key, images.bytes, images.sha256)
+    return ReceivedBlob(images.blob_key, images.bytes, images.sha256)
 
 
 def withdraw(session: Session, state: CompetitionState, name: str, *, author: Account, now: datetime) -> None:

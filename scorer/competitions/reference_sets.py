@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log, extractor_catalogue
 from scorer.archive import BOTTLENECK
-from scorer.blobs import Received
+from scorer.blobs import ReceivedBlob
 from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.competitions.data_files import SECRET_ROLES
 from scorer.db import competitions, tuning
@@ -35,7 +35,7 @@ def attach_reference_set(
     session: Session,
     state: CompetitionState,
     role: ReferenceRole,
-    received: Received,
+    received: ReceivedBlob,
     *,
     author: Account,
     now: datetime,

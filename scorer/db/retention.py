@@ -10,7 +10,7 @@ from scorer.db.tables import Delivery, Mail, OneTimeLink, Table, Upload, Webhook
 from scorer.lifecycle import DeliveryState, MailState
 
 
-def over_before(moment: datetime) -> Mapping[type[Table], ColumnElement[bool]]:
+def expired_before(moment: datetime) -> Mapping[type[Table], ColumnElement[bool]]:
     """What was over at a moment, by table. Deliveries come before the webhooks that they point to."""
     sent = exists().where(Delivery.webhook_id == Webhook.id)
     return {

@@ -37,7 +37,7 @@ class ConnectionLost(Exception):
 
 
 @contextmanager
-def _telling() -> Iterator[None]:
+def _detecting_lost_connection() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
@@ -56,13 +56,13 @@ class Connections:
     @contextmanager
     def moment(self) -> Iterator[Connection]:
         """For one statement, which sees what is committed when it begins. ``ConnectionLost`` if it is found dead."""
-        with _telling(), self._engine.connect() as connection:
+        with _detecting_lost_connection(), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         """For several statements that see the same moment. ``ConnectionLost`` if it is found dead."""
-        with _telling(), self._engine.connect() as connection:
+        with _detecting_lost_connection(), self._engine.connect() as connection:
             yield connection.execution_options(isolation_level="REPEATABLE READ")
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ class Connections:
         self._engine.dispose()
 
 
-def freeze(session: Session) -> None:
+def use_one_snapshot(session: Session) -> None:
     """Let every statement of this transaction see the same moment. Only at its beginning."""
     session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
 

@@ -8,7 +8,7 @@ from typing import BinaryIO, Literal
 from sqlalchemy.orm import Session
 
 from scorer.archive.central_directory import find_directory, members_of
-from scorer.blobs import Received
+from scorer.blobs import ReceivedBlob
 from scorer.competitions.competition_state import state_of
 from scorer.db.evidence import code_attachments
 from scorer.db.submissions import submissions
@@ -57,7 +57,7 @@ def require_code_change(session: Session, submission_id: str, account: Account, 
 
 
 def attach_code(
-    session: Session, submission_id: str, received: Received, kind: CodeKind, *, account: Account, now: datetime
+    session: Session, submission_id: str, received: ReceivedBlob, kind: CodeKind, *, account: Account, now: datetime
 ) -> tuple[CodeAttachment, CodeAttachment | None]:
     """Attach received code to an entry. Returns it, and the attachment that it replaces, whose blob may go."""
     submission = require_code_change(session, submission_id, account, now)

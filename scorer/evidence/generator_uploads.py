@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.roles import is_organizer
-from scorer.blobs import Received
+from scorer.blobs import ReceivedBlob
 from scorer.db import competitions
 from scorer.db.evidence import generators as rows
 from scorer.db.submissions import submissions
@@ -56,7 +56,7 @@ def require_generator_change(session: Session, submission_id: str, account: Acco
 def accept_generator(
     session: Session,
     submission_id: str,
-    received: Received,
+    received: ReceivedBlob,
     declared: DeclaredLatent,
     *,
     seed: int,
@@ -94,7 +94,7 @@ def accept_generator(
     return kept
 
 
-def _is_same(earlier: GeneratorFile, received: Received, declared: DeclaredLatent) -> bool:
+def _is_same(earlier: GeneratorFile, received: ReceivedBlob, declared: DeclaredLatent) -> bool:
     said = all(getattr(earlier, name) == value for name, value in vars(declared).items())
     return said and earlier.sha256 == received.sha256
 

@@ -16,7 +16,7 @@ from scorer.archive.selected_images import select_images, select_reference_image
 from scorer.blobs import Blobs
 from scorer.db import competitions
 from scorer.db.tables import Account, ReferenceSet, Submission
-from scorer.imports import stored_zip
+from scorer.submissions.files import stored_zip
 
 
 @lru_cache(maxsize=32)

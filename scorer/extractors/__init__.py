@@ -12,7 +12,7 @@ from scorer import extractor_catalogue
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors import weights
-from scorer.extractors.batches import Features, Images, Progress
+from scorer.extractors.batches import Features, Images, ProgressCallback
 from scorer.extractors.compiler import require_compiler
 from scorer.extractors.options import ExtractorOptions, Mode, Precision, default_mode
 from scorer.extractors.tiny import Tiny
@@ -24,7 +24,7 @@ __all__ = [
     "Images",
     "Mode",
     "Precision",
-    "Progress",
+    "ProgressCallback",
     "default_mode",
     "fingerprint",
     "load",
@@ -38,7 +38,7 @@ class Extractor(Protocol):
     provenance: dict[str, Any]
     """JSON: identity, weights_sha256, device, precision, mode, batch, threads, versions: enough to do it again."""
 
-    def features(self, images: Images, *, progress: Progress | None = None) -> Features:
+    def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
         """Features (n, d) float32 of images (n, h, w, 3), uint8 or float32 in 0..255, possibly memory-mapped.
 
         ``progress`` hears the finished share after each batch. Raises ``Invalid`` (``degenerate-features``) naming
@@ -64,7 +64,7 @@ def load(identity: str, *, options: ExtractorOptions) -> Extractor:
         return Tiny(spec, options)
     if options.chosen_mode == "compiled":
         require_compiler()
-    checked = weights.read(spec, options)
+    checked = weights.read_weights(spec, options)
     try:
         # The one import inside a function: torch is optional, heavy, and not to be touched before a worker forks.
         from scorer.extractors.torch_extractor import TorchExtractor  # noqa: PLC0415

@@ -13,7 +13,7 @@ Images = NDArray[Any]
 """(n, h, w, 3), uint8 or float32 in 0..255, possibly memory-mapped and larger than memory."""
 Features = NDArray[np.float32]
 """(n, d), in the order of the images."""
-Progress = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 """Hears the finished share, in 0..1."""
 
 
@@ -51,7 +51,7 @@ def immediate(forward: Callable[[Images], Features], images: Images, batch_size:
     return [_Immediate(forward, np.zeros((batch_size, *images.shape[1:]), images.dtype))]
 
 
-class _InFlight(NamedTuple):
+class _LaunchedBatch(NamedTuple):
     """A launched slot and the images it holds."""
 
     slot: Slot
@@ -59,7 +59,9 @@ class _InFlight(NamedTuple):
     rows: int
 
 
-def in_batches(images: Images, slots: Sequence[Slot], *, dimension: int, progress: Progress | None = None) -> Features:
+def in_batches(
+    images: Images, slots: Sequence[Slot], *, dimension: int, progress: ProgressCallback | None = None
+) -> Features:
     """Features (n, d) float32 of images (n, h, w, 3), through ``slots`` in turn, in the images' order.
 
     With two slots, one batch is read and copied while the other is computed. The last batch is filled up with black
@@ -73,7 +75,7 @@ def in_batches(images: Images, slots: Sequence[Slot], *, dimension: int, progres
     features = np.empty((len(images), dimension), np.float32)
     degenerate: list[int] = []
 
-    def settle(flight: _InFlight) -> None:
+    def settle(flight: _LaunchedBatch) -> None:
         found = flight.slot.collect()[: flight.rows]
         stop = flight.start + flight.rows
         features[flight.start : stop] = found
@@ -82,7 +84,7 @@ def in_batches(images: Images, slots: Sequence[Slot], *, dimension: int, progres
         if progress is not None:
             progress(stop / len(images))
 
-    flying: deque[_InFlight] = deque()
+    flying: deque[_LaunchedBatch] = deque()
     batch_size = len(slots[0].batch)
     for turn, start in enumerate(range(0, len(images), batch_size)):
         if len(flying) == len(slots):
@@ -92,7 +94,7 @@ def in_batches(images: Images, slots: Sequence[Slot], *, dimension: int, progres
         slot.batch[:rows] = images[start : start + rows]
         slot.batch[rows:] = 0
         slot.launch()
-        flying.append(_InFlight(slot, start, rows))
+        flying.append(_LaunchedBatch(slot, start, rows))
     while flying:
         settle(flying.popleft())
     if degenerate:

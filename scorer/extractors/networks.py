@@ -51,7 +51,7 @@ class Network(NamedTuple):
     """(classes,)"""
 
 
-def network(spec: ExtractorSpec, weights: Weights) -> Network:
+def build_network(spec: ExtractorSpec, weights: Weights) -> Network:
     """The network whose every tensor comes from ``weights``.
 
     It is built without storage (on torch's meta device), so there is nothing random that a gap could leave in it and
@@ -111,7 +111,7 @@ def _classifier(head: nn.Linear) -> tuple[NDArray[np.float32], NDArray[np.float3
 
 def _trunk_of_2015(module: nn.Module) -> nn.Module:
     """Its layers up to the pool, which it defines in the order in which it runs them; resizing and normalising are
-    :func:`scorer.extractors.preprocessing.prepared`'s."""
+    :func:`scorer.extractors.preprocessing.preprocess`'s."""
     for path, block in list(module.named_modules()):
         if isinstance(block, BasicConv2d):  # as it is, with the activation as a module that can be fused
             put(module, path, nn.Sequential(block.conv, block.bn, nn.ReLU(inplace=True)))

@@ -7,7 +7,7 @@ from torch_fidelity.interpolate_compat_tensorflow import interpolate_bilinear_2d
 from scorer.extractor_catalogue import TENSORFLOW1, ExtractorSpec
 
 
-def prepared(images: Tensor, spec: ExtractorSpec) -> Tensor:
+def preprocess(images: Tensor, spec: ExtractorSpec) -> Tensor:
     """Images (b, h, w, 3) in 0..255 as (b, 3, s, s) float32, channels last, on the device where they are."""
     x = images.permute(0, 3, 1, 2).to(torch.float32)
     x = _as_in_2015(x, spec) if spec.resizing == TENSORFLOW1 else _antialiased(x, spec)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
-from scorer.extractors.batches import Features, Images, Progress, immediate, in_batches
+from scorer.extractors.batches import Features, Images, ProgressCallback, immediate, in_batches
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions
 
 SEED = 2019
@@ -37,7 +37,7 @@ class Tiny:
             "numpy": np.__version__,
         }
 
-    def features(self, images: Images, *, progress: Progress | None = None) -> Features:
+    def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
         """Features (n, d) float32 of images (n, h, w, 3); see :func:`scorer.extractors.batches.in_batches`."""
         return in_batches(
             images,

@@ -17,16 +17,16 @@ from torch import Tensor, nn
 
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
-from scorer.extractors.batches import Features, Images, Progress, Slot, immediate, in_batches
+from scorer.extractors.batches import Features, Images, ProgressCallback, Slot, immediate, in_batches
 from scorer.extractors.batchnorm_folding import fold
 from scorer.extractors.cuda_graphs import Gpu, fixed_batch, graph_slots, largest_safe_batch
 from scorer.extractors.determinism import exact_arithmetic
 from scorer.extractors.fused_convolutions import can_fuse, fuse
 from scorer.extractors.malloc import keep_freed_memory
-from scorer.extractors.networks import network
+from scorer.extractors.networks import build_network
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions, Precision
-from scorer.extractors.preprocessing import prepared
-from scorer.extractors.weights import Weights, record
+from scorer.extractors.preprocessing import preprocess
+from scorer.extractors.weights import Weights, record_sha256
 
 log = logging.getLogger(__name__)
 _onednn: Any = torch.ops.mkldnn
@@ -39,8 +39,8 @@ class TorchExtractor:
         self.spec = spec
         self._options, self._device = options, _device(options)
         self._dtype = _dtype(options.precision, self._device)
-        trunk, *self.classifier = network(spec, weights)
-        record(spec, options, weights)
+        trunk, *self.classifier = build_network(spec, weights)
+        record_sha256(spec, options, weights)
         module = fold(trunk).to(device=self._device, dtype=self._dtype).to(memory_format=torch.channels_last)
         fused = options.chosen_mode == "eager" and self._device.type == "cpu" and can_fuse()
         self._network: Callable[[Tensor], Tensor] = fuse(module) if fused else module
@@ -52,7 +52,7 @@ class TorchExtractor:
         self.provenance = self._provenance(weights, fused)
         log.info("loaded %s: %s", spec.identity, self.provenance)
 
-    def features(self, images: Images, *, progress: Progress | None = None) -> Features:
+    def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
         """Features (n, d) float32 of images (n, h, w, 3); see :func:`scorer.extractors.batches.in_batches`."""
         with self._settled():
             slots = self._slots_for(images)
@@ -88,7 +88,7 @@ class TorchExtractor:
 
     def _forward(self, batch: Tensor) -> Tensor:
         """(b, h, w, 3) to (b, d) float32, on the batch's device."""
-        return self._network(prepared(batch, self.spec).to(self._dtype)).to(torch.float32)
+        return self._network(preprocess(batch, self.spec).to(self._dtype)).to(torch.float32)
 
     def _found_batch(self) -> int:
         gpu, side = self._gpu, self.spec.input_size

@@ -23,7 +23,7 @@ class Weights:
     sha256: str
 
 
-def read(spec: ExtractorSpec, options: ExtractorOptions) -> Weights:
+def read_weights(spec: ExtractorSpec, options: ExtractorOptions) -> Weights:
     """The weights of an extractor.
 
     Raises ``Unavailable``: ``missing-weights``, or ``wrong-weights`` where their SHA-256 is not the required one.
@@ -44,7 +44,7 @@ def sha256_of(spec: ExtractorSpec, options: ExtractorOptions) -> str:
     return sha256
 
 
-def record(spec: ExtractorSpec, options: ExtractorOptions, weights: Weights) -> None:
+def record_sha256(spec: ExtractorSpec, options: ExtractorOptions, weights: Weights) -> None:
     """Write the hash of weights that nobody gave a hash for beside them (``inception_v3.sha256``), so that it is
     required from now on. Called once they have proved to fit their network; does nothing where a hash is required.
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class GeneratorLimits:
     """Caps on a file, on what its network makes of one latent, and on the process that runs it.
 
     The file's are far above a StyleGAN of 256 x 256 pixels; the process's are what an audit may cost.

@@ -25,7 +25,7 @@ _SEGMENT = 512
 _CHUNK = 512  # rows widened to float64 at a time
 
 # Lengths whose inverse and whose products stay far from overflow and underflow in either precision.
-_SHORTEST, _LONGEST = 1e-30, 1e30
+_MIN_LENGTH, _MAX_LENGTH = 1e-30, 1e30
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +65,14 @@ def normalise(features: Features, whose: str = "reference") -> NormalisedFeature
         for start in range(0, len(features), _CHUNK):
             block = features[start : start + _CHUNK].astype(np.float64)
             squares[start : start + _CHUNK] = np.square(block).sum(axis=1)
-    usable = (squares > _SHORTEST**2) & (squares < _LONGEST**2)  # false for nan
+    usable = (squares > _MIN_LENGTH**2) & (squares < _MAX_LENGTH**2)  # false for nan
     if not usable.all():
         raise degenerate(np.flatnonzero(~usable), whose, "zero or not finite")
     return NormalisedFeatures(features, squares)
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class CosineComparison:
     """Generated rows against reference rows by 1 - |cos|, or by 1 - cos where ``signed``."""
 
     generated: NormalisedFeatures
@@ -88,7 +88,7 @@ class Comparison:
         columns of one tile compete for them. ``done`` hears the finished share in (0, 1].
         """
         window = 2.0 * error_bound(self.generated.features.shape[1], precision)
-        contenders = _Contenders(len(self.generated), window, crowd, precision)
+        contenders = _Candidates(len(self.generated), window, crowd, precision)
         left = self.generated.unit(0, len(self.generated), precision)
         non_negative = bool(left.min() >= 0.0)
         buffer = np.empty(TILE_ROWS * TILE_COLUMNS, precision)
@@ -144,7 +144,7 @@ def _products(left: Features, right: Features, buffer: Features, *, fold: bool) 
     return tile
 
 
-class _Contenders:
+class _Candidates:
     """The pairs that could still be a row's nearest, while tiles of similarities go by."""
 
     def __init__(self, count: int, window: float, crowd: int, precision: type[np.floating[Any]]) -> None:

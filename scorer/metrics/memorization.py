@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from scorer.errors import Invalid
-from scorer.metrics.cosine import Comparison, Indices, NormalisedFeatures, normalise
+from scorer.metrics.cosine import CosineComparison, Indices, NormalisedFeatures, normalise
 from scorer.metrics.features import Features, Vector, require_same_dimension
 
 __all__ = [
+    "ClosestPair",
     "Nearest",
     "NormalisedFeatures",
-    "Pair",
-    "closest",
+    "closest_pairs",
     "memorization_distance",
     "nearest",
     "normalise",
@@ -54,7 +54,7 @@ class Nearest:
         return float(self.distance.std(ddof=1) / np.sqrt(count)) if count > 1 else None
 
 
-class Pair(NamedTuple):
+class ClosestPair(NamedTuple):
     """A generated image, its nearest reference image, and how far apart they are."""
 
     generated: int
@@ -85,13 +85,13 @@ def nearest(
     report = progress or (lambda _share: None)
 
     distance, index = np.full(len(own), np.inf), np.full(len(own), -1, np.int64)
-    comparison = Comparison(own, other, signed)
+    comparison = CosineComparison(own, other, signed)
     rows, columns, crowded = comparison.shortlist(np.float32, _CROWD, lambda share: report(0.9 * share))
     decided, columns, distances = _lowest(rows, columns, comparison.distances(rows, columns))
     distance[decided], index[decided] = distances, columns
     for start in range(0, len(crowded), _REDONE_AT_ONCE):
         some = crowded[start : start + _REDONE_AT_ONCE]
-        comparison = Comparison(own.take(some), other, signed)
+        comparison = CosineComparison(own.take(some), other, signed)
         rows, columns, _ = comparison.shortlist(np.float64, len(other), lambda _share: None)
         decided, columns, distances = _lowest(rows, columns, comparison.distances(rows, columns))
         distance[some[decided]], index[some[decided]] = distances, columns
@@ -110,12 +110,12 @@ def memorization_distance(
     return nearest(generated, reference, signed=signed).mean
 
 
-def closest(found: Nearest, k: int) -> tuple[Pair, ...]:
+def closest_pairs(found: Nearest, k: int) -> tuple[ClosestPair, ...]:
     """The k generated images closest to the reference, nearest first, ties to the lowest row."""
     if k < 0:
         raise Invalid("bad-count", f"The number of closest pairs can't be negative: {k}.")
     rows = np.argsort(found.distance, kind="stable")[:k]
-    return tuple(Pair(int(row), int(found.index[row]), float(found.distance[row])) for row in rows)
+    return tuple(ClosestPair(int(row), int(found.index[row]), float(found.distance[row])) for row in rows)
 
 
 def _lowest(rows: Indices, columns: Indices, distances: Vector) -> tuple[Indices, Indices, Vector]:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer
-from scorer.blobs import Received, require_bytes
+from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import rules
 from scorer.competitions.competition_state import CompetitionState, visible_state
 from scorer.db import competitions
@@ -70,7 +70,7 @@ def accept(
     slug: str,
     entry: NewSubmission,
     account: Account,
-    received: Received,
+    received: ReceivedBlob,
     *,
     public_id: str,
     now: datetime,

@@ -12,7 +12,7 @@ from anyio import to_thread
 from sqlalchemy.orm import Session
 
 from scorer.archive import ImageSpec, list_images
-from scorer.blobs import Blobs, Received
+from scorer.blobs import Blobs, ReceivedBlob
 from scorer.db.submissions import uploads as rows
 from scorer.db.tables import Account, Upload
 from scorer.errors import Conflict, Invalid, KennelError, NotFound, Unavailable
@@ -170,7 +170,7 @@ def _make(begin: BeginTransaction, store: Blobs, upload: Upload, spec: ImageSpec
         store.delete(key)
 
 
-def _require_promised(upload: Upload, received: Received) -> None:
+def _require_promised(upload: Upload, received: ReceivedBlob) -> None:
     if received.bytes != upload.length:
         said = f"{received.bytes:,} bytes arrived, {upload.length:,} were announced."
         raise Invalid("wrong-length", said)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from scorer import errors
-from scorer.blobs import Blobs, Received
+from scorer.blobs import Blobs, ReceivedBlob
 from scorer.competitions.competition_state import visible_state
 from scorer.db import accounts
 from scorer.db.submissions import submissions as submissions_submissions
@@ -221,7 +221,7 @@ def current_upload(session: Session, upload_id: str) -> Upload:
     return upload
 
 
-def finish(session: Session, upload: Upload, received: Received, *, public_id: str) -> Submission:
+def finish(session: Session, upload: Upload, received: ReceivedBlob, *, public_id: str) -> Submission:
     """Make the submission of a whole upload whose zip is listed, as of the moment when its last byte arrived.
 
     Raises what ``submissions.accept`` raises, and ``Conflict`` if the upload was closed meanwhile: then nothing of

@@ -9,9 +9,9 @@ from scorer.competitions.competition_state import CompetitionState, takes_late
 from scorer.db.tables import Account, Competition, Team
 from scorer.db.teams import members
 from scorer.errors import TooMany
-from scorer.lifecycle import Limits, Phase, Refusal, Usage, next_entry_at, refusal_of, utc_day
+from scorer.lifecycle import Phase, QuotaLimits, QuotaUsage, Refusal, next_entry_at, refusal_of, utc_day
 
-NO_USAGE = Usage(charged=0, pending=0, rejected=0)
+NO_USAGE = QuotaUsage(charged=0, pending=0, rejected=0)
 RETRY_AFTER_SECONDS = 30
 """Seconds after which a program may ask again while entries are in progress: when one of them ends, nobody knows."""
 
@@ -20,8 +20,8 @@ RETRY_AFTER_SECONDS = 30
 class Quota:
     """A team's limits, what it has used of them, and when it may enter next."""
 
-    limits: Limits
-    usage: Usage
+    limits: QuotaLimits
+    usage: QuotaUsage
     refusal: Refusal | None
     """The limit that stands in the way of the next entry."""
     resets_at: datetime
@@ -36,9 +36,9 @@ class Quota:
         return None if self.limits.daily is None else max(0, self.limits.daily - self.usage.charged)
 
 
-def limits_of(competition: Competition) -> Limits:
+def limits_of(competition: Competition) -> QuotaLimits:
     """What every team of a competition may do."""
-    return Limits(competition.daily_limit, competition.pending_limit, competition.rejected_limit)
+    return QuotaLimits(competition.daily_limit, competition.pending_limit, competition.rejected_limit)
 
 
 def quota_of(session: Session, state: CompetitionState, account: Account, *, now: datetime) -> Quota:

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from deploy.standalone.ephemeral import Servers
-from scorer.figures import FIGURES
+from scorer.insights.figures import FIGURES
 from tests.api.conftest import Service, running
 from tests.api.test_imports import load, table
 from tests.api.test_results import close

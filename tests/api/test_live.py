@@ -18,7 +18,7 @@ from sqlalchemy import text
 from api import live
 from api.live import Hub
 from deploy.standalone.ports import free_port
-from scorer.db.session import freeze
+from scorer.db.session import use_one_snapshot
 from scorer.errors import TooMany
 from scorer.jobs import leases
 from scorer.jobs.broker import waiting_messages
@@ -174,7 +174,7 @@ def test_a_look_sees_one_moment(service: Service) -> None:
     ref = service.submit("ada", slug, zipped(noise(10))).json()["ref"]
     now = service.bench.now()
     with service.bench.sessions.begin() as session:
-        freeze(session)
+        use_one_snapshot(session)
         before = status_snapshots(session, {ref: 0}, now=now)
         service.work()
         assert status_snapshots(session, {ref: 0}, now=now) == before

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image, PngImagePlugin
 
-from scorer.dataset import TABLES
 from scorer.db.tables import Account, AuditEntry, Job, Rebuttal, Release, Review, Ruling, Submission, Team
+from scorer.import_export.release_tables import TABLES
 from tests.api.conftest import Service
 from tests.factories import noise, zipped
 

@@ -9,7 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
-from scorer.blobs import Received
+from scorer.blobs import ReceivedBlob
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.tables import PickSet
 from scorer.errors import Conflict
@@ -158,7 +158,7 @@ def accept(session: Session, state: CompetitionState, *, begun: int | None, comp
         slug,
         NewSubmission("a.zip"),
         account,
-        Received("key", 1, "0" * 64),
+        ReceivedBlob("key", 1, "0" * 64),
         public_id=f"id-{account.id}",
         now=now,
         begun=None if begun is None else CLOSES + timedelta(seconds=begun),

@@ -19,7 +19,7 @@ DAY = timedelta(days=1)
 def removed(session: Session, moment: datetime, most: int = 100) -> dict[str, int]:
     """How many rows of each table are removed."""
     session.flush()
-    over = retention.over_before(moment)
+    over = retention.expired_before(moment)
     return {table.__tablename__: retention.remove(session, table, which, most) for table, which in over.items()}
 
 

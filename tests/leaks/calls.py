@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from api.cookies import csrf_token
-from scorer.figures import FIGURES
+from scorer.insights.figures import FIGURES
 from tests.factories import noise, zipped
 from tests.leaks.planting import DATA_FILE, FIRST_ITEM, FIRST_REF, PASSWORD, PEOPLE, ROLES, RULES, SLUG, Planted
 

@@ -13,7 +13,6 @@ from PIL import Image
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from scorer import ratings
 from scorer.accounts import api_tokens, one_time_links, sessions
 from scorer.accounts.password_hashing import new_password_hash
 from scorer.accounts.sessions import Browser
@@ -45,10 +44,11 @@ from scorer.db.tables import (
     Threshold,
     Upload,
 )
+from scorer.import_export.data_release import blob_key
+from scorer.insights import human_ratings
 from scorer.lifecycle import TrackKind
 from scorer.metrics.mifid import mifid
 from scorer.notifications import notices, webhooks
-from scorer.releases import blob_key
 from scorer.settings import Settings
 from scorer.teams import teams
 from tests.factories import (
@@ -505,7 +505,7 @@ def _closing(
             )
         )
         session.flush()
-    rater = ratings.invite(
+    rater = human_ratings.invite_rater(
         session, study, planted.word("rater", "evidence"), secret="rate-link", author=organizer, now=now
     )
     planted.ids |= {"study": study.id, "rater": rater.id}

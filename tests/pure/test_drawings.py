@@ -10,8 +10,8 @@ from api.pages import drawings
 from api.pages.captions import CHOICES, KINDS, TITLES, sentence_of
 from api.pages.drawings import FLOOR, TOP, Drawing, drawing_of
 from api.pages.scales import Scale, around, ticks
-from scorer.figures import FIGURES, Figure
-from scorer.insights import CHOICES as LABELS
+from scorer.insights.figures import FIGURES, Figure
+from scorer.insights.overview import LABEL_FILTERS as LABELS
 from scorer.lifecycle import TrackKind
 
 LABEL = st.sampled_from([None, "legitimate", "mgan", "sup", "ae", "aug", "other"])

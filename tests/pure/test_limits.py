@@ -7,10 +7,10 @@ import pytest
 from scorer.lifecycle import (
     ALLOWED,
     CANCELLABLE,
-    Limits,
+    QuotaLimits,
+    QuotaUsage,
     Refusal,
     Status,
-    Usage,
     next_entry_at,
     possible_from,
     refusal_of,
@@ -18,30 +18,30 @@ from scorer.lifecycle import (
 
 NOON = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
 MIDNIGHT = datetime(2026, 3, 15, tzinfo=UTC)
-LIMITS = Limits(daily=5, pending=2, rejected=3)
+LIMITS = QuotaLimits(daily=5, pending=2, rejected=3)
 
 
 @pytest.mark.parametrize(
     ("usage", "refusal", "moment"),
     [
-        (Usage(0, 0, 0), None, NOON),
-        (Usage(4, 1, 2), None, NOON),
-        (Usage(5, 0, 0), Refusal.DAILY, MIDNIGHT),
-        (Usage(9, 0, 0), Refusal.DAILY, MIDNIGHT),
-        (Usage(0, 0, 3), Refusal.REJECTED, MIDNIGHT),
-        (Usage(2, 2, 0), Refusal.PENDING, None),
-        (Usage(5, 2, 0), Refusal.DAILY, MIDNIGHT),
+        (QuotaUsage(0, 0, 0), None, NOON),
+        (QuotaUsage(4, 1, 2), None, NOON),
+        (QuotaUsage(5, 0, 0), Refusal.DAILY, MIDNIGHT),
+        (QuotaUsage(9, 0, 0), Refusal.DAILY, MIDNIGHT),
+        (QuotaUsage(0, 0, 3), Refusal.REJECTED, MIDNIGHT),
+        (QuotaUsage(2, 2, 0), Refusal.PENDING, None),
+        (QuotaUsage(5, 2, 0), Refusal.DAILY, MIDNIGHT),
     ],
 )
 def test_the_next_slot_is_now_or_tomorrow_or_when_one_in_progress_ends(
-    usage: Usage, refusal: Refusal | None, moment: datetime | None
+    usage: QuotaUsage, refusal: Refusal | None, moment: datetime | None
 ) -> None:
     assert refusal_of(LIMITS, usage) is refusal
     assert next_entry_at(LIMITS, usage, NOON) == moment
 
 
 def test_no_daily_limit_refuses_nobody() -> None:
-    assert next_entry_at(Limits(daily=None, pending=2, rejected=3), Usage(10_000, 0, 0), NOON) == NOON
+    assert next_entry_at(QuotaLimits(daily=None, pending=2, rejected=3), QuotaUsage(10_000, 0, 0), NOON) == NOON
 
 
 @pytest.mark.parametrize(

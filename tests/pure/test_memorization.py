@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from scorer.errors import Invalid
 from scorer.metrics.cosine import TILE_COLUMNS, TILE_ROWS, error_bound, normalise
-from scorer.metrics.memorization import Nearest, Pair, closest, memorization_distance, nearest
+from scorer.metrics.memorization import ClosestPair, Nearest, closest_pairs, memorization_distance, nearest
 from tests.examples import examples
 from tests.pure.oracles import golden, nearest_by_definition
 
@@ -267,11 +267,11 @@ def test_mean_and_standard_error() -> None:
 
 def test_the_closest_pairs() -> None:
     found = Nearest(np.array([0.3, 0.1, 0.2, 0.1]), np.array([5, 6, 7, 8]))
-    assert closest(found, 3) == (Pair(1, 6, 0.1), Pair(3, 8, 0.1), Pair(2, 7, 0.2))
-    assert closest(found, 0) == ()
-    assert len(closest(found, 10)) == 4
+    assert closest_pairs(found, 3) == (ClosestPair(1, 6, 0.1), ClosestPair(3, 8, 0.1), ClosestPair(2, 7, 0.2))
+    assert closest_pairs(found, 0) == ()
+    assert len(closest_pairs(found, 10)) == 4
     with pytest.raises(Invalid):
-        closest(found, -1)
+        closest_pairs(found, -1)
 
 
 @pytest.mark.parametrize("spread", [1.0, 1e-5])

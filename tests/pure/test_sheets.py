@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorer.errors import Invalid
-from scorer.sheets import LABELS, NUMBERS, read_sheet
+from scorer.import_export.results_csv import LABELS, NUMBER_COLUMNS, read_results_csv
 
 HEADER = "submission_id,public_score,private_score,FID_public,FID_private,distance_public,distance_private,labels"
 ROW = "7,10.5,999999,10.5,20.25,0.3,0.4,non-mem"
@@ -17,12 +17,12 @@ shares = st.floats(0, 2)
 def refused(text: str, **named: str) -> Invalid:
     """The problem with a sheet."""
     with pytest.raises(Invalid) as error:
-        read_sheet(text.splitlines(keepends=True), named)
+        read_results_csv(text.splitlines(keepends=True), named)
     return error.value
 
 
 def test_a_line_is_an_entry() -> None:
-    (line,) = read_sheet([HEADER + "\n", ROW + "\n"]).lines
+    (line,) = read_results_csv([HEADER + "\n", ROW + "\n"]).lines
     assert (line.at, line.submission_id, line.team) == (2, "7", "Entry 7")
     assert line.numbers == (10.5, 20.25, 0.3, 0.4)
     assert (line.public_score, line.private_score) == (10.5, 999_999.0)
@@ -31,7 +31,7 @@ def test_a_line_is_an_entry() -> None:
 
 def test_headers_are_recognised_and_can_be_named() -> None:
     text = ["\ufeffSubmission ID,fid-public,FID Private,d1,Distance_Private,who,unused\n", "a,1,2,0.5,1,Ada & Bob,x\n"]
-    sheet = read_sheet(text, {"distance_public": "d1", "team": "who"})
+    sheet = read_results_csv(text, {"distance_public": "d1", "team": "who"})
     (line,) = sheet.lines
     assert (line.team, line.numbers, line.label) == ("Ada & Bob", (1.0, 2.0, 0.5, 1.0), None)
     assert sheet.ignored == ["unused"]
@@ -40,7 +40,7 @@ def test_headers_are_recognised_and_can_be_named() -> None:
 def test_ids_order_the_entries_as_numbers_where_all_are() -> None:
     def order(*ids: str) -> list[str]:
         rows = [f"{each},1,1,1,1,1,1,\n" for each in ids]
-        return [line.submission_id for line in read_sheet([HEADER + "\n", *rows]).lines]
+        return [line.submission_id for line in read_results_csv([HEADER + "\n", *rows]).lines]
 
     assert order("10", "9", "11") == ["9", "10", "11"]
     assert order("10", "9", "x") == ["10", "9", "x"]
@@ -48,9 +48,9 @@ def test_ids_order_the_entries_as_numbers_where_all_are() -> None:
 
 @given(st.lists(st.tuples(amounts, amounts, shares, shares, st.sampled_from(sorted(LABELS))), min_size=1, max_size=9))
 def test_every_number_arrives_as_it_was_written(rows: list[tuple[float, float, float, float, str]]) -> None:
-    header = ",".join(["submission_id", *NUMBERS, "labels"])
+    header = ",".join(["submission_id", *NUMBER_COLUMNS, "labels"])
     text = [header, *(f"{place},{','.join(map(repr, row[:4]))},{row[4]}" for place, row in enumerate(rows))]
-    sheet = read_sheet(f"{line}\r\n" for line in text)
+    sheet = read_results_csv(f"{line}\r\n" for line in text)
     assert [(line.numbers, line.label) for line in sheet.lines] == [(row[:4], LABELS[row[4]]) for row in rows]
 
 

@@ -19,7 +19,7 @@ from scorer.db.tables import Account, Competition, DataFile, Threshold, Track
 from scorer.errors import NotFound
 from scorer.leaderboard import board_cache, standings
 from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
-from scorer.lifecycle import Limits, Phase, TrackKind, Usage, next_entry_at, refusal_of, utc_day
+from scorer.lifecycle import Phase, QuotaLimits, QuotaUsage, TrackKind, next_entry_at, refusal_of, utc_day
 from scorer.ranking.awards import award_of
 from scorer.teams import quotas
 from scorer.teams.quotas import Quota
@@ -186,7 +186,7 @@ def file(number: int, name: str, count: int) -> DataFile:
 
 def allowance(*, daily: int | None = 5, charged: int = 2, pending: int = 0, rejected: int = 0) -> Quota:
     """What a team may still enter at ``NOW``; 2 may be in progress and 20 rejected."""
-    of, usage = Limits(daily, 2, 20), Usage(charged, pending, rejected)
+    of, usage = QuotaLimits(daily, 2, 20), QuotaUsage(charged, pending, rejected)
     return Quota(of, usage, refusal_of(of, usage), utc_day(NOW)[1], next_entry_at(of, usage, NOW))
 
 

@@ -20,7 +20,7 @@ from benchmarks.results import Case, Result, read_result, write_result
 from benchmarks.rounds import Contender, Spread, interleaved, spread_of
 from benchmarks.scoring_inputs import blended
 from benchmarks.synthetic import features
-from scorer.extractors.preprocessing import prepared
+from scorer.extractors.preprocessing import preprocess
 
 MACHINE = {
     "processor": "abacus",
@@ -161,7 +161,7 @@ def test_peers_run_the_network_that_we_run(tmp_path: Path) -> None:
     write_weights(spec, tmp_path)
     images = np.random.default_rng(0).integers(0, 256, (8, 64, 64, 3), np.uint8)
     with torch.inference_mode():
-        expected = plain_network(spec, tmp_path)(prepared(torch.from_numpy(images), spec)).numpy()
+        expected = plain_network(spec, tmp_path)(preprocess(torch.from_numpy(images), spec)).numpy()
     found = extractor_of(spec, tmp_path).features(images)
     assert np.linalg.norm(found - expected) < 1e-5 * np.linalg.norm(expected)
 

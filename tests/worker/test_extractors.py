@@ -30,8 +30,8 @@ from scorer.extractors.batchnorm_folding import fold
 from scorer.extractors.compiler import compiler_fault
 from scorer.extractors.determinism import exact_arithmetic
 from scorer.extractors.malloc import keep_freed_memory
-from scorer.extractors.networks import network
-from scorer.extractors.preprocessing import prepared
+from scorer.extractors.networks import build_network
+from scorer.extractors.preprocessing import preprocess
 from scorer.extractors.tiny import projection
 from scorer.extractors.torch_extractor import TorchExtractor
 from scorer.extractors.weights import Weights
@@ -91,9 +91,9 @@ def test_photographs_are_recognised(name: str, label: int, lite0: Extractor) -> 
 def test_features_are_those_of_the_plain_network(lite0: Extractor) -> None:
     """Folded and fused as it is, the network gives what timm's own gives in float64."""
     spec, images = lite0.spec, noise(3)
-    plain = network(spec, weights.read(spec, CPU)).trunk.double()
+    plain = build_network(spec, weights.read_weights(spec, CPU)).trunk.double()
     with torch.inference_mode():
-        expected = plain(prepared(torch.from_numpy(images), spec).double()).numpy()
+        expected = plain(preprocess(torch.from_numpy(images), spec).double()).numpy()
     found = lite0.features(images)
     assert found.shape == (3, 1280)
     assert found.dtype == np.float32
@@ -103,11 +103,11 @@ def test_features_are_those_of_the_plain_network(lite0: Extractor) -> None:
 
 def test_folding_changes_no_feature() -> None:
     spec = find_extractor("efficientnet_lite0")
-    plain, folded = (network(spec, weights.read(spec, CPU)).trunk for _ in range(2))
+    plain, folded = (build_network(spec, weights.read_weights(spec, CPU)).trunk for _ in range(2))
     fold(folded)
     assert any(isinstance(module, nn.BatchNorm2d) for module in plain.modules())
     assert not any(isinstance(module, nn.BatchNorm2d) for module in folded.modules())
-    x = prepared(torch.from_numpy(noise(2)), spec)
+    x = preprocess(torch.from_numpy(noise(2)), spec)
     with torch.inference_mode():
         assert relative(folded(x).numpy(), plain(x).numpy()) < 1e-4
 
@@ -126,7 +126,7 @@ def test_preprocessing_agrees_with_the_model_as_published(name: str) -> None:
 def test_an_image_of_the_right_size_is_only_normalised() -> None:
     images = noise(2, size=224)
     expected = (images.transpose(0, 3, 1, 2).astype(np.float32) / 255 - 0.5) / 0.5
-    found = prepared(torch.from_numpy(images), find_extractor("efficientnet_lite0"))
+    found = preprocess(torch.from_numpy(images), find_extractor("efficientnet_lite0"))
     np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=2e-7)
     assert found.is_contiguous(memory_format=torch.channels_last)
 
@@ -140,7 +140,7 @@ def test_resizing_is_pillows_in_float(height: int, width: int) -> None:
     bilinear = Image.Resampling.BILINEAR
     channels = [np.asarray(Image.fromarray(image[..., c].astype(np.float32)).resize(side, bilinear)) for c in range(3)]
     expected = (np.stack(channels) / 255 - 0.5) / 0.5
-    np.testing.assert_allclose(prepared(torch.from_numpy(image[None]), spec)[0].numpy(), expected, rtol=0, atol=5e-5)
+    np.testing.assert_allclose(preprocess(torch.from_numpy(image[None]), spec)[0].numpy(), expected, rtol=0, atol=5e-5)
 
 
 def test_floats_and_bytes_give_the_same_features(lite0: Extractor) -> None:
@@ -422,11 +422,11 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_hash_is_required_from_the_first_load_on(folder: Path) -> None:
     options, path = ExtractorOptions(weights_dir=folder), folder / "inception_v3.pth"
-    weights.record(INCEPTION, options, weights.read(INCEPTION, options))
-    assert weights.read(INCEPTION, options).content == b"not a network"
+    weights.record_sha256(INCEPTION, options, weights.read_weights(INCEPTION, options))
+    assert weights.read_weights(INCEPTION, options).content == b"not a network"
     path.write_bytes(b"another one")
     with pytest.raises(Unavailable, match="SHA-256") as error:
-        weights.read(INCEPTION, options)
+        weights.read_weights(INCEPTION, options)
     assert error.value.slug == "wrong-weights"
     assert str(path) in message_of(error)
     with pytest.raises(Unavailable):
@@ -435,21 +435,21 @@ def test_the_hash_is_required_from_the_first_load_on(folder: Path) -> None:
 
 def test_of_two_first_loads_the_second_must_agree(folder: Path) -> None:
     options = ExtractorOptions(weights_dir=folder)
-    first = weights.read(INCEPTION, options)
-    weights.record(INCEPTION, options, Weights(first.path, b"", "0" * 64))
-    weights.record(INCEPTION, options, Weights(first.path, b"", "0" * 64))
+    first = weights.read_weights(INCEPTION, options)
+    weights.record_sha256(INCEPTION, options, Weights(first.path, b"", "0" * 64))
+    weights.record_sha256(INCEPTION, options, Weights(first.path, b"", "0" * 64))
     with pytest.raises(Unavailable) as error:
-        weights.read(INCEPTION, options)
+        weights.read_weights(INCEPTION, options)
     assert error.value.slug == "wrong-weights"
 
 
 def test_the_operators_hash_is_required_and_nothing_is_recorded(folder: Path) -> None:
     right = hashlib.sha256(b"not a network").hexdigest()
     options = ExtractorOptions(weights_dir=folder, weights_sha256={"inception_v3": right.upper()})
-    weights.record(INCEPTION, options, weights.read(INCEPTION, options))
+    weights.record_sha256(INCEPTION, options, weights.read_weights(INCEPTION, options))
     assert [each.name for each in folder.iterdir()] == ["inception_v3.pth"]
     with pytest.raises(Unavailable) as error:
-        weights.read(INCEPTION, ExtractorOptions(weights_dir=folder, weights_sha256={"inception_v3": "0" * 64}))
+        weights.read_weights(INCEPTION, ExtractorOptions(weights_dir=folder, weights_sha256={"inception_v3": "0" * 64}))
     assert error.value.slug == "wrong-weights"
 
 
@@ -458,17 +458,17 @@ def test_a_hash_that_cannot_be_recorded_is_told(folder: Path, monkeypatch: pytes
         raise PermissionError(13, "Permission denied")
 
     options = ExtractorOptions(weights_dir=folder)
-    found = weights.read(INCEPTION, options)
+    found = weights.read_weights(INCEPTION, options)
     monkeypatch.setattr(Path, "write_text", refuse)
     with pytest.raises(Unavailable, match=found.sha256) as error:
-        weights.record(INCEPTION, options, found)
+        weights.record_sha256(INCEPTION, options, found)
     assert error.value.slug == "unrecorded-weights"
 
 
 def test_a_pinned_hash_has_no_exception() -> None:
     spec = find_extractor("efficientnet_lite0")
     options = ExtractorOptions(weights_sha256={"efficientnet_lite0": "0" * 64})
-    assert weights.read(spec, options).sha256 == spec.weights_sha256
+    assert weights.read_weights(spec, options).sha256 == spec.weights_sha256
 
 
 @pytest.mark.parametrize(
@@ -529,7 +529,7 @@ def test_weights_of_another_network_are_refused(change: dict[str, Tensor | None]
     state = seeded_state(str(SMALL.architecture)) | change
     changed = {name: tensor for name, tensor in state.items() if tensor is not None}
     with pytest.raises(Unavailable, match=expected) as error:
-        network(SMALL, Weights(Path("inception_v3.safetensors"), save(changed), ""))
+        build_network(SMALL, Weights(Path("inception_v3.safetensors"), save(changed), ""))
     assert error.value.slug == "unfit-weights"
     message_of(error)
 
@@ -537,13 +537,13 @@ def test_weights_of_another_network_are_refused(change: dict[str, Tensor | None]
 def test_a_package_with_another_order_of_tensors_is_refused(tmp_path: Path) -> None:
     """Scale and variance of a batch norm have the same shape: only their order tells them apart."""
     spec = find_extractor("efficientnet_lite0")
-    path = weights.read(spec, CPU).path
+    path = weights.read_weights(spec, CPU).path
     state = dict(torch.load(path, weights_only=True))
     first, second = "_bn0.weight", "_bn0.running_var"
     swapped = {{first: second, second: first}.get(name, name): tensor for name, tensor in state.items()}
     torch.save(swapped, tmp_path / "swapped.pth")
     with pytest.raises(Unavailable, match=r"stands where bn1\.\w+ belongs") as error:
-        network(spec, Weights(path, (tmp_path / "swapped.pth").read_bytes(), ""))
+        build_network(spec, Weights(path, (tmp_path / "swapped.pth").read_bytes(), ""))
     assert error.value.slug == "unfit-weights"
 
 
@@ -551,7 +551,7 @@ def test_older_files_without_counters_load() -> None:
     state = seeded_state(str(SMALL.architecture))
     bare = {name: tensor for name, tensor in state.items() if not name.endswith("num_batches_tracked")}
     assert len(bare) < len(state)
-    loaded = network(SMALL, Weights(Path("inception_v3.safetensors"), save(bare), ""))
+    loaded = build_network(SMALL, Weights(Path("inception_v3.safetensors"), save(bare), ""))
     assert not any(tensor.is_meta for tensor in loaded.trunk.state_dict().values())
 
 

@@ -19,13 +19,13 @@ from torch import Tensor, nn
 
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
-from scorer.generators.limits import Limits
+from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.generator import read_generator
 from tests.examples import examples
 from tests.worker.onnx_files import DIMENSION, SIDE, Decoder, Styled, dcgan, exported, handmade, plain, weight
 
 LATENT = Latent(DIMENSION)
-LIMITS = Limits(constants=10_000, activations=200_000, operations=10_000_000)
+LIMITS = GeneratorLimits(constants=10_000, activations=200_000, operations=10_000_000)
 NODE = helper.make_node
 GOOD = plain().SerializeToString()
 

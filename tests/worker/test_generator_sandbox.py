@@ -18,7 +18,7 @@ from onnx import helper
 
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.generators.latents import Latent
-from scorer.generators.limits import Limits
+from scorer.generators.limits import GeneratorLimits
 from scorer.generators.recovery.plan import Plan
 from scorer.generators.recovery.report import Audit
 from scorer.generators.sandbox import exchange
@@ -31,7 +31,7 @@ SHORT = Plan(train=8, held_out=8, generated=8, distorted=0, starts=1, iterations
 ENDLESS = Plan(train=24, held_out=24, generated=5000, starts=1000, iterations=100_000, method="wolfe")
 
 
-def audited(content: bytes, plan: Plan = SHORT, limits: Limits = Limits(), **more: object) -> Audit:  # noqa: B008
+def audited(content: bytes, plan: Plan = SHORT, limits: GeneratorLimits = GeneratorLimits(), **more: object) -> Audit:  # noqa: B008
     return audit_in_sandbox(
         content,
         Latent(DIMENSION),
@@ -94,10 +94,10 @@ def test_what_a_file_is_refused_for_comes_out() -> None:
 def test_a_time_bomb_ends_as_a_refusal() -> None:
     """By processor time; and by the clock, for whatever takes none."""
     with pytest.raises(Invalid) as caught:
-        audited(exported(dcgan()), ENDLESS, Limits(cpu_seconds=1))
+        audited(exported(dcgan()), ENDLESS, GeneratorLimits(cpu_seconds=1))
     assert (caught.value.slug, "1 seconds of processor" in caught.value.message) == ("out-of-time", True)
     with pytest.raises(Invalid) as caught:
-        audited(plain().SerializeToString(), ENDLESS, Limits(wall_seconds=1))
+        audited(plain().SerializeToString(), ENDLESS, GeneratorLimits(wall_seconds=1))
     assert caught.value.slug == "out-of-time"
 
 
@@ -116,7 +116,7 @@ def test_a_memory_bomb_that_passes_the_count_ends_as_a_refusal() -> None:
         weight("by", [1, 1, 500, 500]),
     ]
     with pytest.raises(Invalid) as caught:
-        audited(handmade(nodes, stored).SerializeToString(), limits=Limits(memory_bytes=512 << 20))
+        audited(handmade(nodes, stored).SerializeToString(), limits=GeneratorLimits(memory_bytes=512 << 20))
     assert caught.value.slug == "out-of-memory"
 
 
@@ -308,18 +308,18 @@ def test_what_comes_out_is_doubted(tmp_path: Path) -> None:
     (tmp_path / exchange.REPORT).write_text("{}")
     np.savez(tmp_path / exchange.ARRAYS, evil=np.array([Payload()], object))
     with pytest.raises(ValueError, match="allow_pickle=False"):
-        exchange.read_result(tmp_path, Limits())
+        exchange.read_result(tmp_path, GeneratorLimits())
     with zipfile.ZipFile(tmp_path / exchange.ARRAYS, "w", zipfile.ZIP_DEFLATED) as archive:
         written = io.BytesIO()
         np.save(written, np.zeros(1 << 20))
         archive.writestr("bomb.npy", written.getvalue())
     assert (tmp_path / exchange.ARRAYS).stat().st_size < 100_000
     with pytest.raises(Invalid, match="larger than is allowed"):
-        exchange.read_result(tmp_path, Limits(written_bytes=1 << 20))
+        exchange.read_result(tmp_path, GeneratorLimits(written_bytes=1 << 20))
     exchange.write_refusal(tmp_path, KennelError("<script>", "\x1b[2J" + "x" * 100_000))
     with pytest.raises(Invalid) as caught:
-        exchange.read_result(tmp_path, Limits())
+        exchange.read_result(tmp_path, GeneratorLimits())
     assert (caught.value.slug, caught.value.message[:5], len(caught.value.message)) == ("not-onnx", " [2Jx", 4000)
     exchange.write_refusal(tmp_path, Unavailable("no-sandbox", "None here."))
     with pytest.raises(Unavailable):
-        exchange.read_result(tmp_path, Limits())
+        exchange.read_result(tmp_path, GeneratorLimits())

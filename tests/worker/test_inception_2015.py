@@ -13,8 +13,8 @@ from benchmarks.seeding import seeded
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import find_extractor
 from scorer.extractors import ExtractorOptions, load
-from scorer.extractors.networks import _Unfilled, network
-from scorer.extractors.preprocessing import prepared
+from scorer.extractors.networks import _Unfilled, build_network
+from scorer.extractors.preprocessing import preprocess
 from scorer.extractors.torch_extractor import TorchExtractor
 from scorer.extractors.weights import Weights
 
@@ -54,7 +54,7 @@ def test_the_features_are_the_librarys(file: Path, size: int) -> None:
 def test_the_first_operations_are_the_graphs() -> None:
     """TensorFlow 1 scales by a plain ratio: pixel (x, y) is read at (x, y) * 64 / 299, without half-pixel centres."""
     ramp = torch.arange(64, dtype=torch.float32).repeat(1, 64, 1)[..., None].expand(1, 64, 64, 3)
-    row = prepared(ramp, SPEC)[0, 0, 0]
+    row = preprocess(ramp, SPEC)[0, 0, 0]
     expected = (np.minimum(np.arange(299) * np.float32(64 / 299), 63) - 128) / 128
     np.testing.assert_allclose(row.numpy(), expected, rtol=0, atol=1e-6)
 
@@ -62,7 +62,7 @@ def test_the_first_operations_are_the_graphs() -> None:
 def test_the_last_block_pools_by_maximum(file: Path) -> None:
     """What sets the 2015 graph apart from torchvision's network: its last block takes the maximum where the one before
     takes the average."""
-    trunk = network(SPEC, Weights(file, file.read_bytes(), "")).trunk
+    trunk = build_network(SPEC, Weights(file, file.read_bytes(), "")).trunk
     assert [name for name, _ in trunk.named_children()][-3:] == ["Mixed_7c", "AvgPool", "flatten"]
     flat = torch.ones(1, 2048, 8, 8)
     peak = flat.clone()
@@ -90,5 +90,5 @@ def test_the_logits_are_the_graphs_too(file: Path, state: dict[str, Tensor]) -> 
 def test_a_file_of_another_network_is_refused(state: dict[str, Tensor], tmp_path: Path) -> None:
     torch.save({name: tensor for name, tensor in state.items() if not name.startswith("Mixed_7c")}, tmp_path / "x.pth")
     with pytest.raises(Unavailable, match="Mixed_7c") as error:
-        network(SPEC, Weights(tmp_path / "inception_2015.pth", (tmp_path / "x.pth").read_bytes(), ""))
+        build_network(SPEC, Weights(tmp_path / "inception_2015.pth", (tmp_path / "x.pth").read_bytes(), ""))
     assert error.value.slug == "unfit-weights"

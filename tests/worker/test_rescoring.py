@@ -18,7 +18,7 @@ from scorer.db.submissions import submissions
 from scorer.db.tables import Job, Measurement, Submission
 from scorer.errors import Conflict, KennelError, NotFound, Unavailable
 from scorer.extractors import ExtractorOptions
-from scorer.imports import stored_zip
+from scorer.submissions.files import stored_zip
 from tests.api.conftest import Service
 from tests.factories import noise, zipped
 from worker.heartbeat import Heartbeat

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from scorer.db.tables.base import PASSING, Table, identity
+from scorer.db.tables.base import EXPIRING, Table, identity
 
 
 class Account(Table):
@@ -51,7 +51,7 @@ class WebSession(Table):
     """A browser that is signed in; only the SHA-256 of its cookie is kept."""
 
     __tablename__ = "web_sessions"
-    __table_args__ = ({"info": PASSING},)
+    __table_args__ = ({"info": EXPIRING},)
 
     id: Mapped[int] = identity()
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
@@ -73,7 +73,7 @@ class OneTimeLink(Table):
     __tablename__ = "one_time_links"
     __table_args__ = (
         CheckConstraint("purpose IN ('reset', 'confirmation', 'invitation')", name="purpose"),
-        {"info": PASSING},
+        {"info": EXPIRING},
     )
 
     id: Mapped[int] = identity()

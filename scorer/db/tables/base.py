@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 APPEND_ONLY = {"append_only": True}
-PASSING = {"passing": True}
+EXPIRING = {"passing": True}
 """Rows that are removed some time after they are over (:mod:`scorer.db.retention`)."""
 
 

@@ -6,7 +6,7 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from scorer.db.tables.accounts import Account
-from scorer.db.tables.base import PASSING, Table, identity
+from scorer.db.tables.base import EXPIRING, Table, identity
 from scorer.db.tables.teams import Team
 
 
@@ -43,7 +43,7 @@ class Webhook(Table):
     """An address that a person's notices, or a team's, are posted to."""
 
     __tablename__ = "webhooks"
-    __table_args__ = ({"info": PASSING},)
+    __table_args__ = ({"info": EXPIRING},)
 
     id: Mapped[int] = identity()
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
@@ -69,7 +69,7 @@ class Delivery(Table):
             "ix_deliveries_waiting", "webhook_id", "due_at", postgresql_where=text("state IN ('waiting', 'sending')")
         ),
         Index("ix_deliveries_webhook", "webhook_id", text("id DESC")),
-        {"info": PASSING},
+        {"info": EXPIRING},
     )
 
     id: Mapped[int] = identity()
@@ -96,7 +96,7 @@ class Mail(Table):
     __table_args__ = (
         CheckConstraint("state IN ('waiting', 'sending', 'sent', 'failed', 'unknown', 'expired')", name="state"),
         Index("ix_mails_waiting", "due_at", postgresql_where=text("state IN ('waiting', 'sending')")),
-        {"info": PASSING},
+        {"info": EXPIRING},
     )
 
     id: Mapped[int] = identity()

@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index,
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from scorer.db.tables.accounts import Account
-from scorer.db.tables.base import APPEND_ONLY, PASSING, Table, identity
+from scorer.db.tables.base import APPEND_ONLY, EXPIRING, Table, identity
 from scorer.db.tables.competitions import Competition
 from scorer.db.tables.teams import Team
 
@@ -97,7 +97,7 @@ class Upload(Table):
         Index("ix_uploads_open", "account_id", "competition_id", postgresql_where=text("state = 'receiving'")),
         Index("ix_uploads_litter", "id", postgresql_where=text("state <> 'receiving' AND parts <> '{}'")),
         Index("ix_uploads_expiry", "expires_at", postgresql_where=text("state = 'receiving'")),
-        {"info": PASSING},
+        {"info": EXPIRING},
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)

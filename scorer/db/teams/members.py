@@ -14,7 +14,7 @@ from scorer.db.tables import (
     TeamInvitation,
 )
 from scorer.db.teams import merges
-from scorer.lifecycle import PENDING, UNCHARGED, Status, Usage, utc_day
+from scorer.lifecycle import PENDING, UNCHARGED, QuotaUsage, Status, utc_day
 
 
 def lock_changes(session: Session, competition_id: int) -> None:
@@ -139,7 +139,7 @@ def benchmark_by_name(session: Session, competition_id: int, names: Sequence[str
     return session.scalars(query.limit(1)).one_or_none()
 
 
-def usage_of(session: Session, team_id: int, now: datetime, *, late: bool = False) -> Usage:
+def usage_of(session: Session, team_id: int, now: datetime, *, late: bool = False) -> QuotaUsage:
     """What a team, with all that was merged into it, has used of its limits in the UTC day of ``now``; late entries
     (``late``) have theirs apart."""
     start, end = utc_day(now)
@@ -151,7 +151,7 @@ def usage_of(session: Session, team_id: int, now: datetime, *, late: bool = Fals
             func.count().filter(today & (Submission.status == Status.REJECTED)),
         ).where(merges.belongs_to_team(team_id), Submission.late == late)
     ).one()
-    return Usage(charged=row[0], pending=row[1], rejected=row[2])
+    return QuotaUsage(charged=row[0], pending=row[1], rejected=row[2])
 
 
 def count_submissions(session: Session, team_id: int) -> int:

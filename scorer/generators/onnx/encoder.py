@@ -4,12 +4,12 @@ from torch import Tensor, nn
 
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
-from scorer.generators.limits import Limits
+from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.module import OnnxModule
 from scorer.generators.onnx.parsing import graph_of
 from scorer.generators.onnx.shape_tracing import traced_shape
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = GeneratorLimits()
 
 
 class Encoder(nn.Module):
@@ -25,7 +25,7 @@ class Encoder(nn.Module):
         return codes.float().flatten(1)
 
 
-def read_encoder(content: bytes, latent: Latent, *, size: int, limits: Limits = DEFAULT_LIMITS) -> Encoder:
+def read_encoder(content: bytes, latent: Latent, *, size: int, limits: GeneratorLimits = DEFAULT_LIMITS) -> Encoder:
     """The encoder in an ONNX file, read under the same rules as a generator.
 
     It takes colour images of ``size`` in [-1, 1], any number at a time, and gives one latent point each, (n, d) or

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
-from scorer.generators.limits import Limits
+from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.graph import Graph
 from scorer.generators.onnx.module import OnnxModule
 from scorer.generators.onnx.parsing import graph_of
@@ -22,7 +22,7 @@ from scorer.onnx_files import export_advice
 
 Range = Literal["tanh", "sigmoid"]
 """Which range the images' values have: [-1, 1] or [0, 1]."""
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = GeneratorLimits()
 PROBE_LATENTS = 16
 RANGE_TOLERANCE = 1e-3
 
@@ -41,7 +41,12 @@ class Generator(nn.Module):
 
 
 def read_generator(
-    content: bytes, latent: Latent, *, size: int = 1, values: Range | None = None, limits: Limits = DEFAULT_LIMITS
+    content: bytes,
+    latent: Latent,
+    *,
+    size: int = 1,
+    values: Range | None = None,
+    limits: GeneratorLimits = DEFAULT_LIMITS,
 ) -> Generator:
     """The generator in an ONNX file, ready to run: it makes square images of at least ``size``, in colour or grey.
 
@@ -62,7 +67,7 @@ def read_generator(
     return generator
 
 
-def _shape(network: OnnxModule, graph: Graph, latent: Latent, rows: int, limits: Limits) -> tuple[int, ...]:
+def _shape(network: OnnxModule, graph: Graph, latent: Latent, rows: int, limits: GeneratorLimits) -> tuple[int, ...]:
     return traced_shape(network, (rows, latent.dimension, 1, 1)[: len(graph.latent_shape)], limits)
 
 
@@ -76,7 +81,7 @@ def _refuse_latent(declared: Sequence[int | None], dimension: int) -> None:
         )
 
 
-def _refuse_images(shape: Sequence[int], rows: int, size: int, limits: Limits, dimension: int) -> None:
+def _refuse_images(shape: Sequence[int], rows: int, size: int, limits: GeneratorLimits, dimension: int) -> None:
     found = " x ".join(str(side) for side in shape)
     if len(shape) != 4 or shape[1] not in {1, 3} or shape[2] != shape[3]:
         raise Invalid(

@@ -11,7 +11,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from scorer.errors import Invalid
-from scorer.generators.limits import Limits
+from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.graph import Array, Attribute, Graph, Node, printable_name, text_of
 from scorer.generators.onnx.operators import OPERATORS
 from scorer.generators.onnx.tensors import array_of, count_of
@@ -23,7 +23,7 @@ STANDARD = ("", "ai.onnx")
 CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 
-def graph_of(content: bytes, dimension: int, limits: Limits) -> Graph:
+def graph_of(content: bytes, dimension: int, limits: GeneratorLimits) -> Graph:
     """The graph of an ONNX file. ``dimension`` of the latent is for advice only.
 
     ``Invalid``: ``too-many-bytes``, ``too-many-nodes``, ``too-many-weights``, ``not-onnx``, ``wrong-opset``,
@@ -46,7 +46,7 @@ def graph_of(content: bytes, dimension: int, limits: Limits) -> Graph:
     return Graph(nodes, weights, latent, shape, _images(model.graph, nodes), opset)
 
 
-def _unpacked(content: bytes, dimension: int, limits: Limits) -> onnx.ModelProto:
+def _unpacked(content: bytes, dimension: int, limits: GeneratorLimits) -> onnx.ModelProto:
     if len(content) > limits.file_bytes:
         raise Invalid(
             "too-many-bytes", f"The file has {len(content):,} bytes; a generator may have {limits.file_bytes:,}."
@@ -98,7 +98,7 @@ def _opset(model: onnx.ModelProto, dimension: int) -> int:
     return int(versions[0])
 
 
-def _refuse_nodes(graph: onnx.GraphProto, limits: Limits) -> None:
+def _refuse_nodes(graph: onnx.GraphProto, limits: GeneratorLimits) -> None:
     if len(graph.node) > limits.nodes:
         raise Invalid("too-many-nodes", f"The generator has {len(graph.node):,} nodes; {limits.nodes:,} are allowed.")
     parts = sum(len(node.input) + len(node.output) + len(node.attribute) for node in graph.node)

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from scorer.errors import Invalid
-from scorer.generators.limits import Limits
+from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.graph import Node
 from scorer.generators.onnx.module import OnnxModule, run_node
 from scorer.generators.onnx.operators import OPERATORS, operations_of
@@ -45,7 +45,7 @@ class _Counted(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch does
 class _Trace:
     """One run through the nodes with ``rows`` latents."""
 
-    def __init__(self, network: OnnxModule, rows: int, limits: Limits) -> None:
+    def __init__(self, network: OnnxModule, rows: int, limits: GeneratorLimits) -> None:
         self.network, self.rows, self.limits = network, rows, limits
         self.activations = limits.activations * rows
         self.constants = limits.constants
@@ -82,7 +82,7 @@ class _Trace:
             )
 
 
-def traced_shape(network: OnnxModule, latent_shape: Sequence[int], limits: Limits) -> tuple[int, ...]:
+def traced_shape(network: OnnxModule, latent_shape: Sequence[int], limits: GeneratorLimits) -> tuple[int, ...]:
     """The shape of the images that ``network`` makes of latents of ``latent_shape``, (n, d) or (n, d, 1, 1).
 
     ``Invalid``: ``too-much-memory``, ``too-much-work``, ``data-dependent-shape``, ``bad-node``, ``unsupported-form``,

@@ -8,7 +8,7 @@ from typing import cast
 import torch
 
 from scorer.generators.latents import Latent
-from scorer.generators.limits import Limits
+from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.encoder import read_encoder
 from scorer.generators.onnx.generator import Generator, Range, read_generator
 from scorer.generators.recovery.audit import audit_by_encoder, audit_generator
@@ -21,7 +21,7 @@ StageProgress = Callable[[str, float], None]
 
 def run_audit(
     errand: tuple[bytes, Pixels, Pixels, AuditRequest],
-    limits: Limits,
+    limits: GeneratorLimits,
     progress: StageProgress,
     encoder: bytes | None = None,
 ) -> Audit:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scorer.errors import Invalid, KennelError
-from scorer.generators.limits import Limits
+from scorer.generators.limits import GeneratorLimits
 from scorer.generators.sandbox import exchange
 from scorer.generators.sandbox.confinement import confine, limit_resources
 
@@ -23,7 +23,7 @@ _REPORT_EVERY_SECONDS = 0.2
 def main(folder: Path) -> None:
     """Run the errand in ``folder``."""
     try:
-        limits = Limits(**json.loads((folder / exchange.REQUEST).read_text())["limits"])
+        limits = GeneratorLimits(**json.loads((folder / exchange.REQUEST).read_text())["limits"])
         walls = confine(folder, limits)
         # What is imported from here on takes addresses that are not the generator's.
         from scorer.generators.sandbox import audit_task  # noqa: PLC0415
@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
         exchange.write_refusal(folder, out_of_memory(limits))
 
 
-def out_of_memory(limits: Limits) -> Invalid:
+def out_of_memory(limits: GeneratorLimits) -> Invalid:
     """What a generator is told that takes more memory than it is granted."""
     return Invalid(
         "out-of-memory", f"The generator takes more than the {limits.memory_bytes >> 20:,} MB of memory it is granted."

@@ -12,14 +12,14 @@ import signal
 from pathlib import Path
 
 from scorer.errors import Unavailable
-from scorer.generators.limits import Limits
+from scorer.generators.limits import GeneratorLimits
 from scorer.generators.sandbox import landlock, seccomp
 
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _PR_SET_PDEATHSIG = 1
 
 
-def confine(folder: Path, limits: Limits) -> dict[str, bool]:
+def confine(folder: Path, limits: GeneratorLimits) -> dict[str, bool]:
     """Lose the network, other programs and processes, and all files but those in ``folder``; be ended with the parent.
 
     Says which walls hold (``network_namespace``, ``system_call_filter``, ``file_access``); ``Unavailable``
@@ -46,7 +46,7 @@ def confine(folder: Path, limits: Limits) -> dict[str, bool]:
     return {"network_namespace": network, "file_access": files, "system_call_filter": calls}
 
 
-def limit_resources(limits: Limits) -> None:
+def limit_resources(limits: GeneratorLimits) -> None:
     """Limit memory and processor time to what is granted beyond what this process has taken so far.
 
     To be called when everything is imported: libraries take gigabytes of addresses, most of them never touched.

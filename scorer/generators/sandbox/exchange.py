@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid, KennelError, Unavailable
-from scorer.generators.limits import Limits
+from scorer.generators.limits import GeneratorLimits
 
 GENERATOR, ENCODER = "generator.onnx", "encoder.onnx"
 TRAIN, HELD_OUT, REQUEST = "train.npy", "held_out.npy", "request.json"
@@ -73,7 +73,7 @@ def write_refusal(folder: Path, error: KennelError) -> None:
     (folder / REFUSAL).write_text(json.dumps(told))
 
 
-def read_result(folder: Path, limits: Limits) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
+def read_result(folder: Path, limits: GeneratorLimits) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
     """The report and the arrays, None if there are none. Raises the refusal if there is one instead."""
     if (folder / REFUSAL).is_file():
         raise _refusal(json.loads(_text(folder / REFUSAL)))

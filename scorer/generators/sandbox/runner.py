@@ -25,14 +25,14 @@ from typing import Any
 
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
-from scorer.generators.limits import Limits
+from scorer.generators.limits import GeneratorLimits
 from scorer.generators.recovery.plan import Plan
 from scorer.generators.recovery.report import Audit, audit_from
 from scorer.generators.sandbox.exchange import AuditRequest, Pixels, read_result, write_inputs
 
 StageProgress = Callable[[str, float], None]
 """Hears the stage and its finished share, both as the process tells them; may raise, which ends the process."""
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = GeneratorLimits()
 MAX_LINE_BYTES = 4096
 _ROOT = Path(__file__).parents[3]
 _SILENT_SECONDS = 1.0
@@ -47,7 +47,7 @@ def audit_in_sandbox(  # noqa: PLR0913 - whatever an audit is of
     plan: Plan,
     encoder: bytes | None = None,
     values: str | None = None,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: GeneratorLimits = DEFAULT_LIMITS,
     progress: StageProgress | None = None,
 ) -> Audit:
     """Audit the generator in an ONNX file against training and held-out images (n, s, s, 3) uint8.
@@ -70,7 +70,7 @@ def audit_in_sandbox(  # noqa: PLR0913 - whatever an audit is of
     return audit_from(*found)
 
 
-def _run(folder: Path, limits: Limits, progress: StageProgress) -> tuple[int | None, str]:
+def _run(folder: Path, limits: GeneratorLimits, progress: StageProgress) -> tuple[int | None, str]:
     """The exit status (None: it ran out of time), and what it complained of last."""
     with (folder / "complaints").open("w+b") as complaints:
         with _started(folder, complaints, limits) as process:
@@ -87,7 +87,7 @@ def _run(folder: Path, limits: Limits, progress: StageProgress) -> tuple[int | N
 
 
 @contextmanager
-def _started(folder: Path, complaints: Any, limits: Limits) -> Iterator[subprocess.Popen[bytes]]:
+def _started(folder: Path, complaints: Any, limits: GeneratorLimits) -> Iterator[subprocess.Popen[bytes]]:
     """The process in a group of its own; whatever happens, nothing of it is left."""
     process = subprocess.Popen(  # noqa: S603 - our own module
         [sys.executable, "-P", "-s", "-m", "scorer.generators.sandbox.child", str(folder)],
@@ -108,7 +108,7 @@ def _started(folder: Path, complaints: Any, limits: Limits) -> Iterator[subproce
             process.stdout.close()
 
 
-def _environment(folder: Path, limits: Limits) -> dict[str, str]:
+def _environment(folder: Path, limits: GeneratorLimits) -> dict[str, str]:
     """All that the process is told: where our code is, and how to keep small. No secrets, no settings."""
     return {
         "PATH": "/usr/bin:/bin",
@@ -158,7 +158,7 @@ def _ignore_progress(_: str, __: float) -> None:
     """Hears nothing."""
 
 
-def _failure(ended: int | None, said: str, limits: Limits) -> Exception:
+def _failure(ended: int | None, said: str, limits: GeneratorLimits) -> Exception:
     """Why there is no result: out of time, a crash that the file caused, or a fault of our own."""
     if ended is None:
         return Invalid("out-of-time", f"The audit took longer than the {limits.wall_seconds:,} seconds it may take.")

@@ -21,7 +21,7 @@ from scorer.lifecycle import TrackKind
 
 RANKS = (1, 2, 3, 5, 10, 50, 100)
 IMAGES = 10
-LATEST = 1000
+MAX_SHARED = 1000
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Exhibit:
 
 
 @dataclass(frozen=True)
-class Twins:
+class SharedSubmissions:
     """Entries of different teams with the same zip (``zip``), or with the same images under whatever names
     (``images``), oldest first."""
 
@@ -76,11 +76,13 @@ def _box(layout: Layout, place: int) -> tuple[int, int, int, int]:
     return left, top, left + layout.tile, top + layout.tile
 
 
-def twins_in(session: Session, state: CompetitionState) -> list[Twins]:
+def shared_submissions_of(session: Session, state: CompetitionState) -> list[SharedSubmissions]:
     """Every zip, and every set of images, that more than one team has handed in; the newest :data:`LATEST`."""
-    same_zip = duplicates.shared_contents(session, state.competition.id, "sha256", most=LATEST)
-    same_images = duplicates.shared_contents(session, state.competition.id, "pixels_sha256", most=LATEST)
+    same_zip = duplicates.shared_contents(session, state.competition.id, "sha256", most=MAX_SHARED)
+    same_images = duplicates.shared_contents(session, state.competition.id, "pixels_sha256", most=MAX_SHARED)
     # The same zip has the same images: it is told once.
     told = {frozenset(row.id for row in group) for group in same_zip}
     others = [group for group in same_images if frozenset(row.id for row in group) not in told]
-    return [Twins("zip", group) for group in same_zip] + [Twins("images", group) for group in others]
+    return [SharedSubmissions("zip", group) for group in same_zip] + [
+        SharedSubmissions("images", group) for group in others
+    ]

@@ -1,4 +1,5 @@
-"""Insights: what somebody may see of a competition's entries as a whole, which ``scorer.figures`` makes figures of.
+"""Insights: what somebody may see of a competition's entries as a whole, which ``scorer.insights.figures`` makes
+figures of.
 
 Organizers see every figure. Before publication others see the public track's, of the entries that the board shows,
 without labels; after it all of them, without names of entries and teams.
@@ -28,7 +29,7 @@ from scorer.metrics.features import Vector
 from scorer.submissions.labels import MEMORISES
 
 LABELS = (*MEMORISES, "other")
-CHOICES: Mapping[str, frozenset[str | None]] = MappingProxyType(
+LABEL_FILTERS: Mapping[str, frozenset[str | None]] = MappingProxyType(
     {
         "all": frozenset({*LABELS, None}),
         "labelled": frozenset(MEMORISES),
@@ -41,7 +42,7 @@ CHOICES: Mapping[str, frozenset[str | None]] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Field:
+class TrackColumns:
     """The entries of a track that somebody may see, in order of acceptance: one array a column. ``score`` is nan where
     there is none."""
 
@@ -54,24 +55,24 @@ class Field:
     score: Vector
     penalised: NDArray[np.object_]
 
-    def where(self, chosen: NDArray[Any]) -> "Field":
+    def where(self, chosen: NDArray[Any]) -> "TrackColumns":
         """The entries at these places, or where a mask is true."""
-        return Field(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+        return TrackColumns(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 
 @dataclass(frozen=True)
-class View:
+class InsightsData:
     """What somebody may see: a field a track, and whether labels and names belong to it."""
 
     state: CompetitionState
-    fields: Mapping[str, Field]
+    fields: Mapping[str, TrackColumns]
     taus: Mapping[str, float | None]
     labels: bool
     names: bool
     label: str
 
 
-def version(session: Session, state: CompetitionState, account: Account | None) -> tuple[Any, ...]:
+def insights_version(session: Session, state: CompetitionState, account: Account | None) -> tuple[Any, ...]:
     """What this person's figures depend on, and nothing that they may not know of."""
     everything = may_see_private(state, account)
     kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
@@ -79,16 +80,18 @@ def version(session: Session, state: CompetitionState, account: Account | None) 
     return (state.competition.id, state.phase, is_organizer(account), *rows)
 
 
-def view(session: Session, state: CompetitionState, account: Account | None, *, label: str = "all") -> View:
+def insights_of(
+    session: Session, state: CompetitionState, account: Account | None, *, label: str = "all"
+) -> InsightsData:
     """What this person may see of a competition's entries, of those with a chosen ``label`` (:data:`CHOICES`)."""
-    if label not in CHOICES:
-        raise Invalid("unknown-label", f"There is no label {label!r} to choose; there are {', '.join(CHOICES)}.")
+    if label not in LABEL_FILTERS:
+        raise Invalid("unknown-label", f"There is no label {label!r} to choose; there are {', '.join(LABEL_FILTERS)}.")
     everything = may_see_private(state, account)
     if label != "all" and not everything:
         raise Invalid("no-labels", "Labels are shown when the organizers publish the final board.")
     kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
     labels = submissions_labels.decided_labels(session, state.competition.id) if everything else {}
-    fields: dict[str, Field] = {}
+    fields: dict[str, TrackColumns] = {}
     taus: dict[str, float | None] = {}
     for kind in kinds:
         track = state.tracks[kind]
@@ -96,10 +99,10 @@ def view(session: Session, state: CompetitionState, account: Account | None, *, 
             board.scores_of_track(session, track.id) if everything else _shown(session, state, account)
         )
         field = _field(rows, labels)
-        fields[kind] = field.where(np.array([each in CHOICES[label] for each in field.labels], dtype=bool))
+        fields[kind] = field.where(np.array([each in LABEL_FILTERS[label] for each in field.labels], dtype=bool))
         newest = tuning.newest_threshold(session, track.id)
         taus[kind] = newest.tau if newest else None
-    return View(state, fields, taus, labels=everything, names=is_organizer(account), label=label)
+    return InsightsData(state, fields, taus, labels=everything, names=is_organizer(account), label=label)
 
 
 def _shown(session: Session, state: CompetitionState, account: Account | None) -> Sequence[Place]:
@@ -107,12 +110,12 @@ def _shown(session: Session, state: CompetitionState, account: Account | None) -
     return standings.standings(session, state, "public", account).places
 
 
-def _field(rows: Sequence[Score | Place], labels: Mapping[int, str]) -> Field:
+def _field(rows: Sequence[Score | Place], labels: Mapping[int, str]) -> TrackColumns:
     def of(name: str, kind: Any, otherwise: Any = None) -> NDArray[Any]:
         return np.array([getattr(row, name, otherwise) for row in rows], dtype=kind)
 
     refs = of("ref", np.int64, 0)
-    return Field(
+    return TrackColumns(
         refs=refs,
         ids=of("id", object),
         teams=of("team", object),

@@ -27,10 +27,10 @@ from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import JobState, Queue
 from scorer.metrics.statistics.rater_agreement import interval_alpha
 
-Kind = Literal["realism", "diversity"]
-KINDS: tuple[Kind, Kind] = ("realism", "diversity")
+RatingKind = Literal["realism", "diversity"]
+RATING_KINDS: tuple[RatingKind, RatingKind] = ("realism", "diversity")
 RATERS = ("reviewer", "organizer", "admin")
-LONGEST_BATCH = 100
+MAX_BATCH_LENGTH = 100
 
 
 class StudySpec(BaseModel):
@@ -49,7 +49,7 @@ class StudySpec(BaseModel):
 
 
 @dataclass(frozen=True)
-class Standing:
+class StudyStatus:
     """A study, how far its images are, and how much of each kind was rated."""
 
     study: RatingStudy
@@ -78,14 +78,14 @@ class Mean:
 
     submission_id: str
     team: str
-    kind: Kind
+    kind: RatingKind
     mean: float
     standard_error: float | None
     items: int
     ratings: int
 
 
-def start(
+def start_study(
     session: Session, state: CompetitionState, spec: StudySpec, *, seed: int, author: Account, now: datetime
 ) -> RatingStudy:
     """Begin a study: choose its entries, and have their images cut. ``Invalid`` for more images than an entry has,
@@ -141,7 +141,7 @@ def _is_ratable(state: CompetitionState, entry: Submission | None) -> bool:
     return entry is not None and entry.competition_id == state.competition.id and entry.status == "scored"
 
 
-def record(session: Session, claim: leases.Claim, items: Sequence[Mapping[str, Any]], *, now: datetime) -> bool:
+def record_items(session: Session, claim: leases.Claim, items: Sequence[Mapping[str, Any]], *, now: datetime) -> bool:
     """Keep what a worker has cut, in the (random) order given; False when the job was no longer that worker's."""
     if not leases.finish_job(session, claim, now):
         return False
@@ -151,20 +151,20 @@ def record(session: Session, claim: leases.Claim, items: Sequence[Mapping[str, A
     return True
 
 
-def standings(session: Session, state: CompetitionState) -> list[Standing]:
+def list_studies(session: Session, state: CompetitionState) -> list[StudyStatus]:
     """The studies of a competition, newest first."""
-    return [standing(session, study) for study in human_ratings.studies_of(session, state.competition.id)]
+    return [study_status(session, study) for study in human_ratings.studies_of(session, state.competition.id)]
 
 
-def standing(session: Session, study: RatingStudy) -> Standing:
+def study_status(session: Session, study: RatingStudy) -> StudyStatus:
     """How far a study is."""
     job = human_ratings.newest_study_job(session, study.id)
     session.refresh(study)
     totals = {row.kind: (row.items, row.ratings) for row in human_ratings.totals(session, study.id)}
-    return Standing(study, job, totals)
+    return StudyStatus(study, job, totals)
 
 
-def find(session: Session, state: CompetitionState, study_id: int) -> RatingStudy:
+def find_study(session: Session, state: CompetitionState, study_id: int) -> RatingStudy:
     """A study of a competition; ``NotFound`` if it has none such."""
     study = human_ratings.study_by_id(session, study_id)
     if study is None or study.competition_id != state.competition.id:
@@ -182,7 +182,9 @@ def end(session: Session, study: RatingStudy, *, author: Account, now: datetime)
     audit_log.record_action(session, "study.ended", _subject(study), actor=author, now=now)
 
 
-def invite(session: Session, study: RatingStudy, name: str, *, secret: str, author: Account, now: datetime) -> Rater:
+def invite_rater(
+    session: Session, study: RatingStudy, name: str, *, secret: str, author: Account, now: datetime
+) -> Rater:
     """Let whoever holds ``secret`` (random, made at the edge) rate, under a name for organizers."""
     name = name.strip()
     if not name:
@@ -210,7 +212,7 @@ def raters(session: Session, study: RatingStudy) -> list[ListedRater]:
     return human_ratings.raters(session, study.id)
 
 
-def member(session: Session, study_id: int, account: Account, *, now: datetime) -> Rater:
+def rater_of_member(session: Session, study_id: int, account: Account, *, now: datetime) -> Rater:
     """The rater that a person is by their role. ``Forbidden`` for whoever has none, or competes here."""
     study = human_ratings.study_by_id(session, study_id)
     if study is None or account.role not in RATERS:
@@ -220,7 +222,7 @@ def member(session: Session, study_id: int, account: Account, *, now: datetime) 
     return _require_open(human_ratings.rater_of_member(session, study.id, account.id, account.handle, now))
 
 
-def invited(session: Session, secret: str) -> Rater:
+def rater_of_link(session: Session, secret: str) -> Rater:
     """The rater who holds a link; ``NotFound`` if nobody does."""
     rater = human_ratings.rater_by_digest(session, digest_of(secret))
     if rater is None:
@@ -237,7 +239,7 @@ def _require_open(rater: Rater) -> Rater:
 
 
 def next_items(
-    session: Session, rater: Rater, kind: Kind, *, limit: int, but: Collection[int] = ()
+    session: Session, rater: Rater, kind: RatingKind, *, limit: int, but: Collection[int] = ()
 ) -> Sequence[RatingItem]:
     """What a rater looks at next, apart from what they have at hand already (``but``)."""
     return human_ratings.next_items(session, rater, kind, wanted=rater.study.wanted, but=but, limit=limit)
@@ -268,16 +270,16 @@ def count_by(session: Session, rater: Rater) -> dict[str, int]:
     return human_ratings.count_by(session, rater.id)
 
 
-def results(session: Session, study: RatingStudy) -> tuple[list[Mean], dict[Kind, float | None]]:
+def mean_ratings(session: Session, study: RatingStudy) -> tuple[list[Mean], dict[RatingKind, float | None]]:
     """What raters think of each entry, best first, and by kind how much they agree (Krippendorff's alpha)."""
     rows = human_ratings.rating_sums(session, study.id)
     entries = human_ratings.entries_with_teams(session, study.submission_refs)
-    grouped: dict[tuple[Kind, int], list[RatedItem]] = {}
+    grouped: dict[tuple[RatingKind, int], list[RatedItem]] = {}
     for row in rows:
         grouped.setdefault((row.kind, row.submission_ref), []).append(row)
     means = [_mean(entries[ref], kind, of_entry) for (kind, ref), of_entry in grouped.items()]
-    agreement = {kind: _agreement([row for row in rows if row.kind == kind]) for kind in KINDS}
-    return sorted(means, key=lambda each: (KINDS.index(each.kind), -each.mean, each.team)), agreement
+    agreement = {kind: _agreement([row for row in rows if row.kind == kind]) for kind in RATING_KINDS}
+    return sorted(means, key=lambda each: (RATING_KINDS.index(each.kind), -each.mean, each.team)), agreement
 
 
 def _agreement(rows: Sequence[RatedItem]) -> float | None:
@@ -287,7 +289,7 @@ def _agreement(rows: Sequence[RatedItem]) -> float | None:
     return interval_alpha(given, totals, squares)
 
 
-def _mean(entry: RatedEntry, kind: Kind, rows: Sequence[RatedItem]) -> Mean:
+def _mean(entry: RatedEntry, kind: RatingKind, rows: Sequence[RatedItem]) -> Mean:
     values = np.array([int(row.total) / row.given for row in rows])
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
     given = sum(row.given for row in rows)

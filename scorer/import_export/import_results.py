@@ -14,14 +14,14 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.spec import CompetitionSpec, TrackSpec
 from scorer.db import competitions as db_competitions
 from scorer.db import import_results, tuning
-from scorer.db.tables import Account, Submission
+from scorer.db.tables import Account
 from scorer.errors import Conflict, Invalid
+from scorer.import_export.results_csv import MAX_FAULTS_LISTED, NUMBER_COLUMNS, ResultsLine, ResultsTable
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.mifid import EPSILON, mifid
-from scorer.sheets import NUMBERS, TOLD, Line, Sheet
 from scorer.tuning import thresholds
 
-CHUNK = 10_000
+CHUNK_ENTRIES = 10_000
 """Entries a statement."""
 
 
@@ -54,7 +54,7 @@ class ImportRequest(BaseModel):
 
 
 @dataclass(frozen=True)
-class Reproduced:
+class ScoreReproduction:
     """How well the scores that the table tells come out again: of ``compared`` entries that are not disqualified, the
     largest relative difference (None where none was compared)."""
 
@@ -63,7 +63,7 @@ class Reproduced:
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """What an import did. ``known`` entries had been imported before and were left as they are."""
 
     state: CompetitionState
@@ -74,38 +74,21 @@ class Imported:
     labelled: int
     disqualified: int
     ignored_columns: Sequence[str]
-    reproduced: Mapping[str, Reproduced]
+    reproduced: Mapping[str, ScoreReproduction]
     """By track; a track without a tau is not among them."""
 
 
-@dataclass(frozen=True)
-class StoredZip:
-    """Where the zip of a submission lies, and the SHA-256 of its bytes."""
-
-    key: str
-    sha256: str
-
-
-def stored_zip(submission: Submission) -> StoredZip:
-    """The zip of a submission; ``Conflict`` (``imported``) for one of which there are numbers alone."""
-    if submission.blob_key is None or submission.sha256 is None:
-        raise Conflict(
-            "imported", f"{submission.id} was imported from a table of results: there is no zip to measure again."
-        )
-    return StoredZip(submission.blob_key, submission.sha256)
-
-
-def load(
+def import_table(
     session: Session,
     slug: str,
-    sheet: Sheet,
+    sheet: ResultsTable,
     request: ImportRequest,
     *,
     table_sha256: str,
     author: Account,
     now: datetime,
     new_id: Callable[[], str],
-) -> Imported:
+) -> ImportResult:
     """Take a table's entries into a competition, which is made if there is none of that slug: scored, with decided
     labels, sealed ones disqualified. Entries that are there already stay as they are.
 
@@ -121,11 +104,11 @@ def load(
     provenance = {"imported": True, "file": request.file_name, "table_sha256": table_sha256}
     origin = import_results.Origin(state.competition.id, author.id, provenance, now)
     moments = _moments(state, len(fresh), now)
-    for start in range(0, len(fresh), CHUNK):
-        part = slice(start, start + CHUNK)
+    for start in range(0, len(fresh), CHUNK_ENTRIES):
+        part = slice(start, start + CHUNK_ENTRIES)
         import_results.add_entries(session, origin, state.tracks, _batch(fresh[part], moments[part], new_id))
-        _judge(session, origin, fresh[part], request.sealed_score)
-    done = Imported(
+        _add_labels_and_rulings(session, origin, fresh[part], request.sealed_score)
+    done = ImportResult(
         state=state,
         created=created,
         rows=len(sheet.lines),
@@ -161,7 +144,7 @@ def _spec(slug: str, entries: int, request: ImportRequest, now: datetime) -> Com
         raise Invalid("bad-competition", f"A competition {slug!r} cannot be made of this.", faults=faults) from None
 
 
-def _unknown(session: Session, state: CompetitionState, lines: Sequence[Line]) -> list[Line]:
+def _unknown(session: Session, state: CompetitionState, lines: Sequence[ResultsLine]) -> list[ResultsLine]:
     competition_id = state.competition.id
     if import_results.has_own_entries(session, competition_id):
         raise Conflict("has-entries", f"People have handed entries in to {state.competition.slug}: it takes no table.")
@@ -171,13 +154,15 @@ def _unknown(session: Session, state: CompetitionState, lines: Sequence[Line]) -
         raise Conflict(
             "changed-rows",
             f"{len(changed):,} entries were imported before, with other numbers; nothing was changed.",
-            faults=[f"line {line.at:,}: {line.submission_id}" for line in changed[:TOLD]],
+            faults=[f"line {line.at:,}: {line.submission_id}" for line in changed[:MAX_FAULTS_LISTED]],
         )
     fresh = [line for line in lines if line.submission_id not in known]
     taken = import_results.teams_of_people(session, competition_id, sorted({line.team for line in fresh}))
     if taken:
         raise Conflict(
-            "team-taken", "Teams of people are called as some of the table's are.", faults=list(taken)[:TOLD]
+            "team-taken",
+            "Teams of people are called as some of the table's are.",
+            faults=list(taken)[:MAX_FAULTS_LISTED],
         )
     return fresh
 
@@ -191,8 +176,10 @@ def _moments(state: CompetitionState, count: int, now: datetime) -> list[datetim
     return [opens_at + (end - opens_at) * (place + 1) / (count + 1) for place in range(count)]
 
 
-def _batch(lines: Sequence[Line], moments: Sequence[datetime], new_id: Callable[[], str]) -> import_results.Batch:
-    columns = dict(zip(NUMBERS, zip(*(line.numbers for line in lines), strict=True), strict=True))
+def _batch(
+    lines: Sequence[ResultsLine], moments: Sequence[datetime], new_id: Callable[[], str]
+) -> import_results.Batch:
+    columns = dict(zip(NUMBER_COLUMNS, zip(*(line.numbers for line in lines), strict=True), strict=True))
     return import_results.Batch(
         external_ids=[line.submission_id for line in lines],
         public_ids=[new_id() for _ in lines],
@@ -203,7 +190,9 @@ def _batch(lines: Sequence[Line], moments: Sequence[datetime], new_id: Callable[
     )
 
 
-def _judge(session: Session, origin: import_results.Origin, lines: Sequence[Line], sealed_score: float) -> None:
+def _add_labels_and_rulings(
+    session: Session, origin: import_results.Origin, lines: Sequence[ResultsLine], sealed_score: float
+) -> None:
     labels = {
         line.submission_id: (line.label, f"Imported as {line.told_label}.") for line in lines if line.label is not None
     }
@@ -214,11 +203,13 @@ def _judge(session: Session, origin: import_results.Origin, lines: Sequence[Line
     )
 
 
-def _is_sealed(line: Line, sealed_score: float) -> bool:
+def _is_sealed(line: ResultsLine, sealed_score: float) -> bool:
     return sealed_score in {line.public_score, line.private_score}
 
 
-def _reproduced(lines: Sequence[Line], kind: TrackKind, tau: float, epsilon: float, sealed_score: float) -> Reproduced:
+def _reproduced(
+    lines: Sequence[ResultsLine], kind: TrackKind, tau: float, epsilon: float, sealed_score: float
+) -> ScoreReproduction:
     place = TRACK_KINDS.index(kind)
     told = [
         (line.numbers[place], line.numbers[place + 2], score)
@@ -226,14 +217,14 @@ def _reproduced(lines: Sequence[Line], kind: TrackKind, tau: float, epsilon: flo
         if (score := getattr(line, f"{kind}_score")) not in {None, sealed_score}
     ]
     if not told:
-        return Reproduced(0, None)
+        return ScoreReproduction(0, None)
     fid, distance, score = np.array(told).T
     off = np.abs(mifid(fid, distance, tau, epsilon) - score) / np.maximum(np.abs(score), np.finfo(float).tiny)
-    return Reproduced(len(told), float(off.max()))
+    return ScoreReproduction(len(told), float(off.max()))
 
 
 def _write_down(
-    session: Session, done: Imported, request: ImportRequest, table_sha256: str, author: Account, now: datetime
+    session: Session, done: ImportResult, request: ImportRequest, table_sha256: str, author: Account, now: datetime
 ) -> None:
     counted = {name: getattr(done, name) for name in ("rows", "added", "known", "labelled", "disqualified")}
     after = {"file": request.file_name, "table_sha256": table_sha256, **counted}

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from scorer.dataset import TABLES
 from scorer.db.tables import Competition
+from scorer.import_export.release_tables import TABLES
 
 
 @dataclass(frozen=True)
-class Figures:
+class CardNumbers:
     """What the card tells in numbers, counted from the tables as they were written."""
 
     rows: Mapping[str, int]
@@ -31,7 +31,7 @@ IMAGES = {
     "ranked": "Images of the entries that the boards rank",
     "all": "Images of all scored entries",
 }
-KINDS = {
+KIND_NAMES = {
     "text": "text",
     "int": "integer",
     "float": "number",
@@ -41,7 +41,7 @@ KINDS = {
 }
 
 
-def card_of(competition: Competition, figures: Figures) -> str:
+def card_of(competition: Competition, figures: CardNumbers) -> str:
     """The card in Markdown. It says nothing about the moment when it was made."""
     parts = [
         f"# {competition.title}: data release",
@@ -54,7 +54,7 @@ def card_of(competition: Competition, figures: Figures) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _about(competition: Competition, figures: Figures) -> str:
+def _about(competition: Competition, figures: CardNumbers) -> str:
     when = f"from {_day(competition.opens_at)} to {_day(competition.closes_at)}"
     lines = [
         f"Entries of the competition `{competition.slug}`, {when}, their measurements, what reviewers and organizers",
@@ -77,7 +77,7 @@ def _day(moment: datetime | None) -> str:
     return "an open date" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d}"
 
 
-def _contents(figures: Figures) -> str:
+def _contents(figures: CardNumbers) -> str:
     lines = ["## What is in it", "", f"{figures.teams:,} teams.", "", "| file | rows |", "|---|---|"]
     lines += [f"| {table}.parquet | {figures.rows[table]:,} |" for table in TABLES]
     lines += ["", f"Entries by status: {_counted(figures.statuses)}.", ""]
@@ -91,7 +91,7 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items())) or "none"
 
 
-def _images(figures: Figures) -> str:
+def _images(figures: CardNumbers) -> str:
     if figures.images == "none":
         return IMAGES["none"]
     missing = f"; of {figures.entries_without:,} more none are stored" if figures.entries_without else ""
@@ -117,12 +117,12 @@ def _pseudonyms() -> str:
 def _columns(table: str) -> str:
     lines = [f"### {table}.parquet", "", "| column | kind | meaning |", "|---|---|---|"]
     for column in TABLES[table]:
-        kind = f"{KINDS[column.kind]}{', may be missing' if column.nullable else ''}"
+        kind = f"{KIND_NAMES[column.kind]}{', may be missing' if column.nullable else ''}"
         lines.append(f"| {column.name} | {kind} | {column.meaning} |")
     return "\n".join(lines)
 
 
-def manifest_of(competition: Competition, figures: Figures, files: list[dict[str, Any]]) -> dict[str, Any]:
+def manifest_of(competition: Competition, figures: CardNumbers, files: list[dict[str, Any]]) -> dict[str, Any]:
     """What a program reads first: every file with its hash, every column with its meaning."""
     return {
         "format": 1,

@@ -10,22 +10,22 @@ from typing import TypeVar
 
 from scorer.errors import Invalid
 
-NUMBERS = ("fid_public", "fid_private", "distance_public", "distance_private")
-REQUIRED = ("submission_id", *NUMBERS)
+NUMBER_COLUMNS = ("fid_public", "fid_private", "distance_public", "distance_private")
+REQUIRED = ("submission_id", *NUMBER_COLUMNS)
 COLUMNS = (*REQUIRED, "public_score", "private_score", "labels", "team")
 """What a sheet may tell, by the names of the released 2019 table; letter case, spaces and dashes do not count."""
 LABELS: Mapping[str, str | None] = MappingProxyType(
     {"": None, "non-mem": "legitimate"} | {each: each for each in ("legitimate", "mgan", "sup", "ae", "aug", "other")}
 )
-FARTHEST = 2.0
-LONGEST = 50
+MAX_DISTANCE = 2.0
+MAX_NAME_LENGTH = 50
 """Characters of a name."""
-TOLD = 10
+MAX_FAULTS_LISTED = 10
 Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ResultsLine:
     """An entry of a sheet. ``numbers`` in the order of :data:`NUMBERS`; a score is None where none is told."""
 
     at: int
@@ -40,14 +40,14 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class ResultsTable:
     """The entries of a sheet in the order in which they were handed in, and the columns that nobody asked for."""
 
-    lines: Sequence[Line]
+    lines: Sequence[ResultsLine]
     ignored: Sequence[str]
 
 
-def read_sheet(text: Iterable[str], names: Mapping[str, str] | None = None) -> Sheet:
+def read_results_csv(text: Iterable[str], names: Mapping[str, str] | None = None) -> ResultsTable:
     """Read a CSV with a header. ``names`` says what a column (of :data:`COLUMNS`) is called in this file, where it is
     not called so.
 
@@ -58,23 +58,25 @@ def read_sheet(text: Iterable[str], names: Mapping[str, str] | None = None) -> S
     try:
         header = next(reader, [])
         places = _places(header, names or {})
-        lines = list[Line]()
+        lines = list[ResultsLine]()
         faults = list[str]()
         known = dict[str, int]()
         for cells in reader:
             if any(cells):
-                row = _Row(reader.line_num, header, cells, places, faults)
+                row = _RowReader(reader.line_num, header, cells, places, faults)
                 lines.append(_line(row, known))
     except csv.Error as error:
         raise Invalid("no-table", f"The file is no CSV from line {reader.line_num} on: {error}.") from None
     if faults:
         raise Invalid(
-            "bad-rows", f"{len(faults):,} cells of the table are not as they should be.", faults=faults[:TOLD]
+            "bad-rows",
+            f"{len(faults):,} cells of the table are not as they should be.",
+            faults=faults[:MAX_FAULTS_LISTED],
         )
     if not lines:
         raise Invalid("no-table", "The table has no line under its header.")
     used = set(places.values())
-    return Sheet(_in_order(lines), [name for place, name in enumerate(header) if place not in used])
+    return ResultsTable(_in_order(lines), [name for place, name in enumerate(header) if place not in used])
 
 
 def _places(header: Sequence[str], names: Mapping[str, str]) -> dict[str, int]:
@@ -90,14 +92,16 @@ def _places(header: Sequence[str], names: Mapping[str, str]) -> dict[str, int]:
         if at:
             found[column] = at[0]
         elif column in names:
-            raise Invalid("missing-columns", f"There is no column {names[column]!r} in the table: {_said(header)}.")
+            raise Invalid(
+                "missing-columns", f"There is no column {names[column]!r} in the table: {_header_text(header)}."
+            )
     missing = [column for column in REQUIRED if column not in found]
     if missing:
-        raise Invalid("missing-columns", f"The table lacks {', '.join(missing)}: {_said(header)}.")
+        raise Invalid("missing-columns", f"The table lacks {', '.join(missing)}: {_header_text(header)}.")
     return found
 
 
-def _said(header: Sequence[str]) -> str:
+def _header_text(header: Sequence[str]) -> str:
     return f"line 1 has {', '.join(map(repr, header))}" if header else "it is empty"
 
 
@@ -106,7 +110,7 @@ def _plain(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _RowReader:
     """A row while it is read; what is wrong with a cell goes to ``faults``."""
 
     at: int
@@ -134,17 +138,17 @@ class _Row:
         self.faults.append(f"line {self.at:,}, {self.header[self.places[column]]}: {what}")
 
 
-def _line(row: _Row, known: dict[str, int]) -> Line:
+def _line(row: _RowReader, known: dict[str, int]) -> ResultsLine:
     submission_id = row.read("submission_id", _text, "")
     if submission_id in known and submission_id:
         row.fault("submission_id", f"{submission_id!r} is in line {known[submission_id]:,} already")
     known[submission_id] = row.at
     team = row.read("team", _text, f"Entry {submission_id}")
-    numbers = tuple(row.read(name, _distance if name.startswith("d") else _number, 0.0) for name in NUMBERS)
+    numbers = tuple(row.read(name, _distance if name.startswith("d") else _number, 0.0) for name in NUMBER_COLUMNS)
     scores = [row.read(name, _score, None) for name in ("public_score", "private_score")]
     no_label: tuple[str | None, str] = (None, "")
     label, told_label = row.read("labels", _label, no_label)
-    return Line(
+    return ResultsLine(
         at=row.at,
         submission_id=submission_id,
         team=team,
@@ -159,8 +163,8 @@ def _line(row: _Row, known: dict[str, int]) -> Line:
 def _text(cell: str) -> str:
     if not cell:
         raise ValueError("is empty")
-    if len(cell) > LONGEST or not cell.isprintable():
-        raise ValueError(f"has more than {LONGEST} characters, or some that nobody sees")
+    if len(cell) > MAX_NAME_LENGTH or not cell.isprintable():
+        raise ValueError(f"has more than {MAX_NAME_LENGTH} characters, or some that nobody sees")
     return cell
 
 
@@ -176,8 +180,8 @@ def _number(cell: str) -> float:
 
 def _distance(cell: str) -> float:
     value = _number(cell)
-    if value > FARTHEST:
-        raise ValueError(f"{cell[:40]} is not a distance: those are at most {FARTHEST:g}")
+    if value > MAX_DISTANCE:
+        raise ValueError(f"{cell[:40]} is not a distance: those are at most {MAX_DISTANCE:g}")
     return value
 
 
@@ -192,6 +196,6 @@ def _label(cell: str) -> tuple[str | None, str]:
     return LABELS[cell.casefold()], cell
 
 
-def _in_order(lines: list[Line]) -> list[Line]:
+def _in_order(lines: list[ResultsLine]) -> list[ResultsLine]:
     numbered = all(line.submission_id.isdecimal() for line in lines)
     return sorted(lines, key=lambda line: (int(line.submission_id) if numbered else 0, line.submission_id))

@@ -19,9 +19,9 @@ from scorer.leaderboard.rows import rows_of as lines_of
 from scorer.lifecycle import TRACK_KINDS
 from scorer.ranking.awards import medal
 
-Kind = Literal["text", "int", "float", "bool", "time", "ints"]
-Row = tuple[Any, ...]
-FOUND = ("memorization_margin", "auc", "cohens_d", "heldout_distance")
+ColumnKind = Literal["text", "int", "float", "bool", "time", "ints"]
+TableRow = tuple[Any, ...]
+CHOICE_NUMBERS = ("memorization_margin", "auc", "cohens_d", "heldout_distance")
 """What a choice of tau found, as far as it is numbers for everybody."""
 CONFUSION = ("true_positives", "false_negatives", "false_positives", "true_negatives")
 
@@ -31,12 +31,12 @@ class Column:
     """A column of a table: its name, what kind of values it has, and what they mean."""
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     meaning: str
     nullable: bool = False
 
 
-def _maybe(name: str, kind: Kind, meaning: str) -> Column:
+def _maybe(name: str, kind: ColumnKind, meaning: str) -> Column:
     return Column(name, kind, meaning, nullable=True)
 
 
@@ -123,7 +123,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             TRACK,
             Column("tau", "float", "Entries whose memorization distance is below it are penalised."),
             Column("method", "text", "How it was chosen."),
-            *(_maybe(name, "float", f"{name} as the method found it.") for name in FOUND),
+            *(_maybe(name, "float", f"{name} as the method found it.") for name in CHOICE_NUMBERS),
             *(_maybe(name, "int", f"{name} against the decided labels of that time.") for name in CONFUSION),
             COUNTS,
             Column("chosen_at", "time", "When."),
@@ -179,12 +179,12 @@ class Pseudonyms:
         return None if number is None else self.of(what, number)
 
 
-def rows_of(session: Session, state: CompetitionState, table: str, names: Pseudonyms) -> Iterator[Row]:
+def table_rows(session: Session, state: CompetitionState, table: str, names: Pseudonyms) -> Iterator[TableRow]:
     """The rows of a table, always in the same order, each with the columns of ``TABLES``."""
     return _READERS[table](session, state, names)
 
 
-def _submissions(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
+def _submissions(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     for row in data_release.submissions(session, state.competition.id):
         yield (
             names.of("submission", row.ref),
@@ -204,7 +204,7 @@ def _submissions(session: Session, state: CompetitionState, names: Pseudonyms) -
         )
 
 
-def _measurements(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
+def _measurements(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     for row in data_release.measurements(session, state.competition.id):
         yield (
             names.of("submission", row.submission_ref),
@@ -227,7 +227,7 @@ def _measurements(session: Session, state: CompetitionState, names: Pseudonyms) 
         )
 
 
-def _evidence(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
+def _evidence(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     for row in data_release.evidence(session, state.competition.id):
         about = names.of("submission", row.submission_ref), row.track, row.counts
         for each in row.findings:
@@ -235,7 +235,7 @@ def _evidence(session: Session, state: CompetitionState, names: Pseudonyms) -> I
             yield *about, *told, row.created_at
 
 
-def _cells(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
+def _cells(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     for row in data_release.evidence(session, state.competition.id):
         about = names.of("submission", row.submission_ref), row.track, row.counts
         for cell in row.cells or ():
@@ -243,27 +243,27 @@ def _cells(session: Session, state: CompetitionState, names: Pseudonyms) -> Iter
             yield *about, cell["cell"] + 1, *told
 
 
-def _labels(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
+def _labels(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     for row in data_release.labels(session, state.competition.id):
         who = names.maybe("person", row.reviewer_id)
         submission = names.of("submission", row.submission_ref)
         yield submission, row.source, who, row.label, row.intent, row.counts, row.created_at
 
 
-def _thresholds(session: Session, state: CompetitionState, _: Pseudonyms) -> Iterator[Row]:
+def _thresholds(session: Session, state: CompetitionState, _: Pseudonyms) -> Iterator[TableRow]:
     for row in data_release.thresholds(session, state.competition.id):
-        found = [row.choice.get(name) for name in FOUND]
+        found = [row.choice.get(name) for name in CHOICE_NUMBERS]
         confusion = [(row.choice.get("confusion") or {}).get(name) for name in CONFUSION]
         yield row.track, row.tau, row.method, *found, *confusion, row.counts, row.created_at
 
 
-def _rulings(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
+def _rulings(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     for row in data_release.rulings(session, state.competition.id):
         submission = names.of("submission", row.submission_ref)
         yield submission, row.kind, row.memorising, row.counts, row.appealed, row.granted, row.created_at
 
 
-def _ranks(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
+def _ranks(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     competition = state.competition
     for kind in TRACK_KINDS:
         for rank, line in enumerate(lines_of(session, competition, state.tracks, kind).page(0, None), start=1):
@@ -272,7 +272,7 @@ def _ranks(session: Session, state: CompetitionState, names: Pseudonyms) -> Iter
             yield kind, rank, team, entry, line.score, line.fid, line.memorization_distance, line.penalised, won
 
 
-def _ratings(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[Row]:
+def _ratings(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     studies: dict[int, int] = {}
     items: dict[int, dict[int, int]] = {}
     for row in data_release.ratings(session, state.competition.id):
@@ -282,7 +282,7 @@ def _ratings(session: Session, state: CompetitionState, names: Pseudonyms) -> It
         yield study, row.kind, item, submission, row.images, rater, row.rater_kind, row.value, row.created_at
 
 
-_READERS: Mapping[str, Callable[[Session, CompetitionState, Pseudonyms], Iterator[Row]]] = MappingProxyType(
+_READERS: Mapping[str, Callable[[Session, CompetitionState, Pseudonyms], Iterator[TableRow]]] = MappingProxyType(
     {
         "submissions": _submissions,
         "measurements": _measurements,

@@ -16,14 +16,14 @@ from scorer.errors import Conflict, NotFound
 from scorer.jobs import leases
 from scorer.lifecycle import UNFINISHED, JobState, Queue
 
-Images = Literal["none", "ranked", "all"]
+ReleaseImages = Literal["none", "ranked", "all"]
 MANIFEST, CARD, BUNDLE = "manifest.json", "README.md", "tables.zip"
 IMAGES_IN = "images/"
 KEY_BYTES = 32
 
 
 @dataclass(frozen=True)
-class Made:
+class ReleaseStatus:
     """A release with how far it is, and whether everybody may have it once the board is published."""
 
     release: Release
@@ -48,10 +48,10 @@ class Made:
         return [each for each in self.release.files or () if each["name"].startswith(IMAGES_IN)]
 
 
-def start(
+def start_release(
     session: Session,
     state: CompetitionState,
-    images: Images,
+    images: ReleaseImages,
     *,
     new_names: bool,
     public_id: str,
@@ -62,7 +62,7 @@ def start(
     """Have a release made. It uses the pseudonyms of the competition's last one, so that the same state gives the same
     bytes, unless ``new_names`` asks for those of ``key`` (random, made at the edge). ``Conflict`` while one is made."""
     competitions.lock_competition(session, state.competition.slug, share=False)
-    earlier = made(session, state)
+    earlier = list_releases(session, state)
     if any(each.state in UNFINISHED for each in earlier):
         raise Conflict("release-running", "A release of this competition is being made already.")
     release = Release(
@@ -85,26 +85,26 @@ def _subject(state: CompetitionState, release: Release) -> str:
     return f"release:{state.competition.slug}/{release.id}"
 
 
-def made(session: Session, state: CompetitionState) -> list[Made]:
+def list_releases(session: Session, state: CompetitionState) -> list[ReleaseStatus]:
     """The releases of a competition, newest first."""
     return [_made(session, release) for release in data_release.releases_of(session, state.competition.id)]
 
 
-def _made(session: Session, release: Release) -> Made:
+def _made(session: Session, release: Release) -> ReleaseStatus:
     job = data_release.newest_release_job(session, release.id)
     # Read after the job, whose last step finishes it.
     session.refresh(release)
-    return Made(release, job, data_release.is_shown(session, release.id))
+    return ReleaseStatus(release, job, data_release.is_shown(session, release.id))
 
 
-def visible(session: Session, state: CompetitionState, account: Account | None) -> list[Made]:
+def visible_releases(session: Session, state: CompetitionState, account: Account | None) -> list[ReleaseStatus]:
     """The releases that this person may have: all, for organizers; for everybody those that were handed out, while the
     final board is published."""
-    found = made(session, state)
+    found = list_releases(session, state)
     return found if is_organizer(account) else [each for each in found if _is_open(state, each)]
 
 
-def find(session: Session, state: CompetitionState, release_id: str, account: Account | None) -> Made:
+def find_release(session: Session, state: CompetitionState, release_id: str, account: Account | None) -> ReleaseStatus:
     """A release that this person may have; ``NotFound`` otherwise, so that ids tell nothing."""
     release = data_release.release_by_id(session, release_id)
     if release is not None and release.competition_id == state.competition.id:
@@ -114,11 +114,11 @@ def find(session: Session, state: CompetitionState, release_id: str, account: Ac
     raise NotFound("no-release", f"There is no data release {release_id!r} of {state.competition.slug} for you.")
 
 
-def _is_open(state: CompetitionState, each: Made) -> bool:
+def _is_open(state: CompetitionState, each: ReleaseStatus) -> bool:
     return state.published and each.shown and each.state == JobState.DONE
 
 
-def file_of(found: Made, name: str) -> tuple[str, dict[str, Any]]:
+def file_of(found: ReleaseStatus, name: str) -> tuple[str, dict[str, Any]]:
     """The blob and the description of one of a release's files; ``NotFound`` if it has none of that name."""
     for each in found.release.files or ():
         if each["name"] == name:
@@ -131,7 +131,7 @@ def blob_key(release_id: str, name: str) -> str:
     return f"releases/{release_id}/{name}"
 
 
-def record(
+def record_release(
     session: Session, claim: leases.Claim, files: Sequence[dict[str, Any]], sha256: str, *, now: datetime
 ) -> bool:
     """Keep what a worker has made; False when the job was no longer that worker's."""
@@ -150,7 +150,7 @@ def hand_out(
     """Let everybody have a release, while the final board is published; or take that back. ``Conflict`` if it is not
     finished or nothing would change."""
     competitions.lock_competition(session, state.competition.slug, share=False)
-    found = find(session, state, release_id, author)
+    found = find_release(session, state, release_id, author)
     if found.state != JobState.DONE:
         raise Conflict("not-finished", "A release is handed out once it is finished.")
     if shown == found.shown:

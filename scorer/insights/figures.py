@@ -12,7 +12,7 @@ from scorer.competitions.competition_state import visible_track
 from scorer.db.leaderboard import board
 from scorer.db.tables import Account
 from scorer.errors import KennelError
-from scorer.insights import CHOICES, Field, View
+from scorer.insights.overview import LABEL_FILTERS, InsightsData, TrackColumns
 from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
@@ -54,7 +54,7 @@ class Figure:
         return [row[place] for row in self.rows]
 
 
-def figure(session: Session, shown: View, name: str, track: TrackKind, account: Account | None) -> Figure:
+def figure(session: Session, shown: InsightsData, name: str, track: TrackKind, account: Account | None) -> Figure:
     """One figure; ``track`` counts for those of a single track. ``Forbidden`` for what needs the private track before
     publication."""
     if name in PAIRED:
@@ -64,7 +64,7 @@ def figure(session: Session, shown: View, name: str, track: TrackKind, account: 
     return SINGLE[name](shown, track)
 
 
-def _single(shown: View, name: str, track: TrackKind, value: str, statistics: Mapping[str, Any]) -> Figure:
+def _single(shown: InsightsData, name: str, track: TrackKind, value: str, statistics: Mapping[str, Any]) -> Figure:
     field = shown.fields[track]
     columns, told = _identity(shown, field)
     columns += ["fid", "distance", "score", "penalised"]
@@ -86,7 +86,7 @@ def _plain(values: Vector) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
 
 
-def _identity(shown: View, field: Field) -> tuple[list[str], list[list[Any]]]:
+def _identity(shown: InsightsData, field: TrackColumns) -> tuple[list[str], list[list[Any]]]:
     columns: list[str] = []
     told: list[list[Any]] = []
     if shown.names:
@@ -96,11 +96,11 @@ def _identity(shown: View, field: Field) -> tuple[list[str], list[list[Any]]]:
     return columns, told
 
 
-def _groups(shown: View, field: Field, values: Vector) -> list[Mapping[str, Any]]:
+def _groups(shown: InsightsData, field: TrackColumns, values: Vector) -> list[Mapping[str, Any]]:
     if not shown.labels:
         return []
     groups: list[Mapping[str, Any]] = []
-    for name, labels in CHOICES.items():
+    for name, labels in LABEL_FILTERS.items():
         own = values[np.array([label in labels for label in field.labels], dtype=bool)]
         found = quantiles(own)
         if found is not None:
@@ -111,12 +111,12 @@ def _groups(shown: View, field: Field, values: Vector) -> list[Mapping[str, Any]
     return groups
 
 
-def _distances(shown: View, track: TrackKind) -> Figure:
+def _distances(shown: InsightsData, track: TrackKind) -> Figure:
     field = shown.fields[track]
     return _single(shown, "distances", track, "distance", _separation(shown, field, shown.taus[track]))
 
 
-def _separation(shown: View, field: Field, tau: float | None) -> dict[str, Any]:
+def _separation(shown: InsightsData, field: TrackColumns, tau: float | None) -> dict[str, Any]:
     """How well distances part memorising from legitimate entries, and what every method would choose among these."""
     if not shown.labels or not len(field.refs):
         return {}
@@ -134,11 +134,11 @@ def _separation(shown: View, field: Field, tau: float | None) -> dict[str, Any]:
     return {name: whole[name] for name in told} | {"methods": methods}
 
 
-def _fid(shown: View, track: TrackKind) -> Figure:
+def _fid(shown: InsightsData, track: TrackKind) -> Figure:
     return _single(shown, "fid", track, "fid", {})
 
 
-def _fid_distance(shown: View, track: TrackKind) -> Figure:
+def _fid_distance(shown: InsightsData, track: TrackKind) -> Figure:
     field = shown.fields[track]
     top = np.argsort(field.fid, kind="stable")[:TOP]
     statistics = {
@@ -149,20 +149,20 @@ def _fid_distance(shown: View, track: TrackKind) -> Figure:
     return _single(shown, "fid-distance", track, "fid", statistics)
 
 
-def _both(shown: View) -> tuple[Field, Field]:
+def _both(shown: InsightsData) -> tuple[TrackColumns, TrackColumns]:
     """The entries that are measured on both tracks, in the same order."""
     public, private = (shown.fields[kind] for kind in TRACK_KINDS)
     _, left, right = np.intersect1d(public.refs, private.refs, assume_unique=True, return_indices=True)
     return public.where(left), private.where(right)
 
 
-def _public_private(_: Session, shown: View) -> Figure:
+def _public_private(_: Session, shown: InsightsData) -> Figure:
     public, private = _both(shown)
     statistics = {"spearman": spearman(public.fid, private.fid), "pearson": pearson(public.fid, private.fid)}
     return _paired(shown, "public-private", (public, private), "fid", (public.fid, private.fid), statistics)
 
 
-def _ranks(_: Session, shown: View) -> Figure:
+def _ranks(_: Session, shown: InsightsData) -> Figure:
     public, private = _both(shown)
     statistics = {
         "mean_rank_difference": mean_rank_difference(public.fid, private.fid),
@@ -173,9 +173,9 @@ def _ranks(_: Session, shown: View) -> Figure:
 
 
 def _paired(
-    shown: View,
+    shown: InsightsData,
     name: str,
-    fields: tuple[Field, Field],
+    fields: tuple[TrackColumns, TrackColumns],
     value: str,
     values: tuple[Vector, Vector],
     statistics: Mapping[str, Any],
@@ -192,7 +192,7 @@ def _paired(
     )
 
 
-def _shake_up(session: Session, shown: View) -> Figure:
+def _shake_up(session: Session, shown: InsightsData) -> Figure:
     """Where the boards of both tracks have the same teams; labels are of entries, so none is chosen by them."""
     competition, tracks = shown.state.competition, shown.state.tracks
     public, private = (rows_of(session, competition, tracks, kind).page(0, None) for kind in TRACK_KINDS)
@@ -214,10 +214,10 @@ def _shake_up(session: Session, shown: View) -> Figure:
     return Figure("shake-up", None, "all", ("team", "rank_public", "rank_private", "move"), rows, statistics, [])
 
 
-SINGLE: Mapping[str, Callable[[View, TrackKind], Figure]] = MappingProxyType(
+SINGLE: Mapping[str, Callable[[InsightsData, TrackKind], Figure]] = MappingProxyType(
     {"distances": _distances, "fid": _fid, "fid-distance": _fid_distance}
 )
-PAIRED: Mapping[str, Callable[[Session, View], Figure]] = MappingProxyType(
+PAIRED: Mapping[str, Callable[[Session, InsightsData], Figure]] = MappingProxyType(
     {"public-private": _public_private, "ranks": _ranks, "shake-up": _shake_up}
 )
 FIGURES = (*SINGLE, *PAIRED)
