@@ -4,10 +4,10 @@ from pathlib import Path
 
 from scorer.jobs.broker import create_celery_app
 from scorer.settings import Settings
-from worker.bench import Bench
+from worker.runtime.context import WorkerContext
 
 
-def bench_in(folder: Path) -> Bench:
+def bench_in(folder: Path) -> WorkerContext:
     """Blobs and scratch in ``folder``. Its addresses lead nowhere, and nothing is connected to before it is used."""
     settings = Settings(
         database_url="postgresql://nobody@localhost/none",
@@ -16,4 +16,4 @@ def bench_in(folder: Path) -> Bench:
         scratch=folder / "scratch",
         device="cpu",
     )
-    return Bench.open(settings, create_celery_app(settings))
+    return WorkerContext.open(settings, create_celery_app(settings))

@@ -32,11 +32,11 @@ from scorer.metrics.sample_quality.prd import prd as curve
 from scorer.metrics.sample_quality.prdc import Manifold, manifold_of, prdc_with_error
 from scorer.metrics.sample_quality.relative_mmd import relative_mmd as relative
 from scorer.metrics.sample_quality.two_sample import two_sample as told_apart
-from worker.case import Entry
-from worker.evidence import evidence_of
-from worker.grounds import Grounds, grounds_of
-from worker.keeping import Arrays
-from worker.small import Small
+from worker.evidence.analysis import AnalysedEntry
+from worker.evidence.array_cache import Arrays
+from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
+from worker.evidence.report import evidence_of
+from worker.evidence.thumbnails import ReferenceThumbnails
 
 CELLS, LEAST_BINS, THUMBNAIL = 20, 100, 192
 
@@ -210,7 +210,7 @@ def whole(folder: str) -> Run:
     own = np.array(_Given(folder).generated)
     hashes = np.arange(4 * len(own), dtype=np.uint32).view(np.uint8).reshape(len(own), -1)
     names = [f"{row:06}.png" for row in range(max(len(own), len(kept.training)))]
-    entry = Entry(
+    entry = AnalysedEntry(
         names=names,
         features=own,
         thumbnails=features(len(own), THUMBNAIL, 4),
@@ -227,16 +227,16 @@ def whole(folder: str) -> Run:
     )
 
 
-def _small(given: _Given) -> Small:
+def _small(given: _Given) -> ReferenceThumbnails:
     """Synthetic thumbnails of the references; to make them costs what reading the images does."""
     training, mirrored, fresh = (
         features(len(given.part(name)), THUMBNAIL, stream)
         for stream, name in enumerate(("training", "mirrored", "held_out"), 5)
     )
-    return Small(training, mirrored, thumbnail_originals(fresh, training, mirrored))
+    return ReferenceThumbnails(training, mirrored, thumbnail_originals(fresh, training, mirrored))
 
 
-def _grounds(folder: str) -> Grounds:
+def _grounds(folder: str) -> ReferenceAnalysis:
     where, given = Path(folder), _Given(folder)
 
     def keep(name: str, make: Callable[[], Arrays]) -> Arrays:
@@ -247,4 +247,4 @@ def _grounds(folder: str) -> Grounds:
             return dict(arrays)
 
     parts = (given.part(name) for name in ("training", "mirrored", "held_out"))
-    return grounds_of(*parts, small=_small(given), signed=False, keep=keep, progress=lambda _: None)
+    return reference_analysis_of(*parts, small=_small(given), signed=False, keep=keep, progress=lambda _: None)

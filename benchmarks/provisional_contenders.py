@@ -14,7 +14,7 @@ from scorer.extractors import Precision
 from scorer.metrics.cosine import normalise
 from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.sample_quality.frechet import statistics_of
-from worker.measuring import Reference, measure
+from worker.scoring.measure import PreparedReference, measure
 
 
 def prepare(folder: str, network: str, count: int) -> Run:
@@ -38,7 +38,7 @@ def measured(folder: str, network: str, precision: Precision) -> Run:
     where, spec = Path(folder), spec_of(network)
     extractor = extractor_of(spec, where, precision)
     rows = np.load(where / "reference.npy")
-    reference = Reference(statistics_of(rows), normalise(rows), signed=False)
+    reference = PreparedReference(statistics_of(rows), normalise(rows), signed=False)
     found: Run = {}
     start = time.perf_counter()
     for entry in ENTRIES:

@@ -34,8 +34,8 @@ from scorer.blobs import Blobs
 from scorer.metrics.cosine import NormalisedFeatures
 from scorer.metrics.mifid import mifid
 from scorer.metrics.sample_quality.frechet import Statistics
-from worker import pixels
-from worker.measuring import Reference, measure
+from worker.runtime import decoded_images
+from worker.scoring.measure import PreparedReference, measure
 
 TAU = 1.0
 """Every distance is below it, so that everybody's penalty acts."""
@@ -51,8 +51,8 @@ def kennel(folder: str, network: str, count: int) -> Run:
     known, images_spec, blobs = hashes_of(where), ImageSpec(count, 64), Blobs(where.as_uri())
     with TemporaryDirectory() as scratch, outermost_forwards() as forwards:
         start = time.perf_counter()
-        path = pixels.path_of(Path(scratch), "submission")
-        hashes = pixels.decode(blobs, "submission.zip", images_spec, path, _unheard)
+        path = decoded_images.path_of(Path(scratch), "submission")
+        hashes = decoded_images.decode(blobs, "submission.zip", images_spec, path, _unheard)
         share = find_training_image_copies(hashes, *known).share
         decoded = time.perf_counter()
         numbers = measure(np.load(path, mmap_mode="r"), extractor, reference, _unheard)
@@ -165,12 +165,12 @@ def _unheard(*_: object) -> None:
     """Progress that nobody watches."""
 
 
-def _reference(folder: Path) -> Reference:
+def _reference(folder: Path) -> PreparedReference:
     def part(name: str) -> Any:
         return np.load(folder / f"{name}.npy", mmap_mode="r")
 
     normalised = NormalisedFeatures(part("features"), part("squares"))
-    return Reference(
+    return PreparedReference(
         Statistics(part("mean"), part("covariance"), len(normalised), part("factor")), normalised, signed=False
     )
 

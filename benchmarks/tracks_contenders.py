@@ -18,9 +18,9 @@ from scorer.archive import ImageSpec, write_images
 from scorer.archive.png_check import decode_png
 from scorer.metrics.cosine import normalise
 from scorer.metrics.sample_quality.frechet import statistics_of
-from worker import pixels
-from worker.measuring import measure
-from worker.references import load_prepared, write_array
+from worker.runtime import decoded_images
+from worker.scoring.measure import measure
+from worker.scoring.reference_features import load_prepared, write_array
 
 SIZE = 64
 SEED = 2019
@@ -28,7 +28,7 @@ PARTS = ("mean", "covariance", "factor", "features", "squares")
 
 
 def prepare_reference(folder: str, key: str, dimension: int, reference: int) -> Run:
-    """Store a reference as ``worker.references.prepare`` does."""
+    """Store a reference as ``worker.scoring.reference_features.prepare_reference`` does."""
     bench, rows = bench_in(Path(folder)), features(reference, dimension, 1)
     statistics, normalised = statistics_of(rows), normalise(rows)
     if statistics.factor is None:
@@ -59,11 +59,11 @@ def both_tracks(folder: str, count: int, tracks: list[str]) -> Run:
     key = f"{count}.zip"
     start = time.perf_counter()
     with _counted() as looks:
-        path = pixels.path_of(bench.scratch, str(count))
-        pixels.decode(bench.blobs, key, spec, path, _unheard)
+        path = decoded_images.path_of(bench.scratch, str(count))
+        decoded_images.decode(bench.blobs, key, spec, path, _unheard)
         fids = []
         for extractor in extractors:
-            images = pixels.images_of(bench.scratch, str(count), bench.blobs, key, spec, _unheard)
+            images = decoded_images.decoded_images_of(bench.scratch, str(count), bench.blobs, key, spec, _unheard)
             reference = load_prepared(bench, extractor.spec.name, signed=False)
             fids.append(measure(images, extractor, reference, _unheard).fid)
     end = time.perf_counter()

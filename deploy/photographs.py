@@ -9,7 +9,7 @@ from uuid import uuid4
 from scorer.archive import ReferenceImages, read_references, zip_folder
 from scorer.errors import Invalid
 from scorer.extractors import ProgressCallback as Share
-from worker.pixels import arrays_in
+from worker.runtime.decoded_images import arrays_in
 
 
 def photographs_in(path: Path, size: int, folder: Path, progress: Share) -> ReferenceImages:

@@ -19,7 +19,7 @@ from scorer.generators.recovery.plan import Plan
 from scorer.generators.recovery.report import Audit
 from scorer.generators.sandbox.runner import audit_in_sandbox
 from scorer.onnx_files import MAGIC_BYTES, require_onnx
-from worker.recovering import stage_of
+from worker.evidence.generator_audit import job_stage_of
 
 
 def recover_files(
@@ -51,7 +51,7 @@ def recover_files(
             *sets,
             plan=plan,
             encoder=code,
-            progress=lambda stage, share: progress(stage_of(stage), share),
+            progress=lambda stage, share: progress(job_stage_of(stage), share),
         )
 
 

@@ -9,22 +9,23 @@ from scorer.db.session import engine_of, ping, sessions_of
 from scorer.errors import Unavailable
 from scorer.jobs.broker import create_celery_app
 from scorer.settings import read_settings
-from worker.bench import Bench
-from worker.measuring import Progress
-from worker.rescoring import Again, rescore
+from worker.runtime.context import WorkerContext
+from worker.runtime.progress import StageProgress
+from worker.scoring.rescore import RepeatedMeasurement, rescore
 
 
 def rescore_submission(
-    submission_id: str, *, data: Path | None, verify: bool, progress: Progress
+    submission_id: str, *, data: Path | None, verify: bool, progress: StageProgress
 ) -> tuple[list[dict[str, Any]], bool]:
     """What was measured again, track by track as ``kennel rescore --json`` prints it, and whether all are equal.
 
-    The service is found by the environment, or by its data folder. Raises as :func:`worker.rescoring.rescore` does,
+    The service is found by the environment, or by its data folder. Raises as :func:`worker.scoring.rescore.rescore`
+    does,
     and ``Unavailable`` (``database-unreachable``) if its database does not answer.
     """
     settings = read_settings(addresses_in(data) if data else {})
     engine = engine_of(settings)
-    bench = Bench(settings, create_celery_app(settings), sessions_of(engine), Blobs(settings.blob_url))
+    bench = WorkerContext(settings, create_celery_app(settings), sessions_of(engine), Blobs(settings.blob_url))
     try:
         _require_database(bench, data)
         tracks = rescore(bench, submission_id, verify=verify, progress=progress)
@@ -34,7 +35,7 @@ def rescore_submission(
     return [_told(each) for each in tracks], all(each.comparison is None or each.comparison.equal for each in tracks)
 
 
-def _require_database(bench: Bench, data: Path | None) -> None:
+def _require_database(bench: WorkerContext, data: Path | None) -> None:
     try:
         ping(bench.sessions)
     except Exception:  # noqa: BLE001 - whatever it is, there is nothing to read from
@@ -42,7 +43,7 @@ def _require_database(bench: Bench, data: Path | None) -> None:
         raise Unavailable("database-unreachable", f"The database {where}") from None
 
 
-def _told(again: Again) -> dict[str, Any]:
+def _told(again: RepeatedMeasurement) -> dict[str, Any]:
     recorded, found, comparison = again.recorded, again.found, again.comparison
     told = {
         "track": recorded.track,

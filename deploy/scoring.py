@@ -36,14 +36,15 @@ from scorer.metrics.cosine import normalise
 from scorer.metrics.memorization import closest_pairs
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
 from scorer.metrics.sample_quality.frechet import statistics_of
-from worker.case import Entry as Examined
-from worker.evidence import evidence_of
-from worker.grounds import grounds_of
-from worker.kept_features import kept_of
-from worker.measuring import Numbers, Progress, Reference, measure
-from worker.pixels import decode_file
-from worker.provenance import environment
-from worker.small import small_of
+from worker.evidence.analysis import AnalysedEntry as Examined
+from worker.evidence.reference import reference_analysis_of
+from worker.evidence.report import evidence_of
+from worker.evidence.thumbnails import reference_thumbnails_of
+from worker.runtime.decoded_images import decode_file
+from worker.runtime.progress import StageProgress
+from worker.scoring.feature_cache import cached_features_of
+from worker.scoring.measure import PreparedReference, RawMeasurement, measure
+from worker.scoring.provenance import environment
 
 SHOWN_PAIRS = 5
 SEED = 0
@@ -76,10 +77,10 @@ def score_files(
     epsilon: float,
     weights: Path | None,
     evidence: Beside | None,
-    progress: Progress,
+    progress: StageProgress,
 ) -> dict[str, Any]:
     """Both numbers of METRICS A1 and A2, the score of A3 where ``tau`` is given, the pairs of images closest to each
-    other, and what :func:`worker.evidence.evidence_of` finds if asked for, as ``kennel score`` prints them.
+    other, and what :func:`worker.evidence.report.evidence_of` finds if asked for, as ``kennel score`` prints them.
 
     The images' size is that of the submission's first image. Raises the same errors as the service.
     """
@@ -109,7 +110,7 @@ def score_files(
     }
 
 
-def _held_out(path: Path | None, size: int, folder: Path, progress: Progress) -> Pixels | None:
+def _held_out(path: Path | None, size: int, folder: Path, progress: StageProgress) -> Pixels | None:
     if path is None:
         return None
     return photographs_in(path, size, folder, partial(progress, "held-out-decoding")).images
@@ -117,25 +118,25 @@ def _held_out(path: Path | None, size: int, folder: Path, progress: Progress) ->
 
 def _examined(
     entry: Entry,
-    numbers: Numbers,
+    numbers: RawMeasurement,
     training: ReferenceImages,
-    prepared: Reference,
+    prepared: PreparedReference,
     held_out: Pixels | None,
     extractor: Extractor,
-    progress: Progress,
+    progress: StageProgress,
 ) -> dict[str, Any]:
     """What the worker's job finds, from the same composition."""
     flipped = extractor.features(mirror_images(training.images), progress=partial(progress, "mirrored"))
     fresh = None if held_out is None else extractor.features(held_out, progress=partial(progress, "held-out"))
-    grounds = grounds_of(
+    grounds = reference_analysis_of(
         prepared.normalised.features,
         flipped,
         fresh,
-        small=small_of(lambda: training.images, None if held_out is None else lambda: held_out),
+        small=reference_thumbnails_of(lambda: training.images, None if held_out is None else lambda: held_out),
         signed=prepared.signed,
         progress=partial(progress, "grounds"),
     )
-    kept = kept_of(entry.images, numbers.features)
+    kept = cached_features_of(entry.images, numbers.features)
     looked_at = Examined(
         names=entry.names,
         features=numbers.features,
@@ -155,7 +156,7 @@ def _examined(
     return {"signs": signs} | asdict(found)
 
 
-def _judged(numbers: Numbers, share: float, *, tau: float | None, epsilon: float) -> dict[str, Any]:
+def _judged(numbers: RawMeasurement, share: float, *, tau: float | None, epsilon: float) -> dict[str, Any]:
     distance = numbers.nearest.mean
     copy = bool(is_copy(distance, share))
     return {
@@ -170,7 +171,7 @@ def _judged(numbers: Numbers, share: float, *, tau: float | None, epsilon: float
     }
 
 
-def _closest_pairs(numbers: Numbers, entry: Entry, training: ReferenceImages) -> list[dict[str, Any]]:
+def _closest_pairs(numbers: RawMeasurement, entry: Entry, training: ReferenceImages) -> list[dict[str, Any]]:
     """The images nearest to the reference by name, each with the reference image that it is near to."""
     return [
         {
@@ -182,9 +183,9 @@ def _closest_pairs(numbers: Numbers, entry: Entry, training: ReferenceImages) ->
     ]
 
 
-def _prepared(training: ReferenceImages, extractor: Extractor, progress: Progress) -> Reference:
+def _prepared(training: ReferenceImages, extractor: Extractor, progress: StageProgress) -> PreparedReference:
     features = extractor.features(training.images, progress=partial(progress, "reference-features"))
-    return Reference(statistics_of(features), normalise(features), not extractor.spec.non_negative)
+    return PreparedReference(statistics_of(features), normalise(features), not extractor.spec.non_negative)
 
 
 def _decoded(path: Path, folder: Path, progress: Share) -> Entry:

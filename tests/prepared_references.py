@@ -15,8 +15,8 @@ from scorer.competitions import competition_state, reference_sets
 from scorer.competitions.reference_sets import FeatureSpace, ReferenceRole
 from scorer.db.tables import Account, Preparation, ReferenceSet
 from tests.factories import noise, zipped
-from worker.bench import Bench
-from worker.references import Prepared, SetAddress, prepare
+from worker.runtime.context import WorkerContext
+from worker.scoring.reference_features import PreparationResult, SetAddress, prepare_reference
 
 SEEDS: dict[ReferenceRole, tuple[int, int]] = {"train": (1, 40), "held_out": (2, 12), "private_extra": (3, 10)}
 """By role: the seed of the noise, and how many images there are."""
@@ -26,7 +26,7 @@ SEEDS: dict[ReferenceRole, tuple[int, int]] = {"train": (1, 40), "held_out": (2,
 class Kept:
     """What a worker found, and the blobs that it left."""
 
-    found: Prepared
+    found: PreparationResult
     blobs: dict[str, bytes]
 
 
@@ -34,7 +34,7 @@ _kept: dict[str, Kept] = {}
 """By the key of a preparation, which says all that goes in."""
 
 
-def give(bench: Bench, slug: str, size: int) -> None:
+def give(bench: WorkerContext, slug: str, size: int) -> None:
     """Attach the usual references to a competition without entries, and let them be prepared on both tracks."""
     now = datetime.now(UTC)
     with bench.sessions.begin() as session:
@@ -67,7 +67,7 @@ def _upload(role: ReferenceRole, size: int) -> tuple[bytes, ReceivedBlob]:
     return content, ReceivedBlob(f"references/{sha256[:32]}.zip", len(content), sha256)
 
 
-def _prepared(bench: Bench, preparation: Preparation, sets: list[ReferenceSet], held_out: ReferenceSet) -> Kept:
+def _prepared(bench: WorkerContext, preparation: Preparation, sets: list[ReferenceSet], held_out: ReferenceSet) -> Kept:
     """What the worker makes of these sets in a blob store of its own."""
     if preparation.key not in _kept:
         with TemporaryDirectory() as name:
@@ -78,7 +78,7 @@ def _prepared(bench: Bench, preparation: Preparation, sets: list[ReferenceSet], 
                 content, received = _upload(role, size)
                 alone.blobs.write(received.key, content)
             addresses = [SetAddress(each.sha256, each.blob_key, size) for each in (*sets, held_out)]
-            found = prepare(
+            found = prepare_reference(
                 alone,
                 preparation.key,
                 preparation.extractor,

@@ -5,18 +5,18 @@ from functools import cache
 from scorer.jobs.broker import LOST, MAIL, POST, SWEEP, UPLOADS, WORK
 from scorer.lifecycle import Queue
 from worker.app import app, settings
-from worker.bench import Bench
-from worker.mailing import send_due
-from worker.pipeline import run_next
-from worker.posting import post_due
-from worker.sweeping import sweep_once
-from worker.tidying import remove_lost, remove_old, tidy_uploads
+from worker.delivery.mail import send_due_mails
+from worker.delivery.webhook_delivery import post_due_deliveries
+from worker.dispatch import run_next
+from worker.maintenance.cleanup import clean_up_uploads, remove_expired_rows, remove_orphaned_blobs
+from worker.maintenance.sweeper import sweep_once
+from worker.runtime.context import WorkerContext
 
 
 @cache
-def bench() -> Bench:
+def bench() -> WorkerContext:
     """This process's connections and models, made on first use: never before the fork."""
-    return Bench.open(settings, app)
+    return WorkerContext.open(settings, app)
 
 
 @app.task(name=WORK)
@@ -34,23 +34,23 @@ def sweep() -> None:
 @app.task(name=MAIL)
 def mail() -> None:
     """Send what lies in the outbox."""
-    send_due(bench())
+    send_due_mails(bench())
 
 
 @app.task(name=POST)
 def post() -> None:
     """Send webhooks what they are due."""
-    post_due(bench())
+    post_due_deliveries(bench())
 
 
 @app.task(name=UPLOADS)
 def uploads() -> None:
     """End, finish and clear away uploads that nobody works on."""
-    tidy_uploads(bench())
+    clean_up_uploads(bench())
 
 
 @app.task(name=LOST)
 def lost() -> None:
     """Remove bytes that belong to nothing, and rows of what is long over."""
-    remove_lost(bench())
-    remove_old(bench())
+    remove_orphaned_blobs(bench())
+    remove_expired_rows(bench())

@@ -1,6 +1,7 @@
 """What entries are compared with in one feature space, prepared once, and what the service's tests read there of one.
 
-The tests are put together by the worker's own code (:class:`worker.case.Case`), and their numbers are the columns that
+The tests are put together by the worker's own code (:class:`worker.evidence.analysis.Analysis`), and their numbers are
+the columns that
 it keeps: what is found in the zoo is what reviewers would be shown.
 """
 
@@ -13,15 +14,15 @@ from scorer.extractors import Features
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.memorization import nearest
 from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
-from worker.case import Case, Entry
-from worker.details import numbers_of
-from worker.grounds import Grounds, Share, grounds_of
-from worker.kept_features import kept_of
-from worker.small import small_of
+from worker.evidence.analysis import AnalysedEntry, Analysis
+from worker.evidence.details import evidence_columns_of
+from worker.evidence.reference import ProgressCallback, ReferenceAnalysis, reference_analysis_of
+from worker.evidence.thumbnails import reference_thumbnails_of
+from worker.scoring.feature_cache import cached_features_of
 
 SEED = 0
 """Of what a test draws; none of those that are read here draws anything."""
-_UNHEARD: Share = lambda _share: None  # noqa: E731
+_UNHEARD: ProgressCallback = lambda _share: None  # noqa: E731
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class Space:
     whole: NormalisedFeatures
     fresh_distance: float
     """The memorization distance of the held-out photographs."""
-    grounds: Grounds
+    grounds: ReferenceAnalysis
     hashes: PixelHashes
     """Of the training images' pixels, and of their mirror images'."""
     mirrored_hashes: PixelHashes
@@ -78,11 +79,11 @@ def space_of(references: References) -> Space:
         statistics=statistics_of(references.whole),
         whole=whole,
         fresh_distance=nearest(references.fresh, whole).mean,
-        grounds=grounds_of(
+        grounds=reference_analysis_of(
             references.training,
             references.mirrored,
             references.fresh,
-            small=small_of(lambda: references.train, lambda: references.held_out),
+            small=reference_thumbnails_of(lambda: references.train, lambda: references.held_out),
             signed=False,
             progress=_UNHEARD,
         ),
@@ -93,8 +94,8 @@ def space_of(references: References) -> Space:
 
 def read(images: Pixels, features: Features, space: Space) -> Reading:
     """Scores and evidence of an entry by its images (n, s, s, 3) and their features (n, d)."""
-    kept = kept_of(images, features)
-    entry = Entry(
+    kept = cached_features_of(images, features)
+    entry = AnalysedEntry(
         names=[str(number) for number in range(len(images))],
         features=features,
         thumbnails=kept.thumbnails,
@@ -106,5 +107,5 @@ def read(images: Pixels, features: Features, space: Space) -> Reading:
         distance=nearest(features, space.whole).mean,
         distance_se=None,
     )
-    numbers = numbers_of(Case(entry, space.grounds, space.statistics, seed=SEED))
+    numbers = evidence_columns_of(Analysis(entry, space.grounds, space.statistics, seed=SEED))
     return Reading(len(images), entry.copies.share, entry.fid, entry.distance, numbers)

@@ -11,7 +11,7 @@ from scorer.archive import ImageSpec, list_images
 
 def check_zip(file: BinaryIO, spec: ImageSpec, progress: Progress) -> None:
     """Raise ``Invalid`` with the first faults if the service would reject this zip for its images."""
-    from worker.pixels import decode_file  # noqa: PLC0415 - the other commands start faster without it
+    from worker.runtime.decoded_images import decode_file  # noqa: PLC0415 - the other commands start faster without it
 
     listing = list_images(file, spec)
     # On disk as in the service, because large images in full number do not fit into everybody's memory.

@@ -24,7 +24,7 @@ from scorer.accounts import accounts, api_tokens
 from scorer.db import accounts as db_accounts
 from scorer.db.session import engine_of, sessions_of
 from scorer.settings import Settings, read_settings
-from worker.startup import require_weights
+from worker.runtime.startup import require_weights
 
 HOST = "127.0.0.1"
 ADMIN = "admin"

@@ -1,5 +1,5 @@
 """Handing in the generator behind an entry: its team does, or an organizer. Nothing here looks into the file: that is
-for a fenced process of a worker (:mod:`worker.recovering`)."""
+for a fenced process of a worker (:mod:`worker.evidence.generator_audit`)."""
 
 from dataclasses import dataclass
 from datetime import datetime

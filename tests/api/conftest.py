@@ -21,8 +21,8 @@ from scorer.lifecycle import Queue
 from scorer.settings import Settings
 from tests import prepared_references
 from tests.factories import spec, zipped
-from worker.bench import Bench
-from worker.pipeline import FIRST, run_next
+from worker.dispatch import PRECEDING_QUEUES, run_next
+from worker.runtime.context import WorkerContext
 
 API = "/api/v1"
 _idle: list[FastAPI] = []
@@ -47,7 +47,7 @@ class Service:
     """A client, a worker's bench over the same parts, and everyone's tokens."""
 
     http: TestClient
-    bench: Bench
+    bench: WorkerContext
     tokens: dict[str, str]
 
     @property
@@ -70,7 +70,7 @@ class Service:
 
     def _leads_to_evidence(self, queue: Queue) -> bool:
         """Whether looking into this queue would do nothing but evidence."""
-        if "evidence" not in FIRST.get(queue, ()):
+        if "evidence" not in PRECEDING_QUEUES.get(queue, ()):
             return queue == "evidence"
         with self.bench.sessions() as session:
             return session.query(Job).filter_by(queue=queue, state="waiting").first() is None
@@ -137,7 +137,7 @@ def running(settings: Settings) -> Iterator[Service]:
             api_tokens.issue(session, account, secrets_of[handle], name="test", now=now)
     app = create_celery_app(settings)
     with cheap_passwords(), application(settings) as web, TestClient(web) as http:
-        yield Service(http, Bench.open(settings, app), secrets_of)
+        yield Service(http, WorkerContext.open(settings, app), secrets_of)
     app.close()
     engine.dispose()
 

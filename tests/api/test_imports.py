@@ -17,7 +17,7 @@ from tests.api.test_audit import entries as acts
 from tests.api.test_uploads import refused
 from tests.factories import noise
 from tests.serving import serving
-from worker import rescoring
+from worker.scoring import rescore
 
 ROWS = [
     # id, public score, private score, FID, FID, distance, distance, label
@@ -148,7 +148,7 @@ def test_nothing_breaks_on_an_entry_without_a_zip(service: Service) -> None:
     refused(service.call("organizer", "GET", f"/submissions/{entry}/sprite"), 404, "no-sprite")
     assert service.call("organizer", "POST", f"/submissions/{entry}/cancel").status_code == 409
     with service.bench.sessions() as session, pytest.raises(Conflict) as error:
-        rescoring.find(session, entry)
+        rescore.find_recorded_submission(session, entry)
     assert error.value.slug == "imported"
     before = counts(service)
     service.work()

@@ -14,7 +14,7 @@ from scorer.submissions import uploads
 from tests.api.conftest import API, Service
 from tests.api.test_resumable import send, stored
 from tests.factories import noise, zipped
-from worker import tidying
+from worker.maintenance import cleanup
 
 ZIP = zipped(noise(9))
 CALLS = "competitions.CompetitionApiService"
@@ -97,7 +97,7 @@ def test_an_upload_is_finished_only_when_asked(service: Service, slug: str) -> N
     later = datetime.now(UTC) + timedelta(hours=1)
     with service.bench.sessions.begin() as session:
         assert uploads.next_unfinished(session, later) is None
-    tidying.tidy_uploads(service.bench)
+    cleanup.clean_up_uploads(service.bench)
     assert entries(service, slug) == []
     with service.bench.sessions.begin() as session:
         assert uploads.expire(session, later + timedelta(days=2)) == 1

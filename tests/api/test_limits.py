@@ -18,8 +18,8 @@ from tests.api.test_teams import join
 from tests.api.test_uploads import refused
 from tests.factories import noise, zipped
 from tests.serving import serving
-from worker.bench import Bench
-from worker.pipeline import run_next
+from worker.dispatch import run_next
+from worker.runtime.context import WorkerContext
 
 CROWD = 200
 
@@ -43,7 +43,7 @@ def submitted(service: Service, slug: str, who: str = "ada") -> Any:
     return answer.json()
 
 
-def claimed(bench: Bench, queue: Queue) -> leases.Claim:
+def claimed(bench: WorkerContext, queue: Queue) -> leases.Claim:
     """A job that a worker has begun."""
     with transaction(bench.sessions, bench.broker) as session:
         held = leases.claim_job(session, queue, holder="h", worker="w", now=bench.now(), lease=timedelta(seconds=60))

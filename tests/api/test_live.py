@@ -31,7 +31,7 @@ from tests.api.test_flow import board
 from tests.db.test_work import LEASE
 from tests.factories import noise, zipped
 from tests.serving import serving
-from worker.pipeline import run_next
+from worker.dispatch import run_next
 
 NOW = datetime(2026, 3, 14, tzinfo=UTC)
 STORY = ["received", "checking", "queued", "scoring", "scored"]

@@ -16,8 +16,8 @@ from tests.api.test_flow import _with_a_wrong_image
 from tests.api.test_mailing import Server, bench, server  # noqa: F401 - fixtures
 from tests.api.test_uploads import refused
 from tests.factories import noise
-from worker.bench import Bench
-from worker.mailing import send_due
+from worker.delivery.mail import send_due_mails
+from worker.runtime.context import WorkerContext
 
 URL = "https://hooks.example.org/kennel"
 
@@ -99,7 +99,7 @@ def test_which_mails_come_is_ones_own_choice(service: Service) -> None:
 
 def test_a_notice_arrives_by_mail_once_with_its_address(
     service: Service,
-    bench: Bench,  # noqa: F811
+    bench: WorkerContext,  # noqa: F811
     server: tuple[Server, str],  # noqa: F811
 ) -> None:
     with service.bench.sessions.begin() as session:
@@ -109,8 +109,8 @@ def test_a_notice_arrives_by_mail_once_with_its_address(
     entry = service.submit("ada", slug, _with_a_wrong_image(noise(11))).json()
     service.work()
     site = replace(bench, settings=bench.settings.model_copy(update={"public_url": "https://kennel.example.org"}))
-    assert send_due(site) == 1, "a rejection is mailed, a score is not unless it is asked for"
-    assert send_due(site) == 0
+    assert send_due_mails(site) == 1, "a rejection is mailed, a score is not unless it is asked for"
+    assert send_due_mails(site) == 0
     (envelope,) = server[0].taken
     content = envelope.content.decode() if isinstance(envelope.content, bytes) else ""
     assert "Subject: submission.zip was rejected" in content

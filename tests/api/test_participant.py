@@ -16,7 +16,7 @@ from tests.api.conftest import API, Service
 from tests.api.test_flow import _with_a_wrong_image as with_a_wrong_image
 from tests.factories import noise, zipped
 from tests.linear_generators import search, with_operator
-from worker import recovering
+from worker.evidence import generator_audit
 
 __all__ = ["terminal"]
 PASSWORD = "correct horse battery"
@@ -248,7 +248,7 @@ def test_a_generator_is_handed_in_and_its_end_is_told(
     file.write_bytes(with_operator("Erf2"))
     handed = terminal.run("generator", entry, file, "--latent", "12", "--json")
     assert (handed.status, handed.document["state"], handed.document["latent"]) == (Exit.DONE, "waiting", 12)
-    monkeypatch.setattr(recovering, "audit_in_sandbox", search)
+    monkeypatch.setattr(generator_audit, "audit_in_sandbox", search)
     service.work()
     told = terminal.run("generator", entry)
     assert told.status == Exit.FAULTY

@@ -18,7 +18,7 @@ from tests.api.test_resumable import begun, send
 from tests.api.test_uploads import refused
 from tests.factories import noise, zipped
 from tests.serving import serving
-from worker import tidying
+from worker.maintenance import cleanup
 
 __all__ = ["s3"]
 ZIP = zipped(noise(9))
@@ -78,7 +78,7 @@ def test_what_is_put_later_changes_nothing(service: Service, slug: str) -> None:
     put(view, b"something else")
     service.work()
     assert service.call("ada", "GET", f"/submissions/{entry}").json()["status"] == "scored"
-    tidying.tidy_uploads(service.bench)
+    cleanup.clean_up_uploads(service.bench)
     assert service.bench.blobs.older_than("uploads", service.bench.now()) == []
 
 

@@ -9,7 +9,7 @@ from scorer.db.tables import AuditEntry, Upload
 from tests.api.conftest import Service
 from tests.api.test_resumable import TUS, ZIP, begun, head, send, stored
 from tests.factories import noise, zipped
-from worker import tidying
+from worker.maintenance import cleanup
 
 DAY = timedelta(days=1)
 
@@ -28,10 +28,10 @@ def test_an_abandoned_upload_ends_and_its_bytes_go(service: Service, slug: str) 
     path, other = begun(service, slug, Idempotency_Key="k"), begun(service, slug)
     send(service, path, 0, ZIP[:50])
     later(service, DAY - timedelta(minutes=5))
-    tidying.tidy_uploads(service.bench)
+    cleanup.clean_up_uploads(service.bench)
     assert (len(stored(service, "uploads")), head(service, path).status_code) == (1, 200)
     later(service, DAY + timedelta(minutes=5))
-    tidying.tidy_uploads(service.bench)
+    cleanup.clean_up_uploads(service.bench)
     assert stored(service, "uploads") == []
     assert [head(service, each).status_code for each in (path, other)] == [404, 404]
     assert begun(service, slug, Idempotency_Key="k") != path
@@ -47,10 +47,10 @@ def test_the_parts_of_a_closed_upload_go(service: Service, slug: str, end: str) 
     else:
         send(service, path, 50, content[50:])
     assert stored(service, "uploads") != []
-    tidying.tidy_uploads(service.bench)
+    cleanup.clean_up_uploads(service.bench)
     assert stored(service, "uploads") == []
     assert len(stored(service, "submissions")) == (end == "done")
-    tidying.tidy_uploads(service.bench)
+    cleanup.clean_up_uploads(service.bench)
 
 
 def test_a_whole_upload_whose_server_was_killed_becomes_a_submission(
@@ -66,10 +66,10 @@ def test_a_whole_upload_whose_server_was_killed_becomes_a_submission(
         with pytest.raises(InterruptedError):
             send(service, path, 0, ZIP)
     arrived = datetime.now(UTC)
-    tidying.tidy_uploads(service.bench)
+    cleanup.clean_up_uploads(service.bench)
     assert service.call("ada", "GET", path).json()["state"] == "finishing", "somebody may still be at it"
     later(service, timedelta(minutes=2))
-    tidying.tidy_uploads(service.bench)
+    cleanup.clean_up_uploads(service.bench)
     shown = service.call("ada", "GET", path).json()
     assert shown["state"] == "done"
     entry = service.call("ada", "GET", f"/submissions/{shown['submission']}").json()
@@ -88,13 +88,13 @@ def test_bytes_that_belong_to_nothing_go_and_those_of_a_long_upload_stay(service
     torn.write_bytes(b"half a zip")
     whole = torn.with_name("whole.zip")
     whole.write_bytes(b"a zip")
-    tidying.remove_lost(service.bench)
+    cleanup.remove_orphaned_blobs(service.bench)
     assert len(stored(service, "uploads")) == 2
     assert torn.exists()
-    old = (datetime.now(UTC) - tidying.LOST - DAY).timestamp()
+    old = (datetime.now(UTC) - cleanup.LOST_AFTER - DAY).timestamp()
     for each in (*stored(service, "uploads"), torn, whole):
         os.utime(each, (old, old))
-    tidying.remove_lost(service.bench)
+    cleanup.remove_orphaned_blobs(service.bench)
     assert stored(service, "uploads") == [part]
     assert stored(service, "submissions") == [whole]
     with service.bench.sessions() as session:
@@ -105,14 +105,14 @@ def test_bytes_that_belong_to_nothing_go_and_those_of_a_long_upload_stay(service
 def test_what_is_long_over_is_removed_and_the_log_of_acts_stays(service: Service, slug: str) -> None:
     path = begun(service, slug, Idempotency_Key="k")
     made = send(service, path, 0, ZIP).headers["kennel-submission"]
-    tidying.tidy_uploads(service.bench)
+    cleanup.clean_up_uploads(service.bench)
     with service.bench.sessions() as session:
         acts = session.query(AuditEntry).count()
     assert acts > 0
     later(service, timedelta(days=29))
-    assert not any(tidying.remove_old(service.bench).values())
+    assert not any(cleanup.remove_expired_rows(service.bench).values())
     later(service, timedelta(days=service.bench.settings.kept_days + 2))
-    assert tidying.remove_old(service.bench)["uploads"] == 1
+    assert cleanup.remove_expired_rows(service.bench)["uploads"] == 1
     with service.bench.sessions() as session:
         assert session.query(AuditEntry).count() == acts
     assert service.call("ada", "GET", f"/submissions/{made}").status_code == 200

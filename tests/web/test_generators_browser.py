@@ -15,7 +15,7 @@ from tests.linear_generators import QUICK, honest, remembering, search, with_ope
 from tests.serving import serving
 from tests.web.browsing import OUTSIDE, WIDTHS, browser
 from tests.web.test_results_browser import LOAD_IMAGES, signed_in
-from worker import recovering
+from worker.evidence import generator_audit
 
 __all__ = ["browser"]  # a fixture is found by its name here
 
@@ -29,7 +29,7 @@ def settings(settings: Settings) -> Settings:
 @pytest.fixture
 def site(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
     """Ada's entry, and where its page is."""
-    monkeypatch.setattr(recovering, "audit_in_sandbox", search)
+    monkeypatch.setattr(generator_audit, "audit_in_sandbox", search)
     hire(service, "rita")
     slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1}, title="Noise that nobody made")
     entry = service.scored("ada", slug, noise(10), file_name="noise.zip")["id"]

@@ -28,7 +28,7 @@ from tests.serving import serving
 from tests.web.browsing import DESK, PHONE, browser, visit
 from tests.web.test_door import press, sign_up
 from tests.web.test_notices import tell
-from worker.pipeline import run_next
+from worker.dispatch import run_next
 
 __all__ = ["browser"]  # a fixture is found by its name here
 

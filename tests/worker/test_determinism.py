@@ -23,10 +23,10 @@ from scorer.lifecycle import Queue
 from scorer.metrics.cosine import normalise
 from scorer.metrics.sample_quality.frechet import statistics_of
 from tests.api.conftest import Service
-from worker.measuring import Numbers, Reference, measure
-from worker.pipeline import run_next
-from worker.rescoring import rescore
-from worker.verifying import PROMISED, Verdict
+from worker.dispatch import run_next
+from worker.scoring.measure import PreparedReference, RawMeasurement, measure
+from worker.scoring.rescore import rescore
+from worker.scoring.verify import SCORE_TOLERANCE, Verdict
 
 COUNT, SIZE = 48, 32
 PHOTOGRAPHS: tuple[Callable[[], NDArray[np.uint8]], ...] = (astronaut, cat, coffee)
@@ -62,7 +62,7 @@ def score_elsewhere(service: Service) -> None:
         "KENNEL_SCRATCH": str(settings.scratch),
         "OMP_WAIT_POLICY": "PASSIVE",  # as `kennel up` sets it: other processes want the cores too
     }
-    code = "from worker.tasks import bench\nfrom worker.pipeline import run_next\nassert run_next(bench(), 'score')"
+    code = "from worker.tasks import bench\nfrom worker.dispatch import run_next\nassert run_next(bench(), 'score')"
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)
 
 
@@ -97,13 +97,13 @@ def test_a_shuffled_zip_another_process_and_a_later_day_change_no_bit(service: S
 
 
 @pytest.fixture(scope="module")
-def reference() -> Reference:
+def reference() -> PreparedReference:
     """What entries are measured against, prepared once as a service does."""
     features = load("efficientnet_lite0", options=CPU).features(crops(2, 64))
-    return Reference(statistics_of(features), normalise(features), signed=False)
+    return PreparedReference(statistics_of(features), normalise(features), signed=False)
 
 
-def numbers(options: ExtractorOptions, reference: Reference) -> Numbers:
+def numbers(options: ExtractorOptions, reference: PreparedReference) -> RawMeasurement:
     before = torch.get_num_threads()
     try:
         with threadpool_limits(limits=options.threads, user_api="blas"):
@@ -115,17 +115,17 @@ def numbers(options: ExtractorOptions, reference: Reference) -> Numbers:
 
 
 @pytest.fixture(scope="module")
-def one_at_a_time(reference: Reference) -> Numbers:
+def one_at_a_time(reference: PreparedReference) -> RawMeasurement:
     return numbers(replace(CPU, batch_size=1), reference)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("how", [{"batch_size": 64}, {"batch_size": 64, "threads": 2}])
 def test_batches_and_threads_move_a_score_by_less_than_was_promised(
-    how: dict[str, int], reference: Reference, one_at_a_time: Numbers
+    how: dict[str, int], reference: PreparedReference, one_at_a_time: RawMeasurement
 ) -> None:
     found = numbers(replace(CPU, **how), reference)  # type: ignore[arg-type]
-    assert found.fid == pytest.approx(one_at_a_time.fid, rel=PROMISED, abs=0)
-    assert found.nearest.mean == pytest.approx(one_at_a_time.nearest.mean, rel=PROMISED, abs=0)
+    assert found.fid == pytest.approx(one_at_a_time.fid, rel=SCORE_TOLERANCE, abs=0)
+    assert found.nearest.mean == pytest.approx(one_at_a_time.nearest.mean, rel=SCORE_TOLERANCE, abs=0)
     assert found.fid > 1
     assert found.nearest.mean > 0.01

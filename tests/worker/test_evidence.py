@@ -23,11 +23,13 @@ from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service, running
 from tests.conftest import settings_of_its_own
 from tests.factories import zipped
-from worker import courtesy, examining, kept_features, references
-from worker.courtesy import Displaced
-from worker.evidence import evidence_of
-from worker.examinations import EXAMINATIONS
-from worker.pipeline import run_next
+from worker.dispatch import run_next
+from worker.evidence import evidence_job
+from worker.evidence.methods import TEST_METHODS
+from worker.evidence.report import evidence_of
+from worker.runtime import preemption
+from worker.runtime.preemption import Preempted
+from worker.scoring import feature_cache, reference_features
 
 COUNT, SIZE = 120, 16
 
@@ -99,7 +101,7 @@ def finding(evidence: Evidence, name: str) -> dict[str, Any]:
 def test_every_number_is_there_with_its_unit_direction_and_sentence(
     examined: dict[str, dict[str, Evidence]],
 ) -> None:
-    expected = [(test.test, *number) for test in EXAMINATIONS for number in test.numbers]
+    expected = [(test.test, *number) for test in TEST_METHODS for number in test.numbers]
     for evidence in (examined["honest"]["public"], examined["half"]["private"]):
         told = [(each["test"], each["name"], each["unit"], each["direction"]) for each in evidence.findings]
         assert told == expected
@@ -216,7 +218,7 @@ def test_it_comes_after_everything_that_is_scored(service: Service, slug: str, e
         assert not (service.bench.scratch / "pixels" / f"{submission.id}.npy").exists()
     service.work(evidence=True)
     assert [state for _, state in jobs(service, ref)] == ["done"] * 5
-    assert list((service.bench.blobs._folder or Path()).glob(f"{kept_features.FOLDER}/*/*")) == []
+    assert list((service.bench.blobs._folder or Path()).glob(f"{feature_cache.FOLDER}/*/*")) == []
 
 
 def test_it_steps_aside_for_a_public_score(
@@ -226,13 +228,13 @@ def test_it_steps_aside_for_a_public_score(
     ref = handed_in(service, slug, photographs(8, COUNT))
     assert run_next(service.bench, Queue.SCORE)
     answer = service.submit("eve", slug, zipped(photographs(9, COUNT)))
-    monkeypatch.setattr(courtesy, "PATIENCE", timedelta(0))
+    monkeypatch.setattr(preemption, "PREEMPT_AFTER", timedelta(0))
 
     def arrives(*given: Any, **named: Any) -> Any:
         run_next(service.bench, Queue.CHECK)
         return evidence_of(*given, **named)
 
-    monkeypatch.setattr(examining, "evidence_of", arrives)
+    monkeypatch.setattr(evidence_job, "evidence_of", arrives)
     assert run_next(service.bench, Queue.EVIDENCE)
     assert jobs(service, ref)[2] == ("evidence", "waiting")
     monkeypatch.undo()
@@ -283,7 +285,7 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
     with service.bench.sessions.begin() as session:
         assert leases.sweep_jobs(session, now=now, max_attempts=3, announced={})["expired"] == 1
     assert public(service, ref) is None
-    kept_features.drop(service.bench, submission, track)
+    feature_cache.delete_features(service.bench, submission, track)
     service.work(evidence=True)
     first = public(service, ref)
     assert first is not None
@@ -322,17 +324,17 @@ def test_what_is_made_of_the_references_goes_on_where_it_was_left(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The features of mirrored training images take as long as those of the images: pieces are kept."""
-    monkeypatch.setattr(references, "PIECE", 100)
+    monkeypatch.setattr(reference_features, "IMAGES_PER_CHUNK", 100)
     with service.bench.sessions() as session:
         competition = competitions.competition_by_slug(session, slug)
         assert competition is not None
         training = competitions.references_of(session, competition.id)["held_out"].reference_set
-    address = references.SetAddress(training.sha256, training.blob_key, SIZE)
+    address = reference_features.SetAddress(training.sha256, training.blob_key, SIZE)
     extractor, seen = service.bench.extractor("tiny@1"), list[int]()
 
     def interrupted(stage: str, share: float) -> None:
         if stage == "mirrored" and share > 0.7:
-            raise Displaced
+            raise Preempted
 
     def watched(images: Any, **named: Any) -> Any:
         seen.append(len(images))
@@ -340,12 +342,12 @@ def test_what_is_made_of_the_references_goes_on_where_it_was_left(
 
     features = extractor.features
     monkeypatch.setattr(extractor, "features", watched)
-    with pytest.raises(Displaced):
-        references.mirrored_features_of(service.bench, address, "tiny@1", interrupted)
-    found = references.mirrored_features_of(service.bench, address, "tiny@1", lambda *_: None)
+    with pytest.raises(Preempted):
+        reference_features.mirrored_features_of(service.bench, address, "tiny@1", interrupted)
+    found = reference_features.mirrored_features_of(service.bench, address, "tiny@1", lambda *_: None)
     assert seen == [100, 50, 50]
     assert np.array_equal(found, features(np.ascontiguousarray(HELD_OUT[:, :, ::-1])))
-    references.mirrored_features_of(service.bench, address, "tiny@1", lambda *_: None)
+    reference_features.mirrored_features_of(service.bench, address, "tiny@1", lambda *_: None)
     assert seen == [100, 50, 50]
 
 
@@ -360,7 +362,7 @@ def test_evidence_that_fails_changes_nothing_else(
         raise RuntimeError("the disk is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(examining, "evidence_of", broken)
+        patch.setattr(evidence_job, "evidence_of", broken)
         for attempt in range(3):
             with service.bench.sessions.begin() as session:
                 for job in session.scalars(select(Job).where(Job.submission_ref == ref, Job.state == "waiting")):

@@ -21,8 +21,9 @@ from tests.api.test_results import close
 from tests.conftest import settings_of_its_own
 from tests.factories import noise, zipped
 from tests.linear_generators import QUICK, honest, remembering, search, with_operator
-from worker import courtesy, recovering
-from worker.pipeline import run_next
+from worker.dispatch import run_next
+from worker.evidence import generator_audit
+from worker.runtime import preemption
 
 TRAIN = noise(1, 40, 16)
 REMEMBERING, HONEST = remembering(TRAIN), honest(3, 16)
@@ -40,7 +41,7 @@ def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.fixture
 def unfenced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generators of our own, which are harmless, are searched in this process."""
-    monkeypatch.setattr(recovering, "audit_in_sandbox", search)
+    monkeypatch.setattr(generator_audit, "audit_in_sandbox", search)
 
 
 def put(service: Service, who: str | None, entry: Any, content: bytes, **said: Any) -> Any:
@@ -225,13 +226,13 @@ def test_a_search_makes_room_for_a_public_score_and_is_tried_again(
     put(service, "ada", entry, HONEST, latent=12)
 
     def interrupted(*args: Any, **options: Any) -> Any:
-        monkeypatch.setattr(recovering, "audit_in_sandbox", search)
-        monkeypatch.setattr(courtesy, "PATIENCE", courtesy.PATIENCE * 0)
+        monkeypatch.setattr(generator_audit, "audit_in_sandbox", search)
+        monkeypatch.setattr(preemption, "PREEMPT_AFTER", preemption.PREEMPT_AFTER * 0)
         service.submit("bob", slug, zipped(noise(19)))
         assert run_next(service.bench, Queue.CHECK)
         return search(*args, **options)
 
-    monkeypatch.setattr(recovering, "audit_in_sandbox", interrupted)
+    monkeypatch.setattr(generator_audit, "audit_in_sandbox", interrupted)
     assert run_next(service.bench, Queue.RECOVER)
     with service.bench.sessions.begin() as session:
         (job,) = session.query(Job).filter_by(queue="recover", state="waiting")
@@ -255,7 +256,7 @@ def test_our_own_faults_are_tried_again_and_nobody_is_refused_for_them(
         raise OSError("the disk is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(recovering, "audit_in_sandbox", broken)
+        patch.setattr(generator_audit, "audit_in_sandbox", broken)
         assert run_next(service.bench, Queue.RECOVER)
         assert seen(service, "ada", entry)["state"] == "waiting"
         with service.bench.sessions.begin() as session:

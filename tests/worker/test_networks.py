@@ -19,9 +19,9 @@ from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service
 from tests.factories import noise, zipped
 from tests.serving import serving
-from worker import courtesy
-from worker.pipeline import run_next
-from worker.references import load_prepared
+from worker.dispatch import run_next
+from worker.runtime import preemption
+from worker.scoring.reference_features import load_prepared
 
 OTHER = "efficientnet_lite0@1"
 
@@ -198,13 +198,13 @@ def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatc
     assert run_next(service.bench, Queue.COMPARE)  # his private score
 
     def interrupted(*args: Any, **options: Any) -> Any:
-        monkeypatch.setattr("worker.comparing.load_prepared", load_prepared)
-        monkeypatch.setattr(courtesy, "PATIENCE", courtesy.PATIENCE * 0)
+        monkeypatch.setattr("worker.scoring.compare.load_prepared", load_prepared)
+        monkeypatch.setattr(preemption, "PREEMPT_AFTER", preemption.PREEMPT_AFTER * 0)
         service.submit("eve", slug, zipped(noise(12)))
         assert run_next(service.bench, Queue.CHECK)
         return load_prepared(*args, **options)
 
-    monkeypatch.setattr("worker.comparing.load_prepared", interrupted)
+    monkeypatch.setattr("worker.scoring.compare.load_prepared", interrupted)
     assert run_next(service.bench, Queue.COMPARE)
     with service.bench.sessions.begin() as session:
         (job,) = session.query(Job).filter_by(queue="compare")

@@ -29,10 +29,10 @@ from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
 from scorer.settings import Settings
 from tests.factories import make_account
-from worker import posting
-from worker.bench import Bench
-from worker.outside import NotOutside, address_of, is_public
-from worker.posting import post_due
+from worker.delivery import webhook_delivery
+from worker.delivery.ssrf_guard import NotPublicAddress, is_public, public_address_of
+from worker.delivery.webhook_delivery import post_due_deliveries
+from worker.runtime.context import WorkerContext
 
 SECRET = "a secret of the webhook"
 
@@ -106,24 +106,24 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def bench(settings: Settings) -> Iterator[Bench]:
+def bench(settings: Settings) -> Iterator[WorkerContext]:
     """A worker that may post to this machine."""
     app = create_celery_app(settings)
     allowing = settings.model_copy(update={"webhooks_local": True, "public_url": "https://kennel.example.org"})
     moment = datetime.now(UTC)
-    bench = replace(Bench.open(allowing, app), now=lambda: moment)
+    bench = replace(WorkerContext.open(allowing, app), now=lambda: moment)
     yield bench
     app.close()
     bench.sessions.kw["bind"].dispose()
 
 
-def later(bench: Bench, **wait: float) -> Bench:
+def later(bench: WorkerContext, **wait: float) -> WorkerContext:
     """The same worker at a later moment."""
     moment = bench.now() + timedelta(**wait)
     return replace(bench, now=lambda: moment)
 
 
-def person(bench: Bench, *urls: str) -> Account:
+def person(bench: WorkerContext, *urls: str) -> Account:
     """Somebody with webhooks."""
     with bench.sessions.begin() as session:
         account = make_account(session, bench.now())
@@ -132,23 +132,23 @@ def person(bench: Bench, *urls: str) -> Account:
     return account
 
 
-def tell(bench: Bench, account: Account, times: int = 1) -> None:
+def tell(bench: WorkerContext, account: Account, times: int = 1) -> None:
     """Notices, each in a transaction of its own."""
     for _ in range(times):
         with bench.sessions.begin() as session:
             notices.notify(session, account, Kind.RULING, "Größe", "Kept.", "/submissions/x", bench.now())
 
 
-def deliveries(bench: Bench) -> list[Delivery]:
+def deliveries(bench: WorkerContext) -> list[Delivery]:
     """All of them, oldest first."""
     with bench.sessions() as session:
         return session.query(Delivery).order_by(Delivery.id).all()
 
 
-def test_a_notice_arrives_once_and_can_be_verified(bench: Bench, receiver: Receiver) -> None:
+def test_a_notice_arrives_once_and_can_be_verified(bench: WorkerContext, receiver: Receiver) -> None:
     tell(bench, person(bench, receiver.url("/hook?a=1")))
-    assert post_due(bench) == 1
-    assert post_due(later(bench, days=2)) == 0
+    assert post_due_deliveries(bench) == 1
+    assert post_due_deliveries(later(bench, days=2)) == 0
     ((path, headers, body),) = receiver.requests
     (delivery,) = deliveries(bench)
     assert (delivery.state, delivery.attempts, delivery.error) == ("sent", 1, None)
@@ -170,32 +170,32 @@ def test_a_notice_arrives_once_and_can_be_verified(bench: Bench, receiver: Recei
     assert headers["Kennel-Delivery"] == str(delivery.id)
 
 
-def test_workers_side_by_side_send_nothing_twice(bench: Bench, receiver: Receiver) -> None:
+def test_workers_side_by_side_send_nothing_twice(bench: WorkerContext, receiver: Receiver) -> None:
     account = person(bench, *(receiver.url(f"/{number}") for number in range(3)))
     tell(bench, account, 10)
-    threads = [threading.Thread(target=post_due, args=[bench]) for _ in range(4)]
+    threads = [threading.Thread(target=post_due_deliveries, args=[bench]) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    post_due(bench)  # a worker may have found each webhook busy with another's delivery
+    post_due_deliveries(bench)  # a worker may have found each webhook busy with another's delivery
     assert Counter(receiver.ids) == Counter({str(each.id): 1 for each in deliveries(bench)})
     assert len(receiver.ids) == 30
 
 
-def test_a_failure_is_tried_for_a_day_with_the_same_id(bench: Bench, receiver: Receiver) -> None:
+def test_a_failure_is_tried_for_a_day_with_the_same_id(bench: WorkerContext, receiver: Receiver) -> None:
     receiver.status = 500
     tell(bench, person(bench, receiver.url()))
     waits, moment = [], bench.now()
     for _ in range(20):
-        assert post_due(replace(bench, now=lambda moment=moment: moment)) == 0  # type: ignore[misc]
+        assert post_due_deliveries(replace(bench, now=lambda moment=moment: moment)) == 0  # type: ignore[misc]
         (delivery,) = deliveries(bench)
         if delivery.state != "waiting":
             break
         assert delivery.error == "It answered 500."
         waits.append((delivery.due_at - moment).total_seconds() / 60)
         early = delivery.due_at - timedelta(seconds=1)
-        assert post_due(replace(bench, now=lambda moment=early: moment)) == 0  # type: ignore[misc]
+        assert post_due_deliveries(replace(bench, now=lambda moment=early: moment)) == 0  # type: ignore[misc]
         moment = delivery.due_at
     assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
     assert (delivery.state, delivery.attempts) == ("failed", 11)
@@ -203,57 +203,57 @@ def test_a_failure_is_tried_for_a_day_with_the_same_id(bench: Bench, receiver: R
     assert len({body for _, _, body in receiver.requests}) == 1
 
 
-def test_a_receiver_that_recovers_gets_it(bench: Bench, receiver: Receiver) -> None:
+def test_a_receiver_that_recovers_gets_it(bench: WorkerContext, receiver: Receiver) -> None:
     receiver.status = 503
     tell(bench, person(bench, receiver.url()))
-    assert post_due(bench) == 0
+    assert post_due_deliveries(bench) == 0
     receiver.status = 204
-    assert post_due(later(bench, seconds=61)) == 1
+    assert post_due_deliveries(later(bench, seconds=61)) == 1
     assert deliveries(bench)[0].state == "sent"
 
 
-def test_redirects_are_not_followed(bench: Bench, receiver: Receiver) -> None:
+def test_redirects_are_not_followed(bench: WorkerContext, receiver: Receiver) -> None:
     receiver.status, receiver.headers = 307, {"Location": receiver.url("/elsewhere")}
     tell(bench, person(bench, receiver.url("/here")))
-    assert post_due(bench) == 0
+    assert post_due_deliveries(bench) == 0
     assert [path for path, _, _ in receiver.requests] == ["/here"]
     assert deliveries(bench)[0].error == "It answered 307."
 
 
 def test_a_slow_receiver_keeps_no_other_waiting(
-    bench: Bench, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    bench: WorkerContext, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(posting, "ATTEMPT_SECONDS", 1.5)
-    monkeypatch.setattr(posting, "ROUND_SECONDS", 300.0)  # a busy machine gets through, too
+    monkeypatch.setattr(webhook_delivery, "ATTEMPT_SECONDS", 1.5)
+    monkeypatch.setattr(webhook_delivery, "ROUND_SECONDS", 300.0)  # a busy machine gets through, too
     with socket.create_server(("127.0.0.1", 0)) as silent:
         account = person(bench, f"http://127.0.0.1:{silent.getsockname()[1]}/", receiver.url())
         tell(bench, account, 3)
-        assert post_due(bench) == 3
+        assert post_due_deliveries(bench) == 3
     assert Counter((each.state, each.error) for each in deliveries(bench)) == {
         ("sent", None): 3,
         ("waiting", "It did not answer within 1.5 s."): 3,
     }
 
 
-def test_an_answer_without_end_is_not_read(bench: Bench, receiver: Receiver) -> None:
+def test_an_answer_without_end_is_not_read(bench: WorkerContext, receiver: Receiver) -> None:
     receiver.endless = True
     tell(bench, person(bench, receiver.url()))
-    assert post_due(bench) == 1  # and it has come back from an answer without end
+    assert post_due_deliveries(bench) == 1  # and it has come back from an answer without end
     assert receiver.hung_up.wait(60), "it does not stay to hear the rest"
 
 
-def test_nobody_there_is_a_failure_like_any_other(bench: Bench) -> None:
+def test_nobody_there_is_a_failure_like_any_other(bench: WorkerContext) -> None:
     tell(bench, person(bench, "http://127.0.0.1:1/"))
-    assert post_due(bench) == 0
+    assert post_due_deliveries(bench) == 0
     assert "could not be reached" in (deliveries(bench)[0].error or "")
 
 
-def test_what_a_lost_sender_left_is_sent_again_under_the_same_id(bench: Bench, receiver: Receiver) -> None:
+def test_what_a_lost_sender_left_is_sent_again_under_the_same_id(bench: WorkerContext, receiver: Receiver) -> None:
     tell(bench, person(bench, receiver.url()))
     with bench.sessions.begin() as session:
         (lost,) = webhooks.claim_deliveries(session, now=bench.now(), limit=9)
-    assert post_due(later(bench, seconds=50)) == 0, "its sender may still be at it"
-    assert post_due(later(bench, seconds=61)) == 1
+    assert post_due_deliveries(later(bench, seconds=50)) == 0, "its sender may still be at it"
+    assert post_due_deliveries(later(bench, seconds=61)) == 1
     assert receiver.ids == [str(lost.id)]
     with bench.sessions.begin() as session:
         webhooks.record_failure(session, lost, error="too late to say", now=bench.now())
@@ -263,10 +263,10 @@ def test_what_a_lost_sender_left_is_sent_again_under_the_same_id(bench: Bench, r
 # Where a stranger may not send us
 
 
-def test_this_machine_is_out_of_reach_unless_it_is_allowed(bench: Bench, receiver: Receiver) -> None:
+def test_this_machine_is_out_of_reach_unless_it_is_allowed(bench: WorkerContext, receiver: Receiver) -> None:
     strict = replace(bench, settings=bench.settings.model_copy(update={"webhooks_local": False}))
     tell(bench, person(bench, receiver.url(), receiver.url(host="localhost")))
-    assert post_due(strict) == 0
+    assert post_due_deliveries(strict) == 0
     assert receiver.requests == []
     assert {each.error for each in deliveries(bench)} == {
         "The host 127.0.0.1 is not on the public network.",
@@ -312,21 +312,21 @@ def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
 
 def test_a_name_with_one_address_inside_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     resolving(monkeypatch, "8.8.8.8", "127.0.0.1")
-    with pytest.raises(NotOutside):
-        asyncio.run(address_of("hooks.example.org", local=False))
+    with pytest.raises(NotPublicAddress):
+        asyncio.run(public_address_of("hooks.example.org", local=False))
     resolving(monkeypatch, "8.8.8.8")
-    assert asyncio.run(address_of("hooks.example.org", local=False)) == "8.8.8.8"
+    assert asyncio.run(public_address_of("hooks.example.org", local=False)) == "8.8.8.8"
     resolving(monkeypatch)
-    with pytest.raises(NotOutside):
-        asyncio.run(address_of("hooks.example.org", local=True))
+    with pytest.raises(NotPublicAddress):
+        asyncio.run(public_address_of("hooks.example.org", local=True))
 
 
 def test_the_address_that_was_looked_at_is_the_one_that_is_called(
-    bench: Bench, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    bench: WorkerContext, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tell(bench, person(bench, receiver.url(host="hooks.example.org")))
     asked = resolving(monkeypatch, "127.0.0.1")
-    assert post_due(bench) == 1
+    assert post_due_deliveries(bench) == 1
     assert asked.count("hooks.example.org") == 1, "a name that means something else the next time is not asked again"
     assert receiver.requests[0][1]["Host"] == f"hooks.example.org:{receiver.port}"
 
@@ -365,7 +365,7 @@ def certificate(folder: Path, name: str) -> tuple[Path, Path]:
     [(True, "hooks.example.org", 1), (False, "hooks.example.org", 0), (True, "other.example.org", 0)],
 )
 def test_the_certificate_must_be_the_names(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool, host: str, arrives: int
+    bench: WorkerContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool, host: str, arrives: int
 ) -> None:
     chain, key = certificate(tmp_path, "hooks.example.org")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -378,17 +378,17 @@ def test_the_certificate_must_be_the_names(
     for receiver in serve(Receiver(), context):
         tell(bench, person(bench, receiver.url(host=host).replace("http:", "https:")))
         resolving(monkeypatch, "127.0.0.1")
-        assert post_due(bench) == arrives
+        assert post_due_deliveries(bench) == arrives
         assert len(receiver.requests) == arrives
     assert asked == [host]
     assert ("CERTIFICATE_VERIFY_FAILED" in (deliveries(bench)[0].error or "")) is (arrives == 0)
 
 
-def test_a_webhook_of_nobody_is_left_alone(bench: Bench, receiver: Receiver) -> None:
+def test_a_webhook_of_nobody_is_left_alone(bench: WorkerContext, receiver: Receiver) -> None:
     """What others are told does not go there."""
     person(bench, receiver.url())
     tell(bench, person(bench))
-    assert post_due(bench) == 0
+    assert post_due_deliveries(bench) == 0
     with bench.sessions() as session:
         assert session.query(Webhook).count() == 1
     assert receiver.requests == []

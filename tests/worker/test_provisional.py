@@ -10,8 +10,8 @@ from scorer.errors import Unavailable
 from scorer.extractors import Extractor, ExtractorOptions, Precision, load
 from tests.api.conftest import Service
 from tests.factories import noise, zipped
-from worker.bench import Bench
-from worker.measuring import Numbers, measure
+from worker.runtime.context import WorkerContext
+from worker.scoring.measure import RawMeasurement, measure
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def asked(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[Precision]:
     has both."""
     heard: list[Precision] = []
 
-    def extractor(_: Bench, identity: str, precision: Precision = "float32") -> Extractor:
+    def extractor(_: WorkerContext, identity: str, precision: Precision = "float32") -> Extractor:
         heard.append(precision)
         found = load(identity, options=ExtractorOptions())
         found.provenance = found.provenance | {"precision": precision}
@@ -28,7 +28,7 @@ def asked(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[Precision]:
 
     settings = service.bench.settings.model_copy(update={"provisional": True})
     service.bench = replace(service.bench, settings=settings)
-    monkeypatch.setattr(Bench, "extractor", extractor)
+    monkeypatch.setattr(WorkerContext, "extractor", extractor)
     return heard
 
 
@@ -37,12 +37,12 @@ def between(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the entry's team is told at the moment before each final measurement."""
     seen: list[Any] = []
 
-    def watched(images: Any, extractor: Extractor, *others: Any) -> Numbers:
+    def watched(images: Any, extractor: Extractor, *others: Any) -> RawMeasurement:
         newest = service.call("ada", "GET", "/competitions").json()[0]["slug"]
         seen.append(service.call("ada", "GET", f"/competitions/{newest}/submissions").json()["submissions"][0])
         return measure(images, extractor, *others)
 
-    monkeypatch.setattr("worker.pipeline.measure", watched)
+    monkeypatch.setattr("worker.dispatch.measure", watched)
     return seen
 
 
@@ -63,13 +63,13 @@ def test_a_team_sees_it_only_until_the_final_one_is_there(
 def test_what_goes_wrong_with_it_delays_nothing(
     service: Service, asked: list[Precision], between: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(bench: Bench, identity: str, precision: Precision = "float32") -> Extractor:
+    def refuse(bench: WorkerContext, identity: str, precision: Precision = "float32") -> Extractor:
         if precision == "bfloat16":
             raise Unavailable("no-bfloat16", "This processor does not have it.")
         return load(identity, options=ExtractorOptions())
 
-    with pytest.MonkeyPatch.context() as patch, caplog.at_level(logging.WARNING, "worker.provisional"):
-        patch.setattr(Bench, "extractor", refuse)
+    with pytest.MonkeyPatch.context() as patch, caplog.at_level(logging.WARNING, "worker.scoring.provisional"):
+        patch.setattr(WorkerContext, "extractor", refuse)
         final = service.scored("ada", service.competition(), noise(10))
     assert final["status"] == "scored"
     assert [each["provisional"] for each in between] == [None, None]

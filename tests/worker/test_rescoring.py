@@ -21,9 +21,9 @@ from scorer.extractors import ExtractorOptions
 from scorer.submissions.files import stored_zip
 from tests.api.conftest import Service
 from tests.factories import noise, zipped
-from worker.heartbeat import Heartbeat
-from worker.rescoring import Again, options_from, rescore
-from worker.verifying import Verdict
+from worker.runtime.heartbeat import Heartbeat
+from worker.scoring.rescore import RepeatedMeasurement, options_from, rescore
+from worker.scoring.verify import Verdict
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def entry(service: Service) -> str:
     return str(service.scored("ada", service.competition(), noise(10))["id"])
 
 
-def verified(service: Service, submission_id: str, *, verify: bool = True) -> list[Again]:
+def verified(service: Service, submission_id: str, *, verify: bool = True) -> list[RepeatedMeasurement]:
     return rescore(service.bench, submission_id, verify=verify, progress=lambda _stage, _fraction: None)
 
 

@@ -192,7 +192,7 @@ def test_a_disk_that_is_too_full_is_told_before_it_is_written_to(
 ) -> None:
     generated = written(tmp_path / "g.zip", noise(1, 20))
     usage = type("Usage", (), {"free": 20 * 16 * 16 * 3 - 1})
-    monkeypatch.setattr("worker.pixels.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr("worker.runtime.decoded_images.shutil.disk_usage", lambda _: usage)
     with pytest.raises(Unavailable, match="15,360 bytes") as error:
         scored(generated, generated)
     assert error.value.slug == "no-room"

@@ -1,0 +1,100 @@
+"""Posting notices to webhooks."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import httpx
+
+from scorer.db.tables import Delivery
+from scorer.jobs.broker import transaction
+from scorer.notifications import webhook_signing, webhooks
+from worker.delivery.ssrf_guard import NotPublicAddress, public_address_of
+from worker.runtime.context import WorkerContext
+
+log = logging.getLogger(__name__)
+
+MAX_CONCURRENT_POSTS = 20
+ATTEMPT_SECONDS = 5.0
+"""From the look at the host's name to the answer's head; nobody reads its body."""
+ROUND_SECONDS = 5.0
+"""No new attempts after that, so that other work gets its turn."""
+
+
+def post_due_deliveries(bench: WorkerContext) -> int:
+    """One round; how many notices have arrived."""
+    end, arrived = time.monotonic() + ROUND_SECONDS, 0
+    while time.monotonic() < end:
+        with transaction(bench.sessions, bench.broker) as session:
+            claimed = webhooks.claim_deliveries(session, now=bench.now(), limit=MAX_CONCURRENT_POSTS)
+        if not claimed:
+            break
+        # Written down one by one, so that a fault of ours in one leaves no doubt about the others.
+        for delivery, error in asyncio.run(_post_all(bench, claimed)):
+            with transaction(bench.sessions, bench.broker) as session:
+                if error is None:
+                    webhooks.mark_arrived(session, delivery, now=bench.now())
+                else:
+                    webhooks.record_failure(session, delivery, error=error, now=bench.now())
+            arrived += error is None
+    return arrived
+
+
+async def _post_all(bench: WorkerContext, deliveries: Sequence[Delivery]) -> list[tuple[Delivery, str | None]]:
+    """Each with None if it has arrived, else with the reason why that is not known."""
+    # A bare transport: it follows no redirect, keeps no cookie and asks no proxy.
+    limits = httpx.Limits(max_connections=MAX_CONCURRENT_POSTS, max_keepalive_connections=0)
+    async with httpx.AsyncHTTPTransport(limits=limits) as transport:
+        errors = await asyncio.gather(*(_post(transport, bench, each) for each in deliveries))
+    return list(zip(deliveries, errors, strict=True))
+
+
+async def _post(transport: httpx.AsyncHTTPTransport, bench: WorkerContext, delivery: Delivery) -> str | None:
+    try:
+        async with asyncio.timeout(ATTEMPT_SECONDS):
+            answer = await transport.handle_async_request(await _request(bench, delivery))
+            await answer.aclose()
+    except TimeoutError:
+        return f"It did not answer within {ATTEMPT_SECONDS:g} s."
+    except NotPublicAddress as error:
+        return str(error)
+    except (httpx.HTTPError, OSError) as error:
+        return f"It could not be reached: {error or type(error).__name__}."
+    except Exception:
+        log.exception("webhook %d: the attempt failed by our fault", delivery.webhook_id)
+        return "The attempt failed by our fault."
+    return None if answer.is_success else f"It answered {answer.status_code}."
+
+
+async def _request(bench: WorkerContext, delivery: Delivery) -> httpx.Request:
+    """The request to the address that the host's name means now: the one that was looked at is the one that is
+    called, and the certificate must still be the name's."""
+    url = httpx.URL(delivery.webhook.url)
+    body = body_of(delivery, bench.settings.public_url)
+    address = await public_address_of(url.host, local=bench.settings.webhooks_local)
+    headers = {
+        "Host": url.netloc.decode(),
+        "Content-Type": "application/json",
+        "User-Agent": f"Kennel/{version('kennel')}",
+        "Kennel-Delivery": str(delivery.id),
+        "Kennel-Signature": webhook_signing.signature(delivery.webhook.secret, int(bench.now().timestamp()), body),
+    }
+    address_url = url.copy_with(host=address)
+    name = {"sni_hostname": url.host}
+    return httpx.Request("POST", address_url, content=body, headers=headers, extensions=name)
+
+
+def body_of(delivery: Delivery, site: str) -> bytes:
+    """What is posted: the same at every attempt."""
+    said = {
+        "id": delivery.id,
+        "kind": delivery.kind,
+        "subject": delivery.subject,
+        "body": delivery.body,
+        "link": f"{site}{delivery.link}",
+        "created_at": delivery.created_at.isoformat(),
+    }
+    return json.dumps(said, ensure_ascii=False).encode()

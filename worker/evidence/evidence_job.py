@@ -1,0 +1,179 @@
+"""Examining a scored entry on a track: evidence, after the score and never in its way."""
+
+import hashlib
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from scorer.archive import find_training_image_copies, list_images
+from scorer.db import competitions
+from scorer.db.submissions import submissions
+from scorer.db.tables import Measurement, Preparation, Submission, Track
+from scorer.errors import Conflict
+from scorer.evidence import records
+from scorer.extractors import fingerprint
+from scorer.jobs import leases
+from scorer.jobs.broker import transaction
+from scorer.submissions.files import stored_zip
+from worker.evidence.analysis import AnalysedEntry
+from worker.evidence.array_cache import ArrayCache, Arrays
+from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
+from worker.evidence.report import EVIDENCE_VERSION, EvidenceReport, evidence_of
+from worker.evidence.thumbnails import reference_thumbnails_of
+from worker.runtime import decoded_images
+from worker.runtime.context import WorkerContext, extractor_options_of
+from worker.runtime.heartbeat import Heartbeat, LeaseLost
+from worker.runtime.preemption import preemptible
+from worker.runtime.progress import StageProgress
+from worker.scoring import feature_cache
+from worker.scoring.provenance import environment
+from worker.scoring.reference_features import (
+    SetAddress,
+    features_of,
+    images_of,
+    load_prepared,
+    mirrored_features_of,
+    names_of,
+    pixel_hashes_of,
+    require_same_weights,
+)
+
+
+def make_evidence(bench: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+    """Make all evidence of a submission on a track and record it beside its newest measurement.
+
+    What belongs to the references alone is made by whoever comes first, and kept. Whenever a public score waits, the
+    entry is put back (``Displaced``).
+    """
+    with transaction(bench.sessions, bench.broker) as session:
+        submission = session.get_one(Submission, claim.submission_ref)
+        track = session.get_one(Track, claim.track_id)
+        preparation = session.get_one(Preparation, track.preparation_id)
+        measurement = submissions.newest_measurement(session, submission.ref, track.id)
+        training = competitions.references_of(session, submission.competition_id)["train"].reference_set
+        fresh = competitions.reference_sets(
+            session, [preparation.held_out_set_id] if preparation.held_out_set_id else []
+        )
+    if measurement is None:
+        raise Conflict("not-measured", f"{submission.id} has no measurement on this track.")
+    train, *held_out = (SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in (training, *fresh))
+    progress = preemptible(bench, heartbeat)
+    grounds = reference_analysis_in(bench, train, held_out[0] if held_out else None, preparation, progress)
+    statistics = load_prepared(bench, preparation.key, signed=preparation.signed).statistics
+    entry = _analysed_entry(bench, submission, measurement, train, preparation, progress)
+    seed = seed_of(stored_zip(submission).sha256, preparation.key)
+    names = [f"{train.sha256[:8]}/{name}" for name in names_of(bench, train)]
+    found = evidence_of(
+        entry, grounds, statistics, names, seed=seed, progress=lambda share: progress("evidence", share)
+    )
+    examined = _evidence_record_of(bench, found, preparation, measurement, seed)
+    _record_evidence(bench, claim, submission, examined)
+
+
+def seed_of(zip_sha256: str, reference: str) -> int:
+    """The seed of all that is drawn: the same for the same zip before the same reference, in [0, 2^32)."""
+    return int(hashlib.sha256(f"{EVIDENCE_VERSION}|{zip_sha256}|{reference}".encode()).hexdigest()[:8], 16)
+
+
+def reference_analysis_in(
+    bench: WorkerContext,
+    train: SetAddress,
+    held_out: SetAddress | None,
+    preparation: Preparation,
+    progress: StageProgress,
+) -> ReferenceAnalysis:
+    """What belongs to the references, from the blob store, or made now and kept there."""
+    identity = preparation.extractor
+    network = fingerprint(identity, extractor_options_of(bench.settings))[:16]
+    beside = held_out.sha256[:16] if held_out else "alone"
+    folder = f"{train.folder}/evidence-{network}-{EVIDENCE_VERSION}/{beside}"
+    return reference_analysis_of(
+        features_of(bench, train, identity, progress),
+        mirrored_features_of(bench, train, identity, progress),
+        features_of(bench, held_out, identity, progress) if held_out else None,
+        small=reference_thumbnails_of(
+            lambda: images_of(bench, train, progress),
+            (lambda: images_of(bench, held_out, progress)) if held_out else None,
+            keep=_array_cache_in(bench, folder),
+        ),
+        signed=preparation.signed,
+        keep=_array_cache_in(bench, folder),
+        progress=lambda share: progress("grounds", share),
+    )
+
+
+def _array_cache_in(bench: WorkerContext, folder: str) -> ArrayCache:
+    """Arrays by name in a folder of the blob store. Made twice at once, they are the same."""
+
+    def keep(name: str, make: Callable[[], Arrays]) -> Arrays:
+        key = f"{folder}/{name}.npz"
+        if not bench.blobs.exists(key):
+            buffer = io.BytesIO()
+            np.savez(buffer, allow_pickle=False, **make())
+            bench.blobs.write(key, buffer.getvalue())
+        with np.load(io.BytesIO(bench.blobs.read(key)), allow_pickle=False) as arrays:
+            return dict(arrays)
+
+    return keep
+
+
+def _analysed_entry(
+    bench: WorkerContext,
+    submission: Submission,
+    measurement: Measurement,
+    train: SetAddress,
+    preparation: Preparation,
+    progress: StageProgress,
+) -> AnalysedEntry:
+    kept = feature_cache.load_features(bench, submission, measurement.track_id, preparation.extractor, progress)
+    extractor = bench.extractor(preparation.extractor)
+    require_same_weights(extractor.provenance, preparation)
+    with bench.blobs.open(stored_zip(submission).key) as file:
+        names = list_images(file, decoded_images.image_spec_of(submission)).names
+    return AnalysedEntry(
+        names=names,
+        features=kept.features,
+        hashes=kept.hashes,
+        mirrored_hashes=kept.mirrored_hashes,
+        thumbnails=kept.thumbnails,
+        copies=find_training_image_copies(kept.hashes, *pixel_hashes_of(bench, train)),
+        logits=extractor.logits(kept.features),
+        fid=measurement.fid,
+        distance=measurement.memorization_distance,
+        distance_se=measurement.distance_se,
+    )
+
+
+def _evidence_record_of(
+    bench: WorkerContext, found: EvidenceReport, preparation: Preparation, measurement: Measurement, seed: int
+) -> records.NewEvidence:
+    provenance: dict[str, Any] = {
+        "version": EVIDENCE_VERSION,
+        "reference": preparation.key,
+        "seconds": found.seconds,
+        "worker": bench.name,
+    }
+    return records.NewEvidence(
+        preparation_id=preparation.id,
+        measurement_id=measurement.id,
+        seed=seed,
+        findings=found.findings,
+        details=found.details,
+        numbers=found.numbers,
+        provenance=environment() | provenance,
+    )
+
+
+def _record_evidence(
+    bench: WorkerContext, claim: leases.Claim, submission: Submission, examined: records.NewEvidence
+) -> None:
+    """Keep the evidence if the job is still ours, and nothing that nobody needs any more."""
+    with transaction(bench.sessions, bench.broker) as session:
+        if not records.record_evidence(session, claim, examined, now=bench.now()):
+            raise LeaseLost(f"job {claim.job_id}")
+        last = leases.is_finished(session, claim)
+    feature_cache.delete_features(bench, submission, claim.track_id)
+    if last:
+        decoded_images.path_of(bench.scratch, submission.id).unlink(missing_ok=True)

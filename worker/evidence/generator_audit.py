@@ -1,0 +1,149 @@
+"""Looking for training and held-out images among those that an entry's generator can make."""
+
+import hashlib
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.archive.reference_image import round_to_uint8
+from scorer.blobs import Blobs
+from scorer.db import competitions
+from scorer.db.tables import GeneratorFile, Submission
+from scorer.errors import Conflict, Invalid, TooLarge, Unavailable
+from scorer.evidence import generator_audits
+from scorer.evidence.generator_audits import AuditResult
+from scorer.generators.latents import Latent
+from scorer.generators.limits import GeneratorLimits
+from scorer.generators.recovery.plan import Plan, plan_from
+from scorer.generators.recovery.report import TARGET_KINDS, Audit
+from scorer.generators.sandbox.runner import audit_in_sandbox
+from scorer.jobs.broker import transaction
+from scorer.jobs.leases import Claim
+from worker.runtime.context import WorkerContext
+from worker.runtime.heartbeat import Heartbeat, LeaseLost
+from worker.runtime.preemption import preemptible
+from worker.runtime.progress import StageProgress
+from worker.scoring.provenance import environment
+from worker.scoring.reference_features import SetAddress, images_of, names_of
+
+
+@dataclass(frozen=True)
+class AuditInputs:
+    """What is to be searched, and for which images."""
+
+    generator: GeneratorFile
+    submission: Submission
+    train: SetAddress
+    held_out: SetAddress
+
+
+def run_generator_audit(bench: WorkerContext, claim: Claim, heartbeat: Heartbeat) -> None:
+    """Audit the claimed generator and record what was found, or why the file is refused, if the job is still ours.
+
+    All that touches the file happens in a fenced process of its own, which ends when a public score waits.
+    """
+    task, progress = _audit_inputs(bench, claim), preemptible(bench, heartbeat)
+    plan = plan_from({**bench.settings.recovery, "seed": task.generator.seed})
+    provenance = environment() | {"worker": bench.name, "generator_sha256": task.generator.sha256}
+    train, held_out = (_images(bench, address, progress) for address in (task.train, task.held_out))
+    provenance |= {"train_sha256": task.train.sha256, "held_out_sha256": task.held_out.sha256}
+    try:
+        audit = _audit(bench, task, train, held_out, plan, progress)
+    except (Invalid, TooLarge) as error:
+        with transaction(bench.sessions, bench.broker) as session:
+            kept = generator_audits.record_refusal(session, claim, error, provenance, now=bench.now())
+    else:
+        key = f"recoveries/{task.submission.id}/{claim.generator_id}-{claim.job_id}.npz"
+        _store_arrays(bench.blobs, key, audit)
+        with transaction(bench.sessions, bench.broker) as session:
+            kept = generator_audits.record_audit(
+                session, claim, _audit_record_of(bench, task, audit, key, provenance), now=bench.now()
+            )
+    if not kept:
+        raise LeaseLost(f"job {claim.job_id}")
+
+
+def _audit_inputs(bench: WorkerContext, claim: Claim) -> AuditInputs:
+    with transaction(bench.sessions, bench.broker) as session:
+        generator = session.get_one(GeneratorFile, claim.generator_id)
+        submission = session.get_one(Submission, generator.submission_ref)
+        attached = competitions.references_of(session, submission.competition_id)
+    missing = {"train", "held_out"} - attached.keys()
+    if missing:
+        raise Conflict(
+            "no-references", f"The competition has no images in the role of {' and '.join(sorted(missing))}."
+        )
+    train, held_out = (
+        SetAddress(each.sha256, each.blob_key, submission.competition.image_size)
+        for each in (attached[role].reference_set for role in ("train", "held_out"))
+    )
+    return AuditInputs(generator, submission, train, held_out)
+
+
+def _images(bench: WorkerContext, address: SetAddress, progress: StageProgress) -> NDArray[np.uint8]:
+    """A set's images at the competition's size (n, s, s, 3) in 8 bits, as generators make them."""
+    return round_to_uint8(images_of(bench, address, lambda _, fraction: progress("reference-decoding", fraction)))
+
+
+def _audit(
+    bench: WorkerContext,
+    task: AuditInputs,
+    train: NDArray[np.uint8],
+    held_out: NDArray[np.uint8],
+    plan: Plan,
+    progress: StageProgress,
+) -> Audit:
+    content = bench.blobs.read(task.generator.blob_key)
+    if hashlib.sha256(content).hexdigest() != task.generator.sha256:
+        raise Unavailable("blob-changed", f"The blob {task.generator.blob_key} is not what was handed in.")
+    return audit_in_sandbox(
+        content,
+        Latent(task.generator.dimension, "normal" if task.generator.distribution == "normal" else "uniform"),
+        train,
+        held_out,
+        plan=plan,
+        limits=GeneratorLimits(),
+        progress=lambda stage, fraction: progress(job_stage_of(stage), fraction),
+    )
+
+
+def job_stage_of(told: str) -> str:
+    """What an audit is at: a key of ``scorer.lifecycle.STAGES``. All distortions are one."""
+    return f"recover-{told if told in {*TARGET_KINDS, 'reading'} else 'distorted'}"
+
+
+def _audit_record_of(
+    bench: WorkerContext, task: AuditInputs, audit: Audit, key: str, provenance: dict[str, Any]
+) -> AuditResult:
+    report = audit.report()
+    measured = report["measured"]
+    return AuditResult(
+        p_value=measured["p_value"],
+        gap=measured["gap"],
+        recovered_share=measured["generated_verbatim"],
+        report=report | {"pairs": _pairs(bench, task, audit)},
+        arrays_key=key,
+        provenance=provenance,
+    )
+
+
+def _pairs(bench: WorkerContext, task: AuditInputs, audit: Audit) -> dict[str, list[dict[str, Any]]]:
+    """The error of every pair that is shown, and the name of the reference image in it."""
+    names = {kind: names_of(bench, address) for kind, address in (("train", task.train), ("held_out", task.held_out))}
+    return {
+        kind: [
+            {"error": float(error), "name": names[kind][index] if kind in names else None}
+            for error, index in zip(pairs.error, pairs.index, strict=True)
+        ]
+        for kind, pairs in audit.pairs.items()
+    }
+
+
+def _store_arrays(blobs: Blobs, key: str, audit: Audit) -> None:
+    buffer = io.BytesIO()
+    arrays: dict[str, Any] = audit.arrays()
+    np.savez_compressed(buffer, **arrays)
+    blobs.write(key, buffer.getvalue())

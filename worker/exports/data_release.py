@@ -1,0 +1,204 @@
+"""Making a data release: tables, images, data card, manifest, in the store under the release's own folder."""
+
+import hashlib
+import json
+import shutil
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from scorer.archive import ImageSpec, write_images
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db import data_release as release_rows
+from scorer.db import tuning
+from scorer.db.session import use_one_snapshot
+from scorer.db.tables import Release, Submission
+from scorer.extractors import ProgressCallback
+from scorer.import_export import data_release
+from scorer.import_export.data_card import CardNumbers, card_of, manifest_of
+from scorer.import_export.data_release import BUNDLE, CARD, IMAGES_IN, MANIFEST, blob_key
+from scorer.import_export.release_tables import TABLES, Pseudonyms, TableRow, table_rows
+from scorer.jobs import leases
+from scorer.jobs.broker import transaction
+from scorer.leaderboard.rows import order_for
+from scorer.lifecycle import TRACK_KINDS
+from scorer.submissions.files import stored_zip
+from worker.exports.parquet import WRITER, write_table
+from worker.runtime import decoded_images
+from worker.runtime.context import WorkerContext
+from worker.runtime.heartbeat import Heartbeat, LeaseLost
+
+CHUNK_BYTES = 1 << 20
+ZIP_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass
+class ReleaseCounts:
+    """What passes while the tables are written, for the data card."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    statuses: Counter[str] = field(default_factory=Counter)
+    labels: Counter[str] = field(default_factory=Counter)
+    teams: set[str] = field(default_factory=set)
+
+    def watched(self, table: str, rows: Iterator[TableRow]) -> Iterator[TableRow]:
+        """The same rows, counted."""
+        if table != "submissions":
+            yield from rows
+            return
+        at = {column.name: index for index, column in enumerate(TABLES[table])}
+        for row in rows:
+            self.statuses[row[at["status"]]] += 1
+            if row[at["status"]] == "scored" and not row[at["benchmark"]]:
+                self.labels[row[at["label"]] or "not reviewed"] += 1
+            if not row[at["benchmark"]]:
+                self.teams.add(row[at["team"]])
+            yield row
+
+
+@dataclass(frozen=True)
+class ReleaseContents:
+    """What one look at the database gave: the tables' files lie in a folder, the rest is here."""
+
+    state: CompetitionState
+    seen: ReleaseCounts
+    tau: dict[str, float | None]
+    entries: Sequence[Submission]
+    """Entries whose images shall be in it."""
+
+
+def make_release(bench: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+    """Make the claimed release and record it, if it is still ours."""
+    bench.scratch.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="release-", dir=bench.scratch) as name:
+        folder = Path(name)
+        with transaction(bench.sessions, bench.broker) as session:
+            use_one_snapshot(session)
+            release = session.get_one(Release, claim.release_id)
+            contents = _write_tables(session, bench, release, folder, lambda share: heartbeat("tables", share))
+        stored, missing = _store_images(bench, release, contents, lambda share: heartbeat("images", share))
+        files = [
+            _store_file(bench, release, folder / f"{table}.parquet", contents.seen.rows[table]) for table in TABLES
+        ]
+        figures = _figures(release, contents, len(stored), missing)
+        files.append(
+            _store_file(bench, release, _put(folder / CARD, card_of(contents.state.competition, figures).encode()))
+        )
+        files += stored
+        manifest = manifest_of(contents.state.competition, figures, files)
+        body = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False).encode()
+        last = [
+            _store_file(bench, release, _put(folder / MANIFEST, body)),
+            _store_file(bench, release, _zip_files(folder)),
+        ]
+    with transaction(bench.sessions, bench.broker) as session:
+        digest = hashlib.sha256(body).hexdigest()
+        if not data_release.record_release(session, claim, [*last, *files], digest, now=bench.now()):
+            raise LeaseLost(f"job {claim.job_id}")
+
+
+def _write_tables(
+    session: Session, bench: WorkerContext, release: Release, folder: Path, progress: ProgressCallback
+) -> ReleaseContents:
+    """Write every table as it is at this one moment."""
+    state = competition_state.state_of(session, release.competition.slug, bench.now())
+    names, seen = Pseudonyms(release.key), ReleaseCounts()
+    for done, (table, columns) in enumerate(TABLES.items()):
+        progress(done / len(TABLES))
+        rows = seen.watched(table, table_rows(session, state, table, names))
+        seen.rows[table] = write_table(folder / f"{table}.parquet", columns, rows)
+    newest = {kind: tuning.newest_threshold(session, track.id) for kind, track in state.tracks.items()}
+    tau = {kind: threshold.tau if threshold else None for kind, threshold in newest.items()}
+    return ReleaseContents(state, seen, tau, _entries_with_images(session, state, release))
+
+
+def _entries_with_images(session: Session, state: CompetitionState, release: Release) -> Sequence[Submission]:
+    if release.images == "none":
+        return ()
+    refs = None
+    if release.images == "ranked":
+        boards = [order_for(session, state.competition, state.tracks, kind).refs for kind in state.tracks]
+        refs = sorted({ref for board in boards for ref in board})
+    return release_rows.entries_with_images(session, state.competition.id, refs)
+
+
+def _store_images(
+    bench: WorkerContext, release: Release, contents: ReleaseContents, progress: ProgressCallback
+) -> tuple[list[dict[str, Any]], int]:
+    """Store the images of each entry as a zip of its own, and count the entries of which none are stored."""
+    names = Pseudonyms(release.key)
+    spec = contents.state.image_spec
+    kept = []
+    for done, entry in enumerate(contents.entries):
+        progress(done / len(contents.entries))
+        if entry.blob_key and bench.blobs.exists(entry.blob_key):
+            kept.append(_repack_images(bench, release, entry, spec, names))
+    return sorted(kept, key=lambda each: each["name"]), len(contents.entries) - len(kept)
+
+
+def _repack_images(
+    bench: WorkerContext, release: Release, entry: Submission, spec: ImageSpec, names: Pseudonyms
+) -> dict[str, Any]:
+    """The entry's pixels in a new zip: whatever else its files say, names, texts, times, stays behind."""
+    with TemporaryDirectory(prefix="images-", dir=bench.scratch) as folder:
+        decoded = Path(folder) / "images.npy"
+        decoded_images.decode(bench.blobs, stored_zip(entry).key, spec, decoded, lambda _: None)
+        packed = Path(folder) / "images.zip"
+        with packed.open("wb") as file:
+            write_images(np.load(decoded, mmap_mode="r"), file)
+        name = f"{IMAGES_IN}{names.of('submission', entry.ref)}.zip"
+        return _store_file(bench, release, packed, spec.count, name=name)
+
+
+def _figures(release: Release, contents: ReleaseContents, with_images: int, missing: int) -> CardNumbers:
+    seen, tracks = contents.seen, contents.state.tracks
+    return CardNumbers(
+        rows=seen.rows,
+        statuses=seen.statuses,
+        labels=seen.labels,
+        teams=len(seen.teams),
+        tau=contents.tau,
+        extractors={kind: tracks[kind].extractor for kind in TRACK_KINDS},
+        images=release.images,
+        entries_with_images=with_images,
+        entries_without=missing,
+        writer=WRITER,
+    )
+
+
+def _put(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+def _zip_files(folder: Path) -> Path:
+    """Tables, card and manifest as one zip, the same bytes for the same contents."""
+    path, members = folder / BUNDLE, sorted(folder.iterdir())
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for each in members:
+            member = zipfile.ZipInfo(each.name, ZIP_TIMESTAMP)
+            member.file_size = each.stat().st_size
+            with each.open("rb") as source, archive.open(member, "w") as target:
+                shutil.copyfileobj(source, target, CHUNK_BYTES)
+    return path
+
+
+def _store_file(
+    bench: WorkerContext, release: Release, path: Path, rows: int | None = None, *, name: str | None = None
+) -> dict[str, Any]:
+    """Store a file of the release; its name, bytes, SHA-256 and rows."""
+    name, digest = name or path.name, hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            digest.update(chunk)
+    bench.blobs.write_file(blob_key(release.id, name), path)
+    described: dict[str, Any] = {"name": name, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
+    return described if rows is None else described | {"rows": rows}

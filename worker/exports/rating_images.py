@@ -1,0 +1,78 @@
+"""Cutting the images of a rating study: each thing to rate as one picture, those of an entry in one blob."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from scorer.archive import ImageSpec, list_images, read_some
+from scorer.archive.sprite_sheet import TILE, tile_images
+from scorer.db.submissions import submissions
+from scorer.db.tables import RatingStudy, Submission
+from scorer.errors import Invalid
+from scorer.insights import human_ratings
+from scorer.jobs import leases
+from scorer.jobs.broker import transaction
+from scorer.submissions.files import stored_zip
+from worker.runtime.context import WorkerContext
+from worker.runtime.heartbeat import Heartbeat, LeaseLost
+
+
+def make_rating_images(bench: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+    """Cut what the claimed study shows, and record it, if it is still ours."""
+    with transaction(bench.sessions, bench.broker) as session:
+        study = session.get_one(RatingStudy, claim.study_id)
+        entries = _entries(session, study)
+    items: list[dict[str, Any]] = []
+    for done, entry in enumerate(entries):
+        heartbeat("packing", done / len(entries))
+        if entry.blob_key and bench.blobs.exists(entry.blob_key):
+            items += _store_images(bench, study, entry)
+    if not items:
+        raise Invalid("no-images", "No images of these entries are stored.")
+    order = np.random.default_rng(study.seed).permutation(len(items))
+    with transaction(bench.sessions, bench.broker) as session:
+        if not human_ratings.record_items(session, claim, [items[index] for index in order], now=bench.now()):
+            raise LeaseLost(f"job {claim.job_id}")
+
+
+def _entries(session: Session, study: RatingStudy) -> Sequence[Submission]:
+    return submissions.submissions_by_ref(session, study.submission_refs)
+
+
+def _store_images(bench: WorkerContext, study: RatingStudy, entry: Submission) -> list[dict[str, Any]]:
+    """The entry's things to rate; their pictures lie in one blob, one after the other."""
+    spec = ImageSpec(count=entry.competition.image_count, size=entry.competition.image_size)
+    shown = _choose_images(study, entry.ref, spec.count)
+    wanted = sorted({index for _, indexes in shown for index in indexes})
+    with bench.blobs.open(stored_zip(entry).key) as file:
+        images = dict(zip(wanted, read_some(file, list_images(file, spec), spec, wanted), strict=True))
+    key = f"ratings/{study.id}/{entry.id}.bin"
+    items = []
+    content = bytearray()
+    for kind, indexes in shown:
+        picture = _picture([images[index] for index in indexes], study.side, spec.size)
+        place = {"blob_key": key, "start": len(content), "length": len(picture)}
+        items.append({"kind": kind, "submission_ref": entry.ref, "images": indexes, **place})
+        content += picture
+    bench.blobs.write(key, bytes(content))
+    return items
+
+
+def _choose_images(study: RatingStudy, ref: int, count: int) -> list[tuple[str, list[int]]]:
+    """Which images are shown: different ones singly, and different ones within each grid."""
+    rng = np.random.default_rng([study.seed, ref])
+    single = rng.choice(count, study.images, replace=False)
+    grids = [rng.choice(count, study.side**2, replace=False) for _ in range(study.grids)]
+    return [
+        *(("realism", [int(index)]) for index in single),
+        *(("diversity", [int(index) for index in grid]) for grid in grids),
+    ]
+
+
+def _picture(images: Sequence[NDArray[np.uint8]], side: int, size: int) -> bytes:
+    if len(images) == 1:
+        return tile_images(images, columns=1, tile=size)
+    return tile_images(images, columns=side, tile=min(size, TILE))

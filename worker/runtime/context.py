@@ -1,0 +1,70 @@
+"""A worker's bench: what a process has at hand to do its work."""
+
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from celery import Celery
+
+from scorer.blobs import Blobs
+from scorer.db.session import Sessions, engine_of, sessions_of
+from scorer.extractors import Extractor, ExtractorOptions, Precision, load
+from scorer.settings import Settings
+
+
+def utc_now() -> datetime:
+    """The moment."""
+    return datetime.now(UTC)
+
+
+@dataclass
+class WorkerContext:
+    """Settings, connections, and the models that this process has loaded so far."""
+
+    settings: Settings
+    broker: Celery
+    sessions: Sessions
+    blobs: Blobs
+    now: Callable[[], datetime] = utc_now
+    name: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
+    _extractors: dict[tuple[str, Precision], Extractor] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, settings: Settings, broker: Celery) -> "WorkerContext":
+        """Connect."""
+        return cls(settings, broker, sessions_of(engine_of(settings)), Blobs(settings.blob_url))
+
+    @property
+    def lease(self) -> timedelta:
+        """How long work stays ours without a sign of life."""
+        return timedelta(seconds=self.settings.lease_seconds)
+
+    @property
+    def scratch(self) -> Path:
+        """A folder whose loss costs only time."""
+        return self.settings.scratch
+
+    def extractor(self, identity: str, precision: Precision = "float32") -> Extractor:
+        """The network ``name@version``, loaded once per process; ``Unavailable`` if its weights are missing or
+        wrong, or the processor does not have the precision."""
+        key = (identity, precision)
+        if key not in self._extractors:
+            self._extractors[key] = load(
+                identity, options=replace(extractor_options_of(self.settings), precision=precision)
+            )
+        return self._extractors[key]
+
+
+def extractor_options_of(settings: Settings) -> ExtractorOptions:
+    """How the operator wants networks to run."""
+    return ExtractorOptions(
+        weights_dir=settings.weights_dir,
+        weights_sha256=settings.weights_sha256,
+        device=settings.device,
+        mode=settings.mode,
+        batch_size=settings.batch_size,
+        cache_dir=settings.scratch / "compiled",
+    )

@@ -1,0 +1,112 @@
+"""Decoded images in the scratch folder: written once by the deep check, mapped by every track's scoring."""
+
+import contextlib
+import math
+import shutil
+import time
+from pathlib import Path
+from typing import Any, BinaryIO
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from scorer.archive import ImageSpec, Listing, PixelHashes, check_images, list_images
+from scorer.archive.reference_set import Allocate
+from scorer.blobs import Blobs
+from scorer.db.tables import Submission
+from scorer.errors import Unavailable
+from scorer.extractors import ProgressCallback
+from scorer.submissions.files import stored_zip
+from worker.runtime.context import WorkerContext
+
+PIXELS = "pixels"
+LIFETIME_SECONDS = 24 * 3600
+"""They are removed after the last track; this is for those of jobs that ended otherwise."""
+
+
+def path_of(scratch: Path, submission_id: str) -> Path:
+    """Where a submission's images are kept."""
+    return scratch / PIXELS / f"{submission_id}.npy"
+
+
+def image_spec_of(submission: Submission) -> ImageSpec:
+    """What its competition asks of a submission's images."""
+    return ImageSpec(count=submission.competition.image_count, size=submission.competition.image_size)
+
+
+def decode(blobs: Blobs, blob_key: str, spec: ImageSpec, path: Path, progress: ProgressCallback) -> PixelHashes:
+    """Check and decode a stored zip; see :func:`decode_file`. ``Invalid`` also for what its directory shows."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with blobs.open(blob_key) as file:
+        return decode_file(file, list_images(file, spec), spec, path, progress)
+
+
+def decode_file(
+    file: BinaryIO, listing: Listing, spec: ImageSpec, path: Path, progress: ProgressCallback
+) -> PixelHashes:
+    """Check and decode a listed zip into one uint8 array (n, h, w, 3) at ``path``, whole or not at all.
+
+    Returns the hash of each image in canonical order; ``Invalid`` lists the first faults by name, ``Unavailable``
+    (``no-room``) says that the disk is too full.
+    """
+    draft = path.with_suffix(f".npy.{uuid4().hex}")
+    try:
+        images = new_array(draft, (spec.count, spec.size, spec.size, 3), np.uint8)
+        hashes = check_images(file, listing, spec, images, progress=lambda done, of: progress(done / of))
+        images.flush()
+        draft.rename(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return hashes
+
+
+def new_array(path: Path, shape: tuple[int, ...], dtype: DTypeLike) -> np.memmap[Any, Any]:
+    """A new array of zeros in a .npy file, mapped for reading and writing.
+
+    ``Unavailable`` (``no-room``) where the disk has no room for it: a write to a mapped file cannot fail in an
+    orderly way, it kills the process.
+    """
+    needed = math.prod(shape) * np.dtype(dtype).itemsize
+    free = shutil.disk_usage(path.parent).free
+    if needed > free:
+        raise Unavailable(
+            "no-room", f"The decoded images need {needed:,} bytes in {path.parent}, and {free:,} are free there."
+        )
+    return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+
+
+def arrays_in(folder: Path) -> Allocate:
+    """Makes new arrays, each in a file of its own in ``folder``; see :func:`new_array`."""
+    return lambda shape, dtype: new_array(folder / f"{uuid4().hex}.npy", shape, dtype)
+
+
+def decoded_images_of(
+    scratch: Path,
+    submission_id: str,
+    blobs: Blobs,
+    blob_key: str,
+    spec: ImageSpec,
+    progress: ProgressCallback,
+) -> NDArray[np.uint8]:
+    """A submission's images, memory-mapped; decoded again where another machine did the check."""
+    path = path_of(scratch, submission_id)
+    if not path.is_file():
+        decode(blobs, blob_key, spec, path, progress)
+    images: NDArray[np.uint8] = np.load(path, mmap_mode="r")
+    return images
+
+
+def submission_images(bench: WorkerContext, submission: Submission, progress: ProgressCallback) -> NDArray[np.uint8]:
+    """:func:`images_of` for a submission at a worker's bench."""
+    spec, key = image_spec_of(submission), stored_zip(submission).key
+    return decoded_images_of(bench.scratch, submission.id, bench.blobs, key, spec, progress)
+
+
+def remove_expired(scratch: Path) -> None:
+    """Remove images that nobody has removed in time."""
+    oldest = time.time() - LIFETIME_SECONDS
+    for path in (scratch / PIXELS).glob("*.npy*"):
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_mtime < oldest:
+                path.unlink()

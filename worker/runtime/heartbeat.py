@@ -1,0 +1,66 @@
+"""A sign of life: while a job runs, a thread extends its lease and writes down how far it is."""
+
+import logging
+import threading
+from types import TracebackType
+
+from scorer.jobs import leases
+from scorer.jobs.broker import transaction
+from worker.runtime.context import WorkerContext
+
+log = logging.getLogger(__name__)
+INTERVAL_SECONDS = 2.0
+
+
+class LeaseLost(Exception):
+    """Somebody else has the job now; what we have of it is worthless."""
+
+
+class Heartbeat:
+    """Context manager around a job's work. Call it (``heartbeat("features", 0.4)``) as progress: it raises
+    ``LeaseLost`` as soon as the job is known to be no longer ours."""
+
+    def __init__(self, bench: WorkerContext, claim: leases.Claim) -> None:
+        self._bench, self._claim = bench, claim
+        self._stage: str | None = None
+        self._fraction: float | None = None
+        self._lost = False
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+
+    def __call__(self, stage: str, fraction: float) -> None:
+        self._stage = stage
+        self._fraction = min(max(fraction, 0.0), 1.0)
+        if self._lost:
+            raise LeaseLost(f"job {self._claim.job_id}")
+
+    def __enter__(self) -> "Heartbeat":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._end.wait(INTERVAL_SECONDS):
+            try:
+                self._beat()
+            except Exception:
+                # The database may be away for a moment; the lease says when that was too long.
+                log.warning("a heartbeat of job %s failed", self._claim.job_id, exc_info=True)
+
+    def _beat(self) -> None:
+        bench = self._bench
+        with transaction(bench.sessions, bench.broker) as session:
+            ours = leases.renew_lease(
+                session,
+                self._claim,
+                stage=self._stage,
+                fraction=self._fraction,
+                now=bench.now(),
+                lease=bench.lease,
+            )
+        self._lost = not ours

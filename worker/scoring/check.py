@@ -1,0 +1,60 @@
+"""The deep check: decodes every image of a submission, or rejects it."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from scorer.archive import PixelHashes, find_training_image_copies
+from scorer.archive.sprite_sheet import sprite_sheet_of
+from scorer.db import competitions
+from scorer.db.tables import Submission
+from scorer.errors import Invalid
+from scorer.jobs import leases
+from scorer.jobs.broker import transaction
+from scorer.submissions import outcomes
+from scorer.submissions.files import stored_zip
+from worker.runtime import decoded_images
+from worker.runtime.context import WorkerContext
+from worker.runtime.heartbeat import Heartbeat
+from worker.scoring.reference_features import (
+    SetAddress,
+    pixel_hashes_of,
+)
+
+
+def check_submission(bench: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+    """The deep check: decode every image, compare pixels with the training images, pass or reject."""
+    with transaction(bench.sessions, bench.broker) as session:
+        submission = session.get_one(Submission, claim.submission_ref)
+        training = competitions.references_of(session, submission.competition_id)["train"].reference_set
+    spec = decoded_images.image_spec_of(submission)
+    path = decoded_images.path_of(bench.scratch, submission.id)
+    try:
+        hashes = decoded_images.decode(
+            bench.blobs, stored_zip(submission).key, spec, path, lambda fraction: heartbeat("checking", fraction)
+        )
+    except Invalid as error:
+        with transaction(bench.sessions, bench.broker) as session:
+            outcomes.reject(session, claim, error, now=bench.now())
+        return
+    exact, mirrored = pixel_hashes_of(bench, SetAddress(training.sha256, training.blob_key, spec.size))
+    found = find_training_image_copies(hashes, exact, mirrored)
+    sprite_key = _store_sprite_sheet(bench, submission, path)
+    with transaction(bench.sessions, bench.broker) as session:
+        outcomes.pass_check(
+            session, claim, found, pixels_sha256=_content_sha256(hashes), sprite_key=sprite_key, now=bench.now()
+        )
+
+
+def _store_sprite_sheet(bench: WorkerContext, submission: Submission, path: Path) -> str:
+    """Store a picture of some of the images; the same ones however often the check is tried."""
+    key = f"sprites/{submission.id}.png"
+    rng = np.random.default_rng(int(stored_zip(submission).sha256, 16))
+    bench.blobs.write(key, sprite_sheet_of(np.load(path, mmap_mode="r"), rng))
+    return key
+
+
+def _content_sha256(hashes: PixelHashes) -> str:
+    """The same for the same images under other names or in another order."""
+    return hashlib.sha256(b"".join(sorted(row.tobytes() for row in hashes))).hexdigest()

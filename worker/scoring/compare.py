@@ -1,0 +1,41 @@
+"""Measuring a labelled entry in the space of an extractor that may become the private track's."""
+
+from scorer.db.tables import Preparation, Submission
+from scorer.jobs.broker import transaction
+from scorer.jobs.leases import Claim, is_finished
+from scorer.metrics.memorization import nearest
+from scorer.tuning import extractor_comparison
+from worker.runtime import decoded_images
+from worker.runtime.context import WorkerContext
+from worker.runtime.heartbeat import Heartbeat, LeaseLost
+from worker.runtime.preemption import preemptible
+from worker.scoring.provenance import environment
+from worker.scoring.reference_features import load_prepared, require_same_weights
+
+
+def measure_candidate(bench: WorkerContext, claim: Claim, heartbeat: Heartbeat) -> None:
+    """Measure the memorization distance of an entry in a candidate's space and record it."""
+    with transaction(bench.sessions, bench.broker) as session:
+        submission = session.get_one(Submission, claim.submission_ref)
+        preparation = session.get_one(Preparation, claim.preparation_id)
+    extractor = bench.extractor(preparation.extractor)
+    require_same_weights(extractor.provenance, preparation)
+    progress = preemptible(bench, heartbeat)
+    images = decoded_images.submission_images(bench, submission, lambda fraction: progress("decoding", fraction))
+    reference = load_prepared(bench, preparation.key, signed=preparation.signed)
+    features = extractor.features(images, progress=lambda fraction: progress("features", fraction))
+    found = nearest(
+        features,
+        reference.normalised,
+        signed=reference.signed,
+        progress=lambda fraction: progress("neighbours", fraction),
+    )
+    provenance = extractor.provenance | environment() | {"zip_sha256": submission.sha256, "worker": bench.name}
+    with transaction(bench.sessions, bench.broker) as session:
+        if not extractor_comparison.record_distance(
+            session, claim, found.mean, found.standard_error, provenance, now=bench.now()
+        ):
+            raise LeaseLost(f"job {claim.job_id}")
+        last = is_finished(session, claim)
+    if last:
+        decoded_images.path_of(bench.scratch, submission.id).unlink(missing_ok=True)

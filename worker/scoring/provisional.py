@@ -1,0 +1,53 @@
+"""A provisional public score: the same measurement in a rougher precision, in front of the one that counts."""
+
+import logging
+from typing import Any
+
+from numpy.typing import NDArray
+
+from scorer.errors import KennelError
+from scorer.extractors import Precision
+from scorer.jobs.broker import transaction
+from scorer.jobs.leases import Claim
+from scorer.submissions import provisional_scores
+from worker.runtime.context import WorkerContext
+from worker.runtime.heartbeat import Heartbeat
+from worker.scoring.measure import PreparedReference, measure
+
+log = logging.getLogger(__name__)
+PROVISIONAL_PRECISION: Precision = "bfloat16"
+
+
+def measure_provisionally(
+    bench: WorkerContext,
+    claim: Claim,
+    images: NDArray[Any],
+    identity: str,
+    reference: PreparedReference,
+    heartbeat: Heartbeat,
+) -> None:
+    """Measure and record, where the operator wants it, on the public track. What goes wrong here is told in the log
+    and stands in nobody's way: the measurement itself comes next."""
+    if not (bench.settings.provisional and claim.public):
+        return
+    try:
+        extractor = bench.extractor(identity, PROVISIONAL_PRECISION)
+        # Of its stages only the features take long enough to be told apart.
+        numbers = measure(
+            images,
+            extractor,
+            reference,
+            lambda stage, fraction: heartbeat("provisional", fraction if stage == "features" else 1.0),
+        )
+    except KennelError as error:
+        log.warning("no provisional score of job %s: %s", claim.job_id, error.message)
+        return
+    with transaction(bench.sessions, bench.broker) as session:
+        provisional_scores.record_provisional(
+            session,
+            claim,
+            fid=numbers.fid,
+            memorization_distance=numbers.nearest.mean,
+            provenance=extractor.provenance | {"seconds": numbers.seconds},
+            now=bench.now(),
+        )

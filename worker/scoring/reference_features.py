@@ -1,0 +1,209 @@
+"""Reference sets in the blob store: images, features per extractor, and a track's prepared statistics.
+
+Everything is addressed by what it was made from, so equal work is done once, and reading is memory-mapped.
+"""
+
+import hashlib
+import io
+import json
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.archive import BOTTLENECK, PixelHashes, mirror_images, read_references
+from scorer.db.tables import Preparation
+from scorer.errors import Unavailable
+from scorer.extractors import fingerprint
+from scorer.metrics.copying.thumbnails import Pixels
+from scorer.metrics.cosine import NormalisedFeatures, normalise
+from scorer.metrics.memorization import memorization_distance
+from scorer.metrics.sample_quality.frechet import Statistics, statistics_of
+from worker.runtime.context import WorkerContext, extractor_options_of
+from worker.runtime.decoded_images import arrays_in
+from worker.runtime.progress import StageProgress
+from worker.scoring.measure import PreparedReference
+
+FORMAT = "1"
+"""Of the files below; raised when they change."""
+IMAGES_PER_CHUNK = 1024
+"""Images whose features are lost at most when somebody who computes them is interrupted."""
+
+
+@dataclass(frozen=True)
+class SetAddress:
+    """A reference set at the competition's image size."""
+
+    sha256: str
+    blob_key: str
+    size: int
+
+    @property
+    def folder(self) -> str:
+        """Where what is made of it is stored."""
+        bottleneck = hashlib.sha256(f"{BOTTLENECK}|{FORMAT}".encode()).hexdigest()[:12]
+        return f"reference-images/{self.sha256}/{self.size}-{bottleneck}"
+
+
+@dataclass(frozen=True)
+class PreparationResult:
+    """What a preparation found."""
+
+    count: int
+    dimension: int
+    heldout_distance: float | None
+    provenance: dict[str, Any]
+
+
+def write_array(bench: WorkerContext, key: str, array: NDArray[Any]) -> None:
+    """Store an array as a .npy blob."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    bench.blobs.write(key, buffer.getvalue())
+
+
+def _write_mapped(bench: WorkerContext, key: str, array: NDArray[Any]) -> None:
+    """Store an array that is a .npy file already, without reading it into memory."""
+    if not isinstance(array, np.memmap):
+        raise TypeError("not a mapped array")
+    array.flush()
+    bench.blobs.write_file(key, Path(str(array.filename)))
+
+
+def read_array(bench: WorkerContext, key: str) -> NDArray[Any]:
+    """Map an array that was stored as a .npy blob."""
+    array: NDArray[Any] = np.load(bench.blobs.local(key, bench.scratch / "blobs"), mmap_mode="r", allow_pickle=False)
+    return array
+
+
+def decode_set(bench: WorkerContext, address: SetAddress, progress: StageProgress) -> None:
+    """Bring a set's images through the bottleneck, once: ``images``, ``hashes``, ``mirrored``, ``names``."""
+    if bench.blobs.exists(f"{address.folder}/names.json"):
+        return
+    bench.scratch.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=bench.scratch) as folder, bench.blobs.open(address.blob_key) as file:
+        decoded = read_references(
+            file, address.size, lambda done, of: progress("decoding", done / of), allocate=arrays_in(Path(folder))
+        )
+        _write_mapped(bench, f"{address.folder}/images.npy", decoded.images)
+    write_array(bench, f"{address.folder}/hashes.npy", decoded.hashes)
+    write_array(bench, f"{address.folder}/mirrored.npy", decoded.mirrored_hashes)
+    # Last, because it says that the others are there.
+    bench.blobs.write(f"{address.folder}/names.json", json.dumps(decoded.names).encode())
+
+
+def names_of(bench: WorkerContext, address: SetAddress) -> list[str]:
+    """The image names of a set in canonical order."""
+    names: list[str] = json.loads(bench.blobs.read(f"{address.folder}/names.json"))
+    return names
+
+
+def images_of(bench: WorkerContext, address: SetAddress, progress: StageProgress) -> Pixels:
+    """The images of a set, (n, size, size, 3) uint8 or float32, in canonical order."""
+    decode_set(bench, address, progress)
+    return read_array(bench, f"{address.folder}/images.npy")
+
+
+def pixel_hashes_of(bench: WorkerContext, address: SetAddress) -> tuple[PixelHashes, PixelHashes]:
+    """The hashes of a set's images and of their mirror images."""
+    return read_array(bench, f"{address.folder}/hashes.npy"), read_array(bench, f"{address.folder}/mirrored.npy")
+
+
+def features_of(
+    bench: WorkerContext, address: SetAddress, identity: str, progress: StageProgress
+) -> NDArray[np.float32]:
+    """A set's features in an extractor's space, (n, d) float32, computed once."""
+    decode_set(bench, address, progress)
+    key = f"{address.folder}/features-{fingerprint(identity, extractor_options_of(bench.settings))[:16]}.npy"
+    if not bench.blobs.exists(key):
+        images = read_array(bench, f"{address.folder}/images.npy")
+        extractor = bench.extractor(identity)
+        write_array(bench, key, extractor.features(images, progress=lambda fraction: progress("features", fraction)))
+    return read_array(bench, key)
+
+
+def mirrored_features_of(
+    bench: WorkerContext, address: SetAddress, identity: str, progress: StageProgress
+) -> NDArray[np.float32]:
+    """The features of a set's mirror images, (n, d) float32, computed once, and piece by piece: whoever is interrupted
+    goes on behind the last whole piece."""
+    key = f"{address.folder}/mirrored-{fingerprint(identity, extractor_options_of(bench.settings))[:16]}"
+    if not bench.blobs.exists(f"{key}.npy"):
+        images = mirror_images(images_of(bench, address, progress))
+        pieces = [f"{key}/{start:06}.npy" for start in range(0, len(images), IMAGES_PER_CHUNK)]
+        for number, piece in enumerate(pieces):
+            if not bench.blobs.exists(piece):
+                some = images[number * IMAGES_PER_CHUNK : (number + 1) * IMAGES_PER_CHUNK]
+                tell = partial(_chunk_progress, progress, number, len(pieces))
+                write_array(bench, piece, bench.extractor(identity).features(some, progress=tell))
+        write_array(bench, f"{key}.npy", np.concatenate([read_array(bench, piece) for piece in pieces]))
+        bench.blobs.delete_all(pieces)
+    return read_array(bench, f"{key}.npy")
+
+
+def _chunk_progress(progress: StageProgress, number: int, count: int, share: float) -> None:
+    progress("mirrored", (number + share) / count)
+
+
+def prepare_reference(
+    bench: WorkerContext,
+    key: str,
+    identity: str,
+    sets: list[SetAddress],
+    held_out: SetAddress | None,
+    *,
+    signed: bool,
+    progress: StageProgress,
+) -> PreparationResult:
+    """Compute and store a track's reference: normalised features, and statistics with their factor."""
+    features = np.concatenate([features_of(bench, address, identity, progress) for address in sets])
+    progress("statistics", 0.0)
+    statistics = statistics_of(features)
+    normalised = normalise(features)
+    for name, array in _parts(statistics, normalised).items():
+        write_array(bench, f"preparations/{key}/{name}.npy", array)
+    progress("held-out", 0.0)
+    heldout_distance = None
+    if held_out is not None:
+        fresh = features_of(bench, held_out, identity, progress)
+        heldout_distance = memorization_distance(fresh, normalised, signed=signed)
+    provenance = bench.extractor(identity).provenance | {"bottleneck": BOTTLENECK, "format": FORMAT}
+    count, dimension = features.shape
+    return PreparationResult(count, dimension, heldout_distance, provenance)
+
+
+def _parts(statistics: Statistics, normalised: NormalisedFeatures) -> dict[str, NDArray[Any]]:
+    if statistics.factor is None:
+        raise ValueError("a reference's statistics need their factor")
+    return {
+        "mean": statistics.mean,
+        "covariance": statistics.covariance,
+        "factor": statistics.factor,
+        "features": normalised.features,
+        "squares": normalised.squares,
+    }
+
+
+def load_prepared(bench: WorkerContext, key: str, *, signed: bool) -> PreparedReference:
+    """Map a prepared reference; ``NotFound`` if its blobs are gone."""
+
+    def part(name: str) -> NDArray[Any]:
+        return read_array(bench, f"preparations/{key}/{name}.npy")
+
+    normalised = NormalisedFeatures(part("features"), part("squares"))
+    statistics = Statistics(part("mean"), part("covariance"), len(normalised), part("factor"))
+    return PreparedReference(statistics, normalised, signed)
+
+
+def require_same_weights(provenance: dict[str, Any], preparation: Preparation) -> None:
+    """Two sets of weights are two spaces, whatever the name."""
+    expected = (preparation.provenance or {}).get("weights_sha256")
+    if provenance.get("weights_sha256") != expected:
+        raise Unavailable(
+            "other-weights",
+            f"The weights of {preparation.extractor} here are not those that the references were prepared with.",
+        )

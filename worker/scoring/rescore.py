@@ -1,0 +1,211 @@
+"""A recorded submission measured again, here, from its stored zip. Nothing is written to the database."""
+
+import hashlib
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+from threadpoolctl import threadpool_limits
+
+from scorer.archive import ImageSpec
+from scorer.blobs import READ_AHEAD
+from scorer.db import competitions
+from scorer.db.submissions import submissions
+from scorer.db.tables import Measurement
+from scorer.errors import Conflict, Invalid, NotFound, Unavailable
+from scorer.extractors import Extractor, ExtractorOptions, load
+from scorer.lifecycle import TRACK_KINDS, TrackKind
+from scorer.metrics.memorization import Nearest
+from scorer.submissions.files import stored_zip
+from worker.runtime import decoded_images
+from worker.runtime.context import WorkerContext, extractor_options_of
+from worker.runtime.progress import StageProgress
+from worker.scoring.measure import SCORER_VERSION, measure
+from worker.scoring.provenance import environment
+from worker.scoring.reference_features import load_prepared
+from worker.scoring.verify import Comparison, MeasuredScores, compare_scores, provenance_differences
+
+REPEATED_OPTIONS = ("device", "mode", "batch_size", "threads", "precision")
+"""The options of an extractor that a measurement's provenance says."""
+
+
+@dataclass(frozen=True)
+class RecordedMeasurement:
+    """A measurement as the database has it, with what is needed to make it again."""
+
+    track: TrackKind
+    fid: float
+    memorization_distance: float
+    scorer_version: str
+    artifact_key: str
+    provenance: Mapping[str, Any]
+    signed: bool
+
+
+@dataclass(frozen=True)
+class RecordedSubmission:
+    """A submission's stored zip, and the newest measurement of each of its tracks, the public one first."""
+
+    id: str
+    sha256: str
+    blob_key: str
+    spec: ImageSpec
+    measurements: tuple[RecordedMeasurement, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RepeatedMeasurement:
+    """A measurement made again. ``comparison`` is None where it was not asked for."""
+
+    recorded: RecordedMeasurement
+    found: MeasuredScores
+    standard_error: float | None
+    differences: tuple[str, ...]
+    comparison: Comparison | None
+
+
+def rescore(
+    bench: WorkerContext, submission_id: str, *, verify: bool, progress: StageProgress
+) -> list[RepeatedMeasurement]:
+    """Measure every measurement of a submission again, as its provenance says, and compare if ``verify``.
+
+    Raises ``NotFound`` (``no-submission``, ``blob-missing``), ``Conflict`` (``not-measured``, ``imported``,
+    ``other-zip``: the stored zip is not the one that was taken in) and ``Unavailable`` where this machine cannot
+    repeat a measurement: ``no-gpu``, ``missing-weights``, ``other-weights``, ``no-compiler``, ``unreadable-artifact``.
+    """
+    with bench.sessions() as session:
+        entry = find_recorded_submission(session, submission_id)
+    require_same_zip(bench, entry)
+    with TemporaryDirectory(prefix="kennel-rescore-") as folder:
+        path = Path(folder) / "images.npy"
+        decoded_images.decode(bench.blobs, entry.blob_key, entry.spec, path, partial(progress, "decoding"))
+        images: NDArray[np.uint8] = np.load(path, mmap_mode="r")
+        return [_repeat_measurement(bench, each, images, progress, verify=verify) for each in entry.measurements]
+
+
+def find_recorded_submission(session: Session, submission_id: str) -> RecordedSubmission:
+    """A submission with its measurements. ``NotFound``, or ``Conflict`` where it has none yet or was imported."""
+    submission = submissions.submission_by_id(session, submission_id)
+    if submission is None:
+        raise NotFound("no-submission", f"There is no submission {submission_id!r} here.")
+    kept = stored_zip(submission)
+    tracks = competitions.tracks_of(session, submission.competition_id)
+    rows = [(kind, submissions.newest_measurement(session, submission.ref, tracks[kind].id)) for kind in TRACK_KINDS]
+    measured = [(kind, row) for kind, row in rows if row is not None]
+    if not measured:
+        raise Conflict("not-measured", f"{submission_id} has no measurement to repeat: it is {submission.status}.")
+    recorded = tuple(_recorded_measurement(session, kind, row) for kind, row in measured)
+    return RecordedSubmission(submission.id, kept.sha256, kept.key, decoded_images.image_spec_of(submission), recorded)
+
+
+def _recorded_measurement(session: Session, kind: TrackKind, row: Measurement) -> RecordedMeasurement:
+    key = row.provenance.get("reference")
+    preparation = competitions.preparation_by_key(session, str(key))
+    if preparation is None or row.artifact_key is None:
+        raise NotFound("no-reference", f"The reference of the {kind} measurement ({key}) is not known here.")
+    return RecordedMeasurement(
+        track=kind,
+        fid=row.fid,
+        memorization_distance=row.memorization_distance,
+        scorer_version=row.scorer_version,
+        artifact_key=row.artifact_key,
+        provenance=row.provenance,
+        signed=preparation.signed,
+    )
+
+
+def require_same_zip(bench: WorkerContext, entry: RecordedSubmission) -> None:
+    """``Conflict`` (``other-zip``) unless the stored zip has the SHA-256 that was recorded when it came in."""
+    digest = hashlib.sha256()
+    with bench.blobs.open(entry.blob_key) as file:
+        while chunk := file.read(READ_AHEAD):
+            digest.update(chunk)
+    found = digest.hexdigest()
+    if found != entry.sha256:
+        raise Conflict(
+            "other-zip",
+            f"The stored zip of {entry.id} is not the one that was handed in: "
+            f"its SHA-256 is {found}, and {entry.sha256} is recorded.",
+        )
+
+
+def options_from(provenance: Mapping[str, Any], base: ExtractorOptions) -> ExtractorOptions:
+    """``base`` with the options that a provenance says (:data:`REPEATED`). What no option can say, such as the
+    ``numpy`` mode of ``tiny``, is left out: there is then nothing to choose."""
+    hints = get_type_hints(ExtractorOptions)
+    said = {name: provenance[name] for name in REPEATED_OPTIONS if name in provenance}
+    return replace(base, **{name: value for name, value in said.items() if _is_option(value, hints[name])})
+
+
+def _is_option(value: object, hint: Any) -> bool:
+    choices = get_args(hint)
+    return value in choices if get_origin(hint) is Literal else type(value) in choices
+
+
+def _repeat_measurement(
+    bench: WorkerContext,
+    recorded: RecordedMeasurement,
+    images: NDArray[np.uint8],
+    progress: StageProgress,
+    *,
+    verify: bool,
+) -> RepeatedMeasurement:
+    said = recorded.provenance
+    before = read_recorded_scores(bench, recorded) if verify else None
+    extractor = _load_extractor(bench, recorded)
+    reference = load_prepared(bench, said["reference"], signed=recorded.signed)
+    with threadpool_limits(limits=said.get("blas_threads"), user_api="blas"):
+        numbers = measure(images, extractor, reference, progress)
+        here = extractor.provenance | environment()
+    found = MeasuredScores(numbers.fid, numbers.nearest.mean, numbers.nearest)
+    return RepeatedMeasurement(
+        recorded,
+        found,
+        numbers.nearest.standard_error,
+        _differences(recorded, here),
+        None if before is None else compare_scores(before, found),
+    )
+
+
+def _load_extractor(bench: WorkerContext, recorded: RecordedMeasurement) -> Extractor:
+    """The network as it was run. ``Unavailable`` if this machine cannot, or has other weights than those of then."""
+    said = recorded.provenance
+    try:
+        extractor = load(said["extractor"], options=options_from(said, extractor_options_of(bench.settings)))
+    except (Invalid, Unavailable) as error:
+        raise Unavailable(error.slug, f"The {recorded.track} score can't be repeated here: {error.message}") from None
+    here = extractor.provenance["weights_sha256"]
+    if here != said["weights_sha256"]:
+        raise Unavailable(
+            "other-weights",
+            f"The {recorded.track} score can't be repeated here: the weights of {said['extractor']} have the SHA-256 "
+            f"{here}, and those of then {said['weights_sha256']}.",
+        )
+    return extractor
+
+
+def _differences(recorded: RecordedMeasurement, here: Mapping[str, Any]) -> tuple[str, ...]:
+    then = {**recorded.provenance, "scorer_version": recorded.scorer_version}
+    return provenance_differences(then, {**here, "scorer_version": SCORER_VERSION})
+
+
+def read_recorded_scores(bench: WorkerContext, recorded: RecordedMeasurement) -> MeasuredScores:
+    """The recorded numbers, those of each image among them. ``NotFound`` (``blob-missing``), or ``Unavailable``
+    (``unreadable-artifact``) if the stored distances are damaged."""
+    content = bench.blobs.read(recorded.artifact_key)
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            nearest = Nearest(arrays["distance"], arrays["index"])
+    except Exception as error:  # noqa: BLE001 - numpy, zipfile and zlib each have their own for a damaged file
+        raise Unavailable(
+            "unreadable-artifact",
+            f"The distances of the {recorded.track} measurement, {recorded.artifact_key}, cannot be read: {error}.",
+        ) from None
+    return MeasuredScores(recorded.fid, recorded.memorization_distance, nearest)

@@ -1,0 +1,134 @@
+"""Scores a submission on a track: features, Fréchet and memorization distance, recorded once."""
+
+import io
+from typing import Any
+
+import numpy as np
+
+from scorer.db import competitions
+from scorer.db.tables import Preparation, Submission, Track
+from scorer.extractors import Extractor
+from scorer.jobs import leases
+from scorer.jobs.broker import transaction
+from scorer.metrics.memorization import closest_pairs
+from scorer.submissions import outcomes
+from worker.runtime import decoded_images
+from worker.runtime.context import WorkerContext
+from worker.runtime.heartbeat import Heartbeat, LeaseLost
+from worker.scoring import feature_cache
+from worker.scoring.measure import SCORER_VERSION, RawMeasurement, measure
+from worker.scoring.provenance import environment
+from worker.scoring.provisional import measure_provisionally
+from worker.scoring.reference_features import (
+    SetAddress,
+    load_prepared,
+    names_of,
+    require_same_weights,
+)
+
+CLOSEST_PAIRS = 20
+
+
+def score_submission(bench: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+    """Measure a submission on a track and record it."""
+    with transaction(bench.sessions, bench.broker) as session:
+        submission = session.get_one(Submission, claim.submission_ref)
+        track = session.get_one(Track, claim.track_id)
+        preparation = session.get_one(Preparation, track.preparation_id)
+        sets = competitions.reference_sets(session, preparation.reference_set_ids)
+    extractor = bench.extractor(track.extractor)
+    require_same_weights(extractor.provenance, preparation)
+    heartbeat("decoding", 0.0)
+    images = decoded_images.submission_images(bench, submission, lambda fraction: heartbeat("decoding", fraction))
+    reference = load_prepared(bench, preparation.key, signed=track.signed)
+    measure_provisionally(bench, claim, images, track.extractor, reference, heartbeat)
+    numbers = measure(images, extractor, reference, heartbeat)
+    heartbeat("evidence", 0.0)
+    addresses = [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in sets]
+    measured = _measurement_of(
+        bench,
+        numbers,
+        addresses,
+        artifact_key=_store_distances(bench, submission, claim, numbers),
+        provenance=_provenance(bench, extractor, submission, preparation, numbers),
+    )
+    feature_cache.store_features(bench, submission, claim.track_id, images, numbers.features)
+    heartbeat("evidence", 1.0)
+    _record_measurement(bench, claim, submission, measured)
+
+
+def _measurement_of(
+    bench: WorkerContext,
+    numbers: RawMeasurement,
+    sets: list[SetAddress],
+    *,
+    artifact_key: str,
+    provenance: dict[str, Any],
+) -> outcomes.NewMeasurement:
+    return outcomes.NewMeasurement(
+        scorer_version=SCORER_VERSION,
+        fid=numbers.fid,
+        memorization_distance=numbers.nearest.mean,
+        distance_se=numbers.nearest.standard_error,
+        closest_pairs=_closest_pairs(bench, numbers, sets),
+        histogram=numbers.histogram(),
+        artifact_key=artifact_key,
+        provenance=provenance,
+    )
+
+
+def _record_measurement(
+    bench: WorkerContext, claim: leases.Claim, submission: Submission, measured: outcomes.NewMeasurement
+) -> None:
+    """Keep the measurement if the job is still ours, and no images that nobody needs any more."""
+    with transaction(bench.sessions, bench.broker) as session:
+        if not outcomes.record_measurement(session, claim, measured, now=bench.now()):
+            raise LeaseLost(f"job {claim.job_id}")
+        last = leases.is_finished(session, claim)
+    if last:
+        decoded_images.path_of(bench.scratch, submission.id).unlink(missing_ok=True)
+    decoded_images.remove_expired(bench.scratch)
+
+
+def _provenance(
+    bench: WorkerContext,
+    extractor: Extractor,
+    submission: Submission,
+    preparation: Preparation,
+    numbers: RawMeasurement,
+) -> dict[str, Any]:
+    """All that it takes to measure again (:mod:`worker.scoring.rescore`), and how long it took."""
+    return (
+        extractor.provenance
+        | environment()
+        | {
+            "zip_sha256": submission.sha256,
+            "reference": preparation.key,
+            "reference_images": preparation.count,
+            "bottleneck": (preparation.provenance or {}).get("bottleneck"),
+            "seconds": numbers.seconds,
+            "worker": bench.name,
+        }
+    )
+
+
+def _closest_pairs(bench: WorkerContext, numbers: RawMeasurement, sets: list[SetAddress]) -> list[dict[str, Any]]:
+    """The images nearest to the reference, each with the reference image that it is near to."""
+    names = [f"{address.sha256[:8]}/{name}" for address in sets for name in names_of(bench, address)]
+    return [
+        {
+            "image": pair.generated,
+            "reference": pair.reference,
+            "reference_name": names[pair.reference],
+            "distance": pair.distance,
+        }
+        for pair in closest_pairs(numbers.nearest, CLOSEST_PAIRS)
+    ]
+
+
+def _store_distances(bench: WorkerContext, submission: Submission, claim: leases.Claim, numbers: RawMeasurement) -> str:
+    key = f"measurements/{submission.id}/{claim.track_id}-{claim.job_id}.npz"
+    buffer = io.BytesIO()
+    np.savez(buffer, distance=numbers.nearest.distance, index=numbers.nearest.index)
+    bench.blobs.write(key, buffer.getvalue())
+    return key
