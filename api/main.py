@@ -6,10 +6,12 @@ from importlib.metadata import version
 
 from fastapi import Depends, FastAPI
 
-from api import cookies, discretion, problems
-from api.deps import now, refuse_nul
+from api import error_handlers
+from api.http import csrf, log_redaction
+from api.http.dependencies import refuse_nul, utc_now
+from api.http.response_cache import ResponseCache
+from api.http.server_sent_events import EventHub, closed_by_signals
 from api.kaggle import routes as kaggle
-from api.live import Hub, ended_by_signals
 from api.pages import routes as pages
 from api.routes import (
     accounts,
@@ -43,7 +45,6 @@ from api.routes import (
     uploads,
     webhooks,
 )
-from api.shelf import Shelf
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.blobs import Blobs
 from scorer.db.session import Connections, Sessions, engine_of, sessions_of, use_one_snapshot
@@ -59,19 +60,19 @@ READERS = 4
 
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The application, with connections opened at start-up and closed at the end."""
-    discretion.hush()
+    log_redaction.redact_access_log()
     app = FastAPI(
         title="Kennel",
         version=version("kennel"),
         summary="A competition scoring service for generative image models.",
         lifespan=_lifespan,
         openapi_url=f"{API}/openapi.json",
-        dependencies=[Depends(refuse_nul), Depends(cookies.refuse_cross_site)],
+        dependencies=[Depends(refuse_nul), Depends(csrf.refuse_cross_site)],
         docs_url=None,
         redoc_url=None,
     )
     equip(app, settings or read_settings())
-    problems.add_handlers(app)
+    error_handlers.add_error_handlers(app)
     for module in (
         leaderboard,  # what is read most is looked for first
         accounts,
@@ -121,13 +122,13 @@ def equip(app: FastAPI, settings: Settings) -> None:
     app.state.blobs = Blobs(settings.blob_url, public_endpoint=settings.s3_public_endpoint)
     app.state.broker = create_celery_app(settings)
     app.state.rates = RateLimiter(settings)
-    app.state.shelf = Shelf()
-    app.state.hub = Hub(_looker(app.state.sessions))
+    app.state.shelf = ResponseCache()
+    app.state.hub = EventHub(_looker(app.state.sessions))
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    with ended_by_signals(app.state.hub):
+    with closed_by_signals(app.state.hub):
         yield
     app.state.broker.close()
     app.state.readers.close()
@@ -138,6 +139,6 @@ def _looker(sessions: Sessions) -> Callable[[Mapping[int, int]], Mapping[int, pr
     def look(seen: Mapping[int, int]) -> Mapping[int, progress.StatusSnapshot]:
         with sessions.begin() as session:
             use_one_snapshot(session)
-            return progress.status_snapshots(session, seen, now=now())
+            return progress.status_snapshots(session, seen, now=utc_now())
 
     return look

@@ -1,7 +1,7 @@
 """What can go wrong, in the words of the competition.
 
 A :class:`KennelError` is meant for the person who caused it: its ``message`` is safe to show, its
-``slug`` is stable and part of the API. The kinds know nothing of HTTP; ``api.problems`` maps them.
+``slug`` is stable and part of the API. The kinds know nothing of HTTP; ``api.http.problem_details`` maps them.
 Anything that is not a :class:`KennelError` is our fault and is shown as a generic failure.
 """
 

@@ -11,10 +11,10 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.deps import AppSettings, DbSession, Now
+from api.http.dependencies import AppSettings, DbSession, Now
 from api.kaggle.schemas import Board, BoardPage, Competition, Competitions, ListCompetitions, OfCompetition, Place
 from api.kaggle.wire import Reader, WireRoute
-from api.routes.leaderboard import csv_of
+from api.schemas.leaderboard import board_csv_of
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
@@ -117,6 +117,6 @@ def download(body: OfCompetition, session: DbSession, account: Reader, now: Now)
         member = zipfile.ZipInfo(f"{slug}-{kind}.csv", date_time=now.timetuple()[:6])
         member.compress_type = zipfile.ZIP_DEFLATED
         member.external_attr = 0o100644 << 16
-        archive.writestr(member, csv_of(standings.standings(session, state, kind, account)))
+        archive.writestr(member, board_csv_of(standings.standings(session, state, kind, account)))
     headers = {"Content-Disposition": f'attachment; filename="{slug}.zip"', "Cache-Control": "private, no-store"}
     return Response(file.getvalue(), media_type="application/zip", headers=headers)

@@ -6,7 +6,7 @@ from datetime import datetime
 from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
-from api.deps import AppSettings, DbSession, Now
+from api.http.dependencies import AppSettings, DbSession, Now
 from api.kaggle.schemas import ByRef, Entries, Entry, Limits, OfCompetition, Page
 from api.kaggle.wire import Reader, WireRoute
 from scorer.competitions import competition_state

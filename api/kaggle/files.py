@@ -5,8 +5,8 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from api.deps import BlobStore, DbSession, Now
-from api.downloads import download, download_all
+from api.actions.downloads import download, download_all
+from api.http.dependencies import BlobStore, DbSession, Now
 from api.kaggle.schemas import DataFile, DataFiles, NamedFile, OfCompetition, Page
 from api.kaggle.wire import Reader, WireRoute
 from scorer.competitions import competition_state, data_files

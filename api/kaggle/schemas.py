@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 
-from api.upload_schemas import NAME, NOTE
+from api.schemas.submissions.uploads import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
 
 PAGE = 20
 MOST = 200
@@ -50,7 +50,7 @@ class StartUpload(OfCompetition):
     @property
     def kept_name(self) -> str:
         """As much of the name as is kept."""
-        return self.file_name[-NAME:]
+        return self.file_name[-MAX_NAME_LENGTH:]
 
 
 class UploadStarted(Wire):
@@ -64,7 +64,7 @@ class CreateSubmission(OfCompetition):
     """The bytes are there: make the submission."""
 
     blob_file_tokens: str = Field(min_length=1, max_length=200)
-    submission_description: str = Field("", max_length=NOTE)
+    submission_description: str = Field("", max_length=MAX_NOTE_LENGTH)
 
 
 class SubmissionCreated(Wire):

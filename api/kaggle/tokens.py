@@ -4,7 +4,15 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from sqlalchemy.orm import Session
 
-from api.deps import AppRates, Caller, Client, Now, Transactions, by_token, recognised
+from api.http.dependencies import (
+    AppRateLimiter,
+    Caller,
+    CurrentBrowser,
+    Now,
+    Transactions,
+    caller_of_token,
+    identify_caller,
+)
 from api.kaggle.schemas import Introspect, Introspected
 from api.kaggle.wire import WireRoute, refusal
 from scorer.errors import Unauthenticated
@@ -13,14 +21,16 @@ router = APIRouter(route_class=WireRoute)
 
 
 @router.post("/security.OAuthService/IntrospectToken")
-def introspect(body: Introspect, begin: Transactions, now: Now, counted: AppRates, client: Client) -> Introspected:
+def introspect(
+    body: Introspect, begin: Transactions, now: Now, counted: AppRateLimiter, client: CurrentBrowser
+) -> Introspected:
     """The owner of a token; an unknown one is not active. Guesses are counted."""
 
     def look(session: Session) -> Caller:
-        return by_token(session, body.token, now)
+        return caller_of_token(session, body.token, now)
 
     try:
-        found = recognised(look, begin, counted, client)
+        found = identify_caller(look, begin, counted, client)
     except Unauthenticated:
         found = None
     if found is None:

@@ -7,9 +7,18 @@ import anyio
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from api import tus
-from api.deps import AppRates, AppSettings, BlobStore, Client, DbSession, Now, Transaction, Transactions
-from api.deps import now as moment
+from api.http import tus
+from api.http.dependencies import (
+    AppRateLimiter,
+    AppSettings,
+    BlobStore,
+    CurrentBrowser,
+    DbSession,
+    Now,
+    Transaction,
+    Transactions,
+)
+from api.http.dependencies import utc_now as moment
 from api.kaggle.schemas import CreateSubmission, StartUpload, SubmissionCreated, UploadStarted
 from api.kaggle.wire import Submitter, WireRoute, address_of
 from scorer.accounts.rate_limits import network_of
@@ -55,13 +64,13 @@ async def receive(
     begin: Transactions,
     store: BlobStore,
     settings: AppSettings,
-    counted: AppRates,
-    client: Client,
+    counted: AppRateLimiter,
+    client: CurrentBrowser,
 ) -> Response:
     """All bytes of an upload, from whoever knows this address. The client begins again from the first byte when its
     connection breaks, so what came before is dropped."""
     await run_in_threadpool(counted.take, "request", "address", network_of(client.address))
-    writer, chunks = secrets.token_hex(8), tus.steady(request.stream())
+    writer, chunks = secrets.token_hex(8), tus.with_idle_timeout(request.stream())
     upload = await run_in_threadpool(_begun_anew, begin, store, upload_id, secret, writer)
     if upload.state == "done":
         async for _ in chunks:

@@ -12,8 +12,16 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 
-from api.deps import AppRates, Caller, Client, Now, Transactions, by_token, recognised
-from api.problems import SHOWN_FAULTS
+from api.http.dependencies import (
+    AppRateLimiter,
+    Caller,
+    CurrentBrowser,
+    Now,
+    Transactions,
+    caller_of_token,
+    identify_caller,
+)
+from api.http.problem_details import MAX_SHOWN_FAULTS
 from scorer.accounts import api_tokens
 from scorer.db.tables import Account
 from scorer.errors import KennelError, NotFound, TooMany, Unauthenticated, Unavailable
@@ -75,7 +83,7 @@ def _status_of(error: KennelError, request: Request) -> int:
 
 
 def _listed(message: str, faults: tuple[str, ...] | list[str]) -> str:
-    return "\n  - ".join([message, *faults[:SHOWN_FAULTS]])
+    return "\n  - ".join([message, *faults[:MAX_SHOWN_FAULTS]])
 
 
 def credentials_of(header: str) -> tuple[str | None, str]:
@@ -95,17 +103,19 @@ def credentials_of(header: str) -> tuple[str | None, str]:
     )
 
 
-def asking(request: Request, begin: Transactions, moment: Now, counted: AppRates, client: Client) -> Caller:
+def asking(
+    request: Request, begin: Transactions, moment: Now, counted: AppRateLimiter, client: CurrentBrowser
+) -> Caller:
     """Who asks: never a browser's cookie, so nothing can be sent in somebody's name from another site's page."""
     handle, secret = credentials_of(request.headers.get("authorization", ""))
 
     def look(session: Session) -> Caller:
-        caller = by_token(session, secret, moment)
+        caller = caller_of_token(session, secret, moment)
         if handle is not None and handle.lower() != caller.account.handle.lower():
             raise Unauthenticated("bad-token", f"This token is not one of {handle!r}: KAGGLE_USERNAME is your handle.")
         return caller
 
-    found = recognised(look, begin, counted, client)
+    found = identify_caller(look, begin, counted, client)
     if found is None:
         raise AssertionError("a token has an owner")
     return found

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from fastapi.responses import Response
 
-from api.deps import Caller, DbSession, Now, SignedIn
-from api.entrance import Door, new_secret
-from api.forms import FormFields, text
+from api.actions.sign_in import AppSignInActions, new_secret
+from api.http.dependencies import Caller, DbSession, Now, SignedIn
+from api.http.forms import FormFields, text
+from api.http.problem_details import headers_of, status_of
 from api.pages.door import PASSWORD
-from api.pages.rendering import page, see
-from api.problems import headers_of, status_of
+from api.rendering.templates import render_page, see_other
 from scorer.accounts import api_tokens, sessions
 from scorer.errors import Invalid, KennelError
 
@@ -41,7 +41,7 @@ def _refused(session: DbSession, viewer: Caller, now: Now, error: KennelError, p
 
 def _page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **told: Any) -> Response:
     """The account as it is, with what just happened. It may show a new secret, so nothing keeps it."""
-    return page(
+    return render_page(
         "account.html",
         status=status,
         headers={"Cache-Control": "no-store"},
@@ -72,32 +72,36 @@ def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: No
 def revoke_token(token_id: Id, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """End a token."""
     api_tokens.revoke(session, viewer.account, token_id, now=now)
-    return see("/account?done=token#tokens")
+    return see_other("/account?done=token#tokens")
 
 
 @router.post("/sessions/{session_id}/end")
 def end_session(session_id: Id, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """End a session."""
     sessions.end(session, viewer.account, session_id, now=now)
-    return see("/account?done=session#sessions" if session_id != viewer.session_id else "/")
+    return see_other("/account?done=session#sessions" if session_id != viewer.session_id else "/")
 
 
 @router.post("/password")
-def change_password(fields: FormFields, session: DbSession, door: Door, viewer: SignedIn, now: Now) -> Response:
+def change_password(
+    fields: FormFields, session: DbSession, door: AppSignInActions, viewer: SignedIn, now: Now
+) -> Response:
     """Set a new password."""
     old, new = (text(fields, name, longest=PASSWORD) for name in ("old", "new"))
     try:
         door.change_password(viewer, old, new)
     except KennelError as error:
         return _refused(session, viewer, now, error, "password")
-    return see("/account?done=password#password")
+    return see_other("/account?done=password#password")
 
 
 @router.post("/email")
-def change_email(fields: FormFields, session: DbSession, door: Door, viewer: SignedIn, now: Now) -> Response:
+def change_email(
+    fields: FormFields, session: DbSession, door: AppSignInActions, viewer: SignedIn, now: Now
+) -> Response:
     """Send a link to an address."""
     try:
         door.ask_confirmation(viewer.account, text(fields, "email"))
     except KennelError as error:
         return _refused(session, viewer, now, error, "email")
-    return see("/account?done=email")
+    return see_other("/account?done=email")

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.deps import Admin, Caller, DbSession, Now, Organizer, SignedIn
-from api.pages.rendering import page
+from api.http.dependencies import Admin, Caller, DbSession, Now, Organizer, SignedIn
+from api.rendering.templates import render_page
 from scorer import audit_log
 from scorer.competitions import competition_state
 from scorer.db.audit_log import AuditFilter
@@ -60,7 +60,7 @@ def of_competition(
 def _page(session: Session, viewer: Caller, wanted: AuditFilter, before: int | None, **values: Any) -> Response:
     found = audit_log.list_entries(session, wanted, before=before, limit=PAGE + 1)
     shown = found[:PAGE]
-    return page(
+    return render_page(
         "audit.html",
         viewer=viewer,
         entries=[(entry, [_said(change) for change in audit_log.changes(entry)]) for entry in shown],

@@ -7,10 +7,10 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.deps import Admin, Caller, DbSession, Now, SignedIn
-from api.forms import FormFields, text
-from api.pages.rendering import page, see
-from api.problems import status_of
+from api.http.dependencies import Admin, Caller, DbSession, Now, SignedIn
+from api.http.forms import FormFields, text
+from api.http.problem_details import status_of
+from api.rendering.templates import render_page, see_other
 from scorer.errors import KennelError, NotFound
 from scorer.jobs import failed_jobs
 from scorer.lifecycle import STAGES
@@ -29,7 +29,7 @@ def show(session: DbSession, admin: Admin, viewer: SignedIn, now: Now, done: str
 def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200, **told: Any) -> Response:
     found = failed_jobs.read_backlog(session, now)
     values = {"error": None, "done": None, **told}
-    return page("backlog.html", status=status, viewer=viewer, backlog=found, stages=STAGES, now=now, **values)
+    return render_page("backlog.html", status=status, viewer=viewer, backlog=found, stages=STAGES, now=now, **values)
 
 
 @router.post("/requeue")
@@ -45,4 +45,4 @@ def requeue(fields: FormFields, session: DbSession, admin: Admin, viewer: Signed
             raise NotFound("no-job", f"There is no job {job!r}.")
     except KennelError as error:
         return _page(session, viewer, now, status=status_of(error), error=error.message)
-    return see(f"/admin/work?done={'one' if job else 'all'}")
+    return see_other(f"/admin/work?done={'one' if job else 'all'}")

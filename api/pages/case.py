@@ -6,8 +6,9 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from api.desk_schemas import CaseView, PairView
-from api.desk_views import case_view, pair_view
+from api.schemas.review.review_queue import PairView
+from api.schemas.review.review_queue_views import pair_view
+from api.schemas.review.rulings import CaseView, case_view
 from scorer.blobs import Blobs
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission

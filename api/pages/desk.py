@@ -10,18 +10,28 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.deps import BlobStore, Caller, KnownCaller, Now, Organizer, Reviewer, SignedIn, Transaction, Transactions
-from api.desk_schemas import DeskEntryView, PairView
-from api.desk_views import entry_view
-from api.forms import Fields, FormFields, text
+from api.http.dependencies import (
+    BlobStore,
+    Caller,
+    KnownCaller,
+    Now,
+    Organizer,
+    Reviewer,
+    SignedIn,
+    Transaction,
+    Transactions,
+)
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import status_of
 from api.pages.evidence import exhibits_of
 from api.pages.generating import section_of
-from api.pages.histogram import Histogram, histogram_of
-from api.pages.lanes import Lanes, lanes_of
-from api.pages.rendering import page, see
-from api.problems import status_of
+from api.rendering.charts.histogram import Histogram, histogram_of
+from api.rendering.charts.strip_plot import StripPlot, strip_plot_of
+from api.rendering.templates import render_page, see_other
 from api.routes.rulings import RebuttalId
-from api.schemas import MeasurementView
+from api.schemas.review.review_queue import DeskEntryView, PairView
+from api.schemas.review.review_queue_views import entry_view
+from api.schemas.submissions.submissions import MeasurementView
 from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.blobs import Blobs
@@ -71,7 +81,7 @@ def queue(
             "rebuttals": rebuttals.unanswered(session, here) if is_organizer(reviewer) else [],
         }
         chosen: dict[str, Any] = {"tabs": TABS, "shown": state, "after": after, "done": done}
-        return page("desk.html", viewer=viewer, now=now, state=here, queue=found, **said, **chosen)
+        return render_page("desk.html", viewer=viewer, now=now, state=here, queue=found, **said, **chosen)
 
 
 @router.api_route("/competitions/{slug}/desk/next", methods=["GET", "HEAD"])
@@ -80,7 +90,7 @@ def next_entry(slug: str, begin: Transactions, reviewer: Reviewer, now: Now, ski
     with begin() as session:
         state = visible_state(session, slug, reviewer, now)
         access.require_reviewer(session, state, reviewer)
-        return see(_next(session, state, reviewer, skip))
+        return see_other(_next(session, state, reviewer, skip))
 
 
 def _next(session: Session, state: CompetitionState, reviewer: Account, skip: int, done: str = "") -> str:
@@ -108,7 +118,7 @@ class Seat:
             state = state_of(session, submission.competition.slug, self.now)
             found = closest_pairs.pairs_of_entry(session, self.store, submission, account)
             view = entry_view(session, state, submission, account, found)
-            return page(
+            return render_page(
                 "desk_entry.html",
                 status=status,
                 viewer=self.viewer,
@@ -139,7 +149,7 @@ class Seat:
                 address = doing(session)
         except KennelError as error:
             return self.show(status=status_of(error), skip=skip, error=error.message, place=place)
-        return see(address)
+        return see_other(address)
 
 
 @dataclass(frozen=True)
@@ -148,7 +158,7 @@ class Pictures:
 
     measured: MeasurementView
     drawing: Histogram | None
-    lanes: Lanes | None
+    lanes: StripPlot | None
     pairs: Sequence[PairView]
 
 
@@ -160,7 +170,7 @@ def _picture(session: Session, state: CompetitionState, view: DeskEntryView, mea
     labelled = review_queue.labelled_distances(session, state, measured.track, but=view.entry.ref)
     farthest = max((distance for _, distance in labelled), default=0.0)
     drawing = histogram_of(measured.histogram, measured.memorization_distance, measured.tau, reach=farthest)
-    lanes = lanes_of(labelled, drawing.right) if drawing else None
+    lanes = strip_plot_of(labelled, drawing.right) if drawing else None
     return Pictures(measured, drawing, lanes, view.pairs.get(measured.track, []))
 
 

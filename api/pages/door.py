@@ -6,12 +6,12 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from api import cookies
-from api.deps import AppSettings, Caller, CurrentCaller, DbSession, Now, SignedIn
-from api.entrance import Door
-from api.forms import FormFields, text
-from api.pages.rendering import page, see
-from api.problems import headers_of, status_of
+from api.actions.sign_in import AppSignInActions
+from api.http import session_cookies
+from api.http.dependencies import AppSettings, Caller, CurrentCaller, DbSession, Now, SignedIn
+from api.http.forms import FormFields, text
+from api.http.problem_details import headers_of, status_of
+from api.rendering.templates import render_page, see_other
 from scorer.accounts import sessions
 from scorer.accounts.sign_up import Application
 from scorer.errors import KennelError
@@ -29,7 +29,7 @@ def onward(wanted: str) -> str:
 
 def again(template: str, error: KennelError, viewer: Caller | None, **values: Any) -> Response:
     """The form once more, with what is wrong in it."""
-    return page(
+    return render_page(
         template, status=status_of(error), headers=headers_of(error), viewer=viewer, error=error.message, **values
     )
 
@@ -38,20 +38,22 @@ def again(template: str, error: KennelError, viewer: Caller | None, **values: An
 def sign_up_form(viewer: CurrentCaller, settings: AppSettings, invitation: str = "", next: str = HOME) -> Response:  # noqa: A002
     """The form for an account."""
     if viewer is not None:
-        return see("/account")
-    return page("signup.html", **_sign_up_values(settings), given={"invitation": invitation[:100], "next": next})
+        return see_other("/account")
+    return render_page("signup.html", **_sign_up_values(settings), given={"invitation": invitation[:100], "next": next})
 
 
 @router.post("/signup")
-def sign_up(request: Request, fields: FormFields, door: Door, viewer: CurrentCaller, settings: AppSettings) -> Response:
+def sign_up(
+    request: Request, fields: FormFields, door: AppSignInActions, viewer: CurrentCaller, settings: AppSettings
+) -> Response:
     """Make the account and sign in."""
     given = {name: text(fields, name) for name in ("handle", "name", "email", "invitation", "next")}
     try:
         account = door.sign_up(_application_of(given), text(fields, "password", longest=PASSWORD))
     except KennelError as error:
         return again("signup.html", error, viewer, **_sign_up_values(settings), given=given)
-    response = see(onward(given["next"]))
-    cookies.keep(response, request, door.open_for(account))
+    response = see_other(onward(given["next"]))
+    session_cookies.set_session_cookie(response, request, door.open_for(account))
     return response
 
 
@@ -76,20 +78,22 @@ def _oidc(settings: AppSettings) -> str | None:
 def sign_in_form(viewer: CurrentCaller, settings: AppSettings, next: str = HOME) -> Response:  # noqa: A002
     """The form for handle and password."""
     if viewer is not None:
-        return see(onward(next))
-    return page("signin.html", given={"login": "", "next": next}, oidc=_oidc(settings))
+        return see_other(onward(next))
+    return render_page("signin.html", given={"login": "", "next": next}, oidc=_oidc(settings))
 
 
 @router.post("/signin")
-def sign_in(request: Request, fields: FormFields, door: Door, viewer: CurrentCaller, settings: AppSettings) -> Response:
+def sign_in(
+    request: Request, fields: FormFields, door: AppSignInActions, viewer: CurrentCaller, settings: AppSettings
+) -> Response:
     """Open a session."""
     given = {name: text(fields, name) for name in ("login", "next")}
     try:
         secret = door.sign_in(given["login"], text(fields, "password", longest=PASSWORD))
     except KennelError as error:
         return again("signin.html", error, viewer, given=given, oidc=_oidc(settings))
-    response = see(onward(given["next"]))
-    cookies.keep(response, request, secret)
+    response = see_other(onward(given["next"]))
+    session_cookies.set_session_cookie(response, request, secret)
     return response
 
 
@@ -97,19 +101,19 @@ def sign_in(request: Request, fields: FormFields, door: Door, viewer: CurrentCal
 def sign_out(request: Request, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """End the session."""
     sessions.end(session, viewer.account, viewer.session_id or 0, now=now)
-    response = see(HOME)
-    cookies.forget(response, request)
+    response = see_other(HOME)
+    session_cookies.delete_session_cookie(response, request)
     return response
 
 
 @router.api_route("/reset", methods=["GET", "HEAD"])
 def ask_reset_form(viewer: CurrentCaller) -> Response:
     """The form for a forgotten password."""
-    return page("reset.html", viewer=viewer, given={"email": ""})
+    return render_page("reset.html", viewer=viewer, given={"email": ""})
 
 
 @router.post("/reset")
-def ask_reset(fields: FormFields, door: Door, viewer: CurrentCaller) -> Response:
+def ask_reset(fields: FormFields, door: AppSignInActions, viewer: CurrentCaller) -> Response:
     """Send a link, or not; the answer is the same."""
     given = {"email": text(fields, "email")}
     try:
@@ -117,38 +121,38 @@ def ask_reset(fields: FormFields, door: Door, viewer: CurrentCaller) -> Response
     except KennelError as error:
         return again("reset.html", error, viewer, given=given)
     told = "If an account has this address, a mail is on its way to it. Its link works for an hour."
-    return page("told.html", viewer=viewer, title="Please look into your mail", message=told, way=None)
+    return render_page("told.html", viewer=viewer, title="Please look into your mail", message=told, way=None)
 
 
 @router.api_route("/reset/{link}", methods=["GET", "HEAD"])
 def reset_form(link: str, viewer: CurrentCaller) -> Response:
     """The form for a new password; looking at it does not use the link up."""
-    return page("new_password.html", viewer=viewer)
+    return render_page("new_password.html", viewer=viewer)
 
 
 @router.post("/reset/{link}")
-def reset(link: str, fields: FormFields, door: Door, viewer: CurrentCaller) -> Response:
+def reset(link: str, fields: FormFields, door: AppSignInActions, viewer: CurrentCaller) -> Response:
     """Set the new password."""
     try:
         door.reset(link, text(fields, "password", longest=PASSWORD))
     except KennelError as error:
         return again("new_password.html", error, viewer)
     told = "Your new password is set, and every session of your account has ended."
-    return page("told.html", title="Done", message=told, way=("/signin", "Sign in"))
+    return render_page("told.html", title="Done", message=told, way=("/signin", "Sign in"))
 
 
 @router.api_route("/confirm/{link}", methods=["GET", "HEAD"])
 def confirm_form(link: str, viewer: CurrentCaller) -> Response:
     """A button: programs that look into mails follow links, but press no buttons."""
-    return page("confirm.html", viewer=viewer)
+    return render_page("confirm.html", viewer=viewer)
 
 
 @router.post("/confirm/{link}")
-def confirm(link: str, fields: FormFields, door: Door, viewer: CurrentCaller) -> Response:
+def confirm(link: str, fields: FormFields, door: AppSignInActions, viewer: CurrentCaller) -> Response:
     """Let the address count."""
     try:
         account = door.confirm(link)
     except KennelError as error:
         return again("confirm.html", error, viewer)
     told = f"{account.email} is the address of {account.handle} now."
-    return page("told.html", viewer=viewer, title="Thank you", message=told, way=("/", "All competitions"))
+    return render_page("told.html", viewer=viewer, title="Thank you", message=told, way=("/", "All competitions"))

@@ -9,8 +9,8 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api import cookies
-from api.deps import (
+from api.http import csrf, session_cookies
+from api.http.dependencies import (
     AppSettings,
     BlobStore,
     Caller,
@@ -24,20 +24,19 @@ from api.deps import (
     Transactions,
     Uploader,
 )
-from api.deps import Visitor as Reader
-from api.deps import now as moment
-from api.etags import etag_of, is_known
-from api.forms import FormFields, text
-from api.multipart import drain, open_form
+from api.http.dependencies import Visitor as Reader
+from api.http.dependencies import utc_now as moment
+from api.http.etags import etag_of, is_known
+from api.http.forms import FormFields, text
+from api.http.multipart import drain, open_form
+from api.http.problem_details import status_of
 from api.pages.case import case_of
 from api.pages.evidence import exhibits_of
 from api.pages.generating import section_of
-from api.pages.histogram import histogram_of
-from api.pages.rendering import BUILD, not_modified, page, see
-from api.problems import status_of
+from api.rendering.charts.histogram import histogram_of
+from api.rendering.templates import BUILD_DIGEST, not_modified, render_page, see_other
 from api.routes.results import attach_code
-from api.schemas import SubmissionView
-from api.submission_views import view_of
+from api.schemas.submissions.submissions import SubmissionView, submission_view
 from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.blobs import Blobs
@@ -74,7 +73,9 @@ def show(
     etag = _etag_of_entry(values, viewer, now)
     if is_known(request, etag):
         return not_modified(etag)
-    return page("submission.html", headers={"ETag": etag}, viewer=viewer, now=now, error=None, place=None, **values)
+    return render_page(
+        "submission.html", headers={"ETag": etag}, viewer=viewer, now=now, error=None, place=None, **values
+    )
 
 
 def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str:
@@ -86,14 +87,14 @@ def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str
         *(values[name] for name in ("own", "may_attach", "pick", "published", "exhibits", "case", "generator")),
     )
     looking = viewer.csrf, viewer.account.handle, viewer.unread
-    return etag_of(BUILD, looking, columns, shown, now.replace(second=0, microsecond=0))
+    return etag_of(BUILD_DIGEST, looking, columns, shown, now.replace(second=0, microsecond=0))
 
 
 def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, now: Now) -> dict[str, Any]:
     """All that the page shows of an entry."""
     submission = access.find_visible(session, submission_id, viewer.account)
     state = competition_state.state_of(session, submission.competition.slug, now)
-    view = view_of(session, submission, viewer.account)
+    view = submission_view(session, submission, viewer.account)
     own = access.is_own(session, submission, viewer.account)
     finals = _finals(session, state, viewer) if own else None
     return {
@@ -130,12 +131,12 @@ async def attach(
     body = request.stream()
     try:
         form = await open_form(request.headers.get("content-type", ""), body)
-        cookies.require_csrf(cookies.session_secret(request) or "", form.fields.get(cookies.FIELD))
+        csrf.require_csrf(session_cookies.session_secret(request) or "", form.fields.get(csrf.CSRF_FIELD))
         await attach_code(submission_id, form.chunks, begin, store, viewer.account)
     except KennelError as error:
         await drain(body, settings.max_upload_bytes)
         return await run_in_threadpool(_not_attached, submission_id, begin, store, viewer, error)
-    return see(f"/submissions/{submission_id}#code")
+    return see_other(f"/submissions/{submission_id}#code")
 
 
 def _not_attached(submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError) -> Response:
@@ -156,7 +157,7 @@ def shown_again(
     """The entry once more, with what is wrong in the ``place`` where something was asked for."""
     values = _entry(session, store, submission_id, viewer, now)
     told: dict[str, Any] = {"error": error.message, "place": place}
-    return page("submission.html", status=status_of(error), viewer=viewer, now=now, **told, **values)
+    return render_page("submission.html", status=status_of(error), viewer=viewer, now=now, **told, **values)
 
 
 @router.post("/submissions/{submission_id}/cancel")
@@ -166,7 +167,7 @@ def cancel(submission_id: str, session: DbSession, store: BlobStore, viewer: Sig
         outcomes.cancel(session, submission_id, viewer.account, now=now)
     except Conflict as error:
         return shown_again(session, store, submission_id, viewer, error, place="cancel", now=now)
-    return see(f"/submissions/{submission_id}")
+    return see_other(f"/submissions/{submission_id}")
 
 
 @router.post("/submissions/{submission_id}/rebuttal")
@@ -181,7 +182,7 @@ def rebut(
     except KennelError as error:
         with begin() as session:
             return shown_again(session, store, submission_id, viewer, error, place="rebuttal", now=now)
-    return see(f"/submissions/{submission_id}#ruling")
+    return see_other(f"/submissions/{submission_id}#ruling")
 
 
 @router.api_route("/competitions/{slug}/entries", methods=["GET", "HEAD"])
@@ -205,7 +206,7 @@ def _entries(
     found = access.list_submissions(session, state, viewer.account, before=before, limit=PAGE + 1)
     shown = found[:PAGE]
     finals = _finals(session, state, viewer)
-    return page(
+    return render_page(
         "entries.html",
         status=status_of(error) if error else 200,
         viewer=viewer,
@@ -237,7 +238,7 @@ def _lines(
     lines = []
     for each in shown:
         own = finals is not None and access.is_own(session, each, viewer.account)
-        view = view_of(session, each, viewer.account, ranked=False)
+        view = submission_view(session, each, viewer.account, ranked=False)
         lines.append((view, _pick_of(finals, each.id), own and each.status == "scored" and not each.late))
     return lines
 
@@ -251,4 +252,4 @@ def pick(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, no
         final_picks.pick(session, state, wanted, account=viewer.account, now=now)
     except KennelError as error:
         return _entries(session, slug, viewer, now, error=error)
-    return see(f"/competitions/{slug}/entries#picks")
+    return see_other(f"/competitions/{slug}/entries#picks")

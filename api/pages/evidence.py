@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from api.evidence_schemas import CellView, EvidenceView, FindingView, MatchesView
-from api.evidence_views import evidence_view
+from api.schemas.evidence.evidence import CellView, EvidenceView, FindingView, MatchesView, evidence_view
 from scorer.db.tables import Account, Submission
 from scorer.lifecycle import TRACK_KINDS
 

@@ -5,9 +5,8 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from api.generator_schemas import GeneratorView
-from api.generator_views import generator_of
-from api.pages.recovered import Errors, errors_of
+from api.rendering.charts.recovery_errors import RecoveryErrorsChart, recovery_errors_chart_of
+from api.schemas.evidence.generators import GeneratorView, visible_generator_view
 from scorer.db.tables import Account, Submission
 from scorer.errors import KennelError, TooMany
 from scorer.evidence import generator_uploads
@@ -19,7 +18,7 @@ class Section:
     """``later``: why no other one is taken today, where that is so."""
 
     found: GeneratorView | None
-    errors: Errors | None
+    errors: RecoveryErrorsChart | None
     may_hand_in: bool
     later: str | None
     most_dimensions: int = MAX_LATENT_DIMENSION
@@ -32,8 +31,8 @@ class Section:
 
 def section_of(session: Session, submission: Submission, account: Account, *, asked: bool, now: datetime) -> Section:
     """The section for this person; ``asked``: with the form, if they may hand one in."""
-    found = generator_of(session, submission, account)
-    errors = errors_of(found.result.report) if found is not None and found.result is not None else None
+    found = visible_generator_view(session, submission, account)
+    errors = recovery_errors_chart_of(found.result.report) if found is not None and found.result is not None else None
     refused = _refused(session, submission, account, now) if asked else None
     later = refused.message if isinstance(refused, TooMany) else None
     return Section(found, errors, asked and refused is None, later)

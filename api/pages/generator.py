@@ -6,14 +6,14 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
-from api import cookies
-from api.deps import AppSettings, BlobStore, Caller, Transaction, Transactions, Uploader
-from api.deps import now as moment
-from api.multipart import drain, open_form
+from api.http import csrf, session_cookies
+from api.http.dependencies import AppSettings, BlobStore, Caller, Transaction, Transactions, Uploader
+from api.http.dependencies import utc_now as moment
+from api.http.multipart import drain, open_form
+from api.http.problem_details import status_of
 from api.pages.desk import Seat
 from api.pages.entries import shown_again
-from api.pages.rendering import see
-from api.problems import status_of
+from api.rendering.templates import see_other
 from api.routes.generators import take
 from scorer.blobs import Blobs
 from scorer.errors import Invalid, KennelError
@@ -33,7 +33,7 @@ async def hand_in(
     most = settings.generator_max_bytes
     try:
         form = await open_form(request.headers.get("content-type", ""), body)
-        cookies.require_csrf(cookies.session_secret(request) or "", form.fields.get(cookies.FIELD))
+        csrf.require_csrf(session_cookies.session_secret(request) or "", form.fields.get(csrf.CSRF_FIELD))
         desk = "/desk" if form.fields.get("at") == "desk" else ""
         declared = declared_by(form.fields)
         await take(submission_id, declared, form.chunks, begin, store, viewer.account, most=most)
@@ -41,7 +41,7 @@ async def hand_in(
         await drain(body, most)
         shown = _refused_at_the_desk if desk else _refused
         return await run_in_threadpool(shown, submission_id, begin, store, viewer, error)
-    return see(f"/submissions/{submission_id}{desk}#generator")
+    return see_other(f"/submissions/{submission_id}{desk}#generator")
 
 
 def declared_by(fields: dict[str, str]) -> DeclaredLatent:

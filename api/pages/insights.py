@@ -6,11 +6,11 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.deps import CurrentCaller, DbSession, Now, Visitor
-from api.etags import etag_of, is_known
-from api.pages.captions import CHOICES
-from api.pages.drawings import drawing_of
-from api.pages.rendering import BUILD, not_modified, page
+from api.http.dependencies import CurrentCaller, DbSession, Now, Visitor
+from api.http.etags import etag_of, is_known
+from api.rendering.charts.captions import CHOICES
+from api.rendering.charts.insight_figures import figure_chart_of
+from api.rendering.templates import BUILD_DIGEST, not_modified, render_page
 from api.routes.gallery import Seed
 from api.routes.insights import LabelChoice
 from scorer.archive.sprite_sheet import layout_of
@@ -39,12 +39,12 @@ def show(
     visible_track(state, track, account)
     looking = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
     version = overview.insights_version(session, state, account)
-    etag = etag_of(BUILD, version, state.competition.title, looking, track, label, seed)
+    etag = etag_of(BUILD_DIGEST, version, state.competition.title, looking, track, label, seed)
     if is_known(request, etag):
         return not_modified(etag)
     chosen: dict[str, Any] = {"track": track, "label": label, "seed": seed}
     values = _values(session, state, account, track, label)
-    return page("insights.html", headers={"ETag": etag}, viewer=viewer, now=now, state=state, **chosen, **values)
+    return render_page("insights.html", headers={"ETag": etag}, viewer=viewer, now=now, state=state, **chosen, **values)
 
 
 def _values(
@@ -60,5 +60,5 @@ def _values(
         "exhibits": gallery.exhibits(session, state, track, account) if account and shown.names else [],
         "twins": gallery.shared_submissions_of(session, state) if shown.names else [],
         "layout": layout_of(state.competition.image_count, state.competition.image_size),
-        "pictures": [(figure, drawing_of(figure)) for figure in found],
+        "pictures": [(figure, figure_chart_of(figure)) for figure in found],
     }

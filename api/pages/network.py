@@ -6,12 +6,12 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.deps import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
-from api.forms import Fields, FormFields, text
-from api.network_views import network_view
-from api.pages.rendering import page, see
+from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import status_of
 from api.pages.tau import number_of, require_reason
-from api.problems import status_of
+from api.rendering.templates import render_page, see_other
+from api.schemas.tuning.private_extractor import network_view
 from scorer.accounts import roles
 from scorer.competitions import competition_state
 from scorer.errors import Invalid, KennelError
@@ -39,7 +39,7 @@ def _shown(
     state = competition_state.state_of(session, slug, now)
     view = network_view(session, state)
     spaces = view.comparison.spaces
-    return page(
+    return render_page(
         "network.html",
         status=status_of(error) if error else 200,
         viewer=viewer,
@@ -66,7 +66,7 @@ def compare(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn,
         )
     except KennelError as error:
         return _shown(session, slug, viewer, now, error=error, place="compare")
-    return see(f"/competitions/{slug}/network")
+    return see_other(f"/competitions/{slug}/network")
 
 
 @router.post("/competitions/{slug}/network")
@@ -81,7 +81,7 @@ def choose(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, 
         extractor_choice.replace_extractor(session, state, change, author=viewer.account, now=now)
     except KennelError as error:
         return _shown(session, slug, viewer, now, error=error, place="choose")
-    return see(f"/competitions/{slug}/network")
+    return see_other(f"/competitions/{slug}/network")
 
 
 def _tau_of(fields: Fields) -> float | None:

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 
-from api.deps import AppSettings, Caller, DbSession, Now, SignedIn
-from api.entrance import new_secret
-from api.forms import FormFields, text
-from api.pages.rendering import page, see
-from api.problems import status_of
+from api.actions.sign_in import new_secret
+from api.http.dependencies import AppSettings, Caller, DbSession, Now, SignedIn
+from api.http.forms import FormFields, text
+from api.http.problem_details import status_of
+from api.rendering.templates import render_page, see_other
 from scorer.competitions.competition_state import visible_state
 from scorer.errors import Invalid, KennelError
 from scorer.notifications import notices, webhooks
@@ -37,7 +37,7 @@ def index(
     found = notices.list_notices(session, viewer.account, before=before, limit=PAGE + 1)
     shown = found[:PAGE]
     older = shown[-1].id if len(found) > PAGE else None
-    return page("notices.html", viewer=viewer, notices=shown, first=before is None, older=older, now=now)
+    return render_page("notices.html", viewer=viewer, notices=shown, first=before is None, older=older, now=now)
 
 
 @router.post("/notices/read")
@@ -47,7 +47,7 @@ def mark_read(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now
     if not (up_to.isascii() and up_to.isdecimal()):
         raise Invalid("bad-request", "This form says no notice.")
     notices.mark_all_read(session, viewer.account, up_to=int(up_to), now=now)
-    return see("/notices")
+    return see_other("/notices")
 
 
 @router.api_route(WAYS, methods=["GET", "HEAD"])
@@ -59,7 +59,7 @@ def ways(session: DbSession, viewer: SignedIn, now: Now, done: str = "") -> Resp
 def _ways(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **told: Any) -> Response:
     account = viewer.account
     hooks = webhooks.list_webhooks(session, account)
-    return page(
+    return render_page(
         "ways.html",
         status=status,
         headers={"Cache-Control": "no-store"},
@@ -78,7 +78,7 @@ def choose_mails(fields: FormFields, session: DbSession, viewer: SignedIn) -> Re
     """Keep which kinds come by mail: those whose boxes are ticked."""
     ticked = set(fields.getlist("mailed"))
     notices.choose_mails(session, viewer.account, {kind: kind.value in ticked for kind in Kind})
-    return see(f"{WAYS}?done=mails#mails")
+    return see_other(f"{WAYS}?done=mails#mails")
 
 
 @router.post(f"{WAYS}/webhooks")
@@ -102,11 +102,11 @@ def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settin
 def remove_webhook(webhook_id: Id, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """End a webhook."""
     webhooks.end(session, viewer.account, webhook_id, now=now)
-    return see(f"{WAYS}?done=removed#webhooks")
+    return see_other(f"{WAYS}?done=removed#webhooks")
 
 
 @router.post(f"{WAYS}/webhooks/{{webhook_id}}/ping")
 def ping_webhook(webhook_id: Id, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Try a webhook."""
     webhooks.ping(session, viewer.account, webhook_id, now=now)
-    return see(f"{WAYS}?done=ping#webhooks")
+    return see_other(f"{WAYS}?done=ping#webhooks")

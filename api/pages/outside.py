@@ -3,12 +3,12 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from api import cookies
-from api.deps import AppSettings
-from api.entrance import Door
-from api.oidc import Issuer, Journey
+from api.actions.sign_in import AppSignInActions
+from api.http import session_cookies
+from api.http.dependencies import AppSettings
+from api.http.oidc import Issuer, OidcLogin
 from api.pages.door import HOME, onward
-from api.pages.rendering import see
+from api.rendering.templates import see_other
 from scorer.settings import Settings
 
 router = APIRouter(prefix="/signin/oidc", include_in_schema=False)
@@ -24,13 +24,13 @@ def _issuer(settings: Settings) -> Issuer:
 @router.get("")
 def depart(request: Request, settings: AppSettings, next: str = HOME) -> Response:  # noqa: A002
     """Send the browser to the issuer."""
-    journey = Journey.begin(onward(next))
-    response = see(_issuer(settings).departure(journey))
+    journey = OidcLogin.begin(onward(next))
+    response = see_other(_issuer(settings).departure(journey))
     response.set_cookie(
-        cookies.cookie_name(request, COOKIE),
+        session_cookies.cookie_name(request, COOKIE),
         journey.packed,
         max_age=SECONDS,
-        secure=cookies.is_secure(request),
+        secure=session_cookies.is_secure(request),
         httponly=True,
         samesite="lax",
     )
@@ -38,12 +38,12 @@ def depart(request: Request, settings: AppSettings, next: str = HOME) -> Respons
 
 
 @router.get("/return")
-def arrive(request: Request, settings: AppSettings, door: Door) -> Response:
+def arrive(request: Request, settings: AppSettings, door: AppSignInActions) -> Response:
     """Open a session for whoever the issuer vouches for."""
-    name = cookies.cookie_name(request, COOKIE)
-    journey = Journey.unpacked(request.cookies.get(name, ""))
+    name = session_cookies.cookie_name(request, COOKIE)
+    journey = OidcLogin.unpacked(request.cookies.get(name, ""))
     secret = door.vouched(_issuer(settings).arrival(journey, request.query_params, door.now))
-    response = see(onward(journey.onward))
-    response.delete_cookie(name, secure=cookies.is_secure(request), httponly=True, samesite="lax")
-    cookies.keep(response, request, secret)
+    response = see_other(onward(journey.onward))
+    response.delete_cookie(name, secure=session_cookies.is_secure(request), httponly=True, samesite="lax")
+    session_cookies.set_session_cookie(response, request, secret)
     return response

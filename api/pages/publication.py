@@ -7,10 +7,10 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.deps import Caller, DbSession, Now, Organizer, SignedIn
-from api.forms import FormFields, text
-from api.pages.rendering import page, see
-from api.problems import status_of
+from api.http.dependencies import Caller, DbSession, Now, Organizer, SignedIn
+from api.http.forms import FormFields, text
+from api.http.problem_details import status_of
+from api.rendering.templates import render_page, see_other
 from scorer.competitions import competition_state
 from scorer.errors import KennelError
 from scorer.review import failed_scores, publication
@@ -32,7 +32,7 @@ def show(slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now
 
 def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **told: Any) -> Response:
     state = competition_state.state_of(session, slug, now)
-    return page(
+    return render_page(
         "publication.html",
         status=status,
         viewer=viewer,
@@ -60,7 +60,7 @@ def publish(
     except KennelError as error:
         told = {"error": error.message, "reason": reason, "override": override}
         return _page(session, slug, viewer, now, status=status_of(error), **told)
-    return see(f"/competitions/{slug}/publication?done={'published' if published else 'withdrawn'}")
+    return see_other(f"/competitions/{slug}/publication?done={'published' if published else 'withdrawn'}")
 
 
 @router.post("/requeue")
@@ -68,4 +68,4 @@ def requeue(slug: str, session: DbSession, author: Organizer, viewer: SignedIn, 
     """Set all failed work of the private track going again."""
     state = competition_state.state_of(session, slug, now)
     failed_scores.restart_failed(session, author=author, now=now, state=state)
-    return see(f"/competitions/{slug}/publication?done=requeued")
+    return see_other(f"/competitions/{slug}/publication?done=requeued")

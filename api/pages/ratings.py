@@ -10,10 +10,10 @@ from fastapi.responses import Response
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from api.deps import AppSettings, Caller, CurrentCaller, DbSession, KnownCaller, Now, Organizer, SignedIn
-from api.forms import Fields, FormFields, text
-from api.pages.rendering import page, see
-from api.problems import status_of
+from api.http.dependencies import AppSettings, Caller, CurrentCaller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import status_of
+from api.rendering.templates import render_page, see_other
 from api.routes.ratings import by_link, by_role, new_secret
 from scorer.competitions import competition_state
 from scorer.db.tables import Rater
@@ -43,7 +43,7 @@ def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status:
     state = competition_state.state_of(session, slug, now)
     standings = human_ratings.list_studies(session, state)
     fields = StudySpec.model_fields
-    return page(
+    return render_page(
         "ratings.html",
         status=status,
         headers={"Cache-Control": "no-store"},
@@ -70,7 +70,7 @@ def start(slug: str, fields: FormFields, session: DbSession, author: Organizer, 
         human_ratings.start_study(session, state, _spec(fields), seed=secrets.randbits(62), author=author, now=now)
     except KennelError as error:
         return _page(session, slug, viewer, now, status=status_of(error), error=error.message, place="new")
-    return see(f"/competitions/{slug}/ratings?done=started")
+    return see_other(f"/competitions/{slug}/ratings?done=started")
 
 
 def _spec(fields: Fields) -> StudySpec:
@@ -113,7 +113,7 @@ def dismiss(
     """Take no more ratings from somebody."""
     study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
     human_ratings.dismiss(session, study, rater_id, author=author, now=now)
-    return see(f"/competitions/{slug}/ratings?done=dismissed")
+    return see_other(f"/competitions/{slug}/ratings?done=dismissed")
 
 
 @router.post("/competitions/{slug}/ratings/{study_id}/end")
@@ -121,7 +121,7 @@ def end(slug: str, study_id: Id, session: DbSession, author: Organizer, viewer: 
     """Take no more ratings at all."""
     study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
     human_ratings.end(session, study, author=author, now=now)
-    return see(f"/competitions/{slug}/ratings?done=ended")
+    return see_other(f"/competitions/{slug}/ratings?done=ended")
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _seated(session: Session, seat: Seat, kind: RatingKind | None) -> Response:
     ]
     kind = kind if kind in kinds else kinds[0]
     found = human_ratings.next_items(session, seat.rater, kind, limit=1)
-    return page(
+    return render_page(
         "rate.html",
         headers={"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"},
         viewer=seat.viewer,
@@ -198,4 +198,4 @@ def _kept(session: Session, seat: Seat, fields: Fields, now: datetime) -> Respon
     if not (item.isdecimal() and value.isdecimal()) or kind not in get_args(RatingKind):
         raise Invalid("bad-rating", "A rating is a number from 1 to 5.")
     human_ratings.rate(session, seat.rater, {int(item): int(value)}, now=now)
-    return see(f"{seat.here}?kind={kind}")
+    return see_other(f"{seat.here}?kind={kind}")

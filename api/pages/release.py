@@ -8,10 +8,10 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.deps import Caller, CurrentCaller, DbSession, Now, Organizer, SignedIn, Visitor
-from api.forms import Fields, FormFields, text
-from api.pages.rendering import page, see
-from api.problems import status_of
+from api.http.dependencies import Caller, CurrentCaller, DbSession, Now, Organizer, SignedIn, Visitor
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import status_of
+from api.rendering.templates import render_page, see_other
 from scorer.accounts.roles import is_organizer
 from scorer.competitions import competition_state
 from scorer.db.tables import Account
@@ -48,7 +48,7 @@ def _page(
 ) -> Response:
     state = competition_state.visible_state(session, slug, account, now)
     made = data_release.visible_releases(session, state, account)
-    return page(
+    return render_page(
         "release.html",
         status=status,
         viewer=viewer,
@@ -76,7 +76,7 @@ def start(slug: str, fields: FormFields, session: DbSession, author: Organizer, 
         )
     except KennelError as error:
         return _page(session, slug, author, viewer, now, status=status_of(error), error=error.message)
-    return see(f"/competitions/{slug}/release?done=started")
+    return see_other(f"/competitions/{slug}/release?done=started")
 
 
 def _images_of(fields: Fields) -> ReleaseImages:
@@ -97,4 +97,4 @@ def hand_out(
         data_release.hand_out(session, state, release_id, shown=shown, author=author, now=now)
     except KennelError as error:
         return _page(session, slug, author, viewer, now, status=status_of(error), error=error.message)
-    return see(f"/competitions/{slug}/release?done={'out' if shown else 'back'}")
+    return see_other(f"/competitions/{slug}/release?done={'out' if shown else 'back'}")

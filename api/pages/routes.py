@@ -6,9 +6,9 @@ from typing import Annotated
 from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import Response
 
-from api.deps import Caller, CurrentCaller, DbSession, KeptAnswers, Now, SignedIn, Visitor
-from api.etags import etag_of, is_known
-from api.forms import FormFields, text
+from api.http.dependencies import AppResponseCache, Caller, CurrentCaller, DbSession, Now, SignedIn, Visitor
+from api.http.etags import etag_of, is_known
+from api.http.forms import FormFields, text
 from api.pages import (
     account,
     audit,
@@ -24,14 +24,13 @@ from api.pages import (
     publication,
     ratings,
     release,
-    rendering,
     submit,
     tau,
     team,
-    words,
 )
 from api.pages.board import MEDALS, PAGE, Moment, leaf_of, tabs_of
-from api.pages.room import room_of
+from api.rendering import formatting, templates
+from api.rendering.quota import quota_message_of
 from scorer.accounts import roles
 from scorer.competitions import allowlist, competition_state, data_files, rules
 from scorer.competitions.competition_state import CompetitionState, takes_late
@@ -65,7 +64,7 @@ def mount(app: FastAPI) -> None:
         audit,
     ):
         app.include_router(each.router)
-    app.include_router(rendering.router)
+    app.include_router(templates.router)
 
 
 @router.api_route("/", methods=["GET", "HEAD"])
@@ -73,7 +72,7 @@ def home(session: DbSession, account: Visitor, viewer: CurrentCaller, now: Now) 
     """The competitions, newest first."""
     shown = competition_state.visible_states(session, account, now)
     teams = {state.competition.slug: standings.count_teams(session, state) for state in shown}
-    return rendering.page("home.html", viewer=viewer, states=shown, teams=teams, now=now)
+    return templates.render_page("home.html", viewer=viewer, states=shown, teams=teams, now=now)
 
 
 @router.api_route("/competitions/{slug}", methods=["GET", "HEAD"])
@@ -83,7 +82,7 @@ def show(
     session: DbSession,
     account: Visitor,
     viewer: CurrentCaller,
-    shelf: KeptAnswers,
+    shelf: AppResponseCache,
     now: Now,
     track: TrackKind = "public",
     after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
@@ -99,20 +98,20 @@ def show(
     accepted = account is not None and rules.has_accepted(session, state.competition, account)
     invited = account is not None and allowlist.is_invited(session, state.competition, account)
     may_enter = state.phase is Phase.OPEN or takes_late(state, now)
-    room = room_of(quotas.quota_of(session, state, account, now=now)) if account and may_enter else None
+    room = quota_message_of(quotas.quota_of(session, state, account, now=now)) if account and may_enter else None
     files = data_files.list_files(session, state)
     shown = [file.id for file in files]
     depends = _depends_on(session, state, track, viewer, now)
     etag = etag_of(*depends, accepted, invited, room, after, search, late, as_of, shown)
     if is_known(request, etag):
-        return rendering.not_modified(etag)
+        return templates.not_modified(etag)
 
     def made() -> bytes:
         board = standings.standings(
             session, state, track, account, after=after, limit=PAGE + 1, late=late, as_of=as_of, search=search, now=now
         )
         return bytes(
-            rendering.page(
+            templates.render_page(
                 "competition.html",
                 viewer=viewer,
                 rules_sha256=rules.rules_version_of(state.competition),
@@ -125,7 +124,7 @@ def show(
                 state=state,
                 board=board,
                 leaf=leaf_of(board, after=after),
-                deadline=words.deadline(state, now),
+                deadline=formatting.deadline(state, now),
                 tabs=tabs_of(state, account, now, late=late),
                 medals=[(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],
                 page_size=PAGE,
@@ -135,7 +134,7 @@ def show(
             ).body
         )
 
-    return rendering.kept_page(made() if viewer else shelf.answer(etag, made), etag)
+    return templates.cached_page(made() if viewer else shelf.answer(etag, made), etag)
 
 
 @router.post("/competitions/{slug}/rules-acceptance")
@@ -143,7 +142,7 @@ def accept_rules(slug: str, fields: FormFields, session: DbSession, viewer: Sign
     """Accept the rules as the page showed them."""
     state = competition_state.visible_state(session, slug, viewer.account, now)
     rules.accept_rules(session, state, text(fields, "rules_sha256"), account=viewer.account, now=now)
-    return rendering.see(f"/competitions/{slug}{'/submit' if text(fields, 'then') == 'submit' else '#rules'}")
+    return templates.see_other(f"/competitions/{slug}{'/submit' if text(fields, 'then') == 'submit' else '#rules'}")
 
 
 def _depends_on(
@@ -155,4 +154,4 @@ def _depends_on(
     columns = [getattr(state.competition, column.key) for column in type(state.competition).__table__.columns]
     version = standings.board_version(session, state, track, account, now)
     looking = (viewer.account.handle, viewer.csrf, viewer.unread) if viewer else None
-    return rendering.BUILD, version, track, columns, looking, now.replace(second=0, microsecond=0)
+    return templates.BUILD_DIGEST, version, track, columns, looking, now.replace(second=0, microsecond=0)

@@ -7,15 +7,25 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse, Response
 from sqlalchemy.orm import Session
 
-from api import cookies
-from api.deps import AppSettings, BlobStore, Caller, DbSession, Now, SignedIn, Transaction, Transactions, Uploader
-from api.deps import now as moment
-from api.multipart import drain, open_form
-from api.pages import rendering, words
-from api.pages.room import room_of
-from api.problems import headers_of, status_of
-from api.upload_schemas import NAME, NOTE
-from api.uploads import Counter
+from api.actions.zip_uploads import ZipUpload
+from api.http import csrf, session_cookies
+from api.http.dependencies import (
+    AppSettings,
+    BlobStore,
+    Caller,
+    DbSession,
+    Now,
+    SignedIn,
+    Transaction,
+    Transactions,
+    Uploader,
+)
+from api.http.dependencies import utc_now as moment
+from api.http.multipart import drain, open_form
+from api.http.problem_details import headers_of, status_of
+from api.rendering import formatting, templates
+from api.rendering.quota import quota_message_of
+from api.schemas.submissions.uploads import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
 from scorer.competitions import rules
 from scorer.competitions.competition_state import takes_late, visible_state
 from scorer.db.tables import Submission
@@ -53,19 +63,19 @@ def _page(
     except KennelError as refusal:
         closed = refusal
     may_enter = state.phase is Phase.OPEN or takes_late(state, now)
-    return rendering.page(
+    return templates.render_page(
         "submit.html",
         status=200 if error is None else status_of(error),
         headers={"Cache-Control": "no-store", **(headers_of(error) if error is not None else {})},
         viewer=viewer,
         state=state,
-        deadline=words.deadline(state, now),
+        deadline=formatting.deadline(state, now),
         rules_sha256=rules.rules_version_of(state.competition),
-        room=room_of(quotas.quota_of(session, state, viewer.account, now=now)) if may_enter else None,
+        room=quota_message_of(quotas.quota_of(session, state, viewer.account, now=now)) if may_enter else None,
         closed=closed if error is None else None,
         error=error,
         note=note,
-        longest_note=NOTE,
+        longest_note=MAX_NOTE_LENGTH,
         most_bytes=intake.upload_limit(state, settings.max_upload_bytes),
         now=now,
     )
@@ -84,21 +94,21 @@ async def send(
     note, body = "", request.stream()
     try:
         form = await open_form(request.headers.get("content-type", ""), body)
-        cookies.require_csrf(cookies.session_secret(request) or "", form.fields.get(cookies.FIELD))
+        csrf.require_csrf(session_cookies.session_secret(request) or "", form.fields.get(csrf.CSRF_FIELD))
         note = form.fields.get("note", "").strip()
         entry = _entry_of(form.file_name, note)
-        counter = Counter(begin, store, settings.max_upload_bytes)
+        counter = ZipUpload(begin, store, settings.max_upload_bytes)
         submission_id = await counter.hand_in(slug, entry, viewer.account, form.chunks, declared=None, look=_id_of)
     except KennelError as error:
         await drain(body, settings.max_upload_bytes)
         return await run_in_threadpool(_refused, begin, settings, slug, viewer, error, note)
-    return RedirectResponse(f"/submissions/{submission_id}", 303, headers=rendering.HEADERS)
+    return RedirectResponse(f"/submissions/{submission_id}", 303, headers=templates.PAGE_HEADERS)
 
 
 def _entry_of(file_name: str, note: str) -> NewSubmission:
-    if len(note) > NOTE:
-        raise Invalid("too-long", f"The note may have {NOTE:,} characters.")
-    return NewSubmission(file_name[-NAME:], note)
+    if len(note) > MAX_NOTE_LENGTH:
+        raise Invalid("too-long", f"The note may have {MAX_NOTE_LENGTH:,} characters.")
+    return NewSubmission(file_name[-MAX_NAME_LENGTH:], note)
 
 
 def _id_of(_: Session, kept: Submission) -> str:

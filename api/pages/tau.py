@@ -7,11 +7,11 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.deps import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
-from api.forms import Fields, FormFields, text
-from api.pages.distribution import distribution_of
-from api.pages.rendering import page, see
-from api.problems import status_of
+from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import status_of
+from api.rendering.charts.distribution import distribution_of
+from api.rendering.templates import render_page, see_other
 from scorer.accounts import roles
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
@@ -72,7 +72,7 @@ def _desk(
         error, request = error or wrong, _first(table.threshold.tau if table.threshold else None, options)
         retuning = _preview(session, state, kind, request, viewer, now)
     steps = threshold_history.threshold_history(session, state, kind)
-    return page(
+    return render_page(
         "tau.html",
         status=status_of(error) if error else 200,
         viewer=viewer,
@@ -122,7 +122,7 @@ def apply(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, n
         thresholds.retune(session, state, kind, request, preview=False, author=viewer.account, now=now)
     except KennelError as error:
         return _desk(session, state, kind, request, viewer, now, error=error, place="apply", reason=reason)
-    return see(f"/competitions/{slug}/tau?track={kind}#history")
+    return see_other(f"/competitions/{slug}/tau?track={kind}#history")
 
 
 @router.post("/competitions/{slug}/tau/undo")
@@ -138,7 +138,7 @@ def undo(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, no
         thresholds.undo(session, state, kind, reason=reason, after=after, author=viewer.account, now=now)
     except KennelError as error:
         return _desk(session, state, kind, None, viewer, now, error=error, place="undo")
-    return see(f"/competitions/{slug}/tau?track={kind}#history")
+    return see_other(f"/competitions/{slug}/tau?track={kind}#history")
 
 
 def _kind(fields: Fields) -> TrackKind:

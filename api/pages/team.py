@@ -9,11 +9,11 @@ from fastapi import APIRouter, Depends, Path
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.deps import AppRates, Caller, Now, SignedIn, Transaction, Transactions
-from api.forms import FormFields, text
-from api.pages.rendering import page, see
-from api.pages.room import room_of
-from api.problems import headers_of, status_of
+from api.http.dependencies import AppRateLimiter, Caller, Now, SignedIn, Transaction, Transactions
+from api.http.forms import FormFields, text
+from api.http.problem_details import headers_of, status_of
+from api.rendering.quota import quota_message_of
+from api.rendering.templates import render_page, see_other
 from scorer.competitions.competition_state import visible_state
 from scorer.errors import KennelError
 from scorer.teams import invitations, quotas, teams
@@ -46,7 +46,7 @@ class Desk:
         with self.begin() as session:
             state = visible_state(session, self.slug, account, self.now)
             team = teams.find_own_team(session, state, account)
-            return page(
+            return render_page(
                 "team.html",
                 status=status,
                 headers=headers,
@@ -55,7 +55,7 @@ class Desk:
                 roster=teams.own_roster(session, state, account) if team is not None else None,
                 entered=teams.has_entered(session, state, account),
                 received=invitations.received_invitations(session, state, account),
-                room=room_of(quotas.quota_of(session, state, account, now=self.now)),
+                room=quota_message_of(quotas.quota_of(session, state, account, now=self.now)),
                 changeable=teams.is_changeable(state, self.now),
                 longest=teams.MAX_TEAM_NAME_LENGTH,
                 now=self.now,
@@ -69,7 +69,7 @@ class Desk:
                 doing(session)
         except KennelError as error:
             return self.show(status=status_of(error), headers=headers_of(error), error=error.message, place=place)
-        return see(f"/competitions/{self.slug}/team?done={done}")
+        return see_other(f"/competitions/{self.slug}/team?done={done}")
 
 
 def desk(slug: str, begin: Transactions, viewer: SignedIn, now: Now) -> Desk:
@@ -109,7 +109,7 @@ def rename(here: Here, fields: FormFields) -> Response:
 
 
 @router.post("/invitations")
-def invite(here: Here, fields: FormFields, rates: AppRates) -> Response:
+def invite(here: Here, fields: FormFields, rates: AppRateLimiter) -> Response:
     """Ask a person in."""
     handle, author = text(fields, "handle"), here.viewer.account
     rates.take("team-invitation", author.id)
@@ -121,7 +121,7 @@ def invite(here: Here, fields: FormFields, rates: AppRates) -> Response:
 
 
 @router.post("/merges")
-def propose_merge(here: Here, fields: FormFields, rates: AppRates) -> Response:
+def propose_merge(here: Here, fields: FormFields, rates: AppRateLimiter) -> Response:
     """Ask another team to merge into this one."""
     name, author = text(fields, "team"), here.viewer.account
     rates.take("team-invitation", author.id)

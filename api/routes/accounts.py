@@ -2,10 +2,21 @@
 
 from fastapi import APIRouter, Response
 
-from api.deps import Admin, AppSettings, DbSession, KnownCaller, Now, Organizer, SignedIn
-from api.entrance import Door, new_secret
-from api.people_schemas import EmailRequest, InvitationView, MeView, NewInvitation, NewPassword, PasswordChange, SignUp
-from api.schemas import AccountView, NewAccount, NewAccountView, NewRole
+from api.actions.sign_in import AppSignInActions, new_secret
+from api.http.dependencies import Admin, AppSettings, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.schemas.accounts import (
+    AccountView,
+    EmailRequest,
+    InvitationView,
+    MeView,
+    NewAccount,
+    NewAccountView,
+    NewInvitation,
+    NewPassword,
+    NewRole,
+    PasswordChange,
+    SignUp,
+)
 from scorer import audit_log
 from scorer.accounts import accounts, api_tokens
 from scorer.accounts import sign_up as accounts_sign_up
@@ -15,7 +26,7 @@ router = APIRouter(tags=["accounts"])
 
 
 @router.post("/accounts", status_code=201)
-def sign_up(body: SignUp, door: Door) -> AccountView:
+def sign_up(body: SignUp, door: AppSignInActions) -> AccountView:
     """Sign up. A link goes to the mail address; the address counts once it was followed."""
     wanted = Application(
         handle=body.handle,
@@ -66,34 +77,34 @@ def me(caller: KnownCaller) -> MeView:
 
 
 @router.put("/me/password", status_code=204)
-def change_password(body: PasswordChange, door: Door, caller: SignedIn) -> None:
+def change_password(body: PasswordChange, door: AppSignInActions, caller: SignedIn) -> None:
     """Change one's password; all other sessions end."""
     door.change_password(caller, body.old.get_secret_value(), body.new.get_secret_value())
 
 
 @router.put("/me/email", status_code=202)
-def change_email(body: EmailRequest, door: Door, caller: SignedIn) -> dict[str, str]:
+def change_email(body: EmailRequest, door: AppSignInActions, caller: SignedIn) -> dict[str, str]:
     """Have a link sent to an address, which becomes one's own when it is followed."""
     door.ask_confirmation(caller.account, body.email)
     return {"title": "Please look into your mail."}
 
 
 @router.put("/email-confirmations/{link}", status_code=204)
-def confirm(link: str, door: Door) -> Response:
+def confirm(link: str, door: AppSignInActions) -> Response:
     """Confirm a mail address by the last part of the link that was sent there."""
     door.confirm(link)
     return Response(status_code=204)
 
 
 @router.post("/password-resets", status_code=202)
-def ask_reset(body: EmailRequest, door: Door) -> dict[str, str]:
+def ask_reset(body: EmailRequest, door: AppSignInActions) -> dict[str, str]:
     """Have a link for a new password sent. The answer is the same whether the address is known or not."""
     door.ask_reset(body.email)
     return {"title": "If an account has this address, a mail is on its way to it."}
 
 
 @router.put("/password-resets/{link}", status_code=204)
-def reset(link: str, body: NewPassword, door: Door) -> Response:
+def reset(link: str, body: NewPassword, door: AppSignInActions) -> Response:
     """Set a new password by the last part of the link in the mail; every session of the account ends."""
     door.reset(link, body.password.get_secret_value())
     return Response(status_code=204)

@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from sqlalchemy.orm import Session
 
-from api.deps import Admin, DbSession, Now, Organizer
-from api.people_schemas import AuditEntryView, AuditPage
+from api.http.dependencies import Admin, DbSession, Now, Organizer
+from api.schemas.audit_log import AuditEntryView, AuditPage
 from scorer import audit_log
 from scorer.competitions import competition_state
 from scorer.db.audit_log import AuditFilter

@@ -2,8 +2,9 @@
 
 from fastapi import APIRouter
 
-from api.closing_schemas import BacklogView, JobView, QueueView, RequeuedView, RequeueWish
-from api.deps import Admin, DbSession, Now
+from api.http.dependencies import Admin, DbSession, Now
+from api.schemas.jobs import BacklogView, JobView, QueueView, RequeueWish
+from api.schemas.review.publication import RequeuedView
 from scorer.jobs import failed_jobs
 from scorer.review import failed_scores
 

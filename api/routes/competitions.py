@@ -6,15 +6,10 @@ from datetime import datetime
 from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 
-from api.deps import AppSettings, BlobStore, DbSession, Now, Organizer, Submitter, Transactions, Visitor
-from api.people_schemas import Acceptance, AcceptanceView
-from api.schemas import (
-    CompetitionView,
-    PreparationView,
-    ReferenceView,
-    TrackView,
-)
-from api.uploads import declared_bytes, receive, unused_of
+from api.actions.zip_uploads import declared_bytes, receive_blob, unused_key_of
+from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Organizer, Submitter, Transactions, Visitor
+from api.schemas.accounts import Acceptance, AcceptanceView
+from api.schemas.competitions import CompetitionView, PreparationView, ReferenceView, TrackView
 from scorer.accounts import roles
 from scorer.archive import list_references
 from scorer.blobs import ReceivedBlob, require_bytes
@@ -118,10 +113,10 @@ async def attach(
             state = competition_state.state_of(session, slug, now)
             kept = reference_sets.attach_reference_set(session, state, role, received, author=author, now=now)
             view = ReferenceView(role=role, sha256=kept.sha256, bytes=kept.bytes)
-            return view, unused_of(received, kept.blob_key)
+            return view, unused_key_of(received, kept.blob_key)
 
     key = f"references/{secrets.token_hex(16)}.zip"
-    return await receive(store, key, request.stream(), limit=limit, accept=accept)
+    return await receive_blob(store, key, request.stream(), limit=limit, accept=accept)
 
 
 @router.post("/{slug}/tracks/{kind}/preparation", status_code=202)

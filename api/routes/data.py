@@ -8,10 +8,20 @@ from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
-from api.data_schemas import DataFileView
-from api.deps import AppSettings, BlobStore, CurrentUser, DbSession, Now, Organizer, Transaction, Transactions, Visitor
-from api.downloads import download
-from api.uploads import declared_bytes, receive
+from api.actions.downloads import download
+from api.actions.zip_uploads import declared_bytes, receive_blob
+from api.http.dependencies import (
+    AppSettings,
+    BlobStore,
+    CurrentUser,
+    DbSession,
+    Now,
+    Organizer,
+    Transaction,
+    Transactions,
+    Visitor,
+)
+from api.schemas.competitions import DataFileView
 from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import competition_state, data_files
 from scorer.db.tables import DataFile
@@ -61,7 +71,7 @@ async def offer(
         return _offer(slug, name, received, begin, store, author, now), None
 
     key = f"data/{secrets.token_hex(8)}/{name}"
-    return await receive(store, key, request.stream(), limit=limit, accept=accept)
+    return await receive_blob(store, key, request.stream(), limit=limit, accept=accept)
 
 
 def _offer_training(

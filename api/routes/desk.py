@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from api.deps import BlobStore, CurrentUser, DbSession, Now, Reviewer
-from api.desk_schemas import DeskEntryView, DeskView, NewReview, OpinionsView
-from api.desk_views import desk_view, entry_view, opinions_view
-from api.etags import etag_of, is_known
+from api.http.dependencies import BlobStore, CurrentUser, DbSession, Now, Reviewer
+from api.http.etags import etag_of, is_known
 from api.routes.results import INERT, OWN
+from api.schemas.review.review_queue import DeskEntryView, DeskView, NewReview, OpinionsView
+from api.schemas.review.review_queue_views import desk_view, entry_view, opinions_view
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import state_of, visible_state
 from scorer.db.review.flag_query import QueueState

@@ -8,11 +8,10 @@ from fastapi import APIRouter, Header, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from api.deps import CurrentUser, LiveHub, Transaction, Transactions
-from api.deps import now as moment
-from api.live import State
-from api.live_schemas import StateView
-from api.submission_views import provisional_view
+from api.http.dependencies import AppEventHub, CurrentUser, Transaction, Transactions
+from api.http.dependencies import utc_now as moment
+from api.http.server_sent_events import StatusUpdate
+from api.schemas.submissions.submissions import StateView, provisional_view
 from scorer.db.session import use_one_snapshot
 from scorer.db.tables import Account
 from scorer.lifecycle import CANCELLABLE, STAGES
@@ -39,7 +38,7 @@ async def follow(
     submission_id: str,
     begin: Transactions,
     account: CurrentUser,
-    hub: LiveHub,
+    hub: AppEventHub,
     last_event_id: Annotated[str, Header(max_length=100)] = "",
 ) -> Response:
     """Server-sent events of a submission: every status that it has had, in order, then each change as it comes, until
@@ -67,14 +66,14 @@ def _seen(last_event_id: str, known: StatusSnapshot) -> int:
     return next((step.id for step in known.steps if str(step.id) == last_event_id), 0)
 
 
-async def _lines(states: AsyncGenerator[State | None]) -> AsyncGenerator[str]:
+async def _lines(states: AsyncGenerator[StatusUpdate | None]) -> AsyncGenerator[str]:
     yield "retry: 2000\n\n"
     async with aclosing(states):
         async for state in states:
             yield HEARTBEAT if state is None else _event(state)
 
 
-def _event(state: State) -> str:
+def _event(state: StatusUpdate) -> str:
     step, progress = state
     view = StateView(
         status=step.status,

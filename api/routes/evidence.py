@@ -4,11 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
-from api.deps import BlobStore, CurrentUser, DbSession, Visitor
-from api.etags import etag_of, is_known
-from api.evidence_schemas import EvidenceView
-from api.evidence_views import evidence_view
+from api.http.dependencies import BlobStore, CurrentUser, DbSession, Visitor
+from api.http.etags import etag_of, is_known
 from api.routes.results import INERT, OWN
+from api.schemas.evidence.evidence import EvidenceView, evidence_view
 from scorer.accounts.roles import is_organizer
 from scorer.errors import NotFound
 from scorer.evidence import visibility

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from api.deps import BlobStore, DbSession, Now, Organizer
-from api.etags import etag_of, is_known
-from api.insight_schemas import ExhibitView, TwinsView, TwinView
+from api.http.dependencies import BlobStore, DbSession, Now, Organizer
+from api.http.etags import etag_of, is_known
+from api.schemas.insights.insights import ExhibitView, TwinsView, TwinView
 from scorer.competitions.competition_state import state_of
 from scorer.insights import gallery
 from scorer.lifecycle import TrackKind

@@ -8,13 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.deps import AppSettings, BlobStore, CurrentUser, DbSession, Submitter, Transaction, Transactions
-from api.deps import now as moment
-from api.etags import etag_of, is_known
-from api.generator_schemas import GeneratorView
-from api.generator_views import generator_view
+from api.actions.zip_uploads import declared_bytes, receive_blob, unused_key_of
+from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession, Submitter, Transaction, Transactions
+from api.http.dependencies import utc_now as moment
+from api.http.etags import etag_of, is_known
 from api.routes.results import INERT, OWN
-from api.uploads import declared_bytes, receive, unused_of
+from api.schemas.evidence.generators import GeneratorView, generator_view
 from scorer.accounts.roles import is_organizer
 from scorer.blobs import Blobs, ReceivedBlob, require_bytes
 from scorer.db.tables import Account
@@ -76,9 +75,9 @@ async def take(
             view = generator_view(
                 submission_id, generator_audits.find_generator(session, submission_id, account), account
             )
-            return view, unused_of(received, kept.blob_key)
+            return view, unused_key_of(received, kept.blob_key)
 
-    return await receive(store, key, chunks, limit=most, accept=accept)
+    return await receive_blob(store, key, chunks, limit=most, accept=accept)
 
 
 @router.get("/submissions/{submission_id}/generator")

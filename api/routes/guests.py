@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from fastapi import APIRouter
 
-from api.deps import AppSettings, DbSession, Now, Organizer
-from api.entrance import new_secret
-from api.guest_schemas import GuestView, NewGuests
+from api.actions.sign_in import new_secret
+from api.http.dependencies import AppSettings, DbSession, Now, Organizer
+from api.schemas.competitions import GuestView, NewGuests
 from scorer.competitions import allowlist, competition_state
 from scorer.db.tables import Guest
 

@@ -10,9 +10,9 @@ from typing import IO, Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.deps import Now, Organizer, Transaction, Transactions
-from api.insight_schemas import ImportView
-from api.uploads import declared_bytes
+from api.actions.zip_uploads import declared_bytes
+from api.http.dependencies import Now, Organizer, Transaction, Transactions
+from api.schemas.insights.insights import ImportView
 from scorer.blobs import require_bytes
 from scorer.db.tables import Account
 from scorer.errors import Invalid

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from api.deps import DbSession, Now, Visitor
-from api.etags import etag_of, is_known
-from api.insight_schemas import FigureLink, FigureView
-from api.pages.figures import csv_of, svg_of
+from api.http.dependencies import DbSession, Now, Visitor
+from api.http.etags import etag_of, is_known
+from api.rendering.charts.export import rows_csv_of, svg_of
+from api.schemas.insights.insights import FigureLink, FigureView
 from scorer.competitions.competition_state import may_see_private, visible_state
 from scorer.insights import figures, overview
 from scorer.lifecycle import TrackKind
@@ -58,7 +58,7 @@ def show(
     found = figures.figure(session, shown, figure, track, account)
     if format == "json":
         return Response(FigureView.of(slug, found).model_dump_json(), media_type=MEDIA[format], headers=headers)
-    body = csv_of(found.columns, found.rows) if format == "csv" else svg_of(found, state.competition.title)
+    body = rows_csv_of(found.columns, found.rows) if format == "csv" else svg_of(found, state.competition.title)
     headers |= _attached_as(slug, figure, found.track, label, format)
     return Response(body, media_type=MEDIA[format], headers=headers)
 

@@ -1,17 +1,13 @@
 """The leaderboard as JSON and CSV."""
 
-import csv
-import io
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import AwareDatetime
 
-from api.deps import DbSession, KeptAnswers, Now, Visitor
-from api.etags import etag_of, is_known
-from api.schemas import BenchmarkView, BoardView, CopyView, DisqualifiedView, PlaceView
-from api.tables import inert
+from api.http.dependencies import AppResponseCache, DbSession, Now, Visitor
+from api.http.etags import etag_of, is_known
+from api.schemas.leaderboard import BenchmarkView, BoardView, CopyView, DisqualifiedView, PlaceView, board_csv_of
 from scorer.accounts.roles import is_organizer
 from scorer.db.tables import Account
 from scorer.leaderboard import standings
@@ -19,9 +15,6 @@ from scorer.leaderboard.board import Board, Place
 from scorer.lifecycle import TrackKind
 
 router = APIRouter(tags=["leaderboard"])
-COLUMNS = ("rank", "team", "score", "fid", "memorization_distance", "penalised", "entries", "last_entry_at")
-FINAL_COLUMNS = (*COLUMNS, "public_rank", "shake_up", "medal", "prize")
-"""Of the private board."""
 
 
 @router.get("/competitions/{slug}/leaderboard", response_model=BoardView)
@@ -30,7 +23,7 @@ def show(
     request: Request,
     session: DbSession,
     account: Visitor,
-    shelf: KeptAnswers,
+    shelf: AppResponseCache,
     now: Now,
     track: TrackKind = "public",
     after: Annotated[int, Query(ge=0, le=10**9, description="Show places after this rank.")] = 0,
@@ -69,7 +62,7 @@ def show(
         board = standings.standings(
             session, state, track, account, **where, late=late, as_of=as_of, search=search, now=now
         )
-        return (csv_of(board) if as_csv else _view(board, account).model_dump_json(by_alias=True)).encode()
+        return (board_csv_of(board) if as_csv else _view(board, account).model_dump_json(by_alias=True)).encode()
 
     return Response(shelf.answer(headers["ETag"], made), headers=headers)
 
@@ -98,16 +91,3 @@ def _view(board: Board, account: Account | None) -> BoardView:
         disqualified=[DisqualifiedView.model_validate(fields(each)) for each in board.disqualified],
         next_after=last if last is not None and last < board.teams else None,
     )
-
-
-def csv_of(board: Board) -> str:
-    """The places of a board, one a line."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\r\n")
-    columns: Sequence[str] = FINAL_COLUMNS if board.track.kind == "private" else COLUMNS
-    writer.writerow(columns)
-    for place in board.places:
-        values = vars(place) | {"last_entry_at": place.last_entry_at.isoformat(), "team": inert(place.team)}
-        values["shake_up"] = place.shake_up
-        writer.writerow([values[column] for column in columns])
-    return file.getvalue()

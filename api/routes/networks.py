@@ -2,9 +2,15 @@
 
 from fastapi import APIRouter
 
-from api.deps import DbSession, Now, Organizer
-from api.network_schemas import ComparisonView, NetworkView, NewComparison, NewNetwork
-from api.network_views import comparison_view, network_view
+from api.http.dependencies import DbSession, Now, Organizer
+from api.schemas.tuning.private_extractor import (
+    ComparisonView,
+    NetworkView,
+    NewComparison,
+    NewNetwork,
+    comparison_view,
+    network_view,
+)
 from scorer.competitions.competition_state import state_of
 from scorer.tuning import extractor_choice, extractor_comparison
 

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from api.deps import CurrentUser, DbSession, Now, Submitter
-from api.etags import etag_of, is_known
-from api.notice_schemas import MailChoices, NoticePage, NoticeView, ReadMark
+from api.http.dependencies import CurrentUser, DbSession, Now, Submitter
+from api.http.etags import etag_of, is_known
+from api.schemas.notifications import MailChoices, NoticePage, NoticeView, ReadMark
 from scorer.notifications import notices
 
 router = APIRouter(tags=["notices"])

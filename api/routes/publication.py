@@ -2,9 +2,16 @@
 
 from fastapi import APIRouter
 
-from api.closing_schemas import ActView, ChecklistView, ConcernView, PointView, RequeuedView
-from api.deps import DbSession, Now, Organizer
-from api.schemas import NewPublication, PublicationView
+from api.http.dependencies import DbSession, Now, Organizer
+from api.schemas.review.publication import (
+    ActView,
+    ChecklistView,
+    ConcernView,
+    NewPublication,
+    PointView,
+    PublicationView,
+    RequeuedView,
+)
 from scorer.competitions import competition_state
 from scorer.review import failed_scores, publication
 from scorer.review.publication import ChecklistPoint

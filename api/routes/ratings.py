@@ -7,9 +7,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from sqlalchemy.orm import Session
 
-from api.deps import AppSettings, BlobStore, CurrentUser, DbSession, Now, Organizer
-from api.etags import etag_of, is_known
-from api.rating_schemas import (
+from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession, Now, Organizer
+from api.http.etags import etag_of, is_known
+from api.routes.results import INERT, OWN
+from api.schemas.insights.human_ratings import (
     BatchView,
     InvitedView,
     ItemView,
@@ -19,7 +20,6 @@ from api.rating_schemas import (
     NewRatings,
     StudyView,
 )
-from api.routes.results import INERT, OWN
 from scorer.blobs import Blobs
 from scorer.competitions import competition_state
 from scorer.db.tables import Rater

@@ -4,10 +4,10 @@ import secrets
 
 from fastapi import APIRouter, Request, Response
 
-from api import ranges
-from api.deps import BlobStore, DbSession, Now, Organizer, Visitor
-from api.ranges import Content, Stored
-from api.release_schemas import FileView, HandOut, NewRelease, ReleaseView
+from api.http import ranges
+from api.http.dependencies import BlobStore, DbSession, Now, Organizer, Visitor
+from api.http.ranges import BlobPart, Content
+from api.schemas.import_export import FileView, HandOut, NewRelease, ReleaseView
 from scorer.accounts.roles import is_organizer
 from scorer.blobs import Blobs
 from scorer.competitions import competition_state
@@ -96,7 +96,9 @@ def _file(found: ReleaseStatus, name: str, request: Request, store: Blobs) -> Re
     release = found.release
     saved = f"{release.competition.slug}-{release.id}-{name.replace('/', '-')}"
     modified = release.finished_at or release.created_at
-    return ranges.answer(request, Content(saved, [Stored(key, file["bytes"])], file["sha256"], modified), store)
+    return ranges.range_response(
+        request, Content(saved, [BlobPart(key, file["bytes"])], file["sha256"], modified), store
+    )
 
 
 def view_of(found: ReleaseStatus, account: Account | None) -> ReleaseView:

@@ -9,13 +9,12 @@ from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from api.deps import BlobStore, CurrentUser, DbSession, Now, Submitter, Transaction, Transactions
-from api.deps import now as moment
-from api.etags import etag_of, is_known
-from api.result_schemas import NewPicks, PicksView
-from api.schemas import CodeView
-from api.submission_views import code_view
-from api.uploads import declared_bytes, receive
+from api.actions.zip_uploads import declared_bytes, receive_blob
+from api.http.dependencies import BlobStore, CurrentUser, DbSession, Now, Submitter, Transaction, Transactions
+from api.http.dependencies import utc_now as moment
+from api.http.etags import etag_of, is_known
+from api.schemas.submissions.submissions import CodeView, code_view
+from api.schemas.teams import NewPicks, PicksView
 from scorer.blobs import Blobs, ReceivedBlob, require_bytes
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
@@ -109,7 +108,7 @@ async def attach_code(
             kept, replaced = code_uploads.attach_code(session, submission_id, received, kind, account=account, now=now)
             return code_view(kept), replaced.blob_key if replaced is not None else None
 
-    return await receive(store, key, chunks, limit=code_uploads.MAX_CODE_BYTES, accept=accept)
+    return await receive_blob(store, key, chunks, limit=code_uploads.MAX_CODE_BYTES, accept=accept)
 
 
 @router.get("/submissions/{submission_id}/code", response_class=Response)

@@ -2,9 +2,8 @@
 
 from fastapi import APIRouter
 
-from api.deps import DbSession, Now, Organizer
-from api.desk_schemas import GuessView, NewGuess
-from api.schemas import LabelView, NewLabel
+from api.http.dependencies import DbSession, Now, Organizer
+from api.schemas.review.review_queue import GuessView, LabelView, NewGuess, NewLabel
 from scorer.competitions.competition_state import state_of
 from scorer.review import early_labels, reviews
 

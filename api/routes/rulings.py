@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from api.deps import CurrentUser, DbSession, Now, Organizer, Submitter
-from api.desk_schemas import (
+from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, Submitter
+from api.schemas.review.rulings import (
     AnswerView,
     CaseView,
     NewAnswer,
@@ -14,8 +14,11 @@ from api.desk_schemas import (
     RebuttalView,
     RulingView,
     StakeView,
+    case_view,
+    rebuttal_view,
+    ruling_view,
+    stake_view,
 )
-from api.desk_views import case_view, rebuttal_view, ruling_view, stake_view
 from scorer.competitions.competition_state import state_of
 from scorer.db.review.rulings import Appeal
 from scorer.review import rebuttals, ruling_impact, rulings

@@ -2,23 +2,23 @@
 
 from fastapi import APIRouter, Request, Response
 
-from api import cookies
-from api.deps import CurrentUser, DbSession, Now, SignedIn
-from api.entrance import Door
-from api.people_schemas import OpenSessionView, SessionView, SignIn
+from api.actions.sign_in import AppSignInActions
+from api.http import csrf, session_cookies
+from api.http.dependencies import CurrentUser, DbSession, Now, SignedIn
+from api.schemas.accounts import OpenSessionView, SessionView, SignIn
 from scorer.accounts import sessions
 
 router = APIRouter(tags=["sessions"])
 
 
 @router.post("/session", status_code=201)
-def sign_in(body: SignIn, request: Request, response: Response, door: Door) -> SessionView:
+def sign_in(body: SignIn, request: Request, response: Response, door: AppSignInActions) -> SessionView:
     """Sign in: the session is a cookie. It is HttpOnly and SameSite=Lax; what changes anything needs the CSRF token
     as well."""
     secret = door.sign_in(body.login, body.password.get_secret_value())
-    cookies.keep(response, request, secret)
+    session_cookies.set_session_cookie(response, request, secret)
     response.headers["Cache-Control"] = "no-store"
-    return SessionView(handle=body.login, csrf_token=cookies.csrf_token(secret))
+    return SessionView(handle=body.login, csrf_token=csrf.csrf_token(secret))
 
 
 @router.delete("/session", status_code=204)
@@ -26,7 +26,7 @@ def sign_out(request: Request, session: DbSession, caller: SignedIn, now: Now) -
     """Sign out: this session ends."""
     sessions.end(session, caller.account, caller.session_id or 0, now=now)
     response = Response(status_code=204)
-    cookies.forget(response, request)
+    session_cookies.delete_session_cookie(response, request)
     return response
 
 

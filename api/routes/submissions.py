@@ -4,10 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from api.deps import AppSettings, BlobStore, CurrentUser, DbSession, Now, Submitter, Transactions
-from api.schemas import SubmissionPage, SubmissionView
-from api.submission_views import view_of
-from api.uploads import Counter, declared_bytes
+from api.actions.zip_uploads import ZipUpload, declared_bytes
+from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession, Now, Submitter, Transactions
+from api.schemas.submissions.submissions import SubmissionPage, SubmissionView, submission_view
 from scorer.competitions.competition_state import visible_state
 from scorer.db.tables import Submission
 from scorer.submissions import access, outcomes
@@ -34,13 +33,13 @@ async def submit(
     at once; every image is decoded by a worker within seconds, and what is wrong then is on the submission.
     """
     entry = NewSubmission(file_name, note, idempotency_key, benchmark)
-    view = await Counter(begin, store, settings.max_upload_bytes).hand_in(
+    view = await ZipUpload(begin, store, settings.max_upload_bytes).hand_in(
         slug,
         entry,
         account,
         request.stream(),
         declared=declared_bytes(request),
-        look=lambda session, kept: view_of(session, kept, account),
+        look=lambda session, kept: submission_view(session, kept, account),
     )
     response.headers["Location"] = f"/api/v1/submissions/{view.id}"
     return view
@@ -60,7 +59,7 @@ def index(
     found = access.list_submissions(session, state, account, before=before, limit=limit + 1)
     shown: list[Submission] = found[:limit]
     return SubmissionPage(
-        submissions=[view_of(session, each, account, ranked=False) for each in shown],
+        submissions=[submission_view(session, each, account, ranked=False) for each in shown],
         next_before=shown[-1].ref if len(found) > limit else None,
     )
 
@@ -68,11 +67,11 @@ def index(
 @router.get("/submissions/{submission_id}")
 def show(submission_id: str, session: DbSession, account: CurrentUser) -> SubmissionView:
     """One submission: where it is, what is wrong with it, or what was measured."""
-    return view_of(session, access.find_visible(session, submission_id, account), account)
+    return submission_view(session, access.find_visible(session, submission_id, account), account)
 
 
 @router.post("/submissions/{submission_id}/cancel")
 def cancel(submission_id: str, session: DbSession, account: Submitter, now: Now) -> SubmissionView:
     """Take an entry back before its scoring begins: it is not counted. Again is the same; 409 once scoring has
     begun."""
-    return view_of(session, outcomes.cancel(session, submission_id, account, now=now), account)
+    return submission_view(session, outcomes.cancel(session, submission_id, account, now=now), account)

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from api.deps import AppRates, CurrentUser, DbSession, Now, Submitter
-from api.team_schemas import Answer, LimitsView, MemberView, NewTeamInvitation, TeamInvitationView, TeamName, TeamView
+from api.http.dependencies import AppRateLimiter, CurrentUser, DbSession, Now, Submitter
+from api.schemas.teams import Answer, LimitsView, MemberView, NewTeamInvitation, TeamInvitationView, TeamName, TeamView
 from scorer.competitions.competition_state import CompetitionState, visible_state
 from scorer.db.tables import TeamInvitation
 from scorer.teams import invitations, quotas, teams
@@ -50,7 +50,7 @@ def invite(
     body: NewTeamInvitation,
     session: DbSession,
     account: Submitter,
-    rates: AppRates,
+    rates: AppRateLimiter,
     now: Now,
 ) -> TeamInvitationView:
     """Ask a person to join the team that one leads (`handle`), or another team to merge into it (`team`). They

@@ -4,9 +4,19 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from api.deps import DbSession, Now, Organizer
-from api.tau_schemas import NewThreshold, NewUndo, OptionView, RetuningView, TableView, ThresholdView
-from api.tau_views import option_view, retuning_view, step_view, table_view
+from api.http.dependencies import DbSession, Now, Organizer
+from api.schemas.tuning.thresholds import (
+    NewThreshold,
+    NewUndo,
+    OptionView,
+    RetuningView,
+    TableView,
+    ThresholdView,
+    option_view,
+    retuning_view,
+    table_view,
+    threshold_view,
+)
 from scorer.competitions.competition_state import state_of
 from scorer.errors import Invalid
 from scorer.lifecycle import TrackKind
@@ -70,4 +80,4 @@ def history(slug: str, kind: TrackKind, session: DbSession, author: Organizer, n
     """Every tau of the track, newest first: who chose it, how and why, and whom it penalised or freed. Organizers
     only."""
     steps = threshold_history.threshold_history(session, state_of(session, slug, now), kind)
-    return [step_view(each) for each in steps]
+    return [threshold_view(each) for each in steps]

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from api.deps import CurrentUser, DbSession, KnownCaller, Now, SignedIn
-from api.entrance import new_secret
-from api.people_schemas import NewToken, NewTokenView, TokenView
+from api.actions.sign_in import new_secret
+from api.http.dependencies import CurrentUser, DbSession, KnownCaller, Now, SignedIn
+from api.schemas.accounts import NewToken, NewTokenView, TokenView
 from scorer.accounts import api_tokens
 
 router = APIRouter(prefix="/tokens", tags=["tokens"])

@@ -9,12 +9,18 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from api import tus
-from api.deps import AppSettings, BlobStore, DbSession, Now, Submitter, Transaction, Transactions
-from api.deps import now as moment
-from api.upload_schemas import NAME, NOTE, NewUpload, UploadView
-from api.upload_views import address_of, view_of
-from api.uploads import declared_bytes
+from api.actions.zip_uploads import declared_bytes
+from api.http import tus
+from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Submitter, Transaction, Transactions
+from api.http.dependencies import utc_now as moment
+from api.schemas.submissions.uploads import (
+    MAX_NAME_LENGTH,
+    MAX_NOTE_LENGTH,
+    NewUpload,
+    UploadView,
+    upload_path_of,
+    upload_view,
+)
 from scorer.blobs import Blobs
 from scorer.db.tables import Account, Upload
 from scorer.errors import Invalid
@@ -43,13 +49,13 @@ async def wanted_of(
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
 ) -> UploadRequest:
     """What is promised, in JSON or in tus's headers."""
-    if tus.is_piecewise(request):
+    if tus.is_tus_request(request):
         if upload_length is None:
-            raise tus.Refusal(400, "no-length", "Say how many bytes will come: the header Upload-Length.")
+            raise tus.TusError(400, "no-length", "Say how many bytes will come: the header Upload-Length.")
         told = tus.metadata_of(upload_metadata)
         entry = NewSubmission(
-            told.get("filename", "submission.zip")[:NAME],
-            told.get("note", "")[:NOTE],
+            told.get("filename", "submission.zip")[:MAX_NAME_LENGTH],
+            told.get("note", "")[:MAX_NOTE_LENGTH],
             idempotency_key,
             told.get("benchmark") or None,
         )
@@ -95,11 +101,11 @@ def create(
         life=timedelta(seconds=settings.upload_life_seconds),
         now=now,
     )
-    headers = {"Location": address_of(upload)}
-    if tus.is_piecewise(request):
+    headers = {"Location": upload_path_of(upload)}
+    if tus.is_tus_request(request):
         return Response(status_code=201, headers={**tus.headers_of(upload), **headers})
     response.headers.update(headers)
-    return view_of(upload, store, now)
+    return upload_view(upload, store, now)
 
 
 @resumable.head("/uploads/{upload_id}")
@@ -113,7 +119,7 @@ def tell(upload_id: str, session: DbSession, account: Submitter, now: Now) -> Re
 @resumable.get("/uploads/{upload_id}")
 def show(upload_id: str, session: DbSession, store: BlobStore, account: Submitter, now: Now) -> UploadView:
     """How far an upload is, and what became of it."""
-    return view_of(uploads.find_upload(session, upload_id, account, now=now), store, now)
+    return upload_view(uploads.find_upload(session, upload_id, account, now=now), store, now)
 
 
 @resumable.post(
@@ -132,20 +138,20 @@ async def append(
 ) -> Response:
     """Add bytes (tus). The newest request wins: an older one that hangs is told so when it goes on. With the last byte
     the submission is made; the header `Kennel-Submission` names it."""
-    tus.require_piece(request)
+    tus.require_patch_body(request)
     if upload_offset is None:
-        raise tus.Refusal(400, "no-offset", "Say where these bytes belong: the header Upload-Offset.")
+        raise tus.TusError(400, "no-offset", "Say where these bytes belong: the header Upload-Offset.")
     checksum = tus.checksum_of(upload_checksum)
     writer, adds = secrets.token_hex(8), declared_bytes(request)
     upload = await run_in_threadpool(_taken, begin, upload_id, account, upload_offset, adds, writer)
     if upload.completed_at is None:
         life = timedelta(seconds=settings.upload_life_seconds)
         appender = Appender(begin, store, upload.id, writer, upload_offset, upload.length, life, moment)
-        chunks = tus.steady(request.stream())
+        chunks = tus.with_idle_timeout(request.stream())
         if checksum is None:
             await appender.append(chunks)
         elif not await appender.append_whole(chunks, checksum.algorithm, checksum.digest):
-            raise tus.Refusal(460, "checksum-mismatch", "These are not the bytes that were sent; please repeat them.")
+            raise tus.TusError(460, "checksum-mismatch", "These are not the bytes that were sent; please repeat them.")
     upload = await run_in_threadpool(_finalised, begin, store, upload.id)
     return Response(status_code=204, headers=tus.headers_of(upload))
 
@@ -174,7 +180,7 @@ def complete(upload_id: str, begin: Transactions, store: BlobStore, account: Sub
         upload_bytes.complete_presigned_upload(begin, store, upload, now=moment())
     else:
         uploads.require_whole(upload)
-    return view_of(_finalised(begin, store, upload_id), store, moment())
+    return upload_view(_finalised(begin, store, upload_id), store, moment())
 
 
 @resumable.delete("/uploads/{upload_id}", status_code=204)

@@ -11,9 +11,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from api.deps import AppSettings, CurrentUser, DbSession, Now, SignedIn
-from api.entrance import new_secret
-from api.notice_schemas import DeliveryView, NewWebhook, NewWebhookView, WebhookView
+from api.actions.sign_in import new_secret
+from api.http.dependencies import AppSettings, CurrentUser, DbSession, Now, SignedIn
+from api.schemas.notifications import DeliveryView, NewWebhook, NewWebhookView, WebhookView
 from scorer.competitions import competition_state
 from scorer.db.tables import Webhook
 from scorer.notifications import webhooks

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy.orm import Session
 
-from api.pages.figures import svg_of
+from api.rendering.charts.export import svg_of
 from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo
 from benchmarks.zoo.roster import LABELS
 from scorer.competitions.competition_state import CompetitionState

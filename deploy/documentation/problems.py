@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from api.problems import STATUS
+from api.http.problem_details import STATUS_BY_ERROR
 from deploy.documentation.markdown import code, page, table, text
 from scorer.lifecycle import Refusal
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("api", "deploy", "scorer", "worker")
-KINDS: Mapping[str, int] = {kind.__name__: status for kind, status in STATUS.items()}
-STATUS_FIRST = frozenset({"Refusal", "problem"})
+KINDS: Mapping[str, int] = {kind.__name__: status for kind, status in STATUS_BY_ERROR.items()}
+STATUS_FIRST = frozenset({"TusError", "problem"})
 """Functions of the web edge that take (status, slug, sentence)."""
 VARIABLES: Mapping[str, tuple[str, ...]] = {"refusal": tuple(Refusal), "slug": ()}
 """What a variable in place of a slug can be; of a parameter ``slug``, the calls of its function say it."""

@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from api.discretion import HIDDEN, discreet
+from api.http.log_redaction import REDACTED, redact
 from api.main import create_app
 from deploy.standalone.ports import free_port
 from scorer.settings import Settings
@@ -24,20 +24,20 @@ SECRET = "aVerySecret_Word-1234567890"
 @pytest.mark.parametrize(
     ("address", "shown"),
     [
-        (f"/reset/{SECRET}", f"/reset/{HIDDEN}"),
-        (f"/confirm/{SECRET}?a=b", f"/confirm/{HIDDEN}?a=b"),
-        (f"/signup?next=/x&invitation={SECRET}&b=c", f"/signup?next=/x&invitation={HIDDEN}&b=c"),
-        (f"/signin/oidc/return?code={SECRET}&state={SECRET}", f"/signin/oidc/return?code={HIDDEN}&state={HIDDEN}"),
-        (f"/api/v1/password-resets/{SECRET}", f"/api/v1/password-resets/{HIDDEN}"),
-        (f"/api/v1/rate/{SECRET}/items?kind=realism", f"/api/v1/rate/{HIDDEN}/items?kind=realism"),
-        (f"/api/v1/email-confirmations/{SECRET}", f"/api/v1/email-confirmations/{HIDDEN}"),
+        (f"/reset/{SECRET}", f"/reset/{REDACTED}"),
+        (f"/confirm/{SECRET}?a=b", f"/confirm/{REDACTED}?a=b"),
+        (f"/signup?next=/x&invitation={SECRET}&b=c", f"/signup?next=/x&invitation={REDACTED}&b=c"),
+        (f"/signin/oidc/return?code={SECRET}&state={SECRET}", f"/signin/oidc/return?code={REDACTED}&state={REDACTED}"),
+        (f"/api/v1/password-resets/{SECRET}", f"/api/v1/password-resets/{REDACTED}"),
+        (f"/api/v1/rate/{SECRET}/items?kind=realism", f"/api/v1/rate/{REDACTED}/items?kind=realism"),
+        (f"/api/v1/email-confirmations/{SECRET}", f"/api/v1/email-confirmations/{REDACTED}"),
         ("/reset", "/reset"),
         ("/competitions/dogs?track=private&after=100", "/competitions/dogs?track=private&after=100"),
         ("/submissions/abc/code", "/submissions/abc/code"),
     ],
 )
 def test_an_address_loses_its_secrets_and_nothing_else(address: str, shown: str) -> None:
-    assert discreet(address) == shown
+    assert redact(address) == shown
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_every_route_whose_path_has_a_secret_is_hidden(app: FastAPI) -> None:
     for path in secret:
         for name in SECRET_NAMES:
             path = path.replace(f"{{{name}}}", SECRET)  # noqa: PLW2901
-        assert SECRET not in discreet(path), path
+        assert SECRET not in redact(path), path
 
 
 def test_the_servers_log_of_requests_is_discreet(settings: Settings, tmp_path: Path) -> None:
@@ -77,8 +77,8 @@ def test_the_servers_log_of_requests_is_discreet(settings: Settings, tmp_path: P
         finally:
             api.terminate()
     lines = log.read_text()
-    assert f'"GET /reset/{HIDDEN} HTTP/1.1" 200' in lines
-    assert f'"GET /signup?invitation={HIDDEN} HTTP/1.1" 200' in lines
+    assert f'"GET /reset/{REDACTED} HTTP/1.1" 200' in lines
+    assert f'"GET /signup?invitation={REDACTED} HTTP/1.1" 200' in lines
     assert SECRET not in lines
 
 

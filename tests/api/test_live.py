@@ -15,8 +15,8 @@ import psutil
 import pytest
 from sqlalchemy import text
 
-from api import live
-from api.live import Hub
+from api.http import server_sent_events
+from api.http.server_sent_events import EventHub
 from deploy.standalone.ports import free_port
 from scorer.db.session import use_one_snapshot
 from scorer.errors import TooMany
@@ -279,7 +279,7 @@ def step(number: int, status: Status = Status.QUEUED) -> SubmissionStep:
 def test_one_look_for_all_and_none_for_nobody() -> None:
     async def story() -> None:
         source = Source()
-        hub = Hub(source, seconds=0.01)
+        hub = EventHub(source, seconds=0.01)
         streams = [
             hub.follow(ref, StatusSnapshot((step(ref),), SubmissionProgress()), after=0, account_id=ref)
             for ref in range(1, 301)
@@ -305,7 +305,7 @@ def test_a_listener_survives_a_database_that_is_away() -> None:
     async def story() -> None:
         source = Source()
         source.broken = True
-        hub = Hub(source, seconds=0.01)
+        hub = EventHub(source, seconds=0.01)
         stream = hub.follow(1, StatusSnapshot((step(1),), SubmissionProgress()), after=0, account_id=1, heartbeat=0.05)
         assert await anext(stream) == (step(1), SubmissionProgress())
         assert await anext(stream) is None, "a sign of life"
@@ -321,7 +321,7 @@ def test_progress_is_told_when_it_changes_and_only_then() -> None:
     async def story() -> None:
         source = Source()
         source.progress = SubmissionProgress(queue_position=2)
-        hub = Hub(source, seconds=0.01)
+        hub = EventHub(source, seconds=0.01)
         stream = hub.follow(1, StatusSnapshot((step(7),), source.progress), after=0, account_id=1, heartbeat=0.1)
         assert await anext(stream) == (step(7), SubmissionProgress(queue_position=2))
         assert await anext(stream) is None
@@ -336,10 +336,10 @@ def test_progress_is_told_when_it_changes_and_only_then() -> None:
 
 
 def test_one_account_cannot_take_all_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "MOST", 2)
+    monkeypatch.setattr(server_sent_events, "MAX_STREAMS", 2)
 
     async def story() -> None:
-        hub = Hub(Source())
+        hub = EventHub(Source())
         for _ in range(2):
             hub.require_room(1)
             stream = hub.follow(1, StatusSnapshot((step(1),), SubmissionProgress()), after=0, account_id=1)
@@ -354,15 +354,15 @@ def test_one_account_cannot_take_all_streams(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_stream_ends_in_time_and_when_the_service_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story(end: Callable[[Hub], None]) -> None:
-        hub = Hub(Source())
+    async def story(end: Callable[[EventHub], None]) -> None:
+        hub = EventHub(Source())
         stream = hub.follow(1, StatusSnapshot((step(1),), SubmissionProgress()), after=0, account_id=1, heartbeat=0.05)
         assert await anext(stream)
         end(hub)
         assert [state async for state in stream if state is not None] == []
 
-    asyncio.run(asyncio.wait_for(story(Hub.close), 60))
-    monkeypatch.setattr(live, "LIFE_SECONDS", 0.2)
+    asyncio.run(asyncio.wait_for(story(EventHub.close), 60))
+    monkeypatch.setattr(server_sent_events, "STREAM_LIFETIME_SECONDS", 0.2)
     asyncio.run(asyncio.wait_for(story(lambda _: None), 60))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from api.cookies import csrf_token
+from api.http.csrf import csrf_token
 from scorer.insights.figures import FIGURES
 from tests.factories import noise, zipped
 from tests.leaks.planting import DATA_FILE, FIRST_ITEM, FIRST_REF, PASSWORD, PEOPLE, ROLES, RULES, SLUG, Planted

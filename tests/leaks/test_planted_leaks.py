@@ -8,8 +8,8 @@ import pytest
 from fastapi import APIRouter, HTTPException, Response
 from sqlalchemy import func, select
 
-from api.deps import CurrentCaller, DbSession
-from api.etags import etag_of
+from api.http.dependencies import CurrentCaller, DbSession
+from api.http.etags import etag_of
 from scorer.db.tables import Account, CodeAttachment, Job, Measurement, Submission, Threshold, Track
 from tests.leaks import walk as walking
 from tests.leaks.planting import ROLES

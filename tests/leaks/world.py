@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Engine, create_engine, make_url, text
 from sqlalchemy.orm import Session, sessionmaker
 
-from api import deps
+from api.http import dependencies
 from api.main import create_app
 from deploy.standalone.ephemeral import Servers
 from scorer.accounts.rate_limits import RATE_LIMITS
@@ -101,7 +101,7 @@ def planted_world(servers: Servers, folder: Path) -> Iterator[World]:
         _statements(servers, f"CREATE DATABASE {KEPT} TEMPLATE {NAME} STRATEGY FILE_COPY")
         shutil.copytree(blobs, blobs.with_name("kept"))
         app = create_app(settings)
-        app.dependency_overrides[deps.moment] = lambda: NOW
+        app.dependency_overrides[dependencies.request_time] = lambda: NOW
         with TestClient(app, raise_server_exceptions=False, follow_redirects=False) as http:
             yield World(servers, settings, app, http, planted, blobs)
     finally:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.ranges import asked_range
+from api.http.ranges import requested_range
 from scorer.archive import ZipEntry, zip_headers
 
 NAMES = st.text("abcXYZ019._-", min_size=1, max_size=30)
@@ -62,4 +62,4 @@ def test_sizes_beyond_four_gigabytes_are_told() -> None:
     ],
 )
 def test_a_range_is_what_the_standard_says(header: str, wanted: range | None) -> None:
-    assert asked_range(header, 100) == wanted
+    assert requested_range(header, 100) == wanted

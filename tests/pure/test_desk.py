@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.pages.histogram import histogram_of
-from api.pages.lanes import HEIGHT, lanes_of
+from api.rendering.charts.histogram import histogram_of
+from api.rendering.charts.strip_plot import HEIGHT, strip_plot_of
 from deploy.demo.entries import ENTRIES
 from deploy.demo.review import escaped, moves
 from scorer.review.review_queue import held_out_sentence, near_share, share_below
@@ -40,7 +40,7 @@ def test_labelled_entries_lie_on_the_axis_of_the_histogram() -> None:
     drawing = histogram_of({"counts": [1, 2], "low": 0.0, "high": 0.2}, 0.1, 0.15, reach=0.4)
     assert drawing is not None
     assert drawing.right == pytest.approx(0.4 * 1.04)
-    lanes = lanes_of([("ae", 0.1), ("legitimate", 0.4), ("ae", 0.1), ("ae", 0.3)], drawing.right)
+    lanes = strip_plot_of([("ae", 0.1), ("legitimate", 0.4), ("ae", 0.1), ("ae", 0.3)], drawing.right)
     assert lanes is not None
     assert [(lane.label, lane.count, lane.top) for lane in lanes.lanes] == [("legitimate", 1, 0), ("ae", 3, HEIGHT)]
     (near, strong), (far, faint) = lanes.lanes[1].marks
@@ -48,7 +48,7 @@ def test_labelled_entries_lie_on_the_axis_of_the_histogram() -> None:
     assert strong == 1.0
     assert faint == pytest.approx(0.7)
     assert "ae: 3, from 0.1000 to 0.3000" in lanes.description
-    assert lanes_of([], 1.0) is None
+    assert strip_plot_of([], 1.0) is None
 
 
 def test_the_demo_finds_the_memoriser_that_no_threshold_sees() -> None:

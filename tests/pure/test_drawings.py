@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.pages import drawings
-from api.pages.captions import CHOICES, KINDS, TITLES, sentence_of
-from api.pages.drawings import FLOOR, TOP, Drawing, drawing_of
-from api.pages.scales import Scale, around, ticks
+from api.rendering.charts import insight_figures
+from api.rendering.charts.captions import CHOICES, LABEL_NAMES, TITLES, sentence_of
+from api.rendering.charts.insight_figures import FLOOR, TOP, FigureChart, figure_chart_of
+from api.rendering.charts.scales import Scale, round_ticks, scale_around
 from scorer.insights.figures import FIGURES, Figure
 from scorer.insights.overview import LABEL_FILTERS as LABELS
 from scorer.lifecycle import TrackKind
@@ -48,9 +48,9 @@ def figure(name: str, rows: list[Any], *, tau: float | None = None, labels: bool
     return Figure(name, track, "all", columns, rows, {"count": len(rows), **TOLD}, [], tau)
 
 
-def drawn(figure: Figure) -> Drawing:
+def drawn(figure: Figure) -> FigureChart:
     """The drawing, which there is."""
-    drawing = drawing_of(figure)
+    drawing = figure_chart_of(figure)
     assert drawing is not None
     return drawing
 
@@ -117,7 +117,7 @@ def test_who_rose_and_who_fell() -> None:
 
 
 def test_of_very_many_some_are_drawn_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawings, "MOST_DOTS", 10)
+    monkeypatch.setattr(insight_figures, "MAX_DOTS", 10)
     drawing = drawn(figure("fid", [(None, float(at + 1), 0.3) for at in range(100)]))
     assert (len(drawing.dots), drawing.left_out) == (10, 90)
     assert [dot.row for dot in drawing.dots] == list(range(0, 100, 11))
@@ -125,25 +125,25 @@ def test_of_very_many_some_are_drawn_and_it_is_said(monkeypatch: pytest.MonkeyPa
 
 
 def test_nothing_is_not_drawn() -> None:
-    assert [drawing_of(figure(name, [])) for name in FIGURES] == [None] * len(FIGURES)
+    assert [figure_chart_of(figure(name, [])) for name in FIGURES] == [None] * len(FIGURES)
 
 
 def test_every_figure_and_label_has_words() -> None:
     assert set(TITLES) == set(FIGURES)
     assert set(CHOICES) == set(LABELS)
-    assert set(KINDS) == {label or "unlabelled" for label in LABELS["all"]} | {"plain"}
+    assert set(LABEL_NAMES) == {label or "unlabelled" for label in LABELS["all"]} | {"plain"}
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
 def test_ticks_are_round_few_and_on_the_axis(low: float, span: float) -> None:
-    found = ticks(low, low + span)
+    found = round_ticks(low, low + span)
     assert 1 <= len(found) <= 11
     assert all(low - span * 1e-6 <= each <= low + span * (1 + 1e-6) for each in found)
 
 
 @given(st.floats(1e-6, 1e6), st.floats(1, 1e6))
 def test_a_log_scale_turns_factors_into_steps(low: float, factor: float) -> None:
-    scale = around(low, low * factor, log=True)
+    scale = scale_around(low, low * factor, log=True)
     assert scale.low < low <= low * factor < scale.high
     middle = (scale.low * scale.high) ** 0.5
     assert scale.share(middle) == pytest.approx(0.5, abs=1e-6)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.problems import status_of
+from api.http.problem_details import status_of
 from scorer.errors import Conflict, KennelError, NotFound, TooMany
 
 

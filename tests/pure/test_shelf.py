@@ -1,10 +1,10 @@
 """Answers that are kept."""
 
-from api.shelf import Shelf
+from api.http.response_cache import ResponseCache
 
 
 def test_what_was_asked_for_last_stays() -> None:
-    shelf = Shelf(capacity=10)
+    shelf = ResponseCache(capacity=10)
     for name in "abc":
         assert shelf.keep(name, name.encode() * 3) == name.encode() * 3
     assert shelf.find("a") == b"aaa"
@@ -13,7 +13,7 @@ def test_what_was_asked_for_last_stays() -> None:
 
 
 def test_the_same_answer_again_takes_no_more_room() -> None:
-    shelf = Shelf(capacity=10)
+    shelf = ResponseCache(capacity=10)
     shelf.keep("a", b"12345")
     for _ in range(9):
         shelf.keep("b", b"12345")
@@ -21,7 +21,7 @@ def test_the_same_answer_again_takes_no_more_room() -> None:
 
 
 def test_what_is_too_large_is_handed_on_and_not_kept() -> None:
-    shelf = Shelf(capacity=10)
+    shelf = ResponseCache(capacity=10)
     shelf.keep("a", b"12345")
     assert shelf.keep("b", b"x" * 11) == b"x" * 11
     assert (shelf.find("b"), shelf.find("a")) == (None, b"12345")

@@ -9,9 +9,10 @@ from unittest.mock import patch
 
 from fastapi import FastAPI
 
-from api import deps, problems
+from api import error_handlers
+from api.http import dependencies
+from api.http.response_cache import ResponseCache
 from api.pages import routes
-from api.shelf import Shelf
 from scorer.accounts.api_tokens import SCOPES
 from scorer.competitions import competition_state, data_files, rules
 from scorer.competitions.competition_state import CompetitionState
@@ -262,13 +263,13 @@ class Site:
     def app(self) -> Iterator[FastAPI]:
         """The pages over this site."""
         app = FastAPI()
-        app.state.shelf = Shelf()
+        app.state.shelf = ResponseCache()
         routes.mount(app)
-        problems.add_handlers(app)
+        error_handlers.add_error_handlers(app)
         app.dependency_overrides = {
-            deps.session: lambda: None,
-            deps.caller: lambda: self.account and deps.Caller(self.account, SCOPES, 1, "proof"),
-            deps.moment: lambda: self.now,
+            dependencies.session: lambda: None,
+            dependencies.current_caller: lambda: self.account and dependencies.Caller(self.account, SCOPES, 1, "proof"),
+            dependencies.request_time: lambda: self.now,
         }
         with (
             patch.object(standings, "standings", self._standings),

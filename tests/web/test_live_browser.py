@@ -14,7 +14,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, StreamingResponse
 from playwright.sync_api import Browser
 
-from api.pages import rendering
+from api.rendering import templates
 from scorer.accounts import sessions
 from scorer.accounts.sessions import Browser as Place
 from scorer.db.tables import Account
@@ -50,12 +50,12 @@ class Theatre:
     def app(self) -> FastAPI:
         """The application around it."""
         app = FastAPI()
-        app.include_router(rendering.router)
+        app.include_router(templates.router)
 
         @app.get("/")
         def page() -> HTMLResponse:
-            shown = f"<title>x</title><link rel=icon href='{rendering.static('kennel.svg')}'><h1>Entry</h1>"
-            shown += f"<script src='{rendering.static('live.js')}' defer></script>"
+            shown = f"<title>x</title><link rel=icon href='{templates.static_url('kennel.svg')}'><h1>Entry</h1>"
+            shown += f"<script src='{templates.static_url('live.js')}' defer></script>"
             if self.states and self.states[-1]["over"]:
                 shown += "<p id=end>Here is your score.</p>"
             else:
@@ -65,7 +65,7 @@ class Theatre:
                     "<p data-live-for=position hidden>Place <span data-live=position></span>,"
                     " <span data-live=estimate></span></p></section>"
                 )
-            return HTMLResponse(shown, headers=rendering.HEADERS)
+            return HTMLResponse(shown, headers=templates.PAGE_HEADERS)
 
         @app.get("/events")
         def events(request: Request) -> StreamingResponse:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 
 from api.pages import board as board_page
-from api.pages import rendering, words
-from api.pages.markdown import html_of, rest_of, summary_of
+from api.rendering import formatting, templates
+from api.rendering.markdown import html_of, rest_of, summary_of
 from scorer.db.tables import Account
 from scorer.lifecycle import Phase
 from tests.web import samples
@@ -518,7 +518,7 @@ def test_the_etag_changes_with_all_that_the_page_shows(browse: Browse, monkeypat
     seen.append(etag())
     site.states = [samples.state(closes_at=NOW + timedelta(days=1))]
     seen.append(etag())
-    monkeypatch.setattr(rendering, "BUILD", "next")
+    monkeypatch.setattr(templates, "BUILD_DIGEST", "next")
     seen.append(etag())
     assert len(set(seen)) == len(seen)
     assert etag() == seen[-1]
@@ -555,7 +555,7 @@ def test_no_other_host_is_asked_and_nothing_is_inline(browse: Browse) -> None:
     for page in (
         document(client, "/"),
         document(client),
-        parsed(bytes(rendering.error_page(404, "No.").body).decode()),
+        parsed(bytes(templates.error_page(404, "No.").body).decode()),
     ):
         for each in page:
             assert not {"style", "srcset", "ping"} & set(each.attributes)
@@ -563,7 +563,7 @@ def test_no_other_host_is_asked_and_nothing_is_inline(browse: Browse) -> None:
                 assert re.match(r"[/#](?!/)", each.attributes[name])
         assert not page.all("script")
         assert not page.all("style")
-    for content in rendering.FILES.values():
+    for content in templates.STATIC_FILES.values():
         text = content.decode().replace("http://www.w3.org/2000/svg", "")
         assert not re.search(r"//|url\(|@import|expression", text)
 
@@ -572,11 +572,11 @@ def test_no_other_host_is_asked_and_nothing_is_inline(browse: Browse) -> None:
 
 
 def test_an_error_is_a_page_too() -> None:
-    answer = rendering.error_page(404, f"There is no competition {HOSTILE!r}.", headers={"Retry-After": "3"})
+    answer = templates.error_page(404, f"There is no competition {HOSTILE!r}.", headers={"Retry-After": "3"})
     page = parsed(bytes(answer.body).decode())
     assert answer.status_code == 404
     assert answer.headers["retry-after"] == "3"
-    assert answer.headers["content-security-policy"] == rendering.CONTENT_SECURITY_POLICY
+    assert answer.headers["content-security-policy"] == templates.CONTENT_SECURITY_POLICY
     assert page.one("h1").text == "Not found"
     assert page.one(class_="lead").text == f"There is no competition {HOSTILE!r}."
     assert page.one("section").one("a").attributes["href"] == "/"
@@ -593,7 +593,7 @@ def test_an_error_is_a_page_too() -> None:
 )
 def test_pages_are_for_browsers_and_problems_for_programs(path: str, accept: str, expected: bool) -> None:
     request = Request({"type": "http", "path": path, "headers": [(b"accept", accept.encode())], "query_string": b""})
-    assert rendering.wants_page(request) is expected
+    assert templates.wants_page(request) is expected
 
 
 # Words
@@ -608,7 +608,7 @@ def test_pages_are_for_browsers_and_problems_for_programs(path: str, accept: str
     ],
 )  # fmt: skip
 def test_how_long_ago(seconds: int, expected: str) -> None:
-    assert words.ago(NOW - timedelta(seconds=seconds), NOW) == expected
+    assert formatting.ago(NOW - timedelta(seconds=seconds), NOW) == expected
 
 
 @pytest.mark.parametrize(
@@ -626,16 +626,16 @@ def test_how_long_ago(seconds: int, expected: str) -> None:
 def test_the_date_that_matters(phase: Phase, opens: float | None, closes: float | None, expected: str) -> None:
     opens_at, closes_at = (None if days is None else NOW + timedelta(days=days) for days in (opens, closes))
     state = samples.state(phase=phase, opens_at=opens_at, closes_at=closes_at)
-    deadline = words.deadline(state, NOW)
+    deadline = formatting.deadline(state, NOW)
     assert deadline.words == expected
     assert deadline.moment == (opens_at if phase is Phase.DRAFT else closes_at)
 
 
 def test_exact_times_are_utc_and_never_hide_their_seconds() -> None:
     eastern = datetime.fromisoformat("2026-11-14T23:59:59-05:00")
-    assert words.exact(eastern) == "15 Nov 2026, 04:59:59 UTC"
-    assert words.machine(eastern) == "2026-11-15T04:59:59Z"
-    assert words.exact(datetime(2026, 1, 2, 3, 4, tzinfo=UTC)) == "2 Jan 2026, 03:04 UTC"
+    assert formatting.exact(eastern) == "15 Nov 2026, 04:59:59 UTC"
+    assert formatting.machine(eastern) == "2026-11-15T04:59:59Z"
+    assert formatting.exact(datetime(2026, 1, 2, 3, 4, tzinfo=UTC)) == "2 Jan 2026, 03:04 UTC"
 
 
 @pytest.mark.parametrize(
@@ -650,7 +650,7 @@ def test_exact_times_are_utc_and_never_hide_their_seconds() -> None:
     ],
 )
 def test_browsers_are_called_by_their_names(said: str, expected: str) -> None:
-    assert words.agent(said) == expected
+    assert formatting.agent(said) == expected
 
 
 # Colours
@@ -672,7 +672,7 @@ def contrast(a: str, b: str) -> float:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_can_be_read(scheme: str) -> None:
-    css = rendering.FILES["kennel.css"].decode()
+    css = templates.STATIC_FILES["kennel.css"].decode()
     light, dark = [dict(re.findall(r"--([\w-]+): (#\w+);", part)) for part in css.split(":root {")[1:3]]
     colours = light if scheme == "light" else light | dark
     assert len(dark) == len(light)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from api.pages.histogram import FLOOR, TOP, histogram_of
+from api.rendering.charts.histogram import FLOOR, TOP, histogram_of
 from scorer.accounts import sessions
 from scorer.accounts.sessions import Browser
 from scorer.competitions import competition_state

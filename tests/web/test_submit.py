@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, Route
 
-from api.cookies import csrf_token
+from api.http.csrf import csrf_token
 from scorer.accounts import sessions
 from scorer.accounts.sessions import Browser as Where
 from scorer.db.tables import Account

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.pages.distribution import AXIS, FLOOR, TOP, distribution_of
+from api.rendering.charts.distribution import AXIS, FLOOR, TOP, distribution_of
 from scorer.tuning.what_if import WhatIfRow
 from tests.api.conftest import Service
 from tests.api.test_tau import choose, path, random_competition

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from playwright.sync_api import Browser
 from sqlalchemy import text
 
-from api.pages.room import Room, room_of
+from api.rendering.quota import QuotaMessage, quota_message_of
 from scorer.accounts import password_hashing
 from scorer.db.tables import Account
 from scorer.teams.quotas import Quota
@@ -62,30 +62,32 @@ def parts(page: Element) -> list[str]:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (allowance(charged=0), Room("5 of 5 entries left today")),
-        (allowance(charged=2), Room("3 of 5 entries left today, 5 again at", MIDNIGHT)),
-        (allowance(charged=5), Room("0 of 5 entries left today, next at", MIDNIGHT)),
-        (allowance(charged=8), Room("0 of 5 entries left today, next at", MIDNIGHT)),
-        (allowance(daily=None, charged=800), Room("Any number of entries today")),
+        (allowance(charged=0), QuotaMessage("5 of 5 entries left today")),
+        (allowance(charged=2), QuotaMessage("3 of 5 entries left today, 5 again at", MIDNIGHT)),
+        (allowance(charged=5), QuotaMessage("0 of 5 entries left today, next at", MIDNIGHT)),
+        (allowance(charged=8), QuotaMessage("0 of 5 entries left today, next at", MIDNIGHT)),
+        (allowance(daily=None, charged=800), QuotaMessage("Any number of entries today")),
         (
             allowance(charged=2, pending=2),
-            Room("3 of 5 entries left today; 2 in progress, as many as are allowed at once"),
+            QuotaMessage("3 of 5 entries left today; 2 in progress, as many as are allowed at once"),
         ),
         (
             allowance(daily=None, pending=2),
-            Room("Any number of entries today; 2 in progress, as many as are allowed at once"),
+            QuotaMessage("Any number of entries today; 2 in progress, as many as are allowed at once"),
         ),
-        (allowance(rejected=20), Room("20 uploads rejected today, as many as are allowed, next at", MIDNIGHT)),
+        (allowance(rejected=20), QuotaMessage("20 uploads rejected today, as many as are allowed, next at", MIDNIGHT)),
     ],
 )
-def test_what_is_left_is_told_with_the_moment_of_the_next(given: Quota, expected: Room) -> None:
-    assert room_of(given) == expected
+def test_what_is_left_is_told_with_the_moment_of_the_next(given: Quota, expected: QuotaMessage) -> None:
+    assert quota_message_of(given) == expected
 
 
 def test_the_last_day_has_no_next() -> None:
     used = allowance(charged=5)
     last = Quota(used.limits, used.usage, used.refusal, used.resets_at, None)
-    assert room_of(last) == Room("0 of 5 entries left today, and the competition closes before the next")
+    assert quota_message_of(last) == QuotaMessage(
+        "0 of 5 entries left today, and the competition closes before the next"
+    )
 
 
 def test_the_competitions_page_tells_its_viewer_what_is_left() -> None:

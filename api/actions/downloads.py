@@ -1,0 +1,45 @@
+"""Data files on their way out: from us, or straight from the store where participants reach it."""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import chain, zip_longest
+
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+
+from api.http.ranges import BlobPart, Content, range_response
+from scorer.archive import ZipEntry, zip_headers
+from scorer.blobs import Blobs
+from scorer.db.tables import DataFile
+
+URL_LIFETIME = timedelta(hours=6)
+"""How long a download straight from the store may take to be resumed."""
+
+
+def download(request: Request, file: DataFile, store: Blobs, *, without_tls: bool = True) -> Response:
+    """One file, or the store's own address of it. ``without_tls``: one that begins with ``http:`` will do."""
+    # A client names what it saves by the address, so a blob with another name is sent by us.
+    address = store.presigned_get(file.blob_key, URL_LIFETIME) if file.blob_key.endswith(f"/{file.name}") else None
+    if address is not None and (without_tls or address.startswith("https:")):
+        return RedirectResponse(address, 302, headers={"Cache-Control": "no-store"})
+    return range_response(request, _content(file), store)
+
+
+def _content(file: DataFile) -> Content:
+    return Content(file.name, [BlobPart(file.blob_key, file.bytes)], file.sha256, file.created_at)
+
+
+def download_all(request: Request, name: str, files: Sequence[DataFile], store: Blobs) -> Response:
+    """All files as one zip: a single file that is one already stays as it is."""
+    if len(files) == 1 and files[0].name.endswith(".zip"):
+        return range_response(request, _content(files[0]), store)
+    packed = [ZipEntry(file.name, file.bytes, file.crc32, file.created_at) for file in files]
+    stored = [BlobPart(file.blob_key, file.bytes) for file in files]
+    between = zip_headers(packed)
+    parts = [part for part in chain.from_iterable(zip_longest(between, stored)) if part is not None]
+    told = hashlib.sha256(b"".join(between))
+    for file in files:
+        told.update(bytes.fromhex(file.sha256))
+    content = Content(name, parts, told.hexdigest(), max(file.created_at for file in files))
+    return range_response(request, content, store)

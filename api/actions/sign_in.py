@@ -1,0 +1,154 @@
+"""The door, as the API and the pages share it: signing up and in, and new passwords, not too often.
+
+Hashing a password takes a while and much memory, so no transaction is held meanwhile.
+"""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Depends
+
+from api.http.dependencies import AppRateLimiter, AppSettings, Caller, CurrentBrowser, Now, Transaction, Transactions
+from scorer.accounts import accounts, oidc_identities, password_hashing, password_resets, sessions, sign_up
+from scorer.accounts.oidc_identities import OidcIdentity
+from scorer.accounts.rate_limits import RateLimiter, network_of
+from scorer.accounts.sessions import Browser
+from scorer.accounts.sign_up import Application
+from scorer.db.tables import Account
+from scorer.errors import Unauthenticated
+from scorer.settings import Settings
+
+
+def new_secret() -> str:
+    """256 random bits, for a cookie, an API token or a link."""
+    return secrets.token_urlsafe(32)
+
+
+@dataclass(frozen=True)
+class SignInActions:
+    """The door at one moment, with whoever stands before it."""
+
+    begin: Transaction
+    rates: RateLimiter
+    settings: Settings
+    browser: Browser
+    now: datetime
+
+    @property
+    def network(self) -> str:
+        """Whoever stands before the door, as rates know them."""
+        return network_of(self.browser.address)
+
+    def sign_in(self, login: str, password: str) -> str:
+        """The secret of a new session; ``Unauthenticated`` for an unknown name and for a wrong password alike."""
+        login = login.strip()
+        key = login.lower()
+        self.rates.take("sign-in-address", self.network)
+        self.rates.take("sign-in", self.network, key)
+        self.rates.take("sign-in-account", key)
+        secret = new_secret()
+        with self.begin() as session:
+            kept = sessions.password_hash_of(session, login)
+        matched = kept if password_hashing.matches(password, kept) else None
+        renewed = password_hashing.upgraded_hash(password, matched) if matched else None
+        # A failure is committed too: the audit log tells it.
+        with self.begin() as session:
+            opened = sessions.sign_in(
+                session, login, matched, renewed=renewed, secret=secret, browser=self.browser, now=self.now
+            )
+        if opened is None:
+            raise Unauthenticated("wrong-login", "There is no account with this name and this password.")
+        self.rates.forgive("sign-in", self.network, key)
+        return secret
+
+    def open_for(self, account: Account) -> str:
+        """The secret of a new session for somebody who has shown who they are in another way."""
+        secret = new_secret()
+        with self.begin() as session:
+            sessions.begin(session, account, secret=secret, browser=self.browser, now=self.now)
+        return secret
+
+    def vouched(self, person: OidcIdentity) -> str:
+        """The secret of a new session for somebody whom an issuer vouches for."""
+        secret = new_secret()
+        with self.begin() as session:
+            account = oidc_identities.account_for(session, person, mode=self.settings.sign_up, now=self.now)
+            sessions.begin(session, account, secret=secret, browser=self.browser, now=self.now)
+        return secret
+
+    def sign_up(self, wanted: Application, password: str) -> Account:
+        """A new participant; whether the mail address is known already makes no difference to see."""
+        self.rates.take("sign-up", self.network)
+        self._count_mail(wanted.email)
+        password_hash = password_hashing.new_password_hash(password, handle=wanted.handle, email=wanted.email)
+        with self.begin() as session:
+            return sign_up.sign_up(
+                session,
+                wanted,
+                password_hash,
+                mode=self.settings.sign_up,
+                secret=new_secret(),
+                site=self.settings.public_url,
+                now=self.now,
+            )
+
+    def ask_confirmation(self, account: Account, email: str) -> None:
+        """Send a link that makes ``email`` the account's address."""
+        self._count_mail(email)
+        with self.begin() as session:
+            sign_up.ask_confirmation(
+                session, account, email, secret=new_secret(), site=self.settings.public_url, now=self.now
+            )
+
+    def ask_reset(self, email: str) -> None:
+        """Send a link for a new password, if the address belongs to somebody; nobody learns whether it does."""
+        self._count_mail(email)
+        with self.begin() as session:
+            password_resets.request_reset(
+                session, email, secret=new_secret(), site=self.settings.public_url, now=self.now
+            )
+
+    def reset(self, link: str, password: str) -> Account:
+        """Set a new password by a link."""
+        self.rates.take("sign-in-address", self.network)
+        password_hash = password_hashing.new_password_hash(password)
+        with self.begin() as session:
+            account = password_resets.complete(session, link, password_hash, now=self.now)
+        for login in filter(None, (account.handle, account.email)):
+            self.rates.forgive("sign-in-account", login.lower())
+        return account
+
+    def change_password(self, caller: Caller, old: str, new: str) -> None:
+        """Set a new password for somebody who knows the old one; their other sessions end."""
+        kept = caller.account.password_hash
+        self.rates.take("sign-in", self.network, caller.account.handle.lower())
+        matched = kept if password_hashing.matches(old, kept) else None
+        new_hash = password_hashing.new_password_hash(
+            new, handle=caller.account.handle, email=caller.account.email or ""
+        )
+        with self.begin() as session:
+            accounts.change_password(
+                session, caller.account, matched, new_hash, keep_session=caller.session_id, now=self.now
+            )
+
+    def confirm(self, link: str) -> Account:
+        """Let a mail address count by a link."""
+        self.rates.take("sign-in-address", self.network)
+        with self.begin() as session:
+            return sign_up.confirm_address(session, link, now=self.now)
+
+    def _count_mail(self, email: str) -> None:
+        self.rates.take("mail-address", self.network)
+        self.rates.take("mail", email.strip().lower())
+
+
+def sign_in_actions(
+    begin: Transactions, rates: AppRateLimiter, settings: AppSettings, browser: CurrentBrowser, now: Now
+) -> SignInActions:
+    """The door as it is for this request."""
+    return SignInActions(begin, rates, settings, browser, now)
+
+
+AppSignInActions = Annotated[SignInActions, Depends(sign_in_actions)]

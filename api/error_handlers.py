@@ -1,0 +1,55 @@
+"""Exception handlers: every error becomes a problem (RFC 9457) or an error page."""
+
+from urllib.parse import quote
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from api.http.log_redaction import redact
+from api.http.problem_details import FORWARDED_HEADERS, MAX_SHOWN_FAULTS, log, problem, problem_of
+from api.rendering.templates import error_page, see_other, wants_page
+from scorer.errors import (
+    KennelError,
+)
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Let every failure of ``app`` leave as a problem, or, where a browser asks for a page, as a page."""
+
+    @app.exception_handler(KennelError)
+    async def _domain(request: Request, error: KennelError) -> Response:
+        if error.slug == "no-token" and request.method == "GET" and wants_page(request):
+            return see_other(f"/signin?next={quote(request.url.path)}")
+        return _answer(request, problem_of(error), error.message)
+
+    @app.exception_handler(RequestValidationError)
+    async def _validation(request: Request, error: RequestValidationError) -> Response:
+        faults = [f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()]
+        title = "The request is not as it should be."
+        return _answer(request, problem(422, "bad-request", title, faults=faults[:MAX_SHOWN_FAULTS]), title)
+
+    @app.exception_handler(HTTPException)
+    async def _http(request: Request, error: HTTPException) -> Response:
+        title = str(error.detail)
+        return _answer(request, problem(error.status_code, "http", title, headers=error.headers), title)
+
+    @app.exception_handler(ClientDisconnect)
+    async def _gone(request: Request, _: ClientDisconnect) -> Response:
+        log.info("%s %s: the client went away", request.method, redact(request.url.path))
+        return Response(status_code=400)  # nobody reads it
+
+    @app.exception_handler(Exception)
+    async def _ours(request: Request, error: Exception) -> Response:
+        log.error("%s %s failed", request.method, redact(request.url.path), exc_info=error)
+        title = "Something went wrong on our side. Please try again."
+        return _answer(request, problem(500, "our-fault", title), title)
+
+
+def _answer(request: Request, response: JSONResponse, message: str) -> Response:
+    if not wants_page(request):
+        return response
+    kept = {name: response.headers[name] for name in FORWARDED_HEADERS if name in response.headers}
+    return error_page(response.status_code, message, headers=kept)

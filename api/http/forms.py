@@ -1,0 +1,46 @@
+"""The pages' forms: small, and read only where one is expected."""
+
+from typing import Annotated
+from urllib.parse import parse_qsl
+
+from fastapi import Depends, Request
+from starlette.datastructures import ImmutableMultiDict
+
+from scorer.errors import Invalid, TooLarge
+
+Fields = ImmutableMultiDict[str, str]
+MAX_FORM_BYTES = 1 << 16
+MAX_FIELDS = 100
+
+
+def is_form(request: Request) -> bool:
+    """Whether the body says that it is a form of a page."""
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    return kind == "application/x-www-form-urlencoded"
+
+
+async def fields_of(request: Request) -> Fields:
+    """The fields of a form, in UTF-8; ``Invalid`` for anything else, ``TooLarge`` before it is read."""
+    if not is_form(request):
+        raise Invalid("not-a-form", "This address takes the form of its page.")
+    declared = request.headers.get("content-length", "")
+    if not declared.isdecimal() or int(declared) > MAX_FORM_BYTES:
+        raise TooLarge("too-large", f"A form may have {MAX_FORM_BYTES:,} bytes here.", limit=MAX_FORM_BYTES)
+    try:
+        pairs = parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except ValueError:
+        raise Invalid("not-a-form", "This is not a form of ours.") from None
+    if any("\x00" in part for pair in pairs for part in pair):
+        raise Invalid("nul-character", "The request has a NUL character in it.")
+    return ImmutableMultiDict(pairs)
+
+
+def text(fields: Fields, name: str, *, longest: int = 300) -> str:
+    """A field's text, empty if it is not there; ``Invalid`` if it is longer than any honest one."""
+    value = fields.get(name, "")
+    if len(value) > longest:
+        raise Invalid("too-long", f"The field {name} may have {longest} characters.")
+    return value
+
+
+FormFields = Annotated[Fields, Depends(fields_of)]

@@ -1,0 +1,155 @@
+"""OpenID Connect: the code flow with PKCE, and what the issuer's signed word says of somebody."""
+
+import base64
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.httpx_client import OAuth2Client
+from httpx2 import HTTPError
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+
+from scorer.accounts.accounts import EMAIL_PATTERN
+from scorer.accounts.oidc_identities import OidcIdentity
+from scorer.errors import Unauthenticated, Unavailable
+from scorer.settings import Settings
+
+SCOPE = "openid email profile"
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
+"""Signatures by a key pair of the issuer's; never ``none``, and no secret that we share."""
+TIMEOUT_SECONDS = 10
+LEEWAY = 60
+"""Seconds by which the issuer's clock may differ from ours."""
+
+
+@dataclass(frozen=True)
+class OidcLogin:
+    """What a browser keeps in a cookie while it is at the issuer's."""
+
+    state: str
+    nonce: str
+    verifier: str
+    onward: str
+
+    @classmethod
+    def begin(cls, onward: str) -> "OidcLogin":
+        """A new one, leading to ``onward``."""
+        state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+        return cls(state, nonce, verifier, onward)
+
+    @property
+    def packed(self) -> str:
+        """As a cookie."""
+        return base64.urlsafe_b64encode(json.dumps(asdict(self)).encode()).decode()
+
+    @classmethod
+    def unpacked(cls, cookie: str) -> "OidcLogin":
+        """From a cookie; ``Unauthenticated`` if it is none of ours."""
+        try:
+            return cls(**json.loads(base64.urlsafe_b64decode(cookie)))
+        except (ValueError, TypeError):
+            raise _refused("the cookie of this sign-in is gone; please begin again") from None
+
+
+def _refused(why: str) -> Unauthenticated:
+    return Unauthenticated("oidc", f"Signing in did not work: {why}.")
+
+
+class Issuer:
+    """The issuer of the settings, asked for its addresses and keys as often as they are needed."""
+
+    def __init__(self, settings: Settings, redirect_uri: str) -> None:
+        if settings.oidc_issuer is None:
+            raise Unavailable("no-oidc", "Signing in with OpenID Connect is not set up here.")
+        self._issuer, self._client_id = settings.oidc_issuer, settings.oidc_client_id
+        self._client = OAuth2Client(
+            settings.oidc_client_id,
+            settings.oidc_client_secret.get_secret_value() or None,
+            scope=SCOPE,
+            redirect_uri=redirect_uri,
+            code_challenge_method="S256",
+            timeout=TIMEOUT_SECONDS,
+        )
+
+    def departure(self, journey: OidcLogin) -> str:
+        """Where to send the browser. ``Unavailable`` if the issuer does not answer."""
+        with self._client:
+            try:
+                endpoint = self._described()["authorization_endpoint"]
+            except (HTTPError, ValueError, KeyError) as error:
+                raise Unavailable("oidc-away", "The service that you sign in with does not answer.") from error
+        url, _ = self._client.create_authorization_url(
+            endpoint, state=journey.state, nonce=journey.nonce, code_verifier=journey.verifier
+        )
+        return str(url)
+
+    def arrival(self, journey: OidcLogin, query: Mapping[str, str], now: datetime) -> OidcIdentity:
+        """Who has come back from the issuer; ``Unauthenticated`` if its word is missing, forged, stale or meant for
+        somebody else."""
+        if "error" in query:
+            raise _refused(f"{self._issuer} says {query['error'][:100]}")
+        if not secrets.compare_digest(query.get("state", "").encode(), journey.state.encode()):
+            raise _refused("this is not the sign-in that this browser began")
+        try:
+            with self._client:
+                return self._vouched(journey, query, now)
+        except (AuthlibBaseError, HTTPError, JoseError, ValueError, KeyError, TypeError) as error:
+            raise _refused("the issuer's answer is not as it should be") from error
+
+    def _vouched(self, journey: OidcLogin, query: Mapping[str, str], now: datetime) -> OidcIdentity:
+        described = self._described()
+        if query.get("iss", described["issuer"]) != described["issuer"]:
+            raise ValueError("another issuer's answer")
+        answer = self._client.fetch_token(
+            described["token_endpoint"],
+            grant_type="authorization_code",
+            code=query["code"],
+            code_verifier=journey.verifier,
+        )
+        keys = KeySet.import_key_set({"keys": self._read(described["jwks_uri"])["keys"]})
+        claims = jwt.decode(answer["id_token"], keys, algorithms=ALGORITHMS).claims
+        jwt.JWTClaimsRegistry(
+            now=int(now.timestamp()),
+            leeway=LEEWAY,
+            iss={"essential": True, "value": described["issuer"]},
+            aud={"essential": True, "value": self._client_id},
+            sub={"essential": True},
+            exp={"essential": True},
+            iat={"essential": True},
+            nonce={"essential": True, "value": journey.nonce},
+            azp={"value": self._client_id},
+        ).validate(claims)
+        return _identity_of(claims)
+
+    def _described(self) -> dict[str, Any]:
+        described = self._read(f"{self._issuer}/.well-known/openid-configuration")
+        if described["issuer"].rstrip("/") != self._issuer:
+            raise ValueError("another issuer's description")
+        return described
+
+    def _read(self, address: str) -> dict[str, Any]:
+        answer = self._client.request("GET", address, withhold_token=True)
+        answer.raise_for_status()
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+def _identity_of(claims: Mapping[str, Any]) -> OidcIdentity:
+    def said(name: str) -> str:
+        value = claims.get(name)
+        return value if isinstance(value, str) else ""
+
+    verified = claims.get("email_verified") is True and EMAIL_PATTERN.fullmatch(said("email"))
+    return OidcIdentity(
+        issuer=claims["iss"],
+        subject=str(claims["sub"]),
+        email=said("email") if verified else None,
+        name=said("name"),
+        handle=said("preferred_username"),
+    )

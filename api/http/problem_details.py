@@ -1,0 +1,65 @@
+"""From a domain error to RFC 9457: the only table of HTTP statuses."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi.responses import JSONResponse
+
+from scorer.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    KennelError,
+    NotFound,
+    TooLarge,
+    TooMany,
+    Unauthenticated,
+    Unavailable,
+)
+
+log = logging.getLogger(__name__)
+
+STATUS_BY_ERROR: Mapping[type[KennelError], int] = {
+    Unauthenticated: 401,
+    Forbidden: 403,
+    NotFound: 404,
+    Conflict: 409,
+    TooLarge: 413,
+    Invalid: 422,
+    TooMany: 429,
+    Unavailable: 503,
+}
+MAX_SHOWN_FAULTS = 10
+FORWARDED_HEADERS = ("allow", "retry-after", "www-authenticate")
+
+
+def problem(
+    status: int, slug: str, title: str, *, headers: Mapping[str, str] | None = None, **extra: Any
+) -> JSONResponse:
+    """An ``application/problem+json`` answer; ``type`` is stable, ``title`` is for people."""
+    body = {"type": f"urn:kennel:problem:{slug}", "title": title, "status": status, **extra}
+    return JSONResponse(body, status, headers=dict(headers or {}), media_type="application/problem+json")
+
+
+def status_of(error: KennelError) -> int:
+    """The status of a domain error: that of its class, or of the nearest base class that has one."""
+    return next(STATUS_BY_ERROR[kind] for kind in type(error).__mro__ if kind in STATUS_BY_ERROR)
+
+
+def headers_of(error: KennelError) -> dict[str, str]:
+    """What a domain error adds to the headers."""
+    headers = {}
+    if isinstance(error, Unauthenticated):
+        headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, TooMany) and error.retry_after is not None:
+        headers["Retry-After"] = str(error.retry_after)
+    return headers
+
+
+def problem_of(error: KennelError) -> JSONResponse:
+    """The answer to a domain error."""
+    extra = dict(error.extra)
+    if error.faults:
+        extra["faults"] = list(error.faults[:MAX_SHOWN_FAULTS])
+    return problem(status_of(error), error.slug, error.message, headers=headers_of(error), **extra)

@@ -1,0 +1,108 @@
+"""Answers of which a part may be asked for (RFC 9110, 14): large files, and many files as one zip."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import format_datetime
+
+from fastapi import Request
+from fastapi.responses import Response, StreamingResponse
+
+from scorer.blobs import Blobs
+
+CHUNK_BYTES = 1 << 18
+RANGE = re.compile(r"bytes=(\d{1,18})?-(\d{1,18})?")
+INERT_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
+
+
+@dataclass(frozen=True)
+class BlobPart:
+    """A whole blob as a part of an answer."""
+
+    key: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a whole answer is made of, one after the other. ``sha256`` (hex) tells it from any other."""
+
+    name: str
+    parts: Sequence[bytes | BlobPart]
+    sha256: str
+    modified: datetime
+
+    @property
+    def bytes(self) -> int:
+        """Of the whole."""
+        return sum(_size(part) for part in self.parts)
+
+
+def _size(part: bytes | BlobPart) -> int:
+    return part.bytes if isinstance(part, BlobPart) else len(part)
+
+
+def range_response(request: Request, content: Content, store: Blobs) -> Response:
+    """The content, or the one range of it that was asked for; nothing of it where the client has it already. What
+    organizers upload is saved, never shown: a browser must not run it as ours."""
+    etag = f'"{content.sha256}"'
+    modified = format_datetime(content.modified, usegmt=True)
+    size = content.bytes
+    headers = INERT_HEADERS | {
+        "ETag": etag,
+        "Last-Modified": modified,
+        "Accept-Ranges": "bytes",
+        "Cache-Control": "private, no-cache",
+        "Vary": "Authorization, Cookie",
+    }
+    if etag in [each.strip() for each in request.headers.get("if-none-match", "").split(",")]:
+        return Response(status_code=304, headers=headers)
+    current = request.headers.get("if-range", etag) in {etag, modified}
+    asked = requested_range(request.headers.get("range", ""), size) if current else None
+    if asked is not None and not asked:
+        return Response(status_code=416, headers=headers | {"Content-Range": f"bytes */{size}"})
+    sent = asked or range(size)
+    headers |= {
+        "Content-Length": str(len(sent)),
+        "Content-Disposition": f'attachment; filename="{content.name}"',
+        **({"Content-Range": f"bytes {sent.start}-{sent.stop - 1}/{size}"} if asked else {}),
+    }
+    body = _bytes(content.parts, sent, store)
+    return StreamingResponse(body, 206 if asked else 200, headers=headers, media_type="application/octet-stream")
+
+
+def requested_range(header: str, size: int) -> range | None:
+    """The bytes that a ``Range`` asks for; empty if there are none such, None if all are to be sent: nothing is asked
+    for, or several ranges or another unit, which a server may pass over."""
+    found = RANGE.fullmatch(header.strip())
+    if found is None or found.group(1) is found.group(2) is None:
+        return None
+    first, last = (int(each) if each is not None else None for each in found.groups())
+    if first is None:
+        return range(max(0, size - (last or 0)), size)
+    if last is not None and last < first:
+        return None
+    return range(first, min(size, size if last is None else last + 1))
+
+
+def _bytes(parts: Sequence[bytes | BlobPart], wanted: range, store: Blobs) -> Iterator[bytes]:
+    offset = 0
+    for part in parts:
+        start = max(wanted.start - offset, 0)
+        stop = min(wanted.stop - offset, _size(part))
+        offset += _size(part)
+        if start >= stop:
+            continue
+        if isinstance(part, BlobPart):
+            yield from _stored(part, start, stop, store)
+        else:
+            yield part[start:stop]
+
+
+def _stored(part: BlobPart, start: int, stop: int, store: Blobs) -> Iterator[bytes]:
+    with store.open(part.key) as file:
+        file.seek(start)
+        while start < stop and (chunk := file.read(min(CHUNK_BYTES, stop - start))):
+            yield chunk
+            start += len(chunk)

@@ -1,0 +1,124 @@
+"""What is said of a figure: its title, its axes, and its numbers in sentences. Pure."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from api.rendering.formatting import DISTANCE_DECIMALS, counted
+from scorer.insights.figures import LEADERS, Figure
+
+TITLES: Mapping[str, str] = MappingProxyType(
+    {
+        "distances": "Memorization distance",
+        "fid": "FID",
+        "fid-distance": "FID and memorization distance",
+        "public-private": "Public and private FID",
+        "ranks": "Ranks on both tracks",
+        "shake-up": "Shake-up",
+    }
+)
+LABEL_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "legitimate": "legitimate",
+        "mgan": "memorising GAN",
+        "sup": "supervised mapping",
+        "ae": "autoencoder",
+        "aug": "augmentation",
+        "other": "other",
+        "unlabelled": "unlabelled",
+        "plain": "entries",
+    }
+)
+"""What reviewers found an entry to be, in the order of the figures; ``plain`` where that is not told."""
+CHOICES: Mapping[str, str] = MappingProxyType(
+    {"all": "all", "labelled": "labelled", "memorising": "memorising"}
+    | {kind: words for kind, words in LABEL_NAMES.items() if kind != "plain"}
+)
+
+
+def title_of(figure: Figure) -> str:
+    """A figure's title; with its track, where it is of one."""
+    by_label = " by label" if figure.groups and figure.name in {"distances", "fid"} else ""
+    return f"{TITLES[figure.name]}{by_label}" + (f", {figure.track} track" if figure.track else "")
+
+
+def sentence_of(figure: Figure) -> str:
+    """A figure's numbers in words."""
+    if not figure.rows:
+        return "There is nothing to show yet."
+    return _SENTENCES[figure.name](figure)
+
+
+def _entries(figure: Figure) -> str:
+    return counted(figure.statistics["count"], "entry", "entries")
+
+
+def _number(value: float | None, decimals: int = 3) -> str:
+    return "not defined" if value is None else f"{value:,.{decimals}f}"
+
+
+def _distances(figure: Figure) -> str:
+    told = figure.statistics
+    parts = [f"{_entries(figure)} by their mean distance to the nearest reference images."]
+    if figure.tau is not None:
+        below = sum(value < figure.tau for value in figure.column("distance"))
+        parts.append(f"{below:,} lie below tau = {figure.tau:.{DISTANCE_DECIMALS}f}.")
+    if told.get("auc") is not None:
+        parts.append(
+            f"A memorising entry is closer than a legitimate one with probability {told['auc']:.5f} (AUC); the two"
+            f" classes are {_number(told['cohens_d'])} standard deviations apart (Cohen's d)."
+        )
+    return " ".join(parts)
+
+
+def _fid(figure: Figure) -> str:
+    medians = [
+        f"{LABEL_NAMES[group['label']]} {group['median']:,.1f}"
+        for group in figure.groups
+        if group["label"] in LABEL_NAMES
+    ]
+    return f"{_entries(figure)}, each a dot." + (f" Medians: {', '.join(medians)}." if medians else "")
+
+
+def _fid_distance(figure: Figure) -> str:
+    told = figure.statistics
+    return (
+        f"{_entries(figure)}. Pearson's correlation of FID and distance is {_number(told['pearson'])}, Spearman's"
+        f" {_number(told['spearman'])}."
+    )
+
+
+def _public_private(figure: Figure) -> str:
+    told = figure.statistics
+    return (
+        f"{_entries(figure)}. Spearman's correlation of public and private FID is {_number(told['spearman'])},"
+        f" Pearson's {_number(told['pearson'])}. On the line both networks agree on a number; they need only agree on"
+        " an order."
+    )
+
+
+def _ranks(figure: Figure) -> str:
+    told = figure.statistics
+    return (
+        f"{_entries(figure)} ranked by FID alone on each track: on average an entry is"
+        f" {_number(told['mean_rank_difference'], 2)} ranks apart; of the first {LEADERS} of both tracks,"
+        f" {told['leaders_in_common']} are the same."
+    )
+
+
+def _shake_up(figure: Figure) -> str:
+    told = figure.statistics
+    return (
+        f"{counted(told['count'], 'team')} with a rank on both boards moved {_number(told['mean_move'], 2)} ranks on"
+        f" average; {told['medals_in_common']:,} hold a medal place on both. Above the line: teams that did worse in"
+        " private."
+    )
+
+
+_SENTENCES = {
+    "distances": _distances,
+    "fid": _fid,
+    "fid-distance": _fid_distance,
+    "public-private": _public_private,
+    "ranks": _ranks,
+    "shake-up": _shake_up,
+}

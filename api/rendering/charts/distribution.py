@@ -1,0 +1,103 @@
+"""The distribution of memorization distances by label, as a drawing: labelled entries stand on the axis, unlabelled
+ones hang below it. Positions in per cent of the width, so that the text on it keeps its size on a phone. Pure."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from api.rendering.charts.histogram import ticks_of
+from api.rendering.charts.shapes import AxisMark, Box
+from scorer.tuning.what_if import WhatIfRow
+
+LABELS = ("legitimate", "mgan", "sup", "ae", "aug", "other")
+"""From the axis up."""
+UNLABELLED = "unlabelled"
+BINS = 80
+MIN_RIGHT_EDGE = 1e-3
+"""The least distance at the right edge: below, everything is a copy."""
+TOP, AXIS, FLOOR, HEIGHT = 26, 186, 266, 292
+"""Pixels: a line of text, labelled entries, unlabelled ones, the numbers of the axis."""
+
+
+@dataclass(frozen=True)
+class Piece(Box):
+    """The part of a column that is of one label."""
+
+    label: str
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """All that the picture has in it. ``right`` is the distance at its right edge, ``step`` a fine round step."""
+
+    pieces: Sequence[Piece]
+    ticks: Sequence[AxisMark]
+    counts: Sequence[tuple[str, int]]
+    right: float
+    step: float
+    description: str
+
+    def x(self, distance: float) -> float:
+        """Where a distance is, in per cent."""
+        return min(100.0, 100.0 * distance / self.right)
+
+
+def distribution_of(lines: Sequence[WhatIfRow], tau: float | None) -> Distribution:
+    """The drawing of a track's entries; ``tau`` is on it, too."""
+    highest = max([line.distance for line in lines] + [tau or 0.0, MIN_RIGHT_EDGE])
+    step = _round_below(highest / 500)
+    right = math.ceil(highest * 1.04 / step) * step
+    edges = [right * index / BINS for index in range(BINS + 1)]
+    columns = [Counter[str]() for _ in range(BINS)]
+    for line in lines:
+        columns[min(BINS - 1, int(line.distance / right * BINS))][line.label or UNLABELLED] += 1
+    counts = Counter(line.label or UNLABELLED for line in lines)
+    return Distribution(
+        pieces=list(_pieces(columns, edges, right)),
+        ticks=[AxisMark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in ticks_of(right)],
+        counts=[(label, counts[label]) for label in (*LABELS, UNLABELLED) if counts[label]],
+        right=round(right, 9),
+        step=step,
+        description=_described(lines),
+    )
+
+
+def _round_below(value: float) -> float:
+    """The largest of 1, 2 and 5 times a power of ten that is no larger."""
+    power: float = 10.0 ** math.floor(math.log10(value))
+    return max(factor * power for factor in (1, 2, 5) if factor * power <= value)
+
+
+def _pieces(columns: Sequence[Counter[str]], edges: Sequence[float], right: float) -> Iterable[Piece]:
+    above = max((column.total() - column[UNLABELLED] for column in columns), default=0)
+    below = max((column[UNLABELLED] for column in columns), default=0)
+    # One scale for both sides, or their heights could not be compared.
+    scale = min((AXIS - TOP) / max(above, 1), (FLOOR - AXIS) / max(below, 1))
+    for column, (left, end) in zip(columns, pairwise(edges), strict=True):
+        x = 100 * left / right
+        width = 100 * (end - left) / right
+        y = float(AXIS)
+        for label in LABELS:
+            if column[label]:
+                y -= column[label] * scale
+                yield Piece(x, width, y, column[label] * scale, label)
+        if column[UNLABELLED]:
+            yield Piece(x, width, AXIS, column[UNLABELLED] * scale, UNLABELLED)
+
+
+def _described(lines: Sequence[WhatIfRow]) -> str:
+    """The picture for who does not see it: each group with its smallest, middle and largest distance."""
+    groups: dict[str, list[float]] = {}
+    for line in lines:
+        groups.setdefault(line.label or UNLABELLED, []).append(line.distance)
+    told = []
+    for label in (*LABELS, UNLABELLED):
+        found = sorted(groups.get(label, ()))
+        if found:
+            told.append(
+                f"{len(found):,} {label}, from {found[0]:.3f} to {found[-1]:.3f}, half of them below"
+                f" {found[len(found) // 2]:.3f}"
+            )
+    return "Entries by memorization distance. " + ("; ".join(told) + "." if told else "There are none yet.")

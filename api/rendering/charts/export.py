@@ -1,0 +1,51 @@
+"""Figures as files of their own: SVG that needs nothing beside itself, and CSV."""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from api.http.csv import escape_formula
+from api.rendering.charts.insight_figures import FigureChart, figure_chart_of
+from api.rendering.templates import STATIC_FILES, render
+from scorer.errors import NotFound
+from scorer.insights.figures import Figure
+
+WIDTH, LEFT, LEGEND, LEADING = 740.0, 26.0, 54.0, 20.0
+LETTER = 7.2
+"""Pixels of a letter of the legend, about."""
+
+
+def svg_of(figure: Figure, competition: str) -> str:
+    """A figure as an SVG file; ``NotFound`` if there is nothing in it."""
+    drawing = figure_chart_of(figure)
+    if drawing is None:
+        raise NotFound("nothing-to-draw", "There is nothing to draw yet.")
+    style = STATIC_FILES["figures.css"].decode()
+    legend = _legend(drawing)
+    top = LEADING + (legend[-1][-1] if legend else LEGEND - LEADING)
+    return render("figure.svg", drawing=drawing, competition=competition, style=style, legend=legend, top=top)
+
+
+def _legend(drawing: FigureChart) -> list[tuple[str, str, float, float]]:
+    """Words and places of what the colours mean, in as many lines as they need."""
+    x = LEFT
+    y = LEGEND
+    placed = []
+    for kind, words, count in drawing.legend:
+        told = f"{words} {count:,}"
+        wide = 30 + LETTER * len(told)
+        if x + wide > WIDTH:
+            x, y = LEFT, y + LEADING
+        placed.append((kind, told, round(x, 1), y))
+        x += wide
+    return placed
+
+
+def rows_csv_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Rows as CSV, with nothing in it that a spreadsheet would run."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\r\n")
+    writer.writerow(columns)
+    writer.writerows([escape_formula(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    return file.getvalue()

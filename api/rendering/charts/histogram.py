@@ -1,0 +1,98 @@
+"""The histogram of an entry's distances as a drawing: positions in per cent of the width, so that the text on it keeps
+its size on a phone. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from api.rendering.charts.scales import round_ticks
+from api.rendering.charts.shapes import AxisMark, Box
+from api.rendering.formatting import DISTANCE_DECIMALS
+
+TOP, FLOOR, HEIGHT = 44, 204, 230
+"""Pixels: two lines of labels above the bars, the axis below them."""
+MIN_BAR_WIDTH = 0.6
+"""Per cent: images that are all equally far are one bar, which must be seen."""
+
+
+@dataclass(frozen=True)
+class Bin(Box):
+    """The bar of a bin; ``near`` if it lies below tau."""
+
+    near: bool
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """All that the picture has in it."""
+
+    bars: Sequence[Bin]
+    ticks: Sequence[AxisMark]
+    mean: AxisMark
+    tau: AxisMark | None
+    most: int
+    right: float
+    """The distance at the right end of the axis."""
+    description: str
+
+
+def histogram_of(counted: Mapping[str, Any], mean: float, tau: float | None, *, reach: float = 0.0) -> Histogram | None:
+    """The drawing of ``counts`` in equal bins from ``low`` to ``high``; None if there is nothing to draw.
+
+    ``tau`` None or 0 (a reference line is never penalised): no threshold in it. ``reach``: how far the axis goes at
+    least.
+    """
+    counts: Sequence[int] = counted.get("counts", ())
+    if not any(counts):
+        return None
+    low, high = float(counted["low"]), float(counted["high"])
+    limit = tau or None
+    right = max(high, mean, limit or 0.0, reach) * 1.04
+    edges = [low + (high - low) * index / len(counts) for index in range(len(counts) + 1)]
+    return Histogram(
+        bars=_bars(counts, edges, right, limit),
+        ticks=[AxisMark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in ticks_of(right)],
+        mean=_mark(mean, right, "mean"),
+        tau=None if limit is None else _mark(limit, right, "tau"),
+        most=max(counts),
+        right=right,
+        description=_described(counts, edges, mean, limit),
+    )
+
+
+def _bars(counts: Sequence[int], edges: Sequence[float], right: float, tau: float | None) -> list[Bin]:
+    scale = (FLOOR - TOP) / max(counts)
+    return [
+        Bin(
+            x=100 * left / right,
+            width=max(100 * (end - left) / right, MIN_BAR_WIDTH),
+            y=FLOOR - count * scale,
+            height=count * scale,
+            near=tau is not None and (left + end) / 2 < tau,
+        )
+        for count, (left, end) in zip(counts, pairwise(edges), strict=True)
+        if count
+    ]
+
+
+def _mark(value: float, right: float, name: str) -> AxisMark:
+    x = 100 * value / right
+    return AxisMark(x, f"{name} {value:.{DISTANCE_DECIMALS}f}", "start" if x < 60 else "end")
+
+
+def ticks_of(right: float) -> list[float]:
+    """Round numbers from 0 on, about five of them."""
+    return round_ticks(0.0, right)
+
+
+def _described(counts: Sequence[int], edges: Sequence[float], mean: float, tau: float | None) -> str:
+    """The picture for who does not see it."""
+    fullest = max(range(len(counts)), key=counts.__getitem__)
+    threshold = "there is no threshold" if tau is None else f"tau is {tau:.{DISTANCE_DECIMALS}f}"
+    return (
+        f"{sum(counts):,} images by their distance to the nearest reference image, from 0 to {edges[-1]:.3f}."
+        f" Most common are distances from {edges[fullest]:.3f} to {edges[fullest + 1]:.3f}"
+        f" ({counts[fullest]:,} images). Their mean, the memorization distance, is {mean:.{DISTANCE_DECIMALS}f};"
+        f" {threshold}."
+    )

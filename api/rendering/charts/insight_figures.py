@@ -1,0 +1,288 @@
+"""Figures as drawings: across, positions are per cent of the width, so that text keeps its size on a phone; down,
+pixels. Pure."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from api.rendering.charts.captions import LABEL_NAMES, sentence_of, title_of
+from api.rendering.charts.scales import Scale, scale_around
+from api.rendering.charts.shapes import AxisMark, Box, anchor_of
+from api.rendering.formatting import DISTANCE_DECIMALS
+from scorer.insights.figures import Figure
+
+TOP, FLOOR, BELOW = 34, 330, 44
+BINS = 48
+STRIP = 58
+MAX_LOG_RATIO = 1e6
+"""A larger factor between the least and the most is that of a number next to 0, which would take the whole picture."""
+MAX_DOTS = 3_000
+"""Of more entries, so many evenly among them are drawn; the numbers are of all."""
+
+
+@dataclass(frozen=True)
+class FigureBar(Box):
+    """A piece of a bar, of one kind of entry, with words for who points at it."""
+
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Dot:
+    """An entry; ``row`` is its place in the figure's data."""
+
+    x: float
+    y: float
+    kind: str
+    row: int
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A row of dots with its name, its quartiles and its median, all positions but ``y`` in per cent."""
+
+    name: str
+    y: float
+    low: float
+    high: float
+    median: float
+
+
+@dataclass(frozen=True)
+class FigureLine:
+    """A line across the figure, ``x`` in per cent, ``y`` in pixels."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    kind: str
+
+
+@dataclass(frozen=True)
+class FigureChart:
+    """All that a figure's picture has in it."""
+
+    name: str
+    title: str
+    description: str
+    height: float
+    across: str
+    down: str
+    x_ticks: Sequence[AxisMark] = ()
+    y_ticks: Sequence[AxisMark] = ()
+    bars: Sequence[FigureBar] = ()
+    dots: Sequence[Dot] = ()
+    strips: Sequence[Strip] = ()
+    lines: Sequence[FigureLine] = ()
+    tau: AxisMark | None = None
+    left_out: int = 0
+    legend: Sequence[tuple[str, str, int]] = ()
+    """The kinds of entries in it, what they are, and how many."""
+
+    @property
+    def floor(self) -> float:
+        """Where the axis lies."""
+        return self.height - BELOW
+
+
+def figure_chart_of(figure: Figure) -> FigureChart | None:
+    """The drawing of a figure; None if there is nothing in it."""
+    if not figure.rows:
+        return None
+    drawn = _DRAWN[figure.name](figure)
+    return replace(drawn, legend=_legend(figure), left_out=len(figure.rows) - len(drawn.dots) if drawn.dots else 0)
+
+
+def _legend(figure: Figure) -> list[tuple[str, str, int]]:
+    if "label" not in figure.columns:
+        return []
+    counted = Counter(_kinds(figure))
+    return [(kind, words, counted[kind]) for kind, words in LABEL_NAMES.items() if counted[kind]]
+
+
+def _kinds(figure: Figure) -> list[str]:
+    """What every row is drawn as; all the same where labels are not for these eyes."""
+    if "label" not in figure.columns:
+        return ["plain"] * len(figure.rows)
+    return [label or "unlabelled" for label in figure.column("label")]
+
+
+def _blank(figure: Figure, across: Scale, words: str, *, height: float = FLOOR + BELOW, down: str = "") -> FigureChart:
+    return FigureChart(
+        name=figure.name,
+        title=title_of(figure),
+        description=sentence_of(figure),
+        height=height,
+        across=words,
+        down=down,
+        x_ticks=_x_ticks(across),
+    )
+
+
+def _x_ticks(across: Scale) -> list[AxisMark]:
+    shares = {at: across.share(at) for at in across.ticks()}
+    return [AxisMark(100 * share, f"{at:,g}", anchor_of(share, start=0.04, end=0.96)) for at, share in shares.items()]
+
+
+def _distances(figure: Figure) -> FigureChart:
+    values, kinds = figure.column("distance"), _kinds(figure)
+    across = Scale(0.0, max(*values, figure.tau or 0.0, 1e-6) * 1.04)
+    edges = np.linspace(0.0, across.high, BINS + 1).tolist()
+    counts: dict[str, list[int]] = {}
+    for kind in LABEL_NAMES:
+        own = [value for value, each in zip(values, kinds, strict=True) if each == kind]
+        counts[kind] = np.histogram(own, edges)[0].tolist()
+    columns = [{kind: counts[kind][column] for kind in LABEL_NAMES} for column in range(BINS)]
+    down = Scale(0.0, max(sum(each.values()) for each in columns) * 1.08)
+    return replace(
+        _blank(figure, across, "memorization distance", down="entries"),
+        bars=[
+            bar
+            for column, (low, high) in enumerate(pairwise(edges))
+            for bar in _stack(columns[column], column, f"{low:.3f} to {high:.3f}", down)
+        ],
+        y_ticks=_y_ticks(down),
+        tau=_tau(figure, across),
+    )
+
+
+def _stack(counts: Mapping[str, int], column: int, where: str, down: Scale) -> list[FigureBar]:
+    bars, height = [], 0.0
+    for kind, count in counts.items():
+        if count:
+            tall = down.share(count) * (FLOOR - TOP)
+            height += tall
+            words = f"{where}: {count:,} {LABEL_NAMES[kind]}"
+            bars.append(FigureBar(100 * column / BINS, 100 / BINS, FLOOR - height, tall, kind, words))
+    return bars
+
+
+def _tau(figure: Figure, across: Scale) -> AxisMark | None:
+    if figure.tau is None:
+        return None
+    share = across.share(figure.tau)
+    return AxisMark(100 * share, f"tau {figure.tau:.{DISTANCE_DECIMALS}f}", "start" if share < 0.6 else "end")
+
+
+def _y_ticks(down: Scale) -> list[AxisMark]:
+    return [AxisMark(_pixel(down, at), f"{at:,g}") for at in down.ticks() if down.share(at) < 0.97]
+
+
+def _pixel(down: Scale, value: float) -> float:
+    return FLOOR - down.share(value) * (FLOOR - TOP)
+
+
+def _chosen(figure: Figure) -> list[int]:
+    """The rows that are drawn."""
+    count = len(figure.rows)
+    return list(range(count)) if count <= MAX_DOTS else np.linspace(0, count - 1, MAX_DOTS).astype(int).tolist()
+
+
+def _fid(figure: Figure) -> FigureChart:
+    values, kinds = figure.column("fid"), _kinds(figure)
+    rows = {kind: place for place, kind in enumerate(each for each in LABEL_NAMES if each in set(kinds))}
+    across = _of_fids(values)
+    strips = []
+    for kind, place in rows.items():
+        own = [value for value, each in zip(values, kinds, strict=True) if each == kind]
+        low, median, high = (100 * across.share(each) for each in np.quantile(own, (0.25, 0.5, 0.75)))
+        strips.append(Strip(f"{LABEL_NAMES[kind]} ({len(own):,})", _strip(place), low, high, median))
+    dots = [
+        # The golden ratio spreads neighbours: no two lie on one line.
+        Dot(
+            100 * across.share(values[row]),
+            _strip(rows[kinds[row]]) + (row * 0.618034 % 1 - 0.5) * 22,
+            kinds[row],
+            row,
+        )
+        for row in _chosen(figure)
+    ]
+    height = TOP + STRIP * len(rows) + BELOW
+    return replace(_blank(figure, across, _worded("FID", across), height=height), dots=dots, strips=strips)
+
+
+def _strip(place: int) -> float:
+    """The middle of a strip."""
+    return TOP + STRIP * (place + 0.5) + 6
+
+
+def _of_fids(values: Sequence[float]) -> Scale:
+    """A scale in equal factors; in equal steps where something is 0, or next to it."""
+    least, most = min(values), max(values)
+    return scale_around(least, most, log=0.0 < most < MAX_LOG_RATIO * least)
+
+
+def _worded(words: str, scale: Scale) -> str:
+    return f"{words} (log scale)" if scale.log else words
+
+
+def _scatter(figure: Figure, x: str, y: str, scales: tuple[Scale, Scale], words: tuple[str, str]) -> FigureChart:
+    (across, down), kinds = scales, _kinds(figure)
+    left, up = figure.column(x), figure.column(y)
+    dots = [Dot(100 * across.share(left[row]), _pixel(down, up[row]), kinds[row], row) for row in _chosen(figure)]
+    return replace(_blank(figure, across, words[0], down=words[1]), dots=dots, y_ticks=_y_ticks(down))
+
+
+def _fid_distance(figure: Figure) -> FigureChart:
+    across = _of_fids(figure.column("fid"))
+    values = figure.column("distance")
+    down = Scale(0.0, max(*values, figure.tau or 0.0, 1e-6) * 1.06)
+    drawn = _scatter(figure, "fid", "distance", (across, down), (_worded("FID", across), "memorization distance"))
+    if figure.tau is None:
+        return drawn
+    at = _pixel(down, figure.tau)
+    return replace(
+        drawn, lines=[FigureLine(0, at, 100, at, "tau")], tau=AxisMark(at, f"tau {figure.tau:.{DISTANCE_DECIMALS}f}")
+    )
+
+
+def _pair(figure: Figure, value: str, scale: Scale, words: str) -> FigureChart:
+    drawn = _scatter(
+        figure,
+        f"{value}_public",
+        f"{value}_private",
+        (scale, scale),
+        (_worded(f"public {words}", scale), _worded(f"private {words}", scale)),
+    )
+    return replace(drawn, lines=[FigureLine(0, FLOOR, 100, TOP, "equal")])
+
+
+def _public_private(figure: Figure) -> FigureChart:
+    values = [*figure.column("fid_public"), *figure.column("fid_private")]
+    return _pair(figure, "fid", _of_fids(values), "FID")
+
+
+def _ranks(figure: Figure) -> FigureChart:
+    return _pair(figure, "rank", scale_around(1, _last(figure)), "rank by FID")
+
+
+def _last(figure: Figure) -> float:
+    """The last rank of both tracks."""
+    return float(max(*figure.column("rank_public"), *figure.column("rank_private"), 2))
+
+
+def _shake_up(figure: Figure) -> FigureChart:
+    drawn = _pair(figure, "rank", scale_around(1, _last(figure), log=True), "rank")
+    moves = figure.column("move")
+    return replace(drawn, dots=[replace(dot, kind=_direction(moves[dot.row])) for dot in drawn.dots])
+
+
+def _direction(move: int) -> str:
+    if move == 0:
+        return "same"
+    return "up" if move > 0 else "down"
+
+
+_DRAWN: Mapping[str, Callable[[Figure], FigureChart]] = {
+    "distances": _distances,
+    "fid": _fid,
+    "fid-distance": _fid_distance,
+    "public-private": _public_private,
+    "ranks": _ranks,
+    "shake-up": _shake_up,
+}

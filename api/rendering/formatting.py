@@ -1,0 +1,171 @@
+"""Times and numbers in the words of a page. Pure: the moment is an argument."""
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from scorer.competitions.competition_state import CompetitionState
+from scorer.findings import formatting
+from scorer.findings.signs import SIGNS
+from scorer.lifecycle import STAGES as STAGES  # noqa: PLC0414 - for the templates
+from scorer.lifecycle import Phase
+from scorer.review import rulings
+
+MINUTE, HOUR, DAY, MONTH = 60, 3600, 86_400, 2_629_746
+SPANS = ((2 * MONTH, MONTH, "month"), (2 * DAY, DAY, "day"), (HOUR, HOUR, "hour"), (MINUTE, MINUTE, "minute"))
+"""From so many seconds on, count in this unit: a deadline within two days is told in hours."""
+
+PHASES = {Phase.DRAFT: "Draft", Phase.OPEN: "Open", Phase.REVIEW: "In review", Phase.FINAL: "Final"}
+LABELS = {
+    "legitimate": "a generative model",
+    "mgan": "a GAN that was made to memorise",
+    "sup": "seeds mapped to training images",
+    "ae": "training images through an autoencoder",
+    "aug": "training images, augmented",
+    "other": "something else",
+}
+LABEL_KEYS = {"legitimate": "l", "mgan": "m", "sup": "s", "ae": "a", "aug": "u", "other": "o"}
+INTENT_KEYS = {"intended": "i", "unintended": "n", "unclear": "c"}
+RULINGS = {"keep": "Keep it as it is judged", "disqualify": "Disqualify it", "waive": "Waive its penalty"}
+RULED = rulings.RULING_EFFECTS
+p_value = formatting.format_p_value
+RECOVERED = {
+    "copies": "remembers training images",
+    "no-sign": "no sign of copying",
+    "inconclusive": "inconclusive",
+}
+"""The verdicts on a generator."""
+GROUPS = {"train": "training images", "held_out": "fresh images", "generated": "images of its own"}
+"""Whose images are looked for in a generator."""
+RECOVERY_NUMBERS = {
+    "recovery_gap": "MRE-gap",
+    "recovery_ks": "KS distance",
+    "recovery_train": "MRE, training images",
+    "recovery_held_out": "MRE, fresh images",
+    "recovery_generated": "MRE, its own",
+    "recovery_train_verbatim": "Found, training images",
+    "recovery_held_out_verbatim": "Found, fresh images",
+    "recovery_generated_verbatim": "Found, its own",
+}
+"""The findings of recovery that are shown as numbers, by name."""
+FID_DECIMALS = 3
+DISTANCE_DECIMALS = 4
+MIN_P_VALUE = 0.0001
+"""A p-value below this is said to be below it."""
+SIGNS_OF_COPYING = tuple(sign.name for sign in SIGNS)
+ALARMS = frozenset({"copying", "copy", "same-zip", "same-images", "recovered", *SIGNS_OF_COPYING})
+"""The reasons that say that somebody has copied."""
+
+
+def spoken(name: str) -> str:
+    """A stable name as people say it: ``medal place`` for ``medal-place``."""
+    return name.replace("-", " ")
+
+
+def span(seconds: float) -> str:
+    """A duration in its largest sensible unit, rounded down: ``3 hours``; under a minute, ``a moment``."""
+    for least, unit, name in SPANS:
+        if seconds >= least:
+            return counted(int(seconds // unit), name)
+    return "a moment"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number and its noun: ``1 team``, ``1,204 teams``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def ago(moment: datetime, now: datetime) -> str:
+    """How long ago: ``3 hours ago``; ``just now`` within the last minute, and for a clock that runs ahead."""
+    seconds = (now - moment).total_seconds()
+    return "just now" if seconds < MINUTE else f"{span(seconds)} ago"
+
+
+def until(moment: datetime, now: datetime) -> str:
+    """How far ahead: ``in 12 days``."""
+    return f"in {span((moment - now).total_seconds())}"
+
+
+BROWSERS = (("Edg", "Edge"), ("OPR", "Opera"), ("Firefox", "Firefox"), ("Chrome", "Chrome"), ("Safari", "Safari"))
+SYSTEMS = (
+    ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"), ("Mac OS", "macOS"),
+    ("Linux", "Linux"),
+)  # fmt: skip
+"""What browsers call themselves, the more special word first: nearly all of them say Safari too."""
+
+
+def agent(text: str) -> str:
+    """A browser in the words of its owner: ``Firefox on Linux``; whatever it says, if that is no browser."""
+    browser = next((name for sign, name in BROWSERS if sign in text), None)
+    system = next((name for sign, name in SYSTEMS if sign in text), None)
+    return f"{browser} on {system}" if browser and system else text or "unknown"
+
+
+def exact(moment: datetime) -> str:
+    """The moment in UTC, to the second where it has seconds: ``14 Nov 2026, 23:59 UTC``."""
+    utc = moment.astimezone(UTC)
+    clock = "%H:%M:%S" if utc.second else "%H:%M"
+    return f"{utc.day} {utc.strftime('%b %Y')}, {utc.strftime(clock)} UTC"
+
+
+def machine(moment: datetime) -> str:
+    """The moment for ``<time datetime>``: RFC 3339 in UTC."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def field(moment: datetime) -> str:
+    """The moment as a form's field for date and time has it, in UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
+
+
+def number(value: float, decimals: int) -> str:
+    """A number with so many decimals and its thousands parted."""
+    return f"{value:,.{decimals}f}"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, never in powers of ten: ``0.0412``, ``-12.3``, ``1,204``."""
+    if value == 0.0 or not math.isfinite(value):
+        return f"{value:.0f}"
+    return number(
+        value, max(0, digits - 1 - math.floor(math.log10(abs(value)))) if abs(value) >= MIN_P_VALUE else digits
+    )
+
+
+def chance(p_value: float) -> str:
+    """A p-value as it is read: ``= 0.032``, ``< 0.0001``."""
+    return "< 0.0001" if p_value < MIN_P_VALUE else f"= {p_value:.2g}"
+
+
+def error(value: float, digits: int = 2) -> str:
+    """An error of recovery: below a tenth of a thousandth nobody sees any."""
+    return f"{value:.{digits}g}" if value >= 1e-4 else "< 0.0001"
+
+
+def size(count: int) -> str:
+    """Bytes in the unit that is read at a glance, rounded down, as a limit must be: ``98.3 MB``."""
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= unit:
+            return f"{count * 10 // unit / 10:.1f} {name}"
+    return counted(count, "byte")
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """What happens next, or happened last, and when."""
+
+    words: str
+    moment: datetime | None
+
+
+def deadline(state: CompetitionState, now: datetime) -> Deadline:
+    """The date that matters in a competition's phase."""
+    opens, closes = state.competition.opens_at, state.competition.closes_at
+    if state.phase is Phase.DRAFT:
+        return (
+            Deadline(f"Opens {until(opens, now)}", opens) if opens and opens > now else Deadline("Not open yet", None)
+        )
+    if closes is None:
+        return Deadline("No closing date", None)
+    # A final board may be shown before its time only by an organizer's act, so the clock is asked again.
+    return Deadline(f"Closes {until(closes, now)}" if now < closes else f"Closed {ago(closes, now)}", closes)

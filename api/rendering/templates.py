@@ -1,0 +1,152 @@
+"""Templates, static files and the headers that every page carries."""
+
+import hashlib
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from api.http.dependencies import Caller
+from api.http.etags import etag_of, is_known
+from api.rendering import formatting, markdown
+from api.rendering.charts import captions
+
+HERE = Path(__file__).parents[1] / "pages"
+MEDIA_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+STATIC_FILES = {
+    path.name: path.read_bytes() for path in sorted((HERE / "static").iterdir()) if path.suffix in MEDIA_TYPES
+}
+
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "script-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+PAGE_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+NO_CACHE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
+"""A page may be kept by the browser alone, and is asked for again each time."""
+
+
+def _digest(*contents: bytes) -> str:
+    return hashlib.sha256(b"\0".join(contents)).hexdigest()[:12]
+
+
+BUILD_DIGEST = _digest(*(path.read_bytes() for path in sorted(HERE.rglob("*.*")) if path.suffix != ".pyc"))
+"""Changes whenever the pages' own code, templates or styles do."""
+
+
+def static_url(name: str) -> str:
+    """The address of a static file; it changes with the file, so that browsers may keep it for ever."""
+    return f"/static/{name}?v={_digest(STATIC_FILES[name])}"
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(
+        static=static_url, product_version=version("kennel"), captions=captions, words=formatting
+    )
+    environment.filters.update(markdown=markdown.html_of, summary=markdown.summary_of, rest=markdown.rest_of)
+    return environment
+
+
+_ENVIRONMENT = _environment()
+
+
+def render(template: str, **values: Any) -> str:
+    """A template, filled in."""
+    return _ENVIRONMENT.get_template(template).render(values)
+
+
+def render_page(
+    template: str,
+    *,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    viewer: Caller | None = None,
+    door: bool = True,
+    **values: Any,
+) -> HTMLResponse:
+    """A rendered page with its headers. ``viewer`` is who looks at it; ``door`` shows them, or the way in."""
+    body = render(template, **values, viewer=viewer, door=door)
+    return HTMLResponse(body, status, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, **(headers or {})})
+
+
+def cached_page(body: bytes, etag: str) -> HTMLResponse:
+    """A page as it was rendered before."""
+    return HTMLResponse(body, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, "ETag": etag})
+
+
+def see_other(address: str) -> RedirectResponse:
+    """What a form answers once it is done: a page of ours that may be reloaded without sending the form again."""
+    return RedirectResponse(address, 303, headers={**PAGE_HEADERS, "Cache-Control": "no-store"})
+
+
+def not_modified(etag: str) -> Response:
+    """The answer to a browser that has this version already."""
+    return Response(status_code=304, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, "ETag": etag})
+
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.api_route("/static/{name}", methods=["GET", "HEAD"])
+def static_file(name: str, request: Request) -> Response:
+    """A style or a picture of ours; nothing else is served, whatever the name says."""
+    if name not in STATIC_FILES:
+        return error_page(404, "There is no such file.")
+    etag = etag_of(STATIC_FILES[name])
+    current = request.query_params.get("v") == _digest(STATIC_FILES[name])
+    keep = "public, max-age=31536000, immutable" if current else "no-cache"
+    headers = {**PAGE_HEADERS, "Cache-Control": keep, "ETag": etag}
+    if is_known(request, etag):
+        return Response(status_code=304, headers=headers)
+    return Response(STATIC_FILES[name], media_type=MEDIA_TYPES[Path(name).suffix], headers=headers)
+
+
+ERROR_TITLES = {
+    401: "Please sign in",
+    403: "Not open to you",
+    404: "Not found",
+    405: "Not possible",
+    409: "That does not fit",
+    413: "Too large",
+    422: "Something is wrong in what you sent",
+    429: "Too many requests",
+    500: "Our fault",
+    503: "Not available now",
+}
+
+
+def wants_page(request: Request) -> bool:
+    """Whether a person's browser asks: outside the API, and HTML is welcome."""
+    return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
+
+
+def error_page(status: int, message: str, *, headers: dict[str, str] | None = None) -> HTMLResponse:
+    """A failure as a page: what happened in one sentence, and a way on."""
+    title = ERROR_TITLES.get(status, "Something went wrong")
+    return render_page(
+        "error.html", status=status, headers=headers, door=False, title=title, message=message, code=status
+    )

@@ -1,0 +1,145 @@
+"""Accounts, sessions, tokens and links: requests and responses."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field, SecretStr
+
+from api.schemas.base import Request
+from scorer.accounts.accounts import HANDLE_PATTERN, MAX_EMAIL_LENGTH
+from scorer.accounts.api_tokens import Scope
+from scorer.accounts.password_hashing import MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH
+
+Role = Literal["participant", "reviewer", "organizer", "admin"]
+
+
+class NewAccount(Request):
+    handle: str = Field(pattern=HANDLE_PATTERN.pattern, examples=["ada"])
+    name: str = Field("", max_length=100)
+    role: Role = "participant"
+
+
+class NewRole(Request):
+    role: Role
+
+
+class AccountView(BaseModel):
+    handle: str
+    name: str
+    role: str
+    created_at: datetime
+
+
+class NewAccountView(AccountView):
+    token: str = Field(description="Shown once; Kennel keeps only its hash.")
+
+
+PASSWORD_RULE = f"{MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters, not among the commonest; no other rule."
+
+
+class NewPassword(Request):
+    """A password to be."""
+
+    password: SecretStr = Field(description=PASSWORD_RULE, max_length=4 * MAX_PASSWORD_LENGTH)
+
+
+class SignUp(NewPassword):
+    """Somebody who wants an account."""
+
+    handle: str = Field(max_length=80, examples=["ada"], description="Short name, unique, for signing in.")
+    name: str = Field("", max_length=100, description="What others see; the handle, if it is left out.")
+    email: str = Field(max_length=MAX_EMAIL_LENGTH, examples=["ada@example.org"], description="Never shown to others.")
+    invitation: str = Field("", max_length=100, description="The last part of an invitation's link.")
+
+
+class SignIn(Request):
+    """Somebody who says who they are."""
+
+    login: str = Field(max_length=MAX_EMAIL_LENGTH, description="Handle or mail address.")
+    password: SecretStr = Field(max_length=4 * MAX_PASSWORD_LENGTH)
+
+
+class PasswordChange(Request):
+    """A new password from somebody who knows the old one."""
+
+    old: SecretStr = Field(SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="Empty if there is none yet.")
+    new: SecretStr = Field(description=PASSWORD_RULE, max_length=4 * MAX_PASSWORD_LENGTH)
+
+
+class EmailRequest(Request):
+    """A mail address."""
+
+    email: str = Field(max_length=MAX_EMAIL_LENGTH)
+
+
+class NewInvitation(Request):
+    """Whom to invite."""
+
+    email: str | None = Field(None, max_length=MAX_EMAIL_LENGTH, description="Where to send the link, if anywhere.")
+
+
+class InvitationView(BaseModel):
+    """An invitation; its link is shown once."""
+
+    link: str
+
+
+class MeView(AccountView):
+    """Oneself, with what nobody else sees."""
+
+    email: str | None = Field(description="Null until the link that was sent there has been followed.")
+    scopes: list[str] = Field(description="What this token or session may do.")
+
+
+class SessionView(BaseModel):
+    """A session just opened; the cookie came with it."""
+
+    handle: str
+    csrf_token: str = Field(description="Send it as `X-CSRF-Token` with everything but GET, beside the cookie.")
+
+
+class OpenSessionView(BaseModel):
+    """One of one's sessions."""
+
+    id: int
+    address: str
+    agent: str
+    created_at: datetime
+    last_seen_at: datetime
+    expires_at: datetime
+
+
+class NewToken(Request):
+    """An API token to be made."""
+
+    name: str = Field(min_length=1, max_length=100, examples=["laptop"])
+    scopes: set[Scope] = Field({"read", "submit"}, min_length=1)
+
+
+class TokenView(BaseModel):
+    """An API token, without its secret."""
+
+    id: int
+    name: str
+    scopes: list[str]
+    created_at: datetime
+    last_used_at: datetime | None
+
+
+class NewTokenView(TokenView):
+    """An API token just made."""
+
+    token: str = Field(description="Shown once; Kennel keeps only its hash.")
+
+
+class Acceptance(Request):
+    """The rules that somebody has read."""
+
+    rules_sha256: str = Field(pattern="^[0-9a-f]{64}$", description="`rules_sha256` of the competition.")
+
+
+class AcceptanceView(BaseModel):
+    """Rules that somebody has accepted."""
+
+    rules_sha256: str
+    created_at: datetime

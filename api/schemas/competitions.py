@@ -1,0 +1,95 @@
+"""Competitions, tracks, reference sets, data files and allowlists: requests and responses."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from api.schemas.base import Request
+from scorer.accounts.accounts import MAX_EMAIL_LENGTH
+from scorer.lifecycle import Phase, TrackKind
+
+
+class DataFileView(BaseModel):
+    """A file of a competition."""
+
+    name: str
+    bytes: int
+    sha256: str
+    offered_at: datetime
+    url: str = Field(description="Where it is, for whoever has accepted the rules.")
+
+
+class PreparationView(BaseModel):
+    """How far a track's references are prepared."""
+
+    state: Literal["none", "waiting", "running", "done", "failed"]
+    stage: str | None = None
+    fraction: float | None = None
+    error: str | None = None
+    images: int | None = None
+    heldout_distance: float | None = None
+
+
+class TrackView(BaseModel):
+    kind: TrackKind
+    extractor: str
+    epsilon: float
+    tau: float | None
+
+
+class CompetitionView(BaseModel):
+    """A competition as everyone may see it; the private track is described to organizers only."""
+
+    slug: str
+    title: str
+    description: str
+    rules: str
+    rules_sha256: str | None = Field(description="The version of the rules; null where there are none.")
+    rules_accepted: bool | None = Field(None, description="Whether you have accepted these very rules.")
+    phase: Phase
+    image_count: int
+    image_size: int
+    opens_at: datetime | None
+    team_merge_deadline: datetime | None
+    closes_at: datetime | None
+    review_days: int
+    daily_limit: int | None
+    pending_limit: int
+    max_team_size: int
+    final_picks: int
+    late_submissions: bool
+    invitation_only: bool = Field(description="Whether only invited people may enter.")
+    invited: bool | None = Field(None, description="Whether you may enter, as far as invitations go.")
+    prizes: list[dict[str, Any]]
+    medals: dict[str, int]
+    tracks: list[TrackView]
+    missing: list[str] | None = Field(None, description="What an organizer has still to do (organizers only).")
+
+
+class ReferenceView(BaseModel):
+    role: str
+    sha256: str
+    bytes: int
+
+
+HandleOrEmail = Annotated[str, StringConstraints(min_length=1, max_length=MAX_EMAIL_LENGTH)]
+
+
+class NewGuests(Request):
+    """Whom to invite."""
+
+    who: list[HandleOrEmail] = Field(
+        min_length=1,
+        max_length=1000,
+        description="Handles, and mail addresses: of whoever has confirmed them, now or later.",
+        examples=[["ada", "bob@example.org"]],
+    )
+
+
+class GuestView(BaseModel):
+    """Somebody who may enter."""
+
+    who: str = Field(description="The handle or the mail address by which they are invited.")
+    invited_by: str
+    invited_at: datetime

@@ -1,0 +1,122 @@
+"""Imported results and figures, as requests and responses."""
+
+from datetime import datetime
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.rendering.charts.captions import TITLES, sentence_of, title_of
+from scorer.import_export.import_results import ImportResult
+from scorer.insights.figures import PAIRED, Figure
+from scorer.insights.gallery import Exhibit
+from scorer.lifecycle import TRACK_KINDS, TrackKind
+
+
+class ReproducedView(BaseModel):
+    """How well the scores that the table tells come out again."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    compared: int
+    largest_relative_difference: float | None
+
+
+class ImportView(BaseModel):
+    """What an import did."""
+
+    competition: str
+    created: bool = Field(description="Whether the competition was made for it.")
+    rows: int
+    added: int
+    known: int = Field(description="Entries that had been imported before; they were left as they are.")
+    labelled: int
+    disqualified: int
+    ignored_columns: list[str]
+    reproduced: dict[str, ReproducedView] = Field(
+        description="By track, where a tau was given and the table tells scores that are not sealed."
+    )
+
+    @classmethod
+    def of(cls, done: ImportResult) -> Self:
+        """The view of an import."""
+        told = {name: ReproducedView.model_validate(each) for name, each in done.reproduced.items()}
+        fields = {name: getattr(done, name, None) for name in cls.model_fields}
+        return cls(**fields | {"competition": done.state.competition.slug, "reproduced": told})
+
+
+class FigureLink(BaseModel):
+    """A figure that there is, and where."""
+
+    figure: str
+    title: str
+    tracks: list[TrackKind] = Field(description="Those that it can be of; none if it compares both.")
+    data: str
+
+    @classmethod
+    def of(cls, slug: str, name: str, *, everything: bool) -> Self:
+        """The link to a figure."""
+        shown = TRACK_KINDS if everything else TRACK_KINDS[:1]
+        tracks = [] if name in PAIRED else list(shown)
+        return cls(figure=name, title=TITLES[name], tracks=tracks, data=f"/api/v1/competitions/{slug}/insights/{name}")
+
+
+class FigureView(BaseModel):
+    """A figure as data: columns and rows, and the numbers that are told of them."""
+
+    competition: str
+    figure: str
+    title: str
+    told: str = Field(description="The numbers in words.")
+    track: TrackKind | None
+    label: str
+    tau: float | None
+    statistics: dict[str, Any]
+    groups: list[dict[str, Any]] = Field(
+        description="By label: count, mean, deviation and quantiles of the first value."
+    )
+    columns: list[str]
+    rows: list[list[Any]]
+
+    @classmethod
+    def of(cls, slug: str, figure: Figure) -> Self:
+        """The view of a figure."""
+        fields = {name: getattr(figure, name) for name in cls.model_fields.keys() & vars(figure).keys()}
+        words = {"title": title_of(figure), "told": sentence_of(figure)}
+        return cls(competition=slug, figure=figure.name, **fields, **words)
+
+
+class ExhibitView(BaseModel):
+    """An entry at a rank of the board, and some of its images."""
+
+    rank: int
+    team: str
+    submission_id: str
+    score: float
+    images: str | None = Field(description="Ten of its images side by side; null for an imported entry.")
+
+    @classmethod
+    def of(cls, slug: str, exhibit: Exhibit, seed: int) -> Self:
+        """The view of an exhibit."""
+        own = exhibit.submission
+        path = f"/api/v1/competitions/{slug}/gallery/{own.id}?seed={seed}"
+        fields = {name: getattr(exhibit, name) for name in ("rank", "team", "score")}
+        return cls(**fields, submission_id=own.id, images=path if own.sprite_key else None)
+
+
+class TwinView(BaseModel):
+    """One of several entries with the same contents."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    ref: int
+    team: str
+    status: str
+    accepted_at: datetime
+
+
+class TwinsView(BaseModel):
+    """Entries of different teams with the same zip, or with the same images under whatever names."""
+
+    same: Literal["zip", "images"]
+    entries: list[TwinView]

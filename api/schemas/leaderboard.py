@@ -1,0 +1,92 @@
+"""Boards: responses, and the CSV of one."""
+
+import csv
+import io
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from api.http.csv import escape_formula
+from scorer.leaderboard.board import Board
+from scorer.lifecycle import TrackKind
+
+
+class PlaceView(BaseModel):
+    rank: int
+    team: str
+    score: float
+    fid: float
+    memorization_distance: float
+    penalised: bool
+    entries: int
+    last_entry_at: datetime
+    medal: Literal["gold", "silver", "bronze"] | None = None
+    prize: str | None = Field(None, description="Private board only: what the place wins.")
+    moved: int | None = Field(
+        None, description="Public board only: ranks gained since the UTC day began; null for a team that had none then."
+    )
+    public_rank: int | None = Field(None, description="Private board only.")
+    shake_up: int | None = Field(None, description="Private board only: ranks gained from the public board.")
+    submission_id: str | None = Field(None, description="Organizers only.")
+    label: str | None = Field(None, description="Organizers only.")
+
+
+class BenchmarkView(BaseModel):
+    team: str
+    score: float
+    fid: float
+    memorization_distance: float
+
+
+class CopyView(BaseModel):
+    team: str
+    mifid: None = None
+    copy_: Literal[True] = Field(True, serialization_alias="copy")
+    reason: str
+    memorization_distance: float
+    submission_id: str | None = Field(None, description="Organizers only.")
+    label: str | None = Field(None, description="Organizers only.")
+
+
+class DisqualifiedView(BaseModel):
+    team: str
+    reason: str = Field(description="The ruling's reason, in short.")
+    submission_id: str | None = Field(None, description="Organizers only.")
+    label: str | None = Field(None, description="Organizers only.")
+
+
+class BoardView(BaseModel):
+    competition: str
+    track: TrackKind
+    late: bool = Field(description="Whether this is the board of the entries after the close.")
+    as_of: datetime | None = Field(description="The past moment that was asked for; null: the board as it is.")
+    tau: float | None
+    teams: int
+    entries: list[PlaceView]
+    own: PlaceView | None = Field(description="The place of the team of whoever asks, wherever it is.")
+    benchmarks: list[BenchmarkView]
+    copies: list[CopyView] = Field(description="Teams that have nothing but copies of training images.")
+    disqualified: list[DisqualifiedView] = Field(
+        description="Teams without a place of which an entry was disqualified."
+    )
+    next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
+
+
+COLUMNS = ("rank", "team", "score", "fid", "memorization_distance", "penalised", "entries", "last_entry_at")
+FINAL_COLUMNS = (*COLUMNS, "public_rank", "shake_up", "medal", "prize")
+"""Of the private board."""
+
+
+def board_csv_of(board: Board) -> str:
+    """The places of a board, one a line."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\r\n")
+    columns: Sequence[str] = FINAL_COLUMNS if board.track.kind == "private" else COLUMNS
+    writer.writerow(columns)
+    for place in board.places:
+        values = vars(place) | {"last_entry_at": place.last_entry_at.isoformat(), "team": escape_formula(place.team)}
+        values["shake_up"] = place.shake_up
+        writer.writerow([values[column] for column in columns])
+    return file.getvalue()

@@ -1,0 +1,79 @@
+"""Requests and responses about notices and webhooks."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from api.schemas.base import Request
+from scorer.notifications.notices import Kind
+
+
+class NoticeView(BaseModel):
+    """What a person was told."""
+
+    id: int
+    kind: Kind
+    subject: str
+    body: str
+    link: str = Field(description="A path on this site.", examples=["/submissions/aQ3x0s9LmN1c"])
+    created_at: datetime
+    read_at: datetime | None
+
+
+class NoticePage(BaseModel):
+    """Notices, newest first."""
+
+    notices: list[NoticeView]
+    unread: int = Field(description="Of all, not of this page.")
+    next_before: int | None = Field(description="Pass as `before` for the next page; null at the end.")
+
+
+class ReadMark(Request):
+    """How far somebody has read."""
+
+    up_to: int = Field(ge=1, le=2**62, description="The id of the newest notice they have seen.")
+
+
+class MailChoices(Request):
+    """Which kinds of notices one gets by mail; kinds that are left out stay as they are."""
+
+    mailed: dict[Kind, bool] = Field(examples=[{"entry-scored": False, "ruling": True}])
+
+
+class NewWebhook(Request):
+    """An address to post notices to."""
+
+    url: str = Field(max_length=2000, examples=["https://hooks.example.org/kennel"])
+    competition: str | None = Field(
+        None, max_length=100, description="Its slug: what is told to your team there. Without it, what is told to you."
+    )
+
+
+class WebhookView(BaseModel):
+    """A webhook, without its secret."""
+
+    id: int
+    url: str
+    team: str | None = Field(description="Whose notices it gets; null: yours.")
+    created_at: datetime
+
+
+class NewWebhookView(WebhookView):
+    """A webhook just made."""
+
+    secret: str = Field(description="The key of its signatures. Shown once.")
+
+
+class DeliveryView(BaseModel):
+    """A notice on its way to a webhook, or there."""
+
+    id: int = Field(description="The `Kennel-Delivery` of the request: the same at each attempt.")
+    kind: str
+    subject: str
+    state: Literal["waiting", "sending", "sent", "failed"]
+    attempts: int
+    error: str | None = Field(description="Why the last attempt did not do.")
+    created_at: datetime
+    due_at: datetime = Field(description="When the next attempt is due, while there is one.")
+    sent_at: datetime | None

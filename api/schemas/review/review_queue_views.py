@@ -1,0 +1,126 @@
+"""The desk in the words of the API. What a reviewer may not see yet is left out by
+:mod:`scorer.review.review_queue`."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy.orm import Session
+
+from api.schemas.review.review_queue import (
+    AgreementView,
+    DeskEntryView,
+    DeskView,
+    DoubleView,
+    FlaggedView,
+    GoalView,
+    GuessView,
+    LabelView,
+    OpinionsView,
+    OtherView,
+    PairView,
+    ReasonView,
+    ReviewView,
+)
+from api.schemas.review.rulings import (
+    case_view,
+)
+from api.schemas.submissions.submissions import submission_view
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.submissions.duplicates import Duplicate
+from scorer.db.tables import Account, Review, Submission
+from scorer.evidence.closest_pairs import PairImages
+from scorer.review import review_queue
+from scorer.review.flags import FlaggedEntry, FlaggedPage
+from scorer.review.reviews import Agreement, Opinions
+
+
+def desk_view(state: CompetitionState, queue: FlaggedPage, agreement: Agreement, *, after: int) -> DeskView:
+    """A page of the queue."""
+    kappa = None if math.isnan(agreement.kappa) else agreement.kappa
+    return DeskView(
+        competition=state.competition.slug,
+        entries=[flagged_view(each) for each in queue.entries],
+        counts=dict(queue.counts),
+        goals=[GoalView(**vars(each)) for each in queue.goals],
+        agreement=AgreementView(entries=agreement.entries, agreed=agreement.agreed, kappa=kappa),
+        next_after=after + len(queue.entries) if queue.more else None,
+    )
+
+
+def flagged_view(flagged: FlaggedEntry) -> FlaggedView:
+    """An entry in the queue."""
+    fields = vars(flagged) | {"reasons": [ReasonView(**vars(each)) for each in flagged.reasons]}
+    return FlaggedView.model_validate(fields)
+
+
+def entry_view(
+    session: Session,
+    state: CompetitionState,
+    submission: Submission,
+    reviewer: Account,
+    pairs: Mapping[str, Sequence[PairImages]],
+) -> DeskEntryView:
+    """An entry as this reviewer may see it."""
+    look = review_queue.review_entry_for(session, state, submission, reviewer)
+    return DeskEntryView(
+        entry=submission_view(session, submission, reviewer, ranked=False, desk=True),
+        flagged=flagged_view(look.flagged) if look.flagged else None,
+        findings=[ReasonView(**vars(each)) for each in look.findings],
+        pairs={kind: [pair_view(each) for each in found] for kind, found in pairs.items()},
+        doubles=[_double(each) for each in look.doubles],
+        others=[_other(each) for each in look.others],
+        opinions=opinions_view(submission, look.opinions),
+        guesses=[GuessView.model_validate(each, from_attributes=True) for each in look.guesses],
+        case=case_view(session, state, submission, inside=True),
+    )
+
+
+def pair_view(pair: PairImages) -> PairView:
+    """What is known of a pair of images."""
+    return PairView(
+        number=pair.number,
+        image=pair.place,
+        reference_name=pair.reference_name,
+        distance=pair.distance,
+        difference=pair.difference,
+        mirrored_difference=pair.mirrored_difference,
+        mirrored=pair.is_mirrored,
+    )
+
+
+def _double(row: Duplicate) -> DoubleView:
+    return DoubleView(submission_id=row.id, ref=row.ref, team=row.team, same_zip=row.same_zip)
+
+
+def _other(other: review_queue.OtherEntry) -> OtherView:
+    each, score = other.submission, other.score
+    return OtherView.model_validate(
+        {
+            "submission_id": each.id,
+            "ref": each.ref,
+            "file_name": each.file_name,
+            "status": each.status,
+            "memorization_distance": score.memorization_distance if score is not None else None,
+            "penalised": score.penalised if score is not None else None,
+            "label": other.label,
+        }
+    )
+
+
+def opinions_view(submission: Submission, opinions: Opinions) -> OpinionsView:
+    """The reviews of an entry as its viewer may see them."""
+    decided = opinions.decided
+    label = {name: getattr(decided, name) for name in ("label", "note", "created_at")} if decided else None
+    return OpinionsView(
+        own=_review(opinions.own) if opinions.own else None,
+        others=[_review(each) for each in opinions.others],
+        count=opinions.count,
+        complete=opinions.complete,
+        disputed=opinions.disputed,
+        decided=LabelView.model_validate(label | {"submission_id": submission.id}) if label else None,
+    )
+
+
+def _review(review: Review) -> ReviewView:
+    fields = {name: getattr(review, name) for name in ("label", "intent", "note", "created_at")}
+    return ReviewView.model_validate(fields | {"reviewer": review.reviewer.handle})

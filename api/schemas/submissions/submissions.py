@@ -1,0 +1,178 @@
+"""Submissions and their measurements: requests, responses, and how they are made."""
+
+import math
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
+
+from scorer.accounts.roles import is_organizer
+from scorer.db.tables import Account, CodeAttachment, Submission
+from scorer.evidence import code_uploads
+from scorer.leaderboard import submission_scores
+from scorer.lifecycle import Status, TrackKind
+from scorer.submissions import progress as submissions_progress
+from scorer.submissions import provisional_scores
+from scorer.teams import teams
+
+
+class CodeView(BaseModel):
+    """The code that is attached to a submission; reviewers and organizers read it."""
+
+    kind: Literal["zip", "notebook"]
+    bytes: int
+    sha256: str
+    attached_by: str
+    created_at: datetime
+
+
+class MeasurementView(BaseModel):
+    """A measurement, judged with the newest threshold. ``mifid`` is null for a copy."""
+
+    track: TrackKind
+    fid: float
+    memorization_distance: float
+    distance_se: float | None
+    tau: float | None
+    penalised: bool | None
+    copy_: bool = Field(serialization_alias="copy")
+    disqualified: bool = Field(description="Ruled out: it ranks nowhere.")
+    mifid: float | None
+    rank: int | None = Field(description="Of the team, where this entry is its best one.")
+    would_be_rank: int | None = Field(description="The rank of the team if this entry were its best one.")
+    explanation: str = Field(description="Whether and why it is penalised, in a sentence.")
+    histogram: dict[str, Any]
+    measured_at: datetime
+    closest_pairs: list[dict[str, Any]] | None = Field(None, description="Organizers only.")
+    provenance: dict[str, Any] | None = Field(None, description="Organizers only.")
+
+
+class ProvisionalView(BaseModel):
+    """A rough public score, shown while the final one is computed. It ranks nowhere and is replaced."""
+
+    provisional: Literal[True] = True
+    precision: str = Field(examples=["bfloat16"])
+    fid: float
+    memorization_distance: float
+    tau: float | None
+    penalised: bool | None
+    copy_: bool = Field(serialization_alias="copy")
+    mifid: float | None
+    measured_at: datetime
+
+
+class SubmissionView(BaseModel):
+    """A submission as its team sees it. ``scored`` speaks of the public track."""
+
+    id: str
+    ref: int
+    competition: str
+    team: str
+    submitted_by: str
+    file_name: str
+    bytes: int
+    sha256: str | None = Field(description="Of the zip; null for an imported entry, of which there is none.")
+    imported: bool = Field(description="From a table of results: there are numbers of it, and no images.")
+    note: str
+    status: Status
+    reason: str | None
+    faults: list[str] | None
+    stage: str | None
+    fraction: float | None
+    queue_position: int | None
+    accepted_at: datetime
+    finished_at: datetime | None
+    late: bool = Field(description="Begun after the close: it is on the board of late entries alone.")
+    sprite: str | None = Field(description="Where small versions of some of its images are, in one picture.")
+    code: CodeView | None
+    provisional: ProvisionalView | None = Field(
+        None, description="Only while the entry is being scored, and where the operator has switched it on."
+    )
+    measurements: list[MeasurementView]
+    private_state: str | None = Field(None, description="Organizers only: waiting, running, done or failed.")
+
+
+class SubmissionPage(BaseModel):
+    submissions: list[SubmissionView]
+    next_before: int | None = Field(description="Pass as `before` for the next page; null at the end.")
+
+
+class StateView(BaseModel):
+    """Where a submission is. ``scored`` speaks of the public track, and is the last that a stream tells."""
+
+    status: Status
+    at: datetime = Field(description="When it reached this status.")
+    reason: str | None = Field(description="Why, where there is something to say.")
+    stage: str | None
+    stage_in_words: str | None
+    fraction: float | None = Field(description="Of the stage, from 0 to 1.")
+    queue_position: int | None
+    estimate_seconds: int | None = Field(
+        description="Until the check or the score is done, judged by recent ones; null if nobody can tell."
+    )
+    provisional: ProvisionalView | None = Field(
+        description="A rough public score while the final one is computed, where the operator has switched it on."
+    )
+    cancellable: bool = Field(description="Whether its team can still take it back.")
+    over: bool = Field(description="Whether this is its last status; the stream ends.")
+
+
+def submission_view(
+    session: Session, submission: Submission, account: Account, *, ranked: bool = True, desk: bool = False
+) -> SubmissionView:
+    """The submission with its progress and its measurements. ``ranked``: with ranks, which a list does without;
+    ``desk``: with private scores, for somebody who sits at the review desk."""
+    progress = submissions_progress.progress_of_one(session, submission)
+    organizer = is_organizer(account)
+    fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
+    fields |= {
+        "competition": submission.competition.slug,
+        "team": teams.current_team_of(session, submission).name,
+        "submitted_by": submission.account.handle,
+        "stage": progress.stage,
+        "fraction": progress.fraction,
+        "queue_position": progress.queue_position,
+        "provisional": provisional_view(provisional_scores.provisional_score_of(session, submission)),
+        "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
+        "code": code_view(code) if (code := code_uploads.newest_code_of(session, submission)) else None,
+        "private_state": progress.private_state if organizer else None,
+        "measurements": [
+            _measurement(each, organizer=organizer)
+            for each in submission_scores.measurements_of(session, submission, account, ranked=ranked, desk=desk)
+        ],
+    }
+    return SubmissionView(**fields)
+
+
+def provisional_view(found: provisional_scores.ProvisionalScore | None) -> ProvisionalView | None:
+    """A provisional score, if there is one."""
+    return None if found is None else ProvisionalView(copy_=found.copy, **vars(found))
+
+
+def code_view(code: CodeAttachment) -> CodeView:
+    """What its team sees of attached code: that it is there, and its hash."""
+    fields = {name: getattr(code, name) for name in ("kind", "bytes", "sha256", "created_at")}
+    return CodeView(**fields, attached_by=code.author.handle)
+
+
+def _measurement(judged: submission_scores.JudgedMeasurement, *, organizer: bool) -> MeasurementView:
+    mifid = judged.mifid
+    return MeasurementView(
+        track=judged.track,
+        fid=judged.measurement.fid,
+        memorization_distance=judged.measurement.memorization_distance,
+        distance_se=judged.measurement.distance_se,
+        tau=judged.tau,
+        penalised=judged.penalised,
+        copy_=judged.copy,
+        disqualified=judged.disqualified,
+        mifid=None if mifid is None or math.isnan(mifid) else mifid,
+        rank=judged.rank,
+        would_be_rank=judged.would_be_rank,
+        explanation=judged.explanation,
+        histogram=judged.measurement.histogram,
+        measured_at=judged.measurement.created_at,
+        closest_pairs=judged.measurement.closest_pairs if organizer else None,
+        provenance=judged.measurement.provenance if organizer else None,
+    )

@@ -1,0 +1,86 @@
+"""Resumable uploads: requests, responses, and how they are made."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from api.schemas.base import Request
+from scorer.blobs import Blobs
+from scorer.db.tables import Upload
+from scorer.submissions.uploads import staged_key
+
+MAX_NOTE_LENGTH, MAX_NAME_LENGTH = 2000, 200
+
+
+class NewUpload(Request):
+    """What somebody promises to upload."""
+
+    length: int = Field(ge=1, le=2**62, description="Bytes of the zip.")
+    file_name: str = Field("submission.zip", max_length=MAX_NAME_LENGTH)
+    note: str = Field("", max_length=MAX_NOTE_LENGTH)
+    sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$", description="Of the zip, in hex: checked at the end.")
+    benchmark: str | None = Field(None, min_length=1, max_length=100, description="Organizers only.")
+    method: Literal["tus", "put"] | None = Field(
+        None, description="`put` straight to the store, where the service offers that; null takes what it offers."
+    )
+
+
+class UploadProblem(BaseModel):
+    """Why an upload was refused for good."""
+
+    type: str
+    title: str
+    faults: list[str]
+
+
+class UploadView(BaseModel):
+    """How to upload, how far it is, and what became of it."""
+
+    id: str
+    competition: str
+    method: Literal["tus", "put", "wire"]
+    url: str | None = Field(
+        description="`tus`: speak tus 1.0.0 to this address. `put`: PUT the zip to this address, with no header that "
+        "names who you are, then POST `complete`. Null when there is nothing left to upload."
+    )
+    state: Literal["receiving", "finishing", "done", "refused"]
+    file_name: str
+    note: str
+    length: int
+    offset: int = Field(description="Bytes that are safe.")
+    expires_at: datetime
+    submission: str | None = Field(description="The id of the submission that was made of it.")
+    problem: UploadProblem | None
+
+
+def upload_path_of(upload: Upload) -> str:
+    """Where the upload is spoken with. Without a host, so that it holds behind every proxy."""
+    return f"/api/v1/uploads/{upload.id}"
+
+
+def upload_view(upload: Upload, store: Blobs, now: datetime) -> UploadView:
+    """How far it is and how to go on."""
+    problem = upload.problem
+    finishing = upload.state == "receiving" and upload.completed_at is not None
+    fields = {name: getattr(upload, name, None) for name in UploadView.model_fields}
+    fields |= {
+        "competition": upload.competition.slug,
+        "state": "finishing" if finishing else upload.state,
+        "offset": upload.received,
+        "url": _url(upload, store, now) if upload.completed_at is None else None,
+        "submission": upload.submission.id if upload.submission is not None else None,
+        "problem": problem
+        and UploadProblem(
+            type=f"urn:kennel:problem:{problem['slug']}", title=problem["message"], faults=problem["faults"]
+        ),
+    }
+    return UploadView.model_validate(fields)
+
+
+def _url(upload: Upload, store: Blobs, now: datetime) -> str | None:
+    if upload.method == "tus":
+        return upload_path_of(upload)
+    if upload.method == "put" and upload.expires_at > now:
+        return store.presigned_put(staged_key(upload.id), upload.expires_at - now)
+    return None
