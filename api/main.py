@@ -11,40 +11,19 @@ from api.http import csrf, log_redaction
 from api.http.dependencies import refuse_nul, utc_now
 from api.http.response_cache import ResponseCache
 from api.http.server_sent_events import EventHub, closed_by_signals
-from api.kaggle import routes as kaggle
-from api.pages import routes as pages
-from api.routes import (
-    accounts,
-    audit,
-    backlog,
-    competitions,
-    data,
-    desk,
-    events,
-    evidence,
-    gallery,
-    generators,
-    guests,
-    health,
-    imports,
-    insights,
-    leaderboard,
-    networks,
-    notices,
-    publication,
-    ratings,
-    releases,
-    results,
-    reviews,
-    rulings,
-    sessions,
-    submissions,
-    teams,
-    thresholds,
-    tokens,
-    uploads,
-    webhooks,
-)
+from api.kaggle import router as kaggle
+from api.pages import router
+from api.routes import audit_log, health, jobs, leaderboard
+from api.routes.accounts import accounts, api_tokens, sessions
+from api.routes.competitions import allowlist, competitions, data_files
+from api.routes.evidence import evidence, generators
+from api.routes.import_export import data_release, import_results
+from api.routes.insights import gallery, human_ratings, insights
+from api.routes.notifications import notices, webhooks
+from api.routes.review import publication, review_queue, reviews, rulings
+from api.routes.submissions import submission_events, submission_files, submissions, uploads
+from api.routes.teams import final_picks, teams
+from api.routes.tuning import private_extractor, thresholds
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.blobs import Blobs
 from scorer.db.session import Connections, Sessions, engine_of, sessions_of, use_one_snapshot
@@ -77,37 +56,38 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         leaderboard,  # what is read most is looked for first
         accounts,
         sessions,
-        tokens,
-        audit,
-        backlog,
+        api_tokens,
+        audit_log,
+        jobs,
         competitions,
-        guests,
+        allowlist,
         publication,
-        ratings,
-        releases,
-        data,
+        human_ratings,
+        data_release,
+        data_files,
         teams,
         submissions,
         uploads,
-        events,
+        submission_events,
         notices,
         webhooks,
-        results,
+        submission_files,
+        final_picks,
         generators,
         thresholds,
-        networks,
+        private_extractor,
         reviews,
-        desk,
+        review_queue,
         evidence,
         rulings,
-        imports,
+        import_results,
         insights,
         gallery,
         health,
         kaggle,
     ):
         app.include_router(module.router, prefix=API)
-    pages.mount(app)
+    router.mount_pages(app)
     return app
 
 

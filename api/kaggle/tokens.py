@@ -13,11 +13,11 @@ from api.http.dependencies import (
     caller_of_token,
     identify_caller,
 )
+from api.kaggle.protocol import KaggleRoute, error_response
 from api.kaggle.schemas import Introspect, Introspected
-from api.kaggle.wire import WireRoute, refusal
 from scorer.errors import Unauthenticated
 
-router = APIRouter(route_class=WireRoute)
+router = APIRouter(route_class=KaggleRoute)
 
 
 @router.post("/security.OAuthService/IntrospectToken")
@@ -41,4 +41,4 @@ def introspect(
 @router.post("/{service}Service/{method}")
 def unknown(service: str, method: str) -> JSONResponse:
     """What is not spoken here is said so, and not as a page that is missing."""
-    return refusal(404, f"This service has no {method}; it knows competitions, their entries, boards and files.")
+    return error_response(404, f"This service has no {method}; it knows competitions, their entries, boards and files.")

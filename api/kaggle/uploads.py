@@ -19,8 +19,8 @@ from api.http.dependencies import (
     Transactions,
 )
 from api.http.dependencies import utc_now as moment
+from api.kaggle.protocol import KaggleRoute, Submitter, absolute_url_of
 from api.kaggle.schemas import CreateSubmission, StartUpload, SubmissionCreated, UploadStarted
-from api.kaggle.wire import Submitter, WireRoute, address_of
 from scorer.accounts.rate_limits import network_of
 from scorer.blobs import Blobs
 from scorer.db.tables import Account, Upload
@@ -31,7 +31,7 @@ from scorer.submissions.intake import NewSubmission
 from scorer.submissions.upload_bytes import Appender
 from scorer.submissions.uploads import UploadRequest
 
-router = APIRouter(route_class=WireRoute)
+router = APIRouter(route_class=KaggleRoute)
 BYTES = "/kaggle/uploads"
 ASKS, PAUSE = 60, 0.5
 """How often, and how long apart, another request that is making the submission is waited for."""
@@ -53,7 +53,7 @@ def start(
         session, body.competition_name, wanted, account, upload_id=new_id, max_bytes=most, life=life, now=now
     )
     path = f"/api/v1{BYTES}/{upload.id}/{secret}"
-    return UploadStarted(token=upload.id, create_url=address_of(request, path, settings))
+    return UploadStarted(token=upload.id, create_url=absolute_url_of(request, path, settings))
 
 
 @router.put(f"{BYTES}/{{upload_id}}/{{secret}}")

@@ -1,62 +1,70 @@
-"""What a page shows of an entry's evidence: the telling part at once, the rest folded away."""
+"""Handing in an entry's generator by a form: on its own page for its team, at the desk for organizers."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import cast, get_args
 
-from sqlalchemy.orm import Session
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
 
-from api.schemas.evidence.evidence import CellView, EvidenceView, FindingView, MatchesView, evidence_view
-from scorer.db.tables import Account, Submission
-from scorer.lifecycle import TRACK_KINDS
+from api.actions.generator_uploads import store_generator
+from api.http import csrf, session_cookies
+from api.http.dependencies import AppSettings, BlobStore, Caller, Transaction, Transactions, Uploader
+from api.http.dependencies import utc_now as moment
+from api.http.multipart import drain, open_form
+from api.http.problem_details import status_of
+from api.pages.review.review_queue import ReviewContext
+from api.pages.submissions.submissions import page_with_error
+from api.rendering.templates import see_other
+from scorer.blobs import Blobs
+from scorer.errors import Invalid, KennelError
+from scorer.evidence.generator_uploads import DeclaredLatent
+from scorer.onnx_files import MAX_LATENT_DIMENSION, Distribution
 
-CELLS = 3
-"""Copied cells that are shown at once, the most telling ones."""
-SAME = ("near-copies", "thumbnail-copies", "partly-copied")
-"""Groups that mostly name the same images: the first one whose sign is shown is enough."""
-TOLD_BY = {
-    "near-copies": ("near-copies", "mirrored-copies"),
-    "identical": ("identical-images",),
-    "mirrored-twins": ("identical-images",),
-}
-"""The signs that a group's images are of, where they are not called like the group."""
-
-
-@dataclass(frozen=True)
-class Exhibit:
-    """One track's evidence. ``sentences``: those of its signs, each once."""
-
-    view: EvidenceView
-    sentences: Sequence[str]
-    telling: Sequence[MatchesView]
-    copied: Sequence[CellView]
-    folded: Sequence[MatchesView]
-    findings: Sequence[FindingView]
-    opened: bool
-    """Whether it is shown before somebody asks for it."""
+router = APIRouter(include_in_schema=False)
 
 
-def exhibits_of(session: Session, submission: Submission, account: Account) -> list[Exhibit]:
-    """The evidence on every track, of which the first that speaks of copying is opened."""
-    found: list[Exhibit] = []
-    for kind in TRACK_KINDS:
-        view = evidence_view(session, submission, kind, account)
-        opened = bool(view.signs) and not any(each.opened for each in found)
-        found.append(_exhibit(view, opened=opened))
-    return found
+@router.post("/submissions/{submission_id}/generator")
+async def upload_generator(
+    submission_id: str, request: Request, begin: Transactions, store: BlobStore, settings: AppSettings, viewer: Uploader
+) -> Response:
+    """Take the file of the page's form as the entry's generator."""
+    body = request.stream()
+    desk = ""
+    most = settings.generator_max_bytes
+    try:
+        form = await open_form(request.headers.get("content-type", ""), body)
+        csrf.require_csrf(session_cookies.session_secret(request) or "", form.fields.get(csrf.CSRF_FIELD))
+        desk = "/desk" if form.fields.get("at") == "desk" else ""
+        declared = declaration_in(form.fields)
+        await store_generator(submission_id, declared, form.chunks, begin, store, viewer.account, most=most)
+    except KennelError as error:
+        await drain(body, most)
+        shown = _review_with_error if desk else _submission_with_error
+        return await run_in_threadpool(shown, submission_id, begin, store, viewer, error)
+    return see_other(f"/submissions/{submission_id}{desk}#generator")
 
 
-def _exhibit(view: EvidenceView, *, opened: bool) -> Exhibit:
-    signs = {each.name for each in view.signs}
-    telling = [each for each in view.matches if signs & {*TOLD_BY.get(each.name, (each.name,))}]
-    same = [each for each in telling if each.name in SAME]
-    telling = [each for each in telling if each not in same[1:]]
-    copied = sorted((each for each in view.cells if each.copied), key=lambda each: each.z or 0.0)
-    return Exhibit(
-        view=view,
-        sentences=list(dict.fromkeys(each.words for each in view.signs)),
-        telling=telling,
-        copied=copied[:CELLS],
-        folded=[each for each in view.matches if each not in telling],
-        findings=view.findings,
-        opened=opened,
-    )
+def declaration_in(fields: dict[str, str]) -> DeclaredLatent:
+    """What a form says of its generator; ``Invalid`` where it says nothing."""
+    digits = fields.get("latent", "").strip()
+    distribution = fields.get("distribution")
+    dimension = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
+    if not 1 <= dimension <= MAX_LATENT_DIMENSION:
+        raise Invalid("bad-latent", f"A latent vector has between 1 and {MAX_LATENT_DIMENSION:,} numbers.")
+    if distribution not in get_args(Distribution):
+        raise Invalid("bad-latent", "Please say how the numbers of a latent vector are distributed.")
+    return DeclaredLatent(dimension, cast(Distribution, distribution))
+
+
+def _submission_with_error(
+    submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError
+) -> Response:
+    with begin() as session:
+        return page_with_error(session, store, submission_id, viewer, error, place="generator", now=moment())
+
+
+def _review_with_error(
+    submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError
+) -> Response:
+    seat = ReviewContext(submission_id, begin, store, viewer, moment())
+    return seat.show(status=status_of(error), error=error.message, place="generator")

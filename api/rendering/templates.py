@@ -148,5 +148,5 @@ def error_page(status: int, message: str, *, headers: dict[str, str] | None = No
     """A failure as a page: what happened in one sentence, and a way on."""
     title = ERROR_TITLES.get(status, "Something went wrong")
     return render_page(
-        "error.html", status=status, headers=headers, door=False, title=title, message=message, code=status
+        "shared/error.html", status=status, headers=headers, door=False, title=title, message=message, code=status
     )

@@ -46,7 +46,7 @@ def words_of(planted: Planted) -> Mapping[str, Sequence[Any]]:
         "format": ["json", "csv"],
         "late": ["false", "true"],
         "search": ["a"],
-        "name": ["kennel.css"],
+        "name": ["base.css"],
         "link": ["reset-link"],
         "submission_id": [ids[f"{state} {whose}"] for whose in ("own", "other") for state in ("scored", "waiting")],
         "upload_id": [ids["upload"]],

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from api import error_handlers
 from api.http import dependencies
 from api.http.response_cache import ResponseCache
-from api.pages import routes
+from api.pages import router
 from scorer.accounts.api_tokens import SCOPES
 from scorer.competitions import competition_state, data_files, rules
 from scorer.competitions.competition_state import CompetitionState
@@ -264,7 +264,7 @@ class Site:
         """The pages over this site."""
         app = FastAPI()
         app.state.shelf = ResponseCache()
-        routes.mount(app)
+        router.mount_pages(app)
         error_handlers.add_error_handlers(app)
         app.dependency_overrides = {
             dependencies.session: lambda: None,

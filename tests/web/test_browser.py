@@ -34,7 +34,7 @@ def test_the_browser_has_nothing_to_complain_of(browser: Browser, address: str, 
         assert tab.page.locator("h1").is_visible()
         assert tab.complaints == []
         assert all(url.startswith(address) for url in tab.requests)
-        assert any("kennel.css" in url for url in tab.requests)
+        assert any("base.css" in url for url in tab.requests)
 
 
 def test_the_policy_holds_and_its_breach_would_be_noticed(browser: Browser, address: str) -> None:

@@ -35,7 +35,7 @@ __all__ = ["browser"]  # a fixture is found by its name here
 
 @dataclass
 class Theatre:
-    """A submission's page by the contract of live.js, and a stream whose play the test writes."""
+    """A submission's page by the contract of event_stream.js, and a stream whose play the test writes."""
 
     states: list[dict[str, Any]] = field(default_factory=list)
     came_back_with: list[str] = field(default_factory=list)
@@ -54,8 +54,8 @@ class Theatre:
 
         @app.get("/")
         def page() -> HTMLResponse:
-            shown = f"<title>x</title><link rel=icon href='{templates.static_url('kennel.svg')}'><h1>Entry</h1>"
-            shown += f"<script src='{templates.static_url('live.js')}' defer></script>"
+            shown = f"<title>x</title><link rel=icon href='{templates.static_url('logo.svg')}'><h1>Entry</h1>"
+            shown += f"<script src='{templates.static_url('event_stream.js')}' defer></script>"
             if self.states and self.states[-1]["over"]:
                 shown += "<p id=end>Here is your score.</p>"
             else:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
 
-from api.pages import board as board_page
+from api.pages import leaderboard as board_page
 from api.rendering import formatting, templates
 from api.rendering.markdown import html_of, rest_of, summary_of
 from scorer.db.tables import Account
@@ -278,11 +278,11 @@ def test_over_all_pages_every_line_is_shown_once_and_in_order(
 ) -> None:
     places = [samples.place(rank, f"t{rank}", s, s, 0.4, False, 1, 1) for rank, s in enumerate(sorted(scores), 1)]
     whole = samples.board(places, benchmarks=[samples.benchmark(s, f"b{i}") for i, s in enumerate(benchmarks)])
-    lines: list[board_page.Line] = []
+    lines: list[board_page.TableRow] = []
     after = 0
     while True:
         page = replace(whole, places=[place for place in places if place.rank > after][: size + 1])
-        leaf = board_page.leaf_of(page, after=after, size=size)
+        leaf = board_page.board_page_of(page, after=after, size=size)
         lines += leaf.lines
         if leaf.next is None:
             break
@@ -545,7 +545,9 @@ def test_static_files_are_kept_for_ever_under_their_own_name(browse: Browse) -> 
         assert client.get(address, headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
 
 
-@pytest.mark.parametrize("name", ["nothing.css", "..%2frouting.py", "%2e%2e/routes.py", "layout.html", "KENNEL.CSS"])
+@pytest.mark.parametrize(
+    "name", ["nothing.css", "..%2frouting.py", "%2e%2e/routes.py", "shared/layout.html", "BASE.CSS"]
+)
 def test_nothing_else_is_served(browse: Browse, name: str) -> None:
     assert browse(Site()).get(f"/static/{name}").status_code == 404
 
@@ -672,7 +674,7 @@ def contrast(a: str, b: str) -> float:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_can_be_read(scheme: str) -> None:
-    css = templates.STATIC_FILES["kennel.css"].decode()
+    css = templates.STATIC_FILES["base.css"].decode()
     light, dark = [dict(re.findall(r"--([\w-]+): (#\w+);", part)) for part in css.split(":root {")[1:3]]
     colours = light if scheme == "light" else light | dark
     assert len(dark) == len(light)

@@ -21,10 +21,10 @@ def svg_of(figure: Figure, competition: str) -> str:
     drawing = figure_chart_of(figure)
     if drawing is None:
         raise NotFound("nothing-to-draw", "There is nothing to draw yet.")
-    style = STATIC_FILES["figures.css"].decode()
+    style = STATIC_FILES["charts.css"].decode()
     legend = _legend(drawing)
     top = LEADING + (legend[-1][-1] if legend else LEGEND - LEADING)
-    return render("figure.svg", drawing=drawing, competition=competition, style=style, legend=legend, top=top)
+    return render("charts/figure.svg", drawing=drawing, competition=competition, style=style, legend=legend, top=top)
 
 
 def _legend(drawing: FigureChart) -> list[tuple[str, str, float, float]]:

@@ -1,8 +1,9 @@
-"""Imported results and figures, as requests and responses."""
+"""Figures, the gallery and what they hold: responses."""
 
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.rendering.charts.captions import TITLES, sentence_of, title_of
@@ -120,3 +121,11 @@ class TwinsView(BaseModel):
 
     same: Literal["zip", "images"]
     entries: list[TwinView]
+
+
+Seed = Annotated[int, Query(ge=0, le=2**31, description="Another seed draws other images.")]
+
+
+LabelChoice = Literal[
+    "all", "labelled", "memorising", "legitimate", "mgan", "sup", "ae", "aug", "other", "unlabelled"
+]  # fmt: skip

@@ -1,8 +1,9 @@
 """Rulings, rebuttals and their impact: requests, responses, and how they are made."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
+from fastapi import Path
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
@@ -145,3 +146,6 @@ def rebuttal_view(submission: Submission, appeal: Appeal) -> RebuttalView:
         written_by=written.author.handle,
         answer=AnswerView.model_validate(answered, from_attributes=True) if answered else None,
     )
+
+
+RebuttalId = Annotated[int, Path(ge=1, le=2**62)]

@@ -1,0 +1,46 @@
+"""Takes a code attachment from a request."""
+
+import secrets
+from collections.abc import AsyncIterator
+from datetime import datetime
+
+from fastapi.concurrency import run_in_threadpool
+
+from api.actions.zip_uploads import receive_blob
+from api.http.dependencies import Transaction
+from api.http.dependencies import utc_now as moment
+from api.schemas.submissions.submissions import CodeView, code_view
+from scorer.blobs import Blobs, ReceivedBlob, require_bytes
+from scorer.db.tables import Account
+from scorer.evidence import code_uploads
+
+CODE_MEDIA_TYPES = {"zip": "application/zip", "notebook": "application/x-ipynb+json"}
+
+
+async def store_code(
+    submission_id: str,
+    chunks: AsyncIterator[bytes],
+    begin: Transaction,
+    store: Blobs,
+    account: Account,
+    *,
+    declared: int | None = None,
+) -> CodeView:
+    """Store a stream as an entry's code, in place of earlier code."""
+
+    def admit(now: datetime) -> None:
+        with begin() as session:
+            code_uploads.require_code_change(session, submission_id, account, now)
+
+    require_bytes(declared, code_uploads.MAX_CODE_BYTES)
+    await run_in_threadpool(admit, moment())
+    key = f"code/{submission_id}/{secrets.token_hex(8)}"
+
+    def accept(received: ReceivedBlob, now: datetime) -> tuple[CodeView, str | None]:
+        with store.open(received.key) as file:
+            kind = code_uploads.kind_of(file)
+        with begin() as session:
+            kept, replaced = code_uploads.attach_code(session, submission_id, received, kind, account=account, now=now)
+            return code_view(kept), replaced.blob_key if replaced is not None else None
+
+    return await receive_blob(store, key, chunks, limit=code_uploads.MAX_CODE_BYTES, accept=accept)

@@ -1,0 +1,51 @@
+"""Takes a generator file from a request."""
+
+import secrets
+from collections.abc import AsyncIterator
+from datetime import datetime
+
+from fastapi.concurrency import run_in_threadpool
+
+from api.actions.zip_uploads import receive_blob, unused_key_of
+from api.http.dependencies import Transaction
+from api.http.dependencies import utc_now as moment
+from api.schemas.evidence.generators import GeneratorView, generator_view
+from scorer.blobs import Blobs, ReceivedBlob
+from scorer.db.tables import Account
+from scorer.evidence import generator_audits, generator_uploads
+from scorer.evidence.generator_uploads import DeclaredLatent
+from scorer.onnx_files import MAGIC_BYTES, require_onnx
+
+
+async def store_generator(
+    submission_id: str,
+    declared: DeclaredLatent,
+    chunks: AsyncIterator[bytes],
+    begin: Transaction,
+    store: Blobs,
+    account: Account,
+    *,
+    most: int,
+) -> GeneratorView:
+    """Store a stream as an entry's generator. Refused as early as possible, and then nothing is left."""
+
+    def admit(now: datetime) -> None:
+        with begin() as session:
+            generator_uploads.require_generator_change(session, submission_id, account, now)
+
+    await run_in_threadpool(admit, moment())
+    key = f"generators/{submission_id}/{secrets.token_hex(8)}.onnx"
+
+    def accept(received: ReceivedBlob, now: datetime) -> tuple[GeneratorView, str | None]:
+        start = store.read_part(key, 0, min(MAGIC_BYTES, received.bytes)) if received.bytes else b""
+        require_onnx(start, declared.dimension)
+        with begin() as session:
+            kept = generator_uploads.accept_generator(
+                session, submission_id, received, declared, seed=secrets.randbits(32), account=account, now=now
+            )
+            view = generator_view(
+                submission_id, generator_audits.find_generator(session, submission_id, account), account
+            )
+            return view, unused_key_of(received, kept.blob_key)
+
+    return await receive_blob(store, key, chunks, limit=most, accept=accept)

@@ -1,0 +1,71 @@
+"""A competition's files: listed, and downloaded by a redirect, as the client expects it."""
+
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+
+from api.actions.downloads import download, download_all
+from api.http.dependencies import BlobStore, DbSession, Now
+from api.kaggle.protocol import KaggleRoute, Reader
+from api.kaggle.schemas import DataFile, DataFiles, NamedFile, OfCompetition, Page
+from scorer.competitions import competition_state, data_files
+
+router = APIRouter(route_class=KaggleRoute)
+SERVICE = "/competitions.CompetitionApiService"
+
+
+@router.post(f"{SERVICE}/ListDataFiles")
+def list_data_files(body: Page, session: DbSession, account: Reader, now: Now) -> DataFiles:
+    """The files, by name."""
+    state = competition_state.visible_state(session, body.competition_name, account, now)
+    begin = int(body.page_token or 0)
+    found = data_files.list_files(session, state)[begin:]
+    shown = found[: body.page_size]
+    return DataFiles(
+        files=[
+            DataFile(ref=each.name, name=each.name, total_bytes=each.bytes, creation_date=each.created_at)
+            for each in shown
+        ],
+        next_page_token=str(begin + len(shown)) if len(found) > len(shown) else "",
+    )
+
+
+@router.post(f"{SERVICE}/DownloadDataFile")
+def redirect_to_data_file(body: NamedFile, session: DbSession, account: Reader, now: Now) -> Response:
+    """Where a file is. Without a host: the client comes there as it came here, with the same token."""
+    state = competition_state.visible_state(session, body.competition_name, account, now)
+    file = data_files.find_file(session, state, body.file_name, account)
+    return _redirect_to(f"/api/v1/kaggle/files/{state.competition.slug}/{quote(file.name)}")
+
+
+@router.post(f"{SERVICE}/DownloadDataFiles")
+def redirect_to_data_files(body: OfCompetition, session: DbSession, account: Reader, now: Now) -> Response:
+    """Where all files are, as one zip."""
+    state = competition_state.visible_state(session, body.competition_name, account, now)
+    data_files.downloadable_files(session, state, account)
+    return _redirect_to(f"/api/v1/kaggle/bundles/{state.competition.slug}.zip")
+
+
+def _redirect_to(path: str) -> RedirectResponse:
+    return RedirectResponse(path, 302, headers={"Cache-Control": "no-store"})
+
+
+@router.get("/kaggle/files/{slug}/{name}")
+def download_data_file(
+    slug: str, name: str, request: Request, session: DbSession, store: BlobStore, account: Reader, now: Now
+) -> Response:
+    """A file; parts of it, too."""
+    state = competition_state.visible_state(session, slug, account, now)
+    file = data_files.find_file(session, state, name, account)
+    # Who reaches us by ``http_proxy`` asks us for the store's address, too, unless it has TLS.
+    return download(request, file, store, without_tls=False)
+
+
+@router.get("/kaggle/bundles/{slug}.zip")
+def download_data_files(
+    slug: str, request: Request, session: DbSession, store: BlobStore, account: Reader, now: Now
+) -> Response:
+    """All files; parts of that, too."""
+    state = competition_state.visible_state(session, slug, account, now)
+    return download_all(request, f"{slug}.zip", data_files.downloadable_files(session, state, account), store)

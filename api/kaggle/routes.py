@@ -1,9 +1,0 @@
-"""All that the ``kaggle`` client may ask. It is another's interface, so ours does not describe it."""
-
-from fastapi import APIRouter
-
-from api.kaggle import boards, entries, files, tokens, uploads
-
-router = APIRouter(include_in_schema=False)
-for module in (boards, entries, files, uploads, tokens):  # what answers unknown calls is in the last one
-    router.include_router(module.router)

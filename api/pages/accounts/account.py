@@ -1,0 +1,107 @@
+"""One's own account: address, API tokens, password, sessions."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from fastapi.responses import Response
+
+from api.actions.sign_in import AppSignInActions, new_secret
+from api.http.dependencies import Caller, DbSession, Now, SignedIn
+from api.http.forms import FormFields, text
+from api.http.problem_details import headers_of, status_of
+from api.pages.accounts.sign_in import MAX_PASSWORD_LENGTH
+from api.rendering.templates import render_page, see_other
+from scorer.accounts import api_tokens, sessions
+from scorer.errors import Invalid, KennelError
+
+router = APIRouter(prefix="/account", include_in_schema=False)
+RowId = Annotated[int, Path(ge=1, le=2**62)]
+MAX_NAME_LENGTH = 100
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show_account(session: DbSession, viewer: SignedIn, now: Now, done: str = "") -> Response:
+    """The account."""
+    return _page(session, viewer, now, done=DONE_MESSAGES.get(done))
+
+
+DONE_MESSAGES = {
+    "password": "Your password is changed; all other sessions have ended.",
+    "email": "A link is on its way to the address; it counts once you have followed it.",
+    "token": "The token is revoked.",
+    "session": "The session has ended.",
+}
+
+
+def _page_with_error(session: DbSession, viewer: Caller, now: Now, error: KennelError, place: str) -> Response:
+    answer = _page(session, viewer, now, status=status_of(error), error=error.message, place=place)
+    answer.headers.update(headers_of(error))
+    return answer
+
+
+def _page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **told: Any) -> Response:
+    """The account as it is, with what just happened. It may show a new secret, so nothing keeps it."""
+    return render_page(
+        "accounts/show.html",
+        status=status,
+        headers={"Cache-Control": "no-store"},
+        viewer=viewer,
+        tokens=api_tokens.list_tokens(session, viewer.account),
+        scopes=api_tokens.SCOPES if viewer.account.role != "participant" else api_tokens.SCOPES[:2],
+        sessions=sessions.list_sessions(session, viewer.account, now),
+        now=now,
+        **{"error": None, "place": None, "done": None, "secret": None, **told},
+    )
+
+
+@router.post("/tokens")
+def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Make a token and show it, this once."""
+    name = text(fields, "name", longest=MAX_NAME_LENGTH).strip()
+    secret = new_secret()
+    try:
+        if not name:
+            raise Invalid("no-name", "Give the token a name, so that you know it again.")
+        api_tokens.issue(session, viewer.account, secret, name=name, scopes=fields.getlist("scope"), now=now)
+    except KennelError as error:
+        return _page_with_error(session, viewer, now, error, "token")
+    return _page(session, viewer, now, status=201, secret=secret)
+
+
+@router.post("/tokens/{token_id}/revoke")
+def revoke_token(token_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """End a token."""
+    api_tokens.revoke(session, viewer.account, token_id, now=now)
+    return see_other("/account?done=token#tokens")
+
+
+@router.post("/sessions/{session_id}/end")
+def end_session(session_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """End a session."""
+    sessions.end(session, viewer.account, session_id, now=now)
+    return see_other("/account?done=session#sessions" if session_id != viewer.session_id else "/")
+
+
+@router.post("/password")
+def change_password(
+    fields: FormFields, session: DbSession, door: AppSignInActions, viewer: SignedIn, now: Now
+) -> Response:
+    """Set a new password."""
+    old, new = (text(fields, name, longest=MAX_PASSWORD_LENGTH) for name in ("old", "new"))
+    try:
+        door.change_password(viewer, old, new)
+    except KennelError as error:
+        return _page_with_error(session, viewer, now, error, "password")
+    return see_other("/account?done=password#password")
+
+
+@router.post("/email")
+def change_email(
+    fields: FormFields, session: DbSession, door: AppSignInActions, viewer: SignedIn, now: Now
+) -> Response:
+    """Send a link to an address."""
+    try:
+        door.ask_confirmation(viewer.account, text(fields, "email"))
+    except KennelError as error:
+        return _page_with_error(session, viewer, now, error, "email")
+    return see_other("/account?done=email")

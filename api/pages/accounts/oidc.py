@@ -1,0 +1,49 @@
+"""Signing in with an OpenID Connect issuer: to it and back."""
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from api.actions.sign_in import AppSignInActions
+from api.http import session_cookies
+from api.http.dependencies import AppSettings
+from api.http.oidc import Issuer, OidcLogin
+from api.pages.accounts.sign_in import HOME, safe_redirect_path
+from api.rendering.templates import see_other
+from scorer.settings import Settings
+
+router = APIRouter(prefix="/signin/oidc", include_in_schema=False)
+LOGIN_COOKIE = "kennel-oidc"
+LOGIN_SECONDS = 600
+"""How long somebody may take at the issuer's."""
+
+
+def _issuer(settings: Settings) -> Issuer:
+    return Issuer(settings, f"{settings.public_url}/signin/oidc/return")
+
+
+@router.get("")
+def start_oidc_sign_in(request: Request, settings: AppSettings, next: str = HOME) -> Response:  # noqa: A002
+    """Send the browser to the issuer."""
+    journey = OidcLogin.begin(safe_redirect_path(next))
+    response = see_other(_issuer(settings).departure(journey))
+    response.set_cookie(
+        session_cookies.cookie_name(request, LOGIN_COOKIE),
+        journey.packed,
+        max_age=LOGIN_SECONDS,
+        secure=session_cookies.is_secure(request),
+        httponly=True,
+        samesite="lax",
+    )
+    return response
+
+
+@router.get("/return")
+def finish_oidc_sign_in(request: Request, settings: AppSettings, door: AppSignInActions) -> Response:
+    """Open a session for whoever the issuer vouches for."""
+    name = session_cookies.cookie_name(request, LOGIN_COOKIE)
+    journey = OidcLogin.unpacked(request.cookies.get(name, ""))
+    secret = door.vouched(_issuer(settings).arrival(journey, request.query_params, door.now))
+    response = see_other(safe_redirect_path(journey.onward))
+    response.delete_cookie(name, secure=session_cookies.is_secure(request), httponly=True, samesite="lax")
+    session_cookies.set_session_cookie(response, request, secret)
+    return response

@@ -1,0 +1,162 @@
+"""Pages of the door: signing up, in and out, a new password, a confirmed address. All work without scripts."""
+
+import re
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from api.actions.sign_in import AppSignInActions
+from api.http import session_cookies
+from api.http.dependencies import AppSettings, Caller, CurrentCaller, DbSession, Now, SignedIn
+from api.http.forms import FormFields, text
+from api.http.problem_details import headers_of, status_of
+from api.rendering.templates import render_page, see_other
+from scorer.accounts import sessions
+from scorer.accounts.sign_up import Application
+from scorer.errors import KennelError
+
+router = APIRouter(include_in_schema=False)
+HOME = "/"
+LOCAL_PATH = re.compile(r"/(?![/\\])[^\\\s]*")
+MAX_PASSWORD_LENGTH = 1024
+
+
+def safe_redirect_path(wanted: str) -> str:
+    """Where to go next: an address of this site, whatever the link said."""
+    return wanted if LOCAL_PATH.fullmatch(wanted) else HOME
+
+
+def form_with_error(template: str, error: KennelError, viewer: Caller | None, **values: Any) -> Response:
+    """The form once more, with what is wrong in it."""
+    return render_page(
+        template, status=status_of(error), headers=headers_of(error), viewer=viewer, error=error.message, **values
+    )
+
+
+@router.api_route("/signup", methods=["GET", "HEAD"])
+def sign_up_form(viewer: CurrentCaller, settings: AppSettings, invitation: str = "", next: str = HOME) -> Response:  # noqa: A002
+    """The form for an account."""
+    if viewer is not None:
+        return see_other("/account")
+    return render_page(
+        "accounts/sign_up.html", **_sign_up_values(settings), given={"invitation": invitation[:100], "next": next}
+    )
+
+
+@router.post("/signup")
+def sign_up(
+    request: Request, fields: FormFields, door: AppSignInActions, viewer: CurrentCaller, settings: AppSettings
+) -> Response:
+    """Make the account and sign in."""
+    given = {name: text(fields, name) for name in ("handle", "name", "email", "invitation", "next")}
+    try:
+        account = door.sign_up(_application_of(given), text(fields, "password", longest=MAX_PASSWORD_LENGTH))
+    except KennelError as error:
+        return form_with_error("accounts/sign_up.html", error, viewer, **_sign_up_values(settings), given=given)
+    response = see_other(safe_redirect_path(given["next"]))
+    session_cookies.set_session_cookie(response, request, door.open_for(account))
+    return response
+
+
+def _application_of(given: dict[str, str]) -> Application:
+    return Application(
+        handle=given["handle"].strip(),
+        name=given["name"].strip(),
+        email=given["email"],
+        invitation=given["invitation"].strip(),
+    )
+
+
+def _sign_up_values(settings: AppSettings) -> dict[str, Any]:
+    return {"by_invitation": settings.sign_up == "invitation", "oidc": _oidc(settings)}
+
+
+def _oidc(settings: AppSettings) -> str | None:
+    return settings.oidc_name if settings.oidc_issuer is not None else None
+
+
+@router.api_route("/signin", methods=["GET", "HEAD"])
+def sign_in_form(viewer: CurrentCaller, settings: AppSettings, next: str = HOME) -> Response:  # noqa: A002
+    """The form for handle and password."""
+    if viewer is not None:
+        return see_other(safe_redirect_path(next))
+    return render_page("accounts/sign_in.html", given={"login": "", "next": next}, oidc=_oidc(settings))
+
+
+@router.post("/signin")
+def sign_in(
+    request: Request, fields: FormFields, door: AppSignInActions, viewer: CurrentCaller, settings: AppSettings
+) -> Response:
+    """Open a session."""
+    given = {name: text(fields, name) for name in ("login", "next")}
+    try:
+        secret = door.sign_in(given["login"], text(fields, "password", longest=MAX_PASSWORD_LENGTH))
+    except KennelError as error:
+        return form_with_error("accounts/sign_in.html", error, viewer, given=given, oidc=_oidc(settings))
+    response = see_other(safe_redirect_path(given["next"]))
+    session_cookies.set_session_cookie(response, request, secret)
+    return response
+
+
+@router.post("/signout")
+def sign_out(request: Request, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """End the session."""
+    sessions.end(session, viewer.account, viewer.session_id or 0, now=now)
+    response = see_other(HOME)
+    session_cookies.delete_session_cookie(response, request)
+    return response
+
+
+@router.api_route("/reset", methods=["GET", "HEAD"])
+def ask_reset_form(viewer: CurrentCaller) -> Response:
+    """The form for a forgotten password."""
+    return render_page("accounts/forgotten_password.html", viewer=viewer, given={"email": ""})
+
+
+@router.post("/reset")
+def ask_reset(fields: FormFields, door: AppSignInActions, viewer: CurrentCaller) -> Response:
+    """Send a link, or not; the answer is the same."""
+    given = {"email": text(fields, "email")}
+    try:
+        door.ask_reset(given["email"])
+    except KennelError as error:
+        return form_with_error("accounts/forgotten_password.html", error, viewer, given=given)
+    told = "If an account has this address, a mail is on its way to it. Its link works for an hour."
+    return render_page("shared/message.html", viewer=viewer, title="Please look into your mail", message=told, way=None)
+
+
+@router.api_route("/reset/{link}", methods=["GET", "HEAD"])
+def reset_form(link: str, viewer: CurrentCaller) -> Response:
+    """The form for a new password; looking at it does not use the link up."""
+    return render_page("accounts/new_password.html", viewer=viewer)
+
+
+@router.post("/reset/{link}")
+def reset(link: str, fields: FormFields, door: AppSignInActions, viewer: CurrentCaller) -> Response:
+    """Set the new password."""
+    try:
+        door.reset(link, text(fields, "password", longest=MAX_PASSWORD_LENGTH))
+    except KennelError as error:
+        return form_with_error("accounts/new_password.html", error, viewer)
+    told = "Your new password is set, and every session of your account has ended."
+    return render_page("shared/message.html", title="Done", message=told, way=("/signin", "Sign in"))
+
+
+@router.api_route("/confirm/{link}", methods=["GET", "HEAD"])
+def confirm_form(link: str, viewer: CurrentCaller) -> Response:
+    """A button: programs that look into mails follow links, but press no buttons."""
+    return render_page("accounts/confirm_address.html", viewer=viewer)
+
+
+@router.post("/confirm/{link}")
+def confirm(link: str, fields: FormFields, door: AppSignInActions, viewer: CurrentCaller) -> Response:
+    """Let the address count."""
+    try:
+        account = door.confirm(link)
+    except KennelError as error:
+        return form_with_error("accounts/confirm_address.html", error, viewer)
+    told = f"{account.email} is the address of {account.handle} now."
+    return render_page(
+        "shared/message.html", viewer=viewer, title="Thank you", message=told, way=("/", "All competitions")
+    )

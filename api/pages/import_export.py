@@ -1,0 +1,104 @@
+"""The data release of a competition: asking for one, watching it, handing it out, downloading it."""
+
+import secrets
+from datetime import datetime
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import Caller, CurrentCaller, DbSession, Now, Organizer, SignedIn, Visitor
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import status_of
+from api.rendering.templates import render_page, see_other
+from scorer.accounts.roles import is_organizer
+from scorer.competitions import competition_state
+from scorer.db.tables import Account
+from scorer.errors import Invalid, KennelError
+from scorer.identifiers import new_public_id
+from scorer.import_export import data_release
+from scorer.import_export.data_release import ReleaseImages
+from scorer.lifecycle import STAGES, UNFINISHED
+
+router = APIRouter(prefix="/competitions/{slug}/release", include_in_schema=False)
+IMAGE_CHOICES: dict[str, ReleaseImages] = {"none": "none", "ranked": "ranked", "all": "all"}
+DONE_MESSAGES = {
+    "started": "The release is being made. This page shows how far it is.",
+    "out": "Everybody may have this release, as long as the final board is published.",
+    "back": "The release is for organizers alone again.",
+}
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show_releases(
+    slug: str, session: DbSession, account: Visitor, viewer: CurrentCaller, now: Now, done: str = ""
+) -> Response:
+    """The releases that this person may have; organizers ask for new ones."""
+    return _page(session, slug, account, viewer, now, done=DONE_MESSAGES.get(done))
+
+
+def _page(
+    session: Session,
+    slug: str,
+    account: Account | None,
+    viewer: Caller | None,
+    now: datetime,
+    *,
+    status: int = 200,
+    **told: Any,
+) -> Response:
+    state = competition_state.visible_state(session, slug, account, now)
+    made = data_release.visible_releases(session, state, account)
+    return render_page(
+        "import_export/data_release.html",
+        status=status,
+        viewer=viewer,
+        state=state,
+        made=made,
+        working=any(each.state in UNFINISHED for each in made),
+        organizes=is_organizer(account),
+        stages=STAGES,
+        now=now,
+        **{"error": None, "done": None, **told},
+    )
+
+
+@router.post("")
+def start_release(
+    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Have a release made."""
+    state = competition_state.state_of(session, slug, now)
+    new_names = text(fields, "new_names") == "yes"
+    new_id = new_public_id()
+    key = secrets.token_bytes(data_release.KEY_BYTES)
+    try:
+        images = _images_of(fields)
+        data_release.start_release(
+            session, state, images, new_names=new_names, public_id=new_id, key=key, author=author, now=now
+        )
+    except KennelError as error:
+        return _page(session, slug, author, viewer, now, status=status_of(error), error=error.message)
+    return see_other(f"/competitions/{slug}/release?done=started")
+
+
+def _images_of(fields: Fields) -> ReleaseImages:
+    images = IMAGE_CHOICES.get(text(fields, "images"))
+    if images is None:
+        raise Invalid("bad-images", "Choose whose images shall be in it.")
+    return images
+
+
+@router.post("/{release_id}")
+def hand_out_release(
+    slug: str, release_id: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Let everybody have a release (the field ``act`` is ``out``), or take that back."""
+    state = competition_state.state_of(session, slug, now)
+    shown = text(fields, "act") == "out"
+    try:
+        data_release.hand_out(session, state, release_id, shown=shown, author=author, now=now)
+    except KennelError as error:
+        return _page(session, slug, author, viewer, now, status=status_of(error), error=error.message)
+    return see_other(f"/competitions/{slug}/release?done={'out' if shown else 'back'}")

@@ -1,0 +1,213 @@
+"""Quality ratings: the organizers' page about their studies, and the page on which people rate."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, get_args
+
+from fastapi import APIRouter, Depends, Path
+from fastapi.responses import Response
+from pydantic import ValidationError
+from sqlalchemy.orm import Session
+
+from api.actions.rating_seats import new_rater_secret, rater_by_link, rater_by_role
+from api.http.dependencies import AppSettings, Caller, CurrentCaller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import status_of
+from api.rendering.templates import render_page, see_other
+from scorer.competitions import competition_state
+from scorer.db.tables import Rater
+from scorer.errors import Invalid, KennelError
+from scorer.insights import human_ratings
+from scorer.insights.human_ratings import RatingKind, StudySpec
+from scorer.lifecycle import STAGES
+
+router = APIRouter(include_in_schema=False)
+RowId = Annotated[int, Path(ge=1, le=2**62)]
+NUMBER_FIELDS = ("teams", "images", "grids", "side", "wanted")
+MAX_NAME_LENGTH = 100
+DONE_MESSAGES = {
+    "started": "The study begins as soon as its images are cut. This page shows how far that is.",
+    "ended": "The study has ended; its ratings stay.",
+    "dismissed": "No more ratings are taken from this rater; what they said stays.",
+}
+
+
+@router.api_route("/competitions/{slug}/ratings", methods=["GET", "HEAD"])
+def list_studies(
+    slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now, done: str = ""
+) -> Response:
+    """The rating studies of a competition."""
+    return _page(session, slug, viewer, now, done=DONE_MESSAGES.get(done))
+
+
+def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **told: Any) -> Response:
+    state = competition_state.state_of(session, slug, now)
+    standings = human_ratings.list_studies(session, state)
+    fields = StudySpec.model_fields
+    return render_page(
+        "insights/human_ratings.html",
+        status=status,
+        headers={"Cache-Control": "no-store"},
+        viewer=viewer,
+        state=state,
+        standings=[
+            (each, *human_ratings.mean_ratings(session, each.study), human_ratings.raters(session, each.study))
+            for each in standings
+        ],
+        stages=STAGES,
+        kinds=human_ratings.RATING_KINDS,
+        numbers={name: fields[name].default for name in NUMBER_FIELDS},
+        longest=MAX_NAME_LENGTH,
+        now=now,
+        **{"error": None, "done": None, "link": None, "place": None, **told},
+    )
+
+
+@router.post("/competitions/{slug}/ratings")
+def start_study(
+    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Begin a study."""
+    state = competition_state.state_of(session, slug, now)
+    try:
+        human_ratings.start_study(
+            session, state, _study_spec_of(fields), seed=secrets.randbits(62), author=author, now=now
+        )
+    except KennelError as error:
+        return _page(session, slug, viewer, now, status=status_of(error), error=error.message, place="new")
+    return see_other(f"/competitions/{slug}/ratings?done=started")
+
+
+def _study_spec_of(fields: Fields) -> StudySpec:
+    given: dict[str, Any] = {name: value for name in NUMBER_FIELDS if (value := text(fields, name, longest=9).strip())}
+    chosen = text(fields, "submissions", longest=50_000).split()
+    try:
+        return StudySpec(**given, submissions=chosen or None)
+    except ValidationError as error:
+        faults = [f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors()]
+        raise Invalid("bad-study", f"Not all numbers are as they should be: {'; '.join(faults)}.") from None
+
+
+@router.post("/competitions/{slug}/ratings/{study_id}/raters")
+def invite_rater(
+    slug: str,
+    study_id: RowId,
+    fields: FormFields,
+    session: DbSession,
+    settings: AppSettings,
+    author: Organizer,
+    viewer: SignedIn,
+    now: Now,
+) -> Response:
+    """Make a link for one rater and show it, this once."""
+    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
+    secret = new_rater_secret()
+    name = text(fields, "name", longest=MAX_NAME_LENGTH)
+    try:
+        rater = human_ratings.invite_rater(session, study, name, secret=secret, author=author, now=now)
+    except KennelError as error:
+        return _page(session, slug, viewer, now, status=status_of(error), error=error.message, place=study_id)
+    told = {"link": f"{settings.public_url}/rate/{secret}", "place": study_id, "invited": rater.name}
+    return _page(session, slug, viewer, now, status=201, **told)
+
+
+@router.post("/competitions/{slug}/ratings/{study_id}/raters/{rater_id}/dismissal")
+def dismiss_rater(
+    slug: str, study_id: RowId, rater_id: RowId, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Take no more ratings from somebody."""
+    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
+    human_ratings.dismiss(session, study, rater_id, author=author, now=now)
+    return see_other(f"/competitions/{slug}/ratings?done=dismissed")
+
+
+@router.post("/competitions/{slug}/ratings/{study_id}/end")
+def end_study(
+    slug: str, study_id: RowId, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Take no more ratings at all."""
+    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
+    human_ratings.end(session, study, author=author, now=now)
+    return see_other(f"/competitions/{slug}/ratings?done=ended")
+
+
+@dataclass(frozen=True)
+class RatingContext:
+    """Somebody who rates: their page, where its script asks, and what proves its requests."""
+
+    rater: Rater
+    here: str
+    viewer: Caller | None
+
+
+def rating_context_by_role(
+    study_id: RowId, rater: Annotated[Rater, Depends(rater_by_role)], viewer: KnownCaller
+) -> RatingContext:
+    """Somebody who rates by their role."""
+    return RatingContext(rater, f"/ratings/{study_id}", viewer)
+
+
+def rating_context_by_link(secret: str, rater: Annotated[Rater, Depends(rater_by_link)]) -> RatingContext:
+    """Whoever holds a link; who else they are does not matter here."""
+    return RatingContext(rater, f"/rate/{secret}", None)
+
+
+RatingByRole = Annotated[RatingContext, Depends(rating_context_by_role)]
+RatingByLink = Annotated[RatingContext, Depends(rating_context_by_link)]
+
+
+@router.api_route("/ratings/{study_id}", methods=["GET", "HEAD"])
+def show_rating_by_role(seat: RatingByRole, session: DbSession, kind: RatingKind | None = None) -> Response:
+    """The next thing to rate."""
+    return _rating_page(session, seat, kind)
+
+
+@router.api_route("/rate/{secret}", methods=["GET", "HEAD"])
+def show_rating_by_link(seat: RatingByLink, session: DbSession, kind: RatingKind | None = None) -> Response:
+    """The next thing to rate, for whoever holds the link."""
+    return _rating_page(session, seat, kind)
+
+
+def _rating_page(session: Session, seat: RatingContext, kind: RatingKind | None) -> Response:
+    study = seat.rater.study
+    kinds: list[RatingKind] = [
+        each for each, count in zip(get_args(RatingKind), (study.images, study.grids), strict=True) if count
+    ]
+    kind = kind if kind in kinds else kinds[0]
+    found = human_ratings.next_items(session, seat.rater, kind, limit=1)
+    return render_page(
+        "insights/rate.html",
+        headers={"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"},
+        viewer=seat.viewer,
+        door=False,
+        here=seat.here,
+        kind=kind,
+        kinds=kinds,
+        item=found[0] if found else None,
+        rated=human_ratings.count_by(session, seat.rater).get(kind, 0),
+        side=study.side,
+        title=study.competition.title,
+    )
+
+
+@router.post("/ratings/{study_id}")
+def save_rating_by_role(
+    seat: RatingByRole, asking: CurrentCaller, fields: FormFields, session: DbSession, now: Now
+) -> Response:
+    """One rating by the page's form, without a script."""
+    return _save_rating(session, seat, fields, now)
+
+
+@router.post("/rate/{secret}")
+def save_rating_by_link(seat: RatingByLink, fields: FormFields, session: DbSession, now: Now) -> Response:
+    """One rating by the page's form, without a script."""
+    return _save_rating(session, seat, fields, now)
+
+
+def _save_rating(session: Session, seat: RatingContext, fields: Fields, now: datetime) -> Response:
+    item, value, kind = (text(fields, name, longest=18) for name in ("item", "value", "kind"))
+    if not (item.isdecimal() and value.isdecimal()) or kind not in get_args(RatingKind):
+        raise Invalid("bad-rating", "A rating is a number from 1 to 5.")
+    human_ratings.rate(session, seat.rater, {int(item): int(value)}, now=now)
+    return see_other(f"{seat.here}?kind={kind}")

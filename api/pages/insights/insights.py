@@ -1,0 +1,65 @@
+"""The page of figures: what the entries of a competition look like as a whole."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import CurrentCaller, DbSession, Now, Visitor
+from api.http.etags import etag_of, is_known
+from api.rendering.charts.captions import CHOICES
+from api.rendering.charts.insight_figures import figure_chart_of
+from api.rendering.templates import BUILD_DIGEST, not_modified, render_page
+from api.schemas.insights.insights import LabelChoice, Seed
+from scorer.archive.sprite_sheet import layout_of
+from scorer.competitions.competition_state import CompetitionState, may_see_private, visible_state, visible_track
+from scorer.db.tables import Account
+from scorer.insights import figures, gallery, overview
+from scorer.lifecycle import TrackKind
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.api_route("/competitions/{slug}/insights", methods=["GET", "HEAD"])
+def show_insights(
+    slug: str,
+    request: Request,
+    session: DbSession,
+    account: Visitor,
+    viewer: CurrentCaller,
+    now: Now,
+    track: TrackKind = "public",
+    label: Annotated[LabelChoice, Query()] = "all",
+    seed: Seed = 0,
+) -> Response:
+    """Every figure that this person may see, of one track and of entries with one kind of label."""
+    state = visible_state(session, slug, account, now)
+    visible_track(state, track, account)
+    looking = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
+    version = overview.insights_version(session, state, account)
+    etag = etag_of(BUILD_DIGEST, version, state.competition.title, looking, track, label, seed)
+    if is_known(request, etag):
+        return not_modified(etag)
+    chosen: dict[str, Any] = {"track": track, "label": label, "seed": seed}
+    values = _values(session, state, account, track, label)
+    return render_page(
+        "insights/show.html", headers={"ETag": etag}, viewer=viewer, now=now, state=state, **chosen, **values
+    )
+
+
+def _values(
+    session: Session, state: CompetitionState, account: Account | None, track: TrackKind, label: LabelChoice
+) -> dict[str, Any]:
+    shown = overview.insights_of(session, state, account, label=label)
+    everything = may_see_private(state, account)
+    names = figures.FIGURES if everything else tuple(figures.SINGLE)
+    found = [figures.figure(session, shown, name, track, account) for name in names]
+    return {
+        "choices": CHOICES,
+        "everything": everything,
+        "exhibits": gallery.exhibits(session, state, track, account) if account and shown.names else [],
+        "twins": gallery.shared_submissions_of(session, state) if shown.names else [],
+        "layout": layout_of(state.competition.image_count, state.competition.image_size),
+        "pictures": [(figure, figure_chart_of(figure)) for figure in found],
+    }

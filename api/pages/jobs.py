@@ -1,0 +1,48 @@
+"""Work that waits, runs or has failed, for admins."""
+
+from datetime import datetime
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import Admin, Caller, DbSession, Now, SignedIn
+from api.http.forms import FormFields, text
+from api.http.problem_details import status_of
+from api.rendering.templates import render_page, see_other
+from scorer.errors import KennelError, NotFound
+from scorer.jobs import failed_jobs
+from scorer.lifecycle import STAGES
+from scorer.review import failed_scores
+
+router = APIRouter(prefix="/admin/work", include_in_schema=False)
+DONE_MESSAGES = {"one": "The job waits for a worker again.", "all": "All failed jobs wait for a worker again."}
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show_jobs(session: DbSession, admin: Admin, viewer: SignedIn, now: Now, done: str = "") -> Response:
+    """The queues, what runs, what has failed."""
+    return _page(session, viewer, now, done=DONE_MESSAGES.get(done))
+
+
+def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200, **told: Any) -> Response:
+    found = failed_jobs.read_backlog(session, now)
+    values = {"error": None, "done": None, **told}
+    return render_page("jobs/show.html", status=status, viewer=viewer, backlog=found, stages=STAGES, now=now, **values)
+
+
+@router.post("/requeue")
+def requeue_jobs(fields: FormFields, session: DbSession, admin: Admin, viewer: SignedIn, now: Now) -> Response:
+    """Set one job going again, or, without the field ``job``, all that have failed."""
+    job = text(fields, "job", longest=18)
+    try:
+        if not job:
+            failed_scores.restart_failed(session, author=admin, now=now)
+        elif job.isdecimal():
+            failed_jobs.restart(session, int(job), author=admin, now=now)
+        else:
+            raise NotFound("no-job", f"There is no job {job!r}.")
+    except KennelError as error:
+        return _page(session, viewer, now, status=status_of(error), error=error.message)
+    return see_other(f"/admin/work?done={'one' if job else 'all'}")

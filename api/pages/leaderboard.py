@@ -1,0 +1,116 @@
+"""What the leaderboard page shows of a board: its lines in order, its pages. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator
+
+from scorer.competitions.competition_state import CompetitionState, may_see_private, takes_late
+from scorer.db.tables import Account
+from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
+
+PAGE_SIZE = 100
+MAX_SHOWN_APART = 100
+"""Copies, and disqualified teams."""
+MEDALS = ("gold", "silver", "bronze")
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
+
+
+AsOfTime = Annotated[
+    datetime | None, BeforeValidator(lambda given: None if given == "" else given), AfterValidator(_in_utc)
+]
+"""A moment in the address of a page: as a form's field sends it, in UTC where it names no zone."""
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A line of the table. A benchmark is no place: it has neither rank nor medal, and no entries are counted for
+    it."""
+
+    entry: Place | Benchmark
+    place: Place | None
+    own: bool = False
+    """Whether it is the line of the team of whoever looks."""
+
+
+@dataclass(frozen=True)
+class BoardPage:
+    """A page of the board; ``previous`` and ``next`` are the ``after`` of its neighbours."""
+
+    lines: Sequence[TableRow]
+    own: TableRow | None
+    """The line of the team of whoever looks, if it is not among these."""
+    copies: Sequence[CopyingTeam]
+    more_copies: int
+    disqualified: Sequence[DisqualifiedTeam]
+    more_disqualified: int
+    first: int | None
+    last: int | None
+    previous: int | None
+    next: int | None
+
+
+@dataclass(frozen=True)
+class BoardTab:
+    """One of a competition's boards."""
+
+    text: str
+    track: str
+    late: bool
+
+    @property
+    def query(self) -> str:
+        """What addresses the board."""
+        return f"track={self.track}" + ("&late=true" if self.late else "")
+
+
+def board_tabs_of(state: CompetitionState, account: Account | None, now: datetime, *, late: bool) -> list[BoardTab]:
+    """The boards that this person may see; none if that is the public one alone. ``late``: one is looked at already."""
+    tabs = [BoardTab("Public", "public", False)]
+    if may_see_private(state, account):
+        tabs.append(BoardTab("Private", "private", False))
+    if late or takes_late(state, now):
+        tabs.append(BoardTab("After the deadline", "public", True))
+    return tabs if len(tabs) > 1 else []
+
+
+def board_page_of(board: Board, *, after: int = 0, size: int = PAGE_SIZE) -> BoardPage:
+    """The page of ``size`` places that begins after rank ``after``.
+
+    ``board`` holds one place more, if there is one: it tells whether there is a next page, and which benchmarks
+    belong there. Copies are on the first page.
+    """
+    shown, beyond = board.places[:size], board.places[size : size + 1]
+    benchmarks = [each for each in board.benchmarks if _is_on_page(each, shown, beyond, after)]
+    lines = [*(_row_of(place, board) for place in shown), *(TableRow(each, None) for each in benchmarks)]
+    copies, out = (board.copies, board.disqualified) if after == 0 else ([], [])
+    own = board.own
+    return BoardPage(
+        # The sort is stable and lower is better: teams keep their order, a benchmark stands after its equals.
+        lines=sorted(lines, key=lambda line: (line.entry.score, line.place is None)),
+        own=None if own is None or any(place.rank == own.rank for place in shown) else _row_of(own, board),
+        copies=copies[:MAX_SHOWN_APART],
+        more_copies=max(0, len(copies) - MAX_SHOWN_APART),
+        disqualified=out[:MAX_SHOWN_APART],
+        more_disqualified=max(0, len(out) - MAX_SHOWN_APART),
+        first=shown[0].rank if shown else None,
+        last=shown[-1].rank if shown else None,
+        previous=max(0, after - size) if after else None,
+        next=shown[-1].rank if beyond else None,
+    )
+
+
+def _row_of(place: Place, board: Board) -> TableRow:
+    own = board.own is not None and board.own.rank == place.rank
+    return TableRow(place, place, own)
+
+
+def _is_on_page(benchmark: Benchmark, shown: Sequence[Place], beyond: Sequence[Place], after: int) -> bool:
+    earlier = after > 0 and (not shown or benchmark.score < shown[0].score)
+    later = bool(beyond) and benchmark.score >= beyond[0].score
+    return not earlier and not later

@@ -1,0 +1,114 @@
+"""What one was told, and by which ways it comes: on the site, by mail, by webhook."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import Response
+
+from api.actions.sign_in import new_secret
+from api.http.dependencies import AppSettings, Caller, DbSession, Now, SignedIn
+from api.http.forms import FormFields, text
+from api.http.problem_details import status_of
+from api.rendering.templates import render_page, see_other
+from scorer.competitions.competition_state import visible_state
+from scorer.errors import Invalid, KennelError
+from scorer.notifications import notices, webhooks
+from scorer.notifications.notices import Kind
+
+router = APIRouter(include_in_schema=False)
+RowId = Annotated[int, Path(ge=1, le=2**62)]
+PAGE_SIZE = 50
+CHANNELS_PATH = "/account/notices"
+DONE_MESSAGES = {
+    "mails": "Your choice is kept.",
+    "removed": "The webhook is removed.",
+    "ping": "A trial is on its way; reload this page in half a minute to see what became of it.",
+}
+
+
+@router.api_route("/notices", methods=["GET", "HEAD"])
+def list_notices(
+    session: DbSession,
+    viewer: SignedIn,
+    now: Now,
+    before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
+) -> Response:
+    """What one was told, newest first."""
+    found = notices.list_notices(session, viewer.account, before=before, limit=PAGE_SIZE + 1)
+    shown = found[:PAGE_SIZE]
+    older = shown[-1].id if len(found) > PAGE_SIZE else None
+    return render_page(
+        "notifications/list.html", viewer=viewer, notices=shown, first=before is None, older=older, now=now
+    )
+
+
+@router.post("/notices/read")
+def mark_read(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Mark as read what the page has shown, and all before it."""
+    up_to = text(fields, "up_to", longest=18)
+    if not (up_to.isascii() and up_to.isdecimal()):
+        raise Invalid("bad-request", "This form says no notice.")
+    notices.mark_all_read(session, viewer.account, up_to=int(up_to), now=now)
+    return see_other("/notices")
+
+
+@router.api_route(CHANNELS_PATH, methods=["GET", "HEAD"])
+def show_channels(session: DbSession, viewer: SignedIn, now: Now, done: str = "") -> Response:
+    """Which mails come, and which webhooks there are."""
+    return _channels_page(session, viewer, now, done=DONE_MESSAGES.get(done))
+
+
+def _channels_page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **told: Any) -> Response:
+    account = viewer.account
+    hooks = webhooks.list_webhooks(session, account)
+    return render_page(
+        "notifications/channels.html",
+        status=status,
+        headers={"Cache-Control": "no-store"},
+        viewer=viewer,
+        names=notices.KIND_NAMES,
+        mailed=notices.mail_choices(session, account),
+        webhooks=[(hook, next(iter(webhooks.deliveries(session, account, hook.id)), None)) for hook in hooks],
+        teams=webhooks.teams_of(session, account),
+        now=now,
+        **{"error": None, "done": None, "secret": None, "url": "", **told},
+    )
+
+
+@router.post(f"{CHANNELS_PATH}/mails")
+def choose_mails(fields: FormFields, session: DbSession, viewer: SignedIn) -> Response:
+    """Keep which kinds come by mail: those whose boxes are ticked."""
+    ticked = set(fields.getlist("mailed"))
+    notices.choose_mails(session, viewer.account, {kind: kind.value in ticked for kind in Kind})
+    return see_other(f"{CHANNELS_PATH}?done=mails#mails")
+
+
+@router.post(f"{CHANNELS_PATH}/webhooks")
+def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settings: AppSettings, now: Now) -> Response:
+    """Register a webhook and show its secret, this once."""
+    account = viewer.account
+    secret = new_secret()
+    local = settings.webhooks_local
+    url = text(fields, "url", longest=webhooks.MAX_URL_LENGTH).strip()
+    slug = text(fields, "competition")
+    try:
+        state = visible_state(session, slug, account, now) if slug else None
+        team = webhooks.team_in(session, account, state.competition) if state else None
+        webhooks.register(session, account, url, secret=secret, team=team, local=local, now=now)
+    except KennelError as error:
+        return _channels_page(session, viewer, now, status=status_of(error), error=error.message, url=url)
+    return _channels_page(session, viewer, now, status=201, secret=secret)
+
+
+@router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/remove")
+def remove_webhook(webhook_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """End a webhook."""
+    webhooks.end(session, viewer.account, webhook_id, now=now)
+    return see_other(f"{CHANNELS_PATH}?done=removed#webhooks")
+
+
+@router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/ping")
+def ping_webhook(webhook_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Try a webhook."""
+    webhooks.ping(session, viewer.account, webhook_id, now=now)
+    return see_other(f"{CHANNELS_PATH}?done=ping#webhooks")

@@ -1,0 +1,73 @@
+"""Publishing the final board: the checklist, the act, and what was done so far."""
+
+from datetime import datetime
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import Caller, DbSession, Now, Organizer, SignedIn
+from api.http.forms import FormFields, text
+from api.http.problem_details import status_of
+from api.rendering.templates import render_page, see_other
+from scorer.competitions import competition_state
+from scorer.errors import KennelError
+from scorer.review import failed_scores, publication
+
+router = APIRouter(prefix="/competitions/{slug}/publication", include_in_schema=False)
+MAX_TEXT_LENGTH = 2000
+DONE_MESSAGES = {
+    "published": "The final board is there for all to see, and everybody who competes is told.",
+    "withdrawn": "The final board is withdrawn, and everybody who competes is told.",
+    "requeued": "The failed work is tried again.",
+}
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show_publication(
+    slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now, done: str = ""
+) -> Response:
+    """What is open before the final board is published."""
+    return _page(session, slug, viewer, now, done=DONE_MESSAGES.get(done))
+
+
+def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **told: Any) -> Response:
+    state = competition_state.state_of(session, slug, now)
+    return render_page(
+        "review/publication.html",
+        status=status,
+        viewer=viewer,
+        state=state,
+        points=publication.checklist(session, state),
+        acts=publication.publication_history(session, state),
+        longest=MAX_TEXT_LENGTH,
+        now=now,
+        **{"error": None, "done": None, "reason": "", "override": "", **told},
+    )
+
+
+@router.post("")
+def publish_or_withdraw(
+    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Publish the final board (the field ``act`` is ``publish``), or withdraw it."""
+    published = text(fields, "act") == "publish"
+    reason, override = (text(fields, name, longest=MAX_TEXT_LENGTH).strip() for name in ("reason", "override"))
+    state = competition_state.state_of(session, slug, now)
+    try:
+        publication.publish(
+            session, state, published=published, reason=reason, override=override, author=author, now=now
+        )
+    except KennelError as error:
+        told = {"error": error.message, "reason": reason, "override": override}
+        return _page(session, slug, viewer, now, status=status_of(error), **told)
+    return see_other(f"/competitions/{slug}/publication?done={'published' if published else 'withdrawn'}")
+
+
+@router.post("/requeue")
+def requeue_failed_jobs(slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
+    """Set all failed work of the private track going again."""
+    state = competition_state.state_of(session, slug, now)
+    failed_scores.restart_failed(session, author=author, now=now, state=state)
+    return see_other(f"/competitions/{slug}/publication?done=requeued")

@@ -1,0 +1,38 @@
+"""The router of all pages."""
+
+from fastapi import FastAPI
+
+from api.pages import audit_log, evidence, import_export, jobs, notifications, teams
+from api.pages.accounts import account, oidc, sign_in
+from api.pages.competitions import router
+from api.pages.insights import human_ratings, insights
+from api.pages.review import publication, review_queue
+from api.pages.submissions import submissions, submit
+from api.pages.tuning import private_extractor, thresholds
+from api.rendering import templates
+
+
+def mount_pages(app: FastAPI) -> None:
+    """Add the pages and their static files to ``app``."""
+    app.include_router(router)
+    for each in (
+        sign_in,
+        oidc,
+        account,
+        notifications,
+        submit,
+        submissions,
+        evidence,
+        teams,
+        review_queue,
+        thresholds,
+        private_extractor,
+        insights,
+        publication,
+        jobs,
+        import_export,
+        human_ratings,
+        audit_log,
+    ):
+        app.include_router(each.router)
+    app.include_router(templates.router)

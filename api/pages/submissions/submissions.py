@@ -1,0 +1,255 @@
+"""A team's own pages: its entries with the final picks among them, and each entry with its results."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.actions.code_uploads import store_code
+from api.http import csrf, session_cookies
+from api.http.dependencies import (
+    AppSettings,
+    BlobStore,
+    Caller,
+    CurrentCaller,
+    CurrentUser,
+    DbSession,
+    KnownCaller,
+    Now,
+    SignedIn,
+    Transaction,
+    Transactions,
+    Uploader,
+)
+from api.http.dependencies import Visitor as Reader
+from api.http.dependencies import utc_now as moment
+from api.http.etags import etag_of, is_known
+from api.http.forms import FormFields, text
+from api.http.multipart import drain, open_form
+from api.http.problem_details import status_of
+from api.pages.submissions.sections import evidence_sections_of, generator_section_of, rulings_section_of
+from api.rendering.charts.histogram import histogram_of
+from api.rendering.templates import BUILD_DIGEST, not_modified, render_page, see_other
+from api.schemas.submissions.submissions import SubmissionView, submission_view
+from scorer.accounts.roles import is_organizer
+from scorer.archive.sprite_sheet import layout_of
+from scorer.blobs import Blobs
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.tables import Submission
+from scorer.errors import Conflict, KennelError, NotFound
+from scorer.lifecycle import CANCELLABLE, PENDING, STAGES, Phase
+from scorer.review import rebuttals
+from scorer.submissions import access, outcomes
+from scorer.teams import final_picks
+from scorer.teams.final_picks import FinalEntries
+
+router = APIRouter(include_in_schema=False)
+PAGE_SIZE = 50
+MAX_ID_LENGTH = 100
+BeforeRef = Annotated[int | None, Query(ge=1, le=2**62)]
+
+
+@router.api_route("/submissions/{submission_id}", methods=["GET", "HEAD"])
+def show_submission(
+    submission_id: str,
+    request: Request,
+    session: DbSession,
+    store: BlobStore,
+    account: Reader,
+    viewer: CurrentCaller,
+    now: Now,
+) -> Response:
+    """An entry: how far it is, what is wrong with it, or what was measured; for its team and organizers."""
+    if account is None or viewer is None:
+        raise NotFound("no-submission", "There is no such entry, or it is not yours. Sign in to see your own.")
+    values = _entry(session, store, submission_id, viewer, now)
+    etag = _etag_of_entry(values, viewer, now)
+    if is_known(request, etag):
+        return not_modified(etag)
+    return render_page(
+        "submissions/show.html", headers={"ETag": etag}, viewer=viewer, now=now, error=None, place=None, **values
+    )
+
+
+def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str:
+    """It changes once a minute, too: the page says how long ago things were."""
+    competition = values["competition"]
+    columns = [getattr(competition, column.key) for column in type(competition).__table__.columns]
+    shown = (
+        values["view"].model_dump_json(),
+        *(values[name] for name in ("own", "may_attach", "pick", "published", "exhibits", "case", "generator")),
+    )
+    looking = viewer.csrf, viewer.account.handle, viewer.unread
+    return etag_of(BUILD_DIGEST, looking, columns, shown, now.replace(second=0, microsecond=0))
+
+
+def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, now: Now) -> dict[str, Any]:
+    """All that the page shows of an entry."""
+    submission = access.find_visible(session, submission_id, viewer.account)
+    state = competition_state.state_of(session, submission.competition.slug, now)
+    view = submission_view(session, submission, viewer.account)
+    own = access.is_own(session, submission, viewer.account)
+    finals = _finals(session, state, viewer) if own else None
+    return {
+        "competition": state.competition,
+        "published": state.published,
+        "view": view,
+        "own": own,
+        "stage": STAGES.get(view.stage or "", view.stage),
+        "pending": view.status in PENDING,
+        "own_pending": (own or submission.account_id == viewer.account.id) and view.status in PENDING,
+        "may_cancel": view.status in CANCELLABLE,
+        "may_attach": own and (state.phase is Phase.OPEN or submission.late),
+        "generator": generator_section_of(session, submission, viewer.account, asked=own, now=now),
+        "pick": _pick_of(finals, view.id),
+        "sprite": layout_of(state.competition.image_count, state.competition.image_size),
+        "exhibits": evidence_sections_of(session, submission, viewer.account) if state.published else [],
+        "case": rulings_section_of(session, store, state, submission, viewer.account, now),
+        "drawings": [histogram_of(each.histogram, each.memorization_distance, each.tau) for each in view.measurements],
+    }
+
+
+def _pick_of(finals: FinalEntries | None, submission_id: str) -> str | None:
+    """Whether an entry is a final pick: ``picked``, ``standing`` (no choice was made, and it is one of the best)."""
+    if finals is None or submission_id not in [each.id for each in finals.picks]:
+        return None
+    return "picked" if finals.chosen else "standing"
+
+
+@router.post("/submissions/{submission_id}/code")
+async def upload_code(
+    submission_id: str, request: Request, begin: Transactions, store: BlobStore, settings: AppSettings, viewer: Uploader
+) -> Response:
+    """Attach the file of the page's form as the entry's code."""
+    body = request.stream()
+    try:
+        form = await open_form(request.headers.get("content-type", ""), body)
+        csrf.require_csrf(session_cookies.session_secret(request) or "", form.fields.get(csrf.CSRF_FIELD))
+        await store_code(submission_id, form.chunks, begin, store, viewer.account)
+    except KennelError as error:
+        await drain(body, settings.max_upload_bytes)
+        return await run_in_threadpool(_page_with_code_error, submission_id, begin, store, viewer, error)
+    return see_other(f"/submissions/{submission_id}#code")
+
+
+def _page_with_code_error(
+    submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError
+) -> Response:
+    with begin() as session:
+        return page_with_error(session, store, submission_id, viewer, error, place="code", now=moment())
+
+
+def page_with_error(
+    session: Session,
+    store: Blobs,
+    submission_id: str,
+    viewer: Caller,
+    error: KennelError,
+    *,
+    place: str,
+    now: datetime,
+) -> Response:
+    """The entry once more, with what is wrong in the ``place`` where something was asked for."""
+    values = _entry(session, store, submission_id, viewer, now)
+    told: dict[str, Any] = {"error": error.message, "place": place}
+    return render_page("submissions/show.html", status=status_of(error), viewer=viewer, now=now, **told, **values)
+
+
+@router.post("/submissions/{submission_id}/cancel")
+def cancel_submission(submission_id: str, session: DbSession, store: BlobStore, viewer: SignedIn, now: Now) -> Response:
+    """Take the entry back before its scoring begins."""
+    try:
+        outcomes.cancel(session, submission_id, viewer.account, now=now)
+    except Conflict as error:
+        return page_with_error(session, store, submission_id, viewer, error, place="cancel", now=now)
+    return see_other(f"/submissions/{submission_id}")
+
+
+@router.post("/submissions/{submission_id}/rebuttal")
+def submit_rebuttal(
+    submission_id: str, fields: FormFields, begin: Transactions, store: BlobStore, viewer: SignedIn, now: Now
+) -> Response:
+    """Ask the organizers to look again."""
+    try:
+        with begin() as session:
+            words = text(fields, "text", longest=rebuttals.MAX_TEXT_LENGTH)
+            rebuttals.rebut(session, submission_id, words, author=viewer.account, now=now)
+    except KennelError as error:
+        with begin() as session:
+            return page_with_error(session, store, submission_id, viewer, error, place="rebuttal", now=now)
+    return see_other(f"/submissions/{submission_id}#ruling")
+
+
+@router.api_route("/competitions/{slug}/entries", methods=["GET", "HEAD"])
+def list_submissions(
+    slug: str, session: DbSession, account: CurrentUser, viewer: KnownCaller, now: Now, before: BeforeRef = None
+) -> Response:
+    """The team's entries, newest first, with the final picks; everybody's, for organizers."""
+    return _entries(session, slug, viewer, now, before=before)
+
+
+def _entries(
+    session: Session,
+    slug: str,
+    viewer: Caller,
+    now: Now,
+    *,
+    before: int | None = None,
+    error: KennelError | None = None,
+) -> Response:
+    state = competition_state.visible_state(session, slug, viewer.account, now)
+    found = access.list_submissions(session, state, viewer.account, before=before, limit=PAGE_SIZE + 1)
+    shown = found[:PAGE_SIZE]
+    finals = _finals(session, state, viewer)
+    return render_page(
+        "submissions/list.html",
+        status=status_of(error) if error else 200,
+        viewer=viewer,
+        now=now,
+        error=error,
+        state=state,
+        lines=_submission_rows(session, shown, viewer, finals),
+        finals=finals,
+        elsewhere=[each for each in finals.picks if each.ref not in {one.ref for one in shown}] if finals else [],
+        may_pick=finals is not None and state.phase is Phase.OPEN,
+        everybody=is_organizer(viewer.account),
+        next=shown[-1].ref if len(found) > PAGE_SIZE else None,
+        before=before,
+    )
+
+
+def _finals(session: Session, state: CompetitionState, viewer: Caller) -> FinalEntries | None:
+    try:
+        team = final_picks.own_team(session, state, viewer.account)
+    except NotFound:
+        return None
+    return final_picks.final_entries_of(session, state, team)
+
+
+def _submission_rows(
+    session: Session, shown: Sequence[Submission], viewer: Caller, finals: FinalEntries | None
+) -> list[tuple[SubmissionView, str | None, bool]]:
+    """Each entry as its team sees it, whether it is a final pick, and whether it can be one."""
+    lines = []
+    for each in shown:
+        own = finals is not None and access.is_own(session, each, viewer.account)
+        view = submission_view(session, each, viewer.account, ranked=False)
+        lines.append((view, _pick_of(finals, each.id), own and each.status == "scored" and not each.late))
+    return lines
+
+
+@router.post("/competitions/{slug}/picks")
+def choose_final_picks(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Make the ticked entries the team's final picks."""
+    state = competition_state.visible_state(session, slug, viewer.account, now)
+    wanted = [each[:MAX_ID_LENGTH] for each in fields.getlist("pick")]
+    try:
+        final_picks.pick(session, state, wanted, account=viewer.account, now=now)
+    except KennelError as error:
+        return _entries(session, slug, viewer, now, error=error)
+    return see_other(f"/competitions/{slug}/entries#picks")

@@ -1,0 +1,122 @@
+"""Handing an entry in from a browser: a script resumes after cuts; without it a plain form works."""
+
+from datetime import datetime
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import RedirectResponse, Response
+from sqlalchemy.orm import Session
+
+from api.actions.zip_uploads import ZipUpload
+from api.http import csrf, session_cookies
+from api.http.dependencies import (
+    AppSettings,
+    BlobStore,
+    Caller,
+    DbSession,
+    Now,
+    SignedIn,
+    Transaction,
+    Transactions,
+    Uploader,
+)
+from api.http.dependencies import utc_now as moment
+from api.http.multipart import drain, open_form
+from api.http.problem_details import headers_of, status_of
+from api.rendering import formatting, templates
+from api.rendering.quota import quota_message_of
+from api.schemas.submissions.uploads import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
+from scorer.competitions import rules
+from scorer.competitions.competition_state import takes_late, visible_state
+from scorer.db.tables import Submission
+from scorer.errors import Invalid, KennelError
+from scorer.lifecycle import Phase
+from scorer.settings import Settings
+from scorer.submissions import intake
+from scorer.submissions.intake import NewSubmission
+from scorer.teams import quotas
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.api_route("/competitions/{slug}/submit", methods=["GET", "HEAD"])
+def show_submit_form(slug: str, session: DbSession, settings: AppSettings, viewer: SignedIn, now: Now) -> Response:
+    """The form, or why there is none at the moment."""
+    return _page(session, settings, slug, viewer, now)
+
+
+def _page(
+    session: Session,
+    settings: Settings,
+    slug: str,
+    viewer: Caller,
+    now: datetime,
+    *,
+    error: KennelError | None = None,
+    note: str = "",
+) -> Response:
+    state = visible_state(session, slug, viewer.account, now)
+    try:
+        most = settings.max_upload_bytes
+        intake.admit(session, slug, NewSubmission(""), viewer.account, declared_bytes=None, max_bytes=most, now=now)
+        closed = None
+    except KennelError as refusal:
+        closed = refusal
+    may_enter = state.phase is Phase.OPEN or takes_late(state, now)
+    return templates.render_page(
+        "submissions/submit.html",
+        status=200 if error is None else status_of(error),
+        headers={"Cache-Control": "no-store", **(headers_of(error) if error is not None else {})},
+        viewer=viewer,
+        state=state,
+        deadline=formatting.deadline(state, now),
+        rules_sha256=rules.rules_version_of(state.competition),
+        room=quota_message_of(quotas.quota_of(session, state, viewer.account, now=now)) if may_enter else None,
+        closed=closed if error is None else None,
+        error=error,
+        note=note,
+        longest_note=MAX_NOTE_LENGTH,
+        most_bytes=intake.upload_limit(state, settings.max_upload_bytes),
+        now=now,
+    )
+
+
+@router.post("/competitions/{slug}/submit")
+async def submit_zip(
+    slug: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    viewer: Uploader,
+) -> Response:
+    """The form without a script: the zip is streamed on into the store."""
+    note, body = "", request.stream()
+    try:
+        form = await open_form(request.headers.get("content-type", ""), body)
+        csrf.require_csrf(session_cookies.session_secret(request) or "", form.fields.get(csrf.CSRF_FIELD))
+        note = form.fields.get("note", "").strip()
+        entry = _entry_of(form.file_name, note)
+        counter = ZipUpload(begin, store, settings.max_upload_bytes)
+        submission_id = await counter.hand_in(slug, entry, viewer.account, form.chunks, declared=None, look=_id_of)
+    except KennelError as error:
+        await drain(body, settings.max_upload_bytes)
+        return await run_in_threadpool(_page_with_error, begin, settings, slug, viewer, error, note)
+    return RedirectResponse(f"/submissions/{submission_id}", 303, headers=templates.PAGE_HEADERS)
+
+
+def _entry_of(file_name: str, note: str) -> NewSubmission:
+    if len(note) > MAX_NOTE_LENGTH:
+        raise Invalid("too-long", f"The note may have {MAX_NOTE_LENGTH:,} characters.")
+    return NewSubmission(file_name[-MAX_NAME_LENGTH:], note)
+
+
+def _id_of(_: Session, kept: Submission) -> str:
+    return kept.id
+
+
+def _page_with_error(
+    begin: Transaction, settings: Settings, slug: str, viewer: Caller, error: KennelError, note: str
+) -> Response:
+    with begin() as session:
+        return _page(session, settings, slug, viewer, moment(), error=error, note=note)

@@ -1,0 +1,172 @@
+"""The tau desk: distances by label, and what any tau would do, before one is chosen."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import status_of
+from api.rendering.charts.distribution import distribution_of
+from api.rendering.templates import render_page, see_other
+from scorer.accounts import roles
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
+from scorer.errors import Invalid, KennelError
+from scorer.lifecycle import TrackKind
+from scorer.tuning import threshold_history, thresholds, what_if
+from scorer.tuning.thresholds import Option, Retuning, TuningRequest
+
+router = APIRouter(include_in_schema=False)
+MAX_SHOWN_CHANGES = 30
+"""Names in a list of changes; the API has all of them."""
+METHODS = {
+    "margin": ("Margin", "Catches the most memorisers that can be caught without wronging more than a share of the"
+               " legitimate ones."),
+    "accuracy": ("Accuracy", "As few labelled entries as possible on the wrong side."),
+    "otsu": ("Otsu", "The split that leaves the least variance inside its two parts, labels aside."),
+    "heldout": ("Held-out", "Half the distance of the held-out photographs."),
+    "paper": ("Paper", "The mean of all distances, as the paper's formula says literally."),
+}  # fmt: skip
+
+
+@router.api_route("/competitions/{slug}/tau", methods=["GET", "HEAD"])
+def show_thresholds(
+    slug: str,
+    session: DbSession,
+    author: Organizer,
+    viewer: KnownCaller,
+    now: Now,
+    track: TrackKind = "private",
+    method: Annotated[str, Query(max_length=20)] = "",
+    alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
+    tau: Annotated[float | None, Query(ge=0, le=2)] = None,
+) -> Response:
+    """What a choice would do: ``tau``, or what a ``method`` would choose; without either, the tau in force."""
+    state = competition_state.state_of(session, slug, now)
+    wanted = TuningRequest(method or "manual", alpha, tau) if method or tau is not None else None
+    return _page(session, state, track, wanted, viewer, now)
+
+
+def _page(
+    session: Session,
+    state: CompetitionState,
+    kind: TrackKind,
+    wanted: TuningRequest | None,
+    viewer: Caller,
+    now: datetime,
+    *,
+    error: KennelError | None = None,
+    place: str = "choice",
+    reason: str = "",
+) -> Response:
+    table = what_if.table_of(session, state, kind)
+    options = thresholds.method_options(session, state, kind, alpha=wanted.alpha if wanted else 0.0)
+    request = wanted or _first(table.threshold.tau if table.threshold else None, options)
+    try:
+        retuning = _preview(session, state, kind, request, viewer, now)
+    except KennelError as wrong:
+        error, request = error or wrong, _first(table.threshold.tau if table.threshold else None, options)
+        retuning = _preview(session, state, kind, request, viewer, now)
+    steps = threshold_history.threshold_history(session, state, kind)
+    return render_page(
+        "tuning/thresholds.html",
+        status=status_of(error) if error else 200,
+        viewer=viewer,
+        now=now,
+        state=state,
+        kind=kind,
+        table=table,
+        drawing=distribution_of(table.lines, retuning.choice.tau),
+        options=options,
+        methods=METHODS,
+        request=request,
+        retuning=retuning,
+        total_penalised=sum(line.distance < retuning.choice.tau and not line.exempt for line in table.lines),
+        steps=steps,
+        undoable=sum(step.standing for step in steps) > 1,
+        shown=MAX_SHOWN_CHANGES,
+        error=error.message if error else None,
+        place=place,
+        reason=reason,
+    )
+
+
+def _first(tau: float | None, options: list[Option]) -> TuningRequest:
+    """What the desk begins with: the tau in force, else the first method that has what it needs, else nobody's."""
+    if tau is not None:
+        return TuningRequest("manual", tau=tau)
+    possible = [option.method for option in options if option.choice is not None]
+    return TuningRequest(possible[0]) if possible else TuningRequest("manual", tau=0.0)
+
+
+def _preview(
+    session: Session, state: CompetitionState, kind: TrackKind, request: TuningRequest, viewer: Caller, now: datetime
+) -> Retuning:
+    return thresholds.retune(session, state, kind, request, preview=True, author=viewer.account, now=now)
+
+
+@router.post("/competitions/{slug}/tau")
+def choose_threshold(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Choose the tau that the page shows."""
+    roles.require_role(viewer.account, "organizer")
+    state = competition_state.state_of(session, slug, now)
+    kind = _track_of(fields)
+    reason = text(fields, "reason", longest=2000).strip()
+    request: TuningRequest | None = None
+    try:
+        request = _request(fields, reason)
+        thresholds.retune(session, state, kind, request, preview=False, author=viewer.account, now=now)
+    except KennelError as error:
+        return _page(session, state, kind, request, viewer, now, error=error, place="apply", reason=reason)
+    return see_other(f"/competitions/{slug}/tau?track={kind}#history")
+
+
+@router.post("/competitions/{slug}/tau/undo")
+def undo_threshold(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Take the newest choice back."""
+    roles.require_role(viewer.account, "organizer")
+    state = competition_state.state_of(session, slug, now)
+    kind = _track_of(fields)
+    reason = text(fields, "reason", longest=2000).strip()
+    try:
+        require_reason(reason)
+        after = number_field(fields, "after", int)
+        thresholds.undo(session, state, kind, reason=reason, after=after, author=viewer.account, now=now)
+    except KennelError as error:
+        return _page(session, state, kind, None, viewer, now, error=error, place="undo")
+    return see_other(f"/competitions/{slug}/tau?track={kind}#history")
+
+
+def _track_of(fields: Fields) -> TrackKind:
+    return "public" if fields.get("track") == "public" else "private"
+
+
+def _request(fields: Fields, reason: str) -> TuningRequest:
+    require_reason(reason)
+    method = text(fields, "method", longest=20) or "manual"
+    return TuningRequest(
+        method=method,
+        alpha=number_field(fields, "alpha", float) or 0.0,
+        tau=number_field(fields, "tau", float) if method == "manual" else None,
+        reason=reason,
+        after=number_field(fields, "after", int),
+    )
+
+
+def require_reason(reason: str) -> None:
+    """``Invalid`` without one."""
+    if not reason:
+        raise Invalid("no-reason", "Please say why: the reason stays in the history.")
+
+
+def number_field(fields: Fields, name: str, kind: type[Any]) -> Any:
+    """A field's number, None if it is empty; ``Invalid`` for anything else."""
+    given = text(fields, name, longest=40).strip()
+    try:
+        return kind(given) if given else None
+    except ValueError:
+        raise Invalid("no-number", f"{given!r} is not a number.") from None

@@ -1,0 +1,55 @@
+"""What was found of an entry besides its score, and the images that it is about."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+
+from api.http.dependencies import BlobStore, CurrentUser, DbSession, Visitor
+from api.http.etags import etag_of, is_known
+from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
+from api.schemas.evidence.evidence import EvidenceView, evidence_view
+from scorer.accounts.roles import is_organizer
+from scorer.errors import NotFound
+from scorer.evidence import visibility
+from scorer.evidence.examples import example_sheet
+from scorer.lifecycle import TrackKind
+
+router = APIRouter(prefix="/submissions/{submission_id}/evidence/{kind}", tags=["evidence"])
+Group = Annotated[
+    str,
+    Path(pattern=r"^(near-copies|thumbnail-copies|partly-copied|repeats|identical|mirrored-twins|cell-\d{1,4})$"),
+]
+
+
+@router.get("")
+def show(submission_id: str, kind: TrackKind, session: DbSession, account: Visitor) -> EvidenceView:
+    """Everything that the tests for copying, and those beside them, found of an entry on a track, or how far the work
+    on it is. At the review desk; for everybody once the final board is published, images for the entry's team alone."""
+    submission = visibility.require_visible(session, submission_id, account)
+    return evidence_view(session, submission, kind, account)
+
+
+@router.get("/{group}", response_class=Response)
+def sheet(
+    submission_id: str,
+    kind: TrackKind,
+    group: Group,
+    request: Request,
+    session: DbSession,
+    store: BlobStore,
+    account: CurrentUser,
+) -> Response:
+    """The images of a group of `matches` or of a cell in one PNG: the entry's above, below each what it is near to
+    (mirrored where that is the match). At the review desk, and for the entry's team once the final board is
+    published."""
+    submission = visibility.require_visible(session, submission_id, account)
+    found = visibility.visible_evidence(session, submission, kind, account)
+    if found.evidence is None or group not in found.groups:
+        raise NotFound("no-pictures", f"There are no images of {group!r} to show for this entry.")
+    headers = (
+        IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(found.evidence.id, group, is_organizer(account))}
+    )
+    if is_known(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    picture = example_sheet(session, store, submission, found.evidence, found.groups[group])
+    return Response(picture, media_type="image/png", headers=headers)

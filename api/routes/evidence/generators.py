@@ -1,0 +1,61 @@
+"""The generator of an entry: hand it in, see what came of it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from api.actions.generator_uploads import store_generator
+from api.actions.zip_uploads import declared_bytes
+from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession, Submitter, Transactions
+from api.http.etags import etag_of, is_known
+from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
+from api.schemas.evidence.generators import GeneratorView, generator_view
+from scorer.accounts.roles import is_organizer
+from scorer.blobs import require_bytes
+from scorer.evidence import generator_audits
+from scorer.evidence.generator_audits import ImageGroup
+from scorer.evidence.generator_uploads import DeclaredLatent
+from scorer.onnx_files import MAX_LATENT_DIMENSION, Distribution
+
+router = APIRouter(tags=["generators"])
+Dimension = Annotated[int, Query(ge=1, le=MAX_LATENT_DIMENSION, description="Numbers of a latent vector.")]
+
+
+@router.put("/submissions/{submission_id}/generator", status_code=202)
+async def hand_in(
+    submission_id: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    account: Submitter,
+    latent: Dimension,
+    distribution: Annotated[Distribution, Query(description="Of each number: normal, or uniform on [-1, 1].")],
+) -> GeneratorView:
+    """Hand in the generator that made the entry, as ONNX: the body is the file itself. A worker looks for training and
+    held-out images among those it can make; a newer file takes the place of an older one. For the entry's team until
+    the final board is published, and for organizers."""
+    size, most = declared_bytes(request), settings.generator_max_bytes
+    require_bytes(size, most)
+    declared = DeclaredLatent(latent, distribution)
+    return await store_generator(submission_id, declared, request.stream(), begin, store, account, most=most)
+
+
+@router.get("/submissions/{submission_id}/generator")
+def show(submission_id: str, session: DbSession, account: CurrentUser) -> GeneratorView:
+    """The newest generator of an entry and how far the work on it is; why it is refused; what was found, for those at
+    the review desk, and for its team once the final board is published or somebody has ruled on the entry."""
+    return generator_view(submission_id, generator_audits.find_generator(session, submission_id, account), account)
+
+
+@router.get("/submissions/{submission_id}/generator/pairs/{group}", response_class=Response)
+def pairs(
+    submission_id: str, group: ImageGroup, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
+) -> Response:
+    """Some images that were looked for, and below each the nearest that the generator makes, in one PNG: training
+    images, held-out ones (organizers only), or its own."""
+    key = generator_audits.pairs_key(session, submission_id, group, account)
+    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(key, group, is_organizer(account))}
+    if is_known(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return Response(generator_audits.pairs_sheet(store.read(key), group), media_type="image/png", headers=headers)

@@ -1,0 +1,119 @@
+"""Data releases: asking for one, progress, download."""
+
+import secrets
+
+from fastapi import APIRouter, Request, Response
+
+from api.http import ranges
+from api.http.dependencies import BlobStore, DbSession, Now, Organizer, Visitor
+from api.http.ranges import BlobPart, Content
+from api.schemas.import_export import FileView, HandOut, NewRelease, ReleaseView
+from scorer.accounts.roles import is_organizer
+from scorer.blobs import Blobs
+from scorer.competitions import competition_state
+from scorer.db.tables import Account
+from scorer.identifiers import new_public_id
+from scorer.import_export import data_release
+from scorer.import_export.data_release import IMAGES_IN, ReleaseStatus
+
+router = APIRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
+
+
+@router.post("", status_code=202)
+def start(slug: str, body: NewRelease, session: DbSession, author: Organizer, now: Now) -> ReleaseView:
+    """Have a data release made by a worker. Organizers only."""
+    state = competition_state.state_of(session, slug, now)
+    release = data_release.start_release(
+        session,
+        state,
+        body.images,
+        new_names=body.new_names,
+        public_id=new_public_id(),
+        key=secrets.token_bytes(data_release.KEY_BYTES),
+        author=author,
+        now=now,
+    )
+    return release_view(data_release.find_release(session, state, release.id, author), author)
+
+
+@router.get("")
+def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[ReleaseView]:
+    """The data releases that you may have: for everybody, those handed out while the final board is published."""
+    state = competition_state.visible_state(session, slug, account, now)
+    return [release_view(each, account) for each in data_release.visible_releases(session, state, account)]
+
+
+@router.get("/{release_id}")
+def show(slug: str, release_id: str, session: DbSession, account: Visitor, now: Now) -> ReleaseView:
+    """One data release: how far it is, and its files."""
+    state = competition_state.visible_state(session, slug, account, now)
+    return release_view(data_release.find_release(session, state, release_id, account), account)
+
+
+@router.put("/{release_id}/handed-out")
+def hand_out(slug: str, release_id: str, body: HandOut, session: DbSession, author: Organizer, now: Now) -> ReleaseView:
+    """Let everybody have a release while the final board is published, or take that back. Organizers only."""
+    state = competition_state.state_of(session, slug, now)
+    data_release.hand_out(session, state, release_id, shown=body.shown, author=author, now=now)
+    return release_view(data_release.find_release(session, state, release_id, author), author)
+
+
+@router.get("/{release_id}/files/{name}", response_class=Response)
+def download(
+    slug: str,
+    release_id: str,
+    name: str,
+    request: Request,
+    session: DbSession,
+    store: BlobStore,
+    account: Visitor,
+    now: Now,
+) -> Response:
+    """One file of a release, or a range of it: `tables.zip` (all but images), a table, `README.md`,
+    `manifest.json`."""
+    state = competition_state.visible_state(session, slug, account, now)
+    return _file(data_release.find_release(session, state, release_id, account), name, request, store)
+
+
+@router.get("/{release_id}/files/images/{name}", response_class=Response)
+def download_images(
+    slug: str,
+    release_id: str,
+    name: str,
+    request: Request,
+    session: DbSession,
+    store: BlobStore,
+    account: Visitor,
+    now: Now,
+) -> Response:
+    """The images of one entry, `SUBMISSION.zip`, or a range of it."""
+    state = competition_state.visible_state(session, slug, account, now)
+    return _file(data_release.find_release(session, state, release_id, account), f"{IMAGES_IN}{name}", request, store)
+
+
+def _file(found: ReleaseStatus, name: str, request: Request, store: Blobs) -> Response:
+    key, file = data_release.file_of(found, name)
+    release = found.release
+    saved = f"{release.competition.slug}-{release.id}-{name.replace('/', '-')}"
+    modified = release.finished_at or release.created_at
+    return ranges.range_response(
+        request, Content(saved, [BlobPart(key, file["bytes"])], file["sha256"], modified), store
+    )
+
+
+def release_view(found: ReleaseStatus, account: Account | None) -> ReleaseView:
+    """A release as this person may see it."""
+    release, job = found.release, found.job
+    return ReleaseView(
+        id=release.id,
+        state=found.state,
+        stage=job.stage if job else None,
+        fraction=job.fraction if job else None,
+        error=job.error if job and is_organizer(account) and found.state != "done" else None,
+        images=release.images,
+        shown=found.shown,
+        sha256=release.sha256,
+        created_at=release.created_at,
+        finished_at=release.finished_at,
+        files=[FileView(**each) for each in release.files or ()],
+    )

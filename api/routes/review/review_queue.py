@@ -1,0 +1,89 @@
+"""The review desk: what is flagged, one entry with everything about it, reviews, pictures of the closest pairs."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from api.http.dependencies import BlobStore, CurrentUser, DbSession, Now, Reviewer
+from api.http.etags import etag_of, is_known
+from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
+from api.schemas.review.review_queue import DeskEntryView, DeskView, NewReview, OpinionsView
+from api.schemas.review.review_queue_views import desk_view, entry_view, opinions_view
+from scorer.accounts.roles import is_organizer
+from scorer.competitions.competition_state import state_of, visible_state
+from scorer.db.review.flag_query import QueueState
+from scorer.evidence import closest_pairs
+from scorer.evidence.closest_pairs import Side
+from scorer.lifecycle import TrackKind
+from scorer.review import flags, reviews
+from scorer.review.flags import STATES
+from scorer.submissions import access
+
+router = APIRouter(tags=["desk"])
+
+
+@router.get("/competitions/{slug}/desk")
+def queue(
+    slug: str,
+    session: DbSession,
+    reviewer: Reviewer,
+    now: Now,
+    state: Annotated[list[QueueState] | None, Query(description="Only entries in these states.")] = None,
+    after: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> DeskView:
+    """The entries that need eyes and why, most decisive first; how far the review is, and how far reviewers agree.
+    Reviewers and organizers only."""
+    here = visible_state(session, slug, reviewer, now)
+    access.require_reviewer(session, here, reviewer)
+    found = flags.list_flagged(session, here, reviewer, states=state or STATES, after=after, limit=limit)
+    return desk_view(here, found, reviews.agreement(session, here), after=after)
+
+
+@router.get("/submissions/{submission_id}/desk")
+def show(submission_id: str, session: DbSession, store: BlobStore, reviewer: Reviewer, now: Now) -> DeskEntryView:
+    """An entry with everything about it that helps to judge it. Others' reviews are shown once no more are taken."""
+    submission = access.find_for_review(session, submission_id, reviewer)
+    state = state_of(session, submission.competition.slug, now)
+    return entry_view(
+        session, state, submission, reviewer, closest_pairs.pairs_of_entry(session, store, submission, reviewer)
+    )
+
+
+@router.post("/submissions/{submission_id}/reviews", status_code=201)
+def review(submission_id: str, body: NewReview, session: DbSession, reviewer: Reviewer, now: Now) -> OpinionsView:
+    """Say what an entry is. The second review closes it: agreement decides, disagreement goes to an admin. Until then
+    yours may be given again."""
+    found = reviews.review(session, submission_id, **body.model_dump(), reviewer=reviewer, now=now)
+    return opinions_view(access.find_for_review(session, submission_id, reviewer), found)
+
+
+@router.get("/submissions/{submission_id}/pairs/{kind}", response_class=Response)
+def sheet(
+    submission_id: str, kind: TrackKind, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
+) -> Response:
+    """The closest pairs of a track in one PNG: generated images above, below each the reference image nearest to it
+    (mirrored where that is the better match). For reviewers; its team sees those of the public track once there is a
+    ruling."""
+    submission, measurement = closest_pairs.require_visible_pairs(session, submission_id, kind, account)
+    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(measurement.id, is_organizer(account))}
+    if is_known(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    picture = closest_pairs.pairs_sheet(closest_pairs.pairs_of(session, store, submission, measurement, account))
+    return Response(picture, media_type="image/png", headers=headers)
+
+
+@router.get("/submissions/{submission_id}/pairs/{kind}/{number}/{side}", response_class=Response)
+def image(
+    submission_id: str,
+    kind: TrackKind,
+    number: Annotated[int, Path(ge=1, le=1000)],
+    side: Side,
+    session: DbSession,
+    store: BlobStore,
+    reviewer: Reviewer,
+) -> Response:
+    """One image of a pair, as it is: a PNG. Reviewers and organizers only."""
+    submission = access.find_for_review(session, submission_id, reviewer)
+    picture = closest_pairs.side_of(session, store, submission, kind, number, side, reviewer)
+    return Response(picture, media_type="image/png", headers=INERT_HEADERS | {"Cache-Control": "private, no-store"})

@@ -1,0 +1,70 @@
+"""Rulings on entries, and the rebuttals of their teams."""
+
+from fastapi import APIRouter
+
+from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, Submitter
+from api.schemas.review.rulings import (
+    AnswerView,
+    CaseView,
+    NewAnswer,
+    NewRebuttal,
+    NewRuling,
+    RebuttalId,
+    RebuttalView,
+    RulingView,
+    StakeView,
+    case_view,
+    rebuttal_view,
+    ruling_view,
+    stake_view,
+)
+from scorer.competitions.competition_state import state_of
+from scorer.db.review.rulings import Appeal
+from scorer.review import rebuttals, ruling_impact, rulings
+from scorer.submissions import access
+
+router = APIRouter(tags=["rulings"])
+
+
+@router.post("/submissions/{submission_id}/rulings", status_code=201)
+def rule(submission_id: str, body: NewRuling, session: DbSession, author: Organizer, now: Now) -> RulingView:
+    """Keep an entry as it is judged, disqualify it, or waive its penalty. The team is told why; the next read of the
+    board is ranked by it, and a later ruling takes it back. Organizers only."""
+    made = rulings.rule(session, submission_id, **body.model_dump(), author=author, now=now)
+    return ruling_view(made, inside=True)
+
+
+@router.get("/submissions/{submission_id}/rulings")
+def show(submission_id: str, session: DbSession, account: CurrentUser, now: Now) -> CaseView:
+    """The rulings on an entry and the rebuttals against them, for its team and for those who judge."""
+    submission, inside = access.find_with_rulings(session, submission_id, account)
+    return case_view(session, state_of(session, submission.competition.slug, now), submission, inside=inside)
+
+
+@router.get("/submissions/{submission_id}/rulings/stakes")
+def stakes_of(submission_id: str, session: DbSession, author: Organizer, now: Now) -> list[StakeView]:
+    """Who would win what if the newest ruling on an entry were another. Nothing is changed. Organizers only."""
+    submission, _ = access.find_with_rulings(session, submission_id, author)
+    state = state_of(session, submission.competition.slug, now)
+    return [stake_view(each) for each in ruling_impact.ruling_impacts_of(session, state, submission)]
+
+
+@router.post("/submissions/{submission_id}/rebuttals", status_code=201)
+def rebut(submission_id: str, body: NewRebuttal, session: DbSession, author: Submitter, now: Now) -> RebuttalView:
+    """Ask the organizers to look again: once against a ruling, once against a penalty, while the review lasts."""
+    written = rebuttals.rebut(session, submission_id, body.text, author=author, now=now)
+    return rebuttal_view(access.find_visible(session, submission_id, author), Appeal(written, None))
+
+
+@router.get("/competitions/{slug}/rebuttals")
+def unanswered(slug: str, session: DbSession, author: Organizer, now: Now) -> list[RebuttalView]:
+    """The rebuttals that wait for an answer, oldest first. Organizers only."""
+    found = rebuttals.unanswered(session, state_of(session, slug, now))
+    return [rebuttal_view(submission, Appeal(written, None)) for written, submission in found]
+
+
+@router.post("/rebuttals/{rebuttal_id}/answer", status_code=201)
+def answer(rebuttal_id: RebuttalId, body: NewAnswer, session: DbSession, author: Organizer, now: Now) -> AnswerView:
+    """Answer a rebuttal, once: grant it by the ruling that follows in the same act, or refuse it. Organizers only."""
+    given = rebuttals.answer(session, rebuttal_id, ruling=body.ruling, text=body.answer, author=author, now=now)
+    return AnswerView.model_validate(given, from_attributes=True)

@@ -1,0 +1,52 @@
+"""One's own results: final picks, the picture of one's images, attached code."""
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+
+from api.actions.code_uploads import CODE_MEDIA_TYPES, store_code
+from api.actions.zip_uploads import declared_bytes
+from api.http.dependencies import BlobStore, CurrentUser, DbSession, Submitter, Transactions
+from api.http.etags import etag_of, is_known
+from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, _chunks
+from api.schemas.submissions.submissions import CodeView
+from scorer.evidence import code_uploads
+from scorer.submissions import access, files
+
+router = APIRouter(tags=["results"])
+
+
+@router.get("/submissions/{submission_id}/sprite", response_class=Response)
+def sprite(
+    submission_id: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
+) -> Response:
+    """Small versions of up to 100 of the entry's images in one PNG, ten in a row; for its team and those who judge."""
+    key = files.sprite_key(access.find_with_rulings(session, submission_id, account)[0])
+    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(key)}
+    if is_known(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return Response(store.read(key), media_type="image/png", headers=headers)
+
+
+@router.put("/submissions/{submission_id}/code")
+async def attach(
+    submission_id: str, request: Request, begin: Transactions, store: BlobStore, account: Submitter
+) -> CodeView:
+    """Attach the code that made the entry, for its reviewers: a zip or a notebook of at most 20 MB is the body itself.
+    Until the close it may be replaced."""
+    size = declared_bytes(request)
+    return await store_code(submission_id, request.stream(), begin, store, account, declared=size)
+
+
+@router.get("/submissions/{submission_id}/code", response_class=Response)
+def download(submission_id: str, session: DbSession, store: BlobStore, account: CurrentUser) -> Response:
+    """The code of an entry; for reviewers and organizers."""
+    submission, code = code_uploads.find_code(session, submission_id, account)
+    name = f"entry-{submission.ref}-code{code_uploads.SUFFIXES[code.kind]}"
+    headers = INERT_HEADERS | {
+        "Cache-Control": "private, no-store",
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "Content-Length": str(code.bytes),
+    }
+    return StreamingResponse(
+        _chunks(store.open(code.blob_key)), media_type=CODE_MEDIA_TYPES[code.kind], headers=headers
+    )

@@ -1,0 +1,195 @@
+"""Uploads that survive a cut: tus 1.0.0 for any client, a presigned PUT where the store takes one."""
+
+import secrets
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+
+from api.actions.zip_uploads import declared_bytes
+from api.http import tus
+from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Submitter, Transaction, Transactions
+from api.http.dependencies import utc_now as moment
+from api.schemas.submissions.uploads import (
+    MAX_NAME_LENGTH,
+    MAX_NOTE_LENGTH,
+    NewUpload,
+    UploadView,
+    upload_path_of,
+    upload_view,
+)
+from scorer.blobs import Blobs
+from scorer.db.tables import Account, Upload
+from scorer.errors import Invalid
+from scorer.identifiers import new_public_id
+from scorer.submissions import upload_bytes, uploads
+from scorer.submissions.intake import NewSubmission
+from scorer.submissions.upload_bytes import Appender
+from scorer.submissions.uploads import UploadRequest
+
+router = APIRouter(tags=["uploads"])
+resumable = APIRouter(route_class=tus.TusRoute)
+Bytes = Annotated[int | None, Header(ge=0, le=2**62)]
+JSON_BODY = {
+    "requestBody": {
+        "description": "Without it, a creation in tus's headers.",
+        "content": {"application/json": {"schema": NewUpload.model_json_schema()}},
+    }
+}
+
+
+async def requested_upload_of(
+    request: Request,
+    store: BlobStore,
+    upload_length: Bytes = None,
+    upload_metadata: Annotated[str, Header(max_length=8000)] = "",
+    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+) -> UploadRequest:
+    """What is promised, in JSON or in tus's headers."""
+    if tus.is_tus_request(request):
+        if upload_length is None:
+            raise tus.TusError(400, "no-length", "Say how many bytes will come: the header Upload-Length.")
+        told = tus.metadata_of(upload_metadata)
+        entry = NewSubmission(
+            told.get("filename", "submission.zip")[:MAX_NAME_LENGTH],
+            told.get("note", "")[:MAX_NOTE_LENGTH],
+            idempotency_key,
+            told.get("benchmark") or None,
+        )
+        return UploadRequest(entry, upload_length, sha256=told.get("sha256"), described=upload_metadata)
+    try:
+        body = NewUpload.model_validate_json(await request.body())
+    except ValidationError as error:
+        raise RequestValidationError(error.errors()) from None
+    if body.method == "put" and not store.takes_put:
+        raise Invalid("no-put", "This service takes no uploads straight into its store; use tus.")
+    entry = NewSubmission(body.file_name, body.note, idempotency_key, body.benchmark)
+    return UploadRequest(entry, body.length, body.method or ("put" if store.takes_put else "tus"), body.sha256)
+
+
+@resumable.options("/competitions/{slug}/uploads", status_code=204)
+@resumable.options("/uploads/{upload_id}", status_code=204)
+def discover(settings: AppSettings) -> Response:
+    """What of tus is spoken here."""
+    return Response(status_code=204, headers={**tus.DISCOVERY, "Tus-Max-Size": str(settings.max_upload_bytes)})
+
+
+@resumable.post("/competitions/{slug}/uploads", status_code=201, response_model=UploadView, openapi_extra=JSON_BODY)
+def create(
+    slug: str,
+    request: Request,
+    wanted: Annotated[UploadRequest, Depends(requested_upload_of)],
+    session: DbSession,
+    store: BlobStore,
+    settings: AppSettings,
+    account: Submitter,
+    response: Response,
+    now: Now,
+) -> UploadView | Response:
+    """Begin an upload: by tus, or in JSON, which answers with how to go on. Everything that can be refused without the
+    bytes is refused here. The same `Idempotency-Key` is the same upload."""
+    upload = uploads.begin(
+        session,
+        slug,
+        wanted,
+        account,
+        upload_id=secrets.token_urlsafe(16),
+        max_bytes=settings.max_upload_bytes,
+        life=timedelta(seconds=settings.upload_life_seconds),
+        now=now,
+    )
+    headers = {"Location": upload_path_of(upload)}
+    if tus.is_tus_request(request):
+        return Response(status_code=201, headers={**tus.headers_of(upload), **headers})
+    response.headers.update(headers)
+    return upload_view(upload, store, now)
+
+
+@resumable.head("/uploads/{upload_id}")
+def tell(upload_id: str, session: DbSession, account: Submitter, now: Now) -> Response:
+    """How far an upload is (tus)."""
+    upload = uploads.find_upload(session, upload_id, account, now=now)
+    uploads.require_not_refused(upload)
+    return Response(headers=tus.headers_of(upload))
+
+
+@resumable.get("/uploads/{upload_id}")
+def show(upload_id: str, session: DbSession, store: BlobStore, account: Submitter, now: Now) -> UploadView:
+    """How far an upload is, and what became of it."""
+    return upload_view(uploads.find_upload(session, upload_id, account, now=now), store, now)
+
+
+@resumable.post(
+    "/uploads/{upload_id}", status_code=204, include_in_schema=False, dependencies=[Depends(tus.require_override)]
+)
+@resumable.patch("/uploads/{upload_id}", status_code=204)
+async def append(
+    upload_id: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    account: Submitter,
+    upload_offset: Bytes = None,
+    upload_checksum: Annotated[str | None, Header(max_length=200)] = None,
+) -> Response:
+    """Add bytes (tus). The newest request wins: an older one that hangs is told so when it goes on. With the last byte
+    the submission is made; the header `Kennel-Submission` names it."""
+    tus.require_patch_body(request)
+    if upload_offset is None:
+        raise tus.TusError(400, "no-offset", "Say where these bytes belong: the header Upload-Offset.")
+    checksum = tus.checksum_of(upload_checksum)
+    writer, adds = secrets.token_hex(8), declared_bytes(request)
+    upload = await run_in_threadpool(_begin_append, begin, upload_id, account, upload_offset, adds, writer)
+    if upload.completed_at is None:
+        life = timedelta(seconds=settings.upload_life_seconds)
+        appender = Appender(begin, store, upload.id, writer, upload_offset, upload.length, life, moment)
+        chunks = tus.with_idle_timeout(request.stream())
+        if checksum is None:
+            await appender.append(chunks)
+        elif not await appender.append_whole(chunks, checksum.algorithm, checksum.digest):
+            raise tus.TusError(460, "checksum-mismatch", "These are not the bytes that were sent; please repeat them.")
+    upload = await run_in_threadpool(_finalise, begin, store, upload.id)
+    return Response(status_code=204, headers=tus.headers_of(upload))
+
+
+def _begin_append(
+    begin: Transaction, upload_id: str, account: Account, offset: int, adds: int | None, writer: str
+) -> Upload:
+    with begin() as session:
+        upload = uploads.find_upload(session, upload_id, account, now=moment())
+        uploads.require_not_refused(upload)
+        uploads.take_over(session, upload, offset=offset, adds=adds, writer=writer)
+        return upload
+
+
+def _finalise(begin: Transaction, store: Blobs, upload_id: str) -> Upload:
+    upload = upload_bytes.finalise(begin, store, upload_id, public_id=new_public_id(), now=moment)
+    uploads.require_not_refused(upload)
+    return upload
+
+
+@router.post("/uploads/{upload_id}/complete")
+def complete(upload_id: str, begin: Transactions, store: BlobStore, account: Submitter) -> UploadView:
+    """All bytes are there: make the submission. It is needed after a PUT; after tus it does no harm."""
+    with begin() as session:
+        upload = uploads.find_upload(session, upload_id, account, now=moment())
+        uploads.require_not_refused(upload)
+    if upload.method == "put" and upload.completed_at is None:
+        upload_bytes.complete_presigned_upload(begin, store, upload, now=moment())
+    else:
+        uploads.require_whole(upload)
+    return upload_view(_finalise(begin, store, upload_id), store, moment())
+
+
+@resumable.delete("/uploads/{upload_id}", status_code=204)
+def end(upload_id: str, session: DbSession, account: Submitter, now: Now) -> Response:
+    """Give an upload up (tus); its bytes are removed."""
+    uploads.end(session, uploads.find_upload(session, upload_id, account, now=now))
+    return Response(status_code=204)
+
+
+router.include_router(resumable)

@@ -1,0 +1,39 @@
+"""Final picks."""
+
+from fastapi import APIRouter
+
+from api.http.dependencies import CurrentUser, DbSession, Now, Submitter
+from api.schemas.teams import NewPicks, PicksView
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
+from scorer.teams import final_picks
+from scorer.teams.final_picks import FinalEntries
+
+router = APIRouter(tags=["results"])
+
+
+@router.get("/competitions/{slug}/picks")
+def show_picks(slug: str, session: DbSession, account: CurrentUser, now: Now) -> PicksView:
+    """What your team will be ranked by: its picks, or its best public entries."""
+    state = competition_state.visible_state(session, slug, account, now)
+    team = final_picks.own_team(session, state, account)
+    return _picks(state, final_picks.final_entries_of(session, state, team))
+
+
+@router.put("/competitions/{slug}/picks")
+def pick(slug: str, body: NewPicks, session: DbSession, account: Submitter, now: Now) -> PicksView:
+    """Pick the entries that your team will be ranked by, until the close. An empty list takes the choice back."""
+    state = competition_state.visible_state(session, slug, account, now)
+    return _picks(state, final_picks.pick(session, state, body.submissions, account=account, now=now))
+
+
+def _picks(state: CompetitionState, finals: FinalEntries) -> PicksView:
+    chosen = finals.chosen
+    return PicksView(
+        submissions=[each.id for each in finals.picks],
+        chosen=chosen is not None,
+        most=state.competition.final_picks,
+        until=state.competition.closes_at,
+        picked_by=chosen.author.handle if chosen else None,
+        picked_at=chosen.created_at if chosen else None,
+    )
