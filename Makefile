@@ -52,7 +52,7 @@ check: setup ## Format, lint, strict types, import contracts, migration drift, c
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m deploy.drift
+	$(BIN)/python -m deploy.migration_drift
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
 	$(BIN)/hadolint deploy/Dockerfile
 	$(BIN)/python -m deploy.documentation --check

@@ -21,12 +21,12 @@ import migrations
 from benchmarks.isolation import ROOT, Run
 from benchmarks.load import Load, command
 from benchmarks.standings_seeding import ORGANIZER, OWN, SLUG, fill
+from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import Servers, ephemeral_servers
 from deploy.standalone.log import Log
 from deploy.standalone.ports import free_port
-from deploy.standalone.processes import Supervisor
-from deploy.standalone.roles import APP
 from deploy.standalone.service import service_children
+from deploy.standalone.supervisor import Supervisor
 from scorer.accounts import accounts, api_tokens
 from scorer.competitions import competition_state, setup
 from scorer.competitions.spec import CompetitionSpec, TrackSpec

@@ -18,8 +18,8 @@ from sqlalchemy.orm import Session
 from sqlalchemy.util import LRUCache
 
 import migrations
+from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import Servers, ephemeral_servers
-from deploy.standalone.roles import APP
 from scorer.db import session as db_session
 from scorer.settings import Settings
 from tests import examples

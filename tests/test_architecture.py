@@ -54,7 +54,7 @@ def test_every_public_name_says_what_it_is() -> None:
     assert [each for each in missing if "/api/schemas/" not in each] == []
 
 
-@pytest.mark.parametrize("module", ["api.main", "worker.tasks", "deploy.cli"])
+@pytest.mark.parametrize("module", ["api.main", "worker.tasks", "deploy.cli.main"])
 def test_neither_the_web_nor_the_checking_worker_needs_torch(module: str) -> None:
     """The `api` image has none; and the parent of a forking worker must not touch it."""
     environment = {"DATABASE_URL": "postgresql://x/x", "REDIS_URL": "redis://x", "BLOB_URL": "file:///tmp/kennel-none"}

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from deploy.client import Client
+from deploy.client.api import Client
 from deploy.demo.entries import Entry
 from scorer.lifecycle import TRACK_KINDS, UNFINISHED, JobState
 

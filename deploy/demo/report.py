@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from deploy.client import Client, Refused
+from deploy.client.api import Client, Refused
 from deploy.demo import evidence, review
 from deploy.demo.entries import Entry
 from deploy.demo.photographs import Photographs

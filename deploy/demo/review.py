@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from deploy.client import Client
+from deploy.client.api import Client
 from deploy.demo.entries import Entry
 
 REVIEWERS = ("Rita Retriever", "Paul Pointer")

@@ -13,17 +13,17 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from deploy.admin import prepare
-from deploy.client import Client, Refused
+from deploy.client.api import Client, Refused
+from deploy.client.references import prepare
 from deploy.demo import report
 from deploy.demo.entries import ENTRIES, Entry
 from deploy.demo.photographs import Photographs, photographs, photographs_in
 from deploy.demo.report import Handed
 from deploy.standalone import service
-from deploy.standalone.data import default_data_folder, open_data_folder
+from deploy.standalone.data_folder import default_data_folder, open_data_folder
 from deploy.standalone.log import Log
-from deploy.standalone.processes import Supervisor
 from deploy.standalone.run import greet
+from deploy.standalone.supervisor import Supervisor
 from scorer.accounts import accounts, api_tokens
 from scorer.archive import write_images
 from scorer.db import accounts as db_accounts

@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args, get_origin
 
 import typer
 
-from deploy import exits
-from deploy.cli import app
+from deploy.cli import exit_codes
+from deploy.cli.main import app
 from deploy.documentation.markdown import code, page, table, text
 
 TYPES = {int: "integer", float: "number", Path: "path"}
@@ -17,7 +17,7 @@ PASSED_ON = "Arguments are passed on to the official client as they are."
 
 def commands_page() -> str:
     """The page: exit statuses, then a section for each command."""
-    statuses = ((str(status.value), text(words)) for status, words in exits.IN_WORDS.items())
+    statuses = ((str(status.value), text(words)) for status, words in exit_codes.EXIT_CODE_TEXTS.items())
     return page(
         "The `kennel` command",
         "## Exit statuses",

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from deploy.standalone.data import open_data_folder
+from deploy.standalone.data_folder import open_data_folder
 from deploy.standalone.log import Log
 from deploy.standalone.postgres import Postgres
-from deploy.standalone.processes import Supervisor
 from deploy.standalone.redis import Redis
+from deploy.standalone.supervisor import Supervisor
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of one's own is made in it
 ROOM = 2 * 1024**3

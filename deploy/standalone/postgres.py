@@ -12,14 +12,14 @@ import subprocess
 import time
 from pathlib import Path
 
-from deploy.standalone import roles
-from deploy.standalone.account import account_for
-from deploy.standalone.data import DataFolder
-from deploy.standalone.part import Child, launched, server_environment
+from deploy.standalone import database_roles
+from deploy.standalone.child_process import Child, launch_command, server_environment
+from deploy.standalone.data_folder import DataFolder
+from deploy.standalone.database_roles import ADMIN, APP, DATABASE, OWNER
 from deploy.standalone.ports import free_port, require_port
-from deploy.standalone.processes import Supervisor
-from deploy.standalone.roles import ADMIN, APP, DATABASE, OWNER
-from deploy.standalone.wheels import wheel
+from deploy.standalone.server_binaries import wheel
+from deploy.standalone.supervisor import Supervisor
+from deploy.standalone.unix_account import account_for
 from scorer.errors import Unavailable
 
 HOST = "127.0.0.1"
@@ -108,7 +108,7 @@ class Postgres:
         self.port = self._given_port or free_port()
         supervisor.start(self._child(bin_folder / "postgres"))
         passwords = {role: self._data.secret(role) for role in (OWNER, APP)}
-        roles.provide(self._dsn(ADMIN, "postgres"), passwords)
+        database_roles.provision(self._dsn(ADMIN, "postgres"), passwords)
 
     def _require_usable(self) -> None:
         written_by = (self._cluster / "PG_VERSION").read_text().strip()
@@ -139,7 +139,7 @@ class Postgres:
         options += ["--data-checksums", *([] if self._durable else ["--no-sync"])]
         try:
             made = subprocess.run(
-                launched([initdb, "--pgdata", draft, *options], signal.SIGKILL, self._account),
+                launch_command([initdb, "--pgdata", draft, *options], signal.SIGKILL, self._account),
                 env=server_environment(),
                 cwd="/",
                 stdin=subprocess.DEVNULL,
@@ -166,7 +166,7 @@ class Postgres:
             user=self._account,
             stop_signal=signal.SIGINT,  # fast shutdown: it does not wait for clients
             stop_timeout=30.0,
-            ready=lambda: roles.answers(self._dsn(ADMIN, "postgres")),
+            ready=lambda: database_roles.accepts_connections(self._dsn(ADMIN, "postgres")),
             ready_timeout=300.0,  # after a power cut it replays its log first
         )
 

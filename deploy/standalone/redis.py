@@ -7,12 +7,12 @@ from pathlib import Path
 from redis import Redis as Client
 from redis.exceptions import RedisError
 
-from deploy.standalone.account import account_for
-from deploy.standalone.data import DataFolder
-from deploy.standalone.part import Child, server_environment
+from deploy.standalone.child_process import Child, server_environment
+from deploy.standalone.data_folder import DataFolder
 from deploy.standalone.ports import free_port, require_port
-from deploy.standalone.processes import Supervisor
-from deploy.standalone.wheels import wheel
+from deploy.standalone.server_binaries import wheel
+from deploy.standalone.supervisor import Supervisor
+from deploy.standalone.unix_account import account_for
 
 HOST = "127.0.0.1"
 SECRET = "redis"  # noqa: S105 - a secret's name

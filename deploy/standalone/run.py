@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 from deploy.standalone import service
-from deploy.standalone.data import default_data_folder, open_data_folder
+from deploy.standalone.data_folder import default_data_folder, open_data_folder
 from deploy.standalone.log import Log
-from deploy.standalone.processes import Supervisor
+from deploy.standalone.supervisor import Supervisor
 
 
 def up(data_folder: Path | None, port: int) -> int:

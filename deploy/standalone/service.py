@@ -14,12 +14,12 @@ import httpx
 from sqlalchemy import make_url
 
 import migrations
-from deploy.standalone.data import ADDRESSES, DataFolder
-from deploy.standalone.part import Child
+from deploy.standalone.child_process import Child
+from deploy.standalone.data_folder import ADDRESSES, DataFolder
 from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.postgres import Postgres
-from deploy.standalone.processes import Supervisor
 from deploy.standalone.redis import Redis
+from deploy.standalone.supervisor import Supervisor
 from scorer.accounts import accounts, api_tokens
 from scorer.db import accounts as db_accounts
 from scorer.db.session import engine_of, sessions_of

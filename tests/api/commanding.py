@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 
 import pytest
 
-from deploy import cli
+from deploy.cli import main
 from tests.api.conftest import Service
 from tests.serving import serving
 
@@ -63,7 +63,7 @@ class Terminal:
             patch.setattr(sys, "stdin", StringIO(stdin))
             self.capsys.readouterr()
             with pytest.raises(SystemExit) as end:
-                cli.main()
+                main.main()
         return Done(int(end.value.code or 0), *self.capsys.readouterr())
 
     @contextmanager
@@ -73,7 +73,7 @@ class Terminal:
         """A command in a process of its own, and what it says on standard error. In the end it is killed."""
         # A test run in the background hands on that Ctrl-C is ignored; a person's shell does not.
         listens = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-        code = f"{listens}; from deploy.cli import main; main()"
+        code = f"{listens}; from deploy.cli.main import main; main()"
         command = [sys.executable, "-c", code, *map(str, argv)]
         environment = {**os.environ, **self.environment(who, url)}
         with subprocess.Popen(
@@ -91,7 +91,7 @@ class Terminal:
         mine, theirs = pty.openpty()
         its: int | None = theirs
         tty, answers, seen = os.ttyname(theirs), dict(answers), ""
-        kennel = f"{shlex.quote(sys.executable)} -c 'from deploy.cli import main; main()' {command}"
+        kennel = f"{shlex.quote(sys.executable)} -c 'from deploy.cli.main import main; main()' {command}"
         with subprocess.Popen(
             # The shell opens the terminal itself, so that it is the one that passwords are asked at.
             ["/bin/sh", "-c", f"exec <{tty} >{tty} 2>&1; {kennel}"],

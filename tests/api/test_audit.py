@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from deploy import admin
+from deploy.cli import admin
 from scorer.db.tables import Account, AuditEntry
 from tests.api.conftest import API, Service
 from tests.factories import noise

@@ -9,8 +9,8 @@ from tusclient.client import TusClient
 from tusclient.exceptions import TusUploadFailed
 
 from api.main import create_app
-from deploy.client import Client, Refused
-from deploy.resumable import TRIES, Promise, upload_resumably
+from deploy.client.api import Client, Refused
+from deploy.client.resumable import MAX_TRIES, PendingUpload, upload_resumably
 from scorer.submissions.upload_bytes import PART_BYTES
 from tests.api.conftest import API, Service
 from tests.factories import noise, zipped
@@ -78,7 +78,7 @@ def test_our_own_client_goes_on_after_cuts(service: Service) -> None:
         with proxy.running() as address, Client(address, service.tokens["ada"]) as client:
 
             def hand_in(data: bytes, key: str, **options: Any) -> str:
-                promise = Promise(slug, "ours.zip", len(data), key, "n")
+                promise = PendingUpload(slug, "ours.zip", len(data), key, "n")
                 return upload_resumably(client, promise, BytesIO(data), sleep=pauses.append, **options)
 
             made = hand_in(content, "kept", progress=lambda sent, _: seen.append(sent))
@@ -96,6 +96,6 @@ def test_our_own_client_goes_on_after_cuts(service: Service) -> None:
 def test_our_own_client_gives_up_on_a_service_that_is_gone() -> None:
     pauses: list[float] = []
     with Client("http://127.0.0.1:9", "none") as client, pytest.raises(Refused, match="No answer"):
-        upload_resumably(client, Promise("any", "x.zip", 1, "key"), BytesIO(b"x"), sleep=pauses.append)
-    assert len(pauses) == TRIES
+        upload_resumably(client, PendingUpload("any", "x.zip", 1, "key"), BytesIO(b"x"), sleep=pauses.append)
+    assert len(pauses) == MAX_TRIES
     assert pauses == sorted(pauses)

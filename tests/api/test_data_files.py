@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from deploy.cli import app
-from deploy.client import Refused
+from deploy.cli.main import app
+from deploy.client.api import Refused
 from tests.api.conftest import API, Service
 from tests.api.test_uploads import refused
 from tests.factories import noise, zipped

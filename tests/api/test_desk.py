@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from deploy import admin
+from deploy.cli import admin
 from scorer.db.tables import AuditEntry
 from tests.api.conftest import API, Service
 from tests.factories import noise

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 from typer.testing import CliRunner
 
-from deploy import admin
+from deploy.cli import admin
 from scorer.errors import Conflict
 from tests.api.conftest import Service
 from tests.api.test_audit import entries as acts

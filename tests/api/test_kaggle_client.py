@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from deploy import kaggle_shim
-from deploy.client import Refused
+from deploy.cli import kaggle
+from deploy.client.api import Refused
 from tests.api.commanding import working
 from tests.api.conftest import Service
 from tests.api.official import Official, official
@@ -208,9 +208,9 @@ def test_our_command_points_the_client_here(terminal: Terminal) -> None:
 @pytest.mark.heavy
 def test_our_command_refuses_what_leads_nowhere(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Refused, match="pip install kaggle"):
-        kaggle_shim.run(["c", "list"], "http://127.0.0.1:9", "token")
+        kaggle.run_kaggle(["c", "list"], "http://127.0.0.1:9", "token")
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: "found")
     with pytest.raises(Refused, match="knows nothing of 'kaggle datasets'"):
-        kaggle_shim.run(["-W", "datasets", "list"], "http://127.0.0.1:9", "token")
+        kaggle.run_kaggle(["-W", "datasets", "list"], "http://127.0.0.1:9", "token")
     with serving(service.app) as url, pytest.raises(Refused, match="token is not known at"):
-        kaggle_shim.run(["c", "list"], url, "wrong")
+        kaggle.run_kaggle(["c", "list"], url, "wrong")

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from deploy.exits import Exit
+from deploy.cli.exit_codes import ExitCode
 from tests.api.commanding import Terminal, terminal, working
 from tests.api.conftest import API, Service
 from tests.api.test_flow import _with_a_wrong_image as with_a_wrong_image
@@ -48,7 +48,7 @@ def test_an_entry_is_handed_in_and_followed_to_its_score(terminal: Terminal, ser
     file = file_of(tmp_path, zipped(noise(9)))
     with working(service):
         done = terminal.run("submit", slug, file, "--note", "the first", "--watch")
-    assert done.status == Exit.DONE, done.err
+    assert done.status == ExitCode.DONE, done.err
     assert "4 of 5 entries of this UTC day are left" in done.out
     assert "MiFID" in done.out
     steps = dict.fromkeys(line.split()[0].rstrip(":") for line in done.err.splitlines())
@@ -62,100 +62,102 @@ def test_an_entry_is_handed_in_and_followed_to_its_score(terminal: Terminal, ser
     assert [(each["id"], each["status"]) for each in listed.document] == [(entry["id"], "scored")]
     assert entry["id"] in terminal.run("status", "--competition", slug).out
     one = terminal.run("status", entry["id"], "--watch", "--json")
-    assert (one.status, one.document["status"]) == (Exit.DONE, "scored")
+    assert (one.status, one.document["status"]) == (ExitCode.DONE, "scored")
     assert one.document["page"] == f"{terminal.url}/submissions/{entry['id']}"
 
     again = terminal.run("submit", slug, file, "--json")
-    assert (again.status, again.document["status"]) == (Exit.DONE, "received"), "the same zip once more is a new entry"
+    assert (again.status, again.document["status"]) == (ExitCode.DONE, "received"), (
+        "the same zip once more is a new entry"
+    )
     assert again.document["id"] != entry["id"]
     withdrawn = terminal.run("cancel", again.document["id"], "--json")
-    assert (withdrawn.status, withdrawn.document["status"]) == (Exit.DONE, "cancelled")
-    assert terminal.run("status", again.document["id"]).status == Exit.FAULTY
-    assert terminal.run("cancel", entry["id"]).status == Exit.REFUSED
+    assert (withdrawn.status, withdrawn.document["status"]) == (ExitCode.DONE, "cancelled")
+    assert terminal.run("status", again.document["id"]).status == ExitCode.FAULTY
+    assert terminal.run("cancel", entry["id"]).status == ExitCode.REFUSED
 
     chosen = terminal.run("pick", slug, entry["id"], "--json")
-    assert (chosen.status, chosen.document["submissions"]) == (Exit.DONE, [entry["id"]])
+    assert (chosen.status, chosen.document["submissions"]) == (ExitCode.DONE, [entry["id"]])
     assert "has picked 1" in terminal.run("pick", slug).out
     assert terminal.run("pick", slug, "--clear", "--json").document["chosen"] is False
-    assert terminal.run("pick", slug, "--clear", entry["id"]).status == Exit.USAGE
-    assert terminal.run("pick", slug, "-nothing").status == Exit.REFUSED
+    assert terminal.run("pick", slug, "--clear", entry["id"]).status == ExitCode.USAGE
+    assert terminal.run("pick", slug, "-nothing").status == ExitCode.REFUSED
 
 
 def test_faults_are_found_before_anything_is_sent(terminal: Terminal, service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     few, wrong = file_of(tmp_path, zipped(noise(9, 7)), "few.zip"), file_of(tmp_path, with_a_wrong_image(noise(9)))
     found = terminal.run("submit", slug, wrong)
-    assert found.status == Exit.FAULTY
+    assert found.status == ExitCode.FAULTY
     assert "  - " in found.err, "the first faults, by name"
     told = terminal.run("submit", slug, wrong, "--json")
-    assert (told.status, told.err) == (Exit.FAULTY, "")
+    assert (told.status, told.err) == (ExitCode.FAULTY, "")
     assert told.document["problem"]["type"] == "urn:kennel:problem:bad-images"
     assert told.document["problem"]["faults"]
-    assert terminal.run("submit", slug, few).status == Exit.FAULTY
-    assert terminal.run("submit", slug, few, "--no-check").status == Exit.FAULTY, "the service says it, too"
+    assert terminal.run("submit", slug, few).status == ExitCode.FAULTY
+    assert terminal.run("submit", slug, few, "--no-check").status == ExitCode.FAULTY, "the service says it, too"
     assert remembered(terminal) == []
     assert service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"] == []
 
     with working(service):
         rejected = terminal.run("submit", slug, wrong, "--no-check", "--watch")
-    assert rejected.status == Exit.FAULTY
+    assert rejected.status == ExitCode.FAULTY
     assert "rejected" in rejected.out
     assert "  - " in rejected.out
 
     fine = file_of(tmp_path, zipped(noise(9)), "fine.zip")
     asked = terminal.run("check", fine, "--competition", slug, "--json", who=None)
-    assert (asked.status, asked.document["count"], asked.document["size"]) == (Exit.DONE, 8, 16)
-    assert terminal.run("check", fine, "--count", 8, "--size", 16, who=None).status == Exit.DONE
-    assert terminal.run("check", fine, "--count", 9, "--size", 16, who=None).status == Exit.FAULTY
-    assert terminal.run("check", fine, "--competition", "none", who=None).status == Exit.REFUSED
-    assert terminal.run("check", tmp_path / "gone.zip", who=None).status == Exit.USAGE
-    assert terminal.run("submit", slug, tmp_path).status == Exit.USAGE
+    assert (asked.status, asked.document["count"], asked.document["size"]) == (ExitCode.DONE, 8, 16)
+    assert terminal.run("check", fine, "--count", 8, "--size", 16, who=None).status == ExitCode.DONE
+    assert terminal.run("check", fine, "--count", 9, "--size", 16, who=None).status == ExitCode.FAULTY
+    assert terminal.run("check", fine, "--competition", "none", who=None).status == ExitCode.REFUSED
+    assert terminal.run("check", tmp_path / "gone.zip", who=None).status == ExitCode.USAGE
+    assert terminal.run("submit", slug, tmp_path).status == ExitCode.USAGE
 
 
 def test_refusals_have_statuses_and_say_what_to_do(terminal: Terminal, service: Service, tmp_path: Path) -> None:
     file, now = file_of(tmp_path, zipped(noise(9))), datetime.now(UTC)
     slug = service.competition(daily_limit=1)
-    assert terminal.run("submit", slug, file).status == Exit.DONE
+    assert terminal.run("submit", slug, file).status == ExitCode.DONE
     full = terminal.run("submit", slug, file)
-    assert full.status == Exit.LIMIT
+    assert full.status == ExitCode.LIMIT
     assert "the next one is possible at" in full.err
     assert "That is in" in full.err
     assert terminal.run("submit", slug, file, "--json").document["problem"]["type"].endswith(":daily-limit")
 
     over = service.competition(closes_at=now - timedelta(minutes=1))
     closed = terminal.run("submit", over, file)
-    assert (closed.status, "closed at" in closed.err) == (Exit.REFUSED, True)
+    assert (closed.status, "closed at" in closed.err) == (ExitCode.REFUSED, True)
 
     nobody = terminal.run("submit", slug, file, who=None)
-    assert (nobody.status, "kennel login" in nobody.err) == (Exit.SIGN_IN, True)
+    assert (nobody.status, "kennel login" in nobody.err) == (ExitCode.SIGN_IN, True)
     unknown = terminal.run("status", who="a token of nobody")
-    assert (unknown.status, "kennel login" in unknown.err) == (Exit.SIGN_IN, True)
+    assert (unknown.status, "kennel login" in unknown.err) == (ExitCode.SIGN_IN, True)
     missing = terminal.run("leaderboard", "none")
-    assert (missing.status, "kennel competitions" in missing.err) == (Exit.REFUSED, True)
-    assert terminal.run("status", "none").status == Exit.REFUSED
-    assert terminal.run("leaderboard", slug, "--private").status == Exit.REFUSED
-    assert terminal.run("leaderboard").status == Exit.USAGE
+    assert (missing.status, "kennel competitions" in missing.err) == (ExitCode.REFUSED, True)
+    assert terminal.run("status", "none").status == ExitCode.REFUSED
+    assert terminal.run("leaderboard", slug, "--private").status == ExitCode.REFUSED
+    assert terminal.run("leaderboard").status == ExitCode.USAGE
     gone = terminal.run("status", "--json", url="http://127.0.0.1:9")
-    assert gone.status == Exit.NO_ANSWER
+    assert gone.status == ExitCode.NO_ANSWER
     assert gone.document["problem"]["type"] == "urn:kennel:problem:no-answer"
-    assert terminal.run("competitions", url=f"{terminal.url}/static").status in {Exit.REFUSED, Exit.NO_ANSWER}
-    assert terminal.run("admin", "update", "none", tmp_path / "gone.toml").status == Exit.USAGE
+    assert terminal.run("competitions", url=f"{terminal.url}/static").status in {ExitCode.REFUSED, ExitCode.NO_ANSWER}
+    assert terminal.run("admin", "update", "none", tmp_path / "gone.toml").status == ExitCode.USAGE
 
 
 def test_rules_are_shown_and_accepted(terminal: Terminal, service: Service, tmp_path: Path) -> None:
     slug = service.competition(rules="Play fair.\x1b[31m\nNo copies.")
     file = file_of(tmp_path, zipped(noise(9)))
     refused = terminal.run("submit", slug, file)
-    assert (refused.status, "kennel rules" in refused.err) == (Exit.REFUSED, True)
+    assert (refused.status, "kennel rules" in refused.err) == (ExitCode.REFUSED, True)
     shown = terminal.run("rules", slug)
-    assert shown.status == Exit.DONE
+    assert shown.status == ExitCode.DONE
     assert "No copies." in shown.out
     assert "\x1b" not in shown.out, "whoever writes rules does not steer terminals"
     assert "have not accepted" in shown.out
     accepted = terminal.run("rules", slug, "--accept", "--json")
-    assert (accepted.status, accepted.document["rules_accepted"]) == (Exit.DONE, True)
-    assert terminal.run("submit", slug, file).status == Exit.DONE
-    assert terminal.run("rules", service.competition(), "--accept").status == Exit.REFUSED, "there are none"
+    assert (accepted.status, accepted.document["rules_accepted"]) == (ExitCode.DONE, True)
+    assert terminal.run("submit", slug, file).status == ExitCode.DONE
+    assert terminal.run("rules", service.competition(), "--accept").status == ExitCode.REFUSED, "there are none"
     phases = {each["slug"]: each["phase"] for each in terminal.run("competitions", "--json").document}
     assert phases[slug] == "open"
     assert slug in terminal.run("competitions", who=None).out
@@ -180,29 +182,29 @@ def test_the_board_is_a_table_json_and_csv(terminal: Terminal, service: Service)
     assert as_csv == httpx.get(path).text
     head, row = terminal.run("leaderboard", slug, "--csv", "--search", teams[1]).out.splitlines()
     assert (head, row.split(",")[:2]) == (as_csv.splitlines()[0], ["2", teams[1]])
-    assert terminal.run("leaderboard", slug, "--csv", "--json").status == Exit.USAGE
+    assert terminal.run("leaderboard", slug, "--csv", "--json").status == ExitCode.USAGE
 
 
 def test_signing_in_by_token(terminal: Terminal, service: Service) -> None:
     by_token = terminal.run("login", "--token-stdin", who=None, stdin=f"{service.tokens['bob']}\n")
-    assert by_token.status == Exit.DONE, by_token.err
+    assert by_token.status == ExitCode.DONE, by_token.err
     assert "You are bob" in by_token.out
     assert service.tokens["bob"] not in by_token.out + by_token.err
     assert kept(terminal)["token"] == service.tokens["bob"]
-    assert terminal.run("status", "--json", who=None).status == Exit.DONE
+    assert terminal.run("status", "--json", who=None).status == ExitCode.DONE
     elsewhere = terminal.run("status", who=None, url="http://127.0.0.1:9")
-    assert elsewhere.status == Exit.SIGN_IN, "the token goes nowhere else"
-    assert terminal.run("status", who="a token of nobody").status == Exit.SIGN_IN, "the environment wins"
-    assert terminal.run("login", "--token-stdin", who=None, stdin="wrong\n").status == Exit.SIGN_IN
-    assert terminal.run("login", "--token-stdin", who=None, url="gopher://x").status == Exit.USAGE
+    assert elsewhere.status == ExitCode.SIGN_IN, "the token goes nowhere else"
+    assert terminal.run("status", who="a token of nobody").status == ExitCode.SIGN_IN, "the environment wins"
+    assert terminal.run("login", "--token-stdin", who=None, stdin="wrong\n").status == ExitCode.SIGN_IN
+    assert terminal.run("login", "--token-stdin", who=None, url="gopher://x").status == ExitCode.USAGE
     assert "bob is signed out" in terminal.run("logout", who=None).out
-    assert terminal.run("status", who=None).status == Exit.SIGN_IN
+    assert terminal.run("status", who=None).status == ExitCode.SIGN_IN
     assert "Nobody" in terminal.run("logout", who=None).out
 
     broken = terminal.folder / "config" / "kennel" / "login.json"
     broken.write_text("{")
-    assert terminal.run("status", who=None).status == Exit.USAGE
-    assert terminal.run("login", "--token-stdin", who=None, stdin=service.tokens["eve"]).status == Exit.DONE
+    assert terminal.run("status", who=None).status == ExitCode.USAGE
+    assert terminal.run("login", "--token-stdin", who=None, stdin=service.tokens["eve"]).status == ExitCode.DONE
     assert kept(terminal)["handle"] == "eve"
 
 
@@ -232,7 +234,7 @@ def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
     (entry,) = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert (entry["submitted_by"], entry["id"] in seen) == ("grace", True)
 
-    assert terminal.run("logout", who=None).status == Exit.DONE
+    assert terminal.run("logout", who=None).status == ExitCode.DONE
     assert httpx.get(f"{terminal.url}{API}/me", headers=headers).status_code == 401, "the token is revoked"
 
 
@@ -240,18 +242,18 @@ def test_a_generator_is_handed_in_and_its_end_is_told(
     terminal: Terminal, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = service.scored("ada", service.competition(), noise(9))["id"]
-    assert terminal.run("generator", entry).status == Exit.REFUSED, "none is there"
+    assert terminal.run("generator", entry).status == ExitCode.REFUSED, "none is there"
     file = file_of(tmp_path, b"PK\3\4", "generator.onnx")
-    assert terminal.run("generator", entry, file).status == Exit.USAGE, "without its --latent"
+    assert terminal.run("generator", entry, file).status == ExitCode.USAGE, "without its --latent"
     refused = terminal.run("generator", entry, file, "--latent", "12")
-    assert (refused.status, "This is a zip" in refused.err) == (Exit.FAULTY, True)
+    assert (refused.status, "This is a zip" in refused.err) == (ExitCode.FAULTY, True)
     file.write_bytes(with_operator("Erf2"))
     handed = terminal.run("generator", entry, file, "--latent", "12", "--json")
-    assert (handed.status, handed.document["state"], handed.document["latent"]) == (Exit.DONE, "waiting", 12)
+    assert (handed.status, handed.document["state"], handed.document["latent"]) == (ExitCode.DONE, "waiting", 12)
     monkeypatch.setattr(generator_audit, "audit_in_sandbox", search)
     service.work()
     told = terminal.run("generator", entry)
-    assert told.status == Exit.FAULTY
+    assert told.status == ExitCode.FAULTY
     assert "refused" in told.out
     assert "Erf2" in told.out
 
@@ -265,10 +267,10 @@ def test_ctrl_c_leaves_the_entry_alone(terminal: Terminal, service: Service, tmp
             said = says.readline()
         assert said.startswith("received (position 1")
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == Exit.INTERRUPTED
+        assert process.wait(20) == ExitCode.INTERRUPTED
         assert "goes on without you" in says.read()
     (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert entry["status"] == "received"
     with working(service):
-        assert terminal.run("status", "--watch").status == Exit.DONE
+        assert terminal.run("status", "--watch").status == ExitCode.DONE
     assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"] == "scored"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy.client import Client, Unreachable
-from deploy.exits import Exit
-from deploy.participant import remembered
-from deploy.participant.following import events_of
-from deploy.resumable import TRIES
+from deploy.cli.exit_codes import ExitCode
+from deploy.cli.participant import resumable_state
+from deploy.cli.participant.follow import events_of
+from deploy.client.api import Client, Unreachable
+from deploy.client.resumable import MAX_TRIES
 from tests.api.commanding import Terminal, terminal
 from tests.api.conftest import Service
 from tests.factories import noise, zipped
@@ -30,7 +30,7 @@ def test_an_upload_survives_cuts_and_a_killed_command(terminal: Terminal, servic
     cutting = Proxy([terminal.url], after=length // 4, cuts=2)
     with cutting.running() as address:
         cut = terminal.run("submit", slug, file, "--json", url=address)
-    assert (cut.status, cutting.cut) == (Exit.DONE, 2), cut.err
+    assert (cut.status, cutting.cut) == (ExitCode.DONE, 2), cut.err
     assert cut.document["bytes"] == length
     assert cutting.carried < 2 * length
 
@@ -47,7 +47,7 @@ def test_an_upload_survives_cuts_and_a_killed_command(terminal: Terminal, servic
         assert "Going on" not in other_note.err, "with another note it is another entry"
         before = slow.carried
         resumed = terminal.run("submit", slug, file, "--json", url=address)
-    assert resumed.status == Exit.DONE, resumed.err
+    assert resumed.status == ExitCode.DONE, resumed.err
     assert "Going on with an upload begun earlier" in resumed.err
     assert slow.carried - before < 0.8 * length, "it went on, it did not begin again"
     assert list(memory.iterdir()) == []
@@ -76,20 +76,20 @@ def test_a_watcher_gives_up_on_a_service_that_is_gone() -> None:
     pauses: list[float] = []
     with Client("http://127.0.0.1:9", "none") as client, pytest.raises(Unreachable):
         next(events_of(client, "any", sleep=pauses.append))
-    assert len(pauses) == TRIES
+    assert len(pauses) == MAX_TRIES
 
 
 def test_what_is_remembered_is_forgotten_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
-    def promised(name: str, url: str = "http://127.0.0.1:9") -> remembered.Remembered:
-        return remembered.promised(url, "dogs", BytesIO(b"bytes"), file_name=name, note="")
+    def promised(name: str, url: str = "http://127.0.0.1:9") -> resumable_state.ResumableUpload:
+        return resumable_state.resumable_upload_of(url, "dogs", BytesIO(b"bytes"), file_name=name, note="")
 
     first = promised("a.zip")
     assert promised("a.zip") == first
     assert promised("b.zip").promise.key != first.promise.key
     assert promised("a.zip", "http://127.0.0.1:10").promise.key != first.promise.key
-    old = time.time() - remembered.LIFE_SECONDS - 1
+    old = time.time() - resumable_state.LIFETIME_SECONDS - 1
     os.utime(first.file, (old, old))
     assert promised("a.zip").promise.key != first.promise.key
     promised("a.zip").forget()

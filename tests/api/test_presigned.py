@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from deploy.client import Client
-from deploy.resumable import Promise, upload_resumably
+from deploy.client.api import Client
+from deploy.client.resumable import PendingUpload, upload_resumably
 from scorer.db.tables import Upload
 from scorer.settings import Settings
 from tests.api.conftest import API, Service
@@ -131,7 +131,7 @@ def test_a_bad_creation_says_what_is_wrong(service: Service, slug: str) -> None:
 def test_our_own_client_puts_where_the_service_offers_it(service: Service, slug: str) -> None:
     seen: list[int] = []
     with serving(service.app) as url, Client(url, service.tokens["ada"]) as client:
-        promise = Promise(slug, "put.zip", len(ZIP), "key", sha256=hashlib.sha256(ZIP).hexdigest())
+        promise = PendingUpload(slug, "put.zip", len(ZIP), "key", sha256=hashlib.sha256(ZIP).hexdigest())
         made = upload_resumably(client, promise, BytesIO(ZIP), progress=lambda sent, _: seen.append(sent))
     with service.bench.sessions() as session:
         assert session.query(Upload).one().method == "put"

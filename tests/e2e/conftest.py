@@ -8,11 +8,11 @@ from tempfile import mkdtemp
 
 import pytest
 
-from deploy.client import Client
+from deploy.client.api import Client
 from deploy.standalone import service
-from deploy.standalone.data import open_data_folder
+from deploy.standalone.data_folder import open_data_folder
 from deploy.standalone.log import Log
-from deploy.standalone.processes import Supervisor
+from deploy.standalone.supervisor import Supervisor
 from scorer.settings import Settings
 
 

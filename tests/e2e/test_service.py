@@ -12,8 +12,8 @@ import psutil
 import pytest
 from sqlalchemy import text
 
-from deploy.admin import prepare
-from deploy.client import Client, Refused
+from deploy.client.api import Client, Refused
+from deploy.client.references import prepare
 from scorer.db.session import engine_of
 from tests.e2e.conftest import Live
 from tests.factories import noise, spec, zipped

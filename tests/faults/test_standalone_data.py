@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy.standalone.account import Account, account_for, barrier
-from deploy.standalone.data import default_data_folder, open_data_folder
-from deploy.standalone.part import launched
+from deploy.standalone.child_process import launch_command
+from deploy.standalone.data_folder import default_data_folder, open_data_folder
 from deploy.standalone.ports import free_port, require_port
-from deploy.standalone.wheels import Wheel
+from deploy.standalone.server_binaries import Wheel
+from deploy.standalone.unix_account import UnixAccount, account_for, unreachable_folder
 from scorer.errors import Unavailable
 
 REPOSITORY = Path(__file__).parents[2]
@@ -92,7 +92,7 @@ def test_a_file_in_the_place_of_the_folder(folder: Path) -> None:
 OPEN_AS = """
 import os, sys
 from pathlib import Path
-from deploy.standalone.data import open_data_folder
+from deploy.standalone.data_folder import open_data_folder
 from scorer.errors import Unavailable
 uid = int(sys.argv[2])
 if os.geteuid() == 0:  # only now: the account may be unable to reach this interpreter
@@ -125,7 +125,7 @@ def test_a_folder_that_the_servers_cannot_reach_is_named_and_not_opened_up(tmp_p
     path = closed / "data"
     with pytest.raises(Unavailable) as caught:
         open_data_folder(path)
-    first = barrier(path, account())
+    first = unreachable_folder(path, account())
     assert first is not None
     assert first in path.parents
     assert caught.value.slug == "data-folder-unreachable"
@@ -133,7 +133,7 @@ def test_a_folder_that_the_servers_cannot_reach_is_named_and_not_opened_up(tmp_p
     assert mode_of(closed) == mode_of(first) == 0o700
 
 
-def account() -> Account:
+def account() -> UnixAccount:
     found = account_for(Path("/nonexistent"))
     assert found is not None
     return found
@@ -143,7 +143,7 @@ def account() -> Account:
 def test_existing_data_keeps_its_account(folder: Path) -> None:
     assert account().uid != 0
     os.chown(folder, 12345, 12346)
-    assert account_for(folder) == Account("12345", 12345, 12346)
+    assert account_for(folder) == UnixAccount("12345", 12345, 12346)
 
 
 @as_root
@@ -159,7 +159,7 @@ def test_programs_that_the_account_cannot_reach_are_copied_once(folder: Path, tm
     assert wheel.home(folder / "runtime", None) == site
     home = wheel.home(folder / "runtime", account())
     assert home == folder / "runtime" / "server-1.0"
-    command = launched([home / "tree" / "bin" / "hello"], signal.SIGKILL, account())
+    command = launch_command([home / "tree" / "bin" / "hello"], signal.SIGKILL, account())
     said = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/").stdout
     assert said == f"hello\n{account().uid}\n"
     (home / "mark").write_text("")
@@ -178,10 +178,10 @@ def test_the_default_folder_is_where_the_servers_can_go() -> None:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from deploy.standalone.data import open_data_folder
+from deploy.standalone.data_folder import open_data_folder
 from deploy.standalone.log import Log
-from deploy.standalone.part import Child
-from deploy.standalone.processes import Supervisor
+from deploy.standalone.child_process import Child
+from deploy.standalone.supervisor import Supervisor
 with open_data_folder(Path(sys.argv[1])) as data, Supervisor(Log(None), hold=[data.lock]) as supervisor:
     script = "trap 'sleep 0.5; exit' TERM; while :; do sleep 0.01; done"
     supervisor.start(Child("slow", ["/bin/sh", "-c", script]))

@@ -15,9 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from deploy.standalone.child_process import Child, RestartPolicy
 from deploy.standalone.log import Log
-from deploy.standalone.part import Child, Restarts
-from deploy.standalone.processes import Supervisor
+from deploy.standalone.supervisor import Supervisor
 from scorer.errors import Unavailable
 
 REPOSITORY = Path(__file__).parents[2]
@@ -192,7 +192,7 @@ def test_processes_that_a_crashed_part_started_end_with_it(tmp_path: Path) -> No
 
 
 def test_restarts_double_their_delay_and_are_allowed_again_after_the_window() -> None:
-    restarts = Restarts(first=0.5, limit=3, window=60.0)
+    restarts = RestartPolicy(first=0.5, limit=3, window=60.0)
     assert [restarts.delay(now) for now in (0.0, 1.0, 2.0, 3.0)] == [0.5, 1.0, 2.0, None]
     assert restarts.delay(60.5) == 2.0  # the crash at 0 no longer counts
     assert restarts.delay(200.0) == 0.5
@@ -227,8 +227,8 @@ def test_each_part_has_a_session_of_its_own_and_stop_may_be_called_anywhere(tmp_
 RUNNER = """
 import sys
 from deploy.standalone.log import Log
-from deploy.standalone.part import Child
-from deploy.standalone.processes import Supervisor
+from deploy.standalone.child_process import Child
+from deploy.standalone.supervisor import Supervisor
 names, scripts, timeout = sys.argv[1].split(","), sys.argv[3:], float(sys.argv[2])
 with Supervisor(Log(sys.stdout), signals=True) as supervisor:
     sys.exit(supervisor.run(

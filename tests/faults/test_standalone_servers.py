@@ -19,16 +19,16 @@ import psycopg2
 import pytest
 import redis
 
-from deploy.standalone.account import Account, account_for, barrier
-from deploy.standalone.data import DataFolder, open_data_folder
+from deploy.standalone.child_process import Child
+from deploy.standalone.data_folder import DataFolder, open_data_folder
+from deploy.standalone.database_roles import APP, OWNER
 from deploy.standalone.ephemeral import Servers, ephemeral_servers
 from deploy.standalone.log import Log
-from deploy.standalone.part import Child
 from deploy.standalone.ports import free_port
 from deploy.standalone.postgres import Postgres
-from deploy.standalone.processes import Supervisor
 from deploy.standalone.redis import Redis
-from deploy.standalone.roles import APP, OWNER
+from deploy.standalone.supervisor import Supervisor
+from deploy.standalone.unix_account import UnixAccount, account_for, unreachable_folder
 from scorer.errors import Unavailable
 
 REPOSITORY = Path(__file__).parents[2]
@@ -196,10 +196,10 @@ def test_a_second_start_goes_on_where_the_first_stopped(folder: Path) -> None:
 RUN = """
 import os, sys, time
 from pathlib import Path
-from deploy.standalone.data import open_data_folder
+from deploy.standalone.data_folder import open_data_folder
 from deploy.standalone.log import Log
 from deploy.standalone.postgres import Postgres
-from deploy.standalone.processes import Supervisor
+from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.redis import Redis
 data = open_data_folder(Path(sys.argv[1]))
 with data, Supervisor(Log(None), signals=True, hold=[data.lock]) as supervisor:
@@ -358,11 +358,11 @@ os.setgroups([]); os.setgid(uid); os.setuid(uid)
 
 @as_root
 def test_everything_works_for_an_ordinary_user_too(folder: Path) -> None:
-    nobody = Account("nobody", 65534, 65534)
+    nobody = UnixAccount("nobody", 65534, 65534)
     # What starts the parts needs no more than a Python, of any version; ours may be below /root.
     candidates = (sys.executable, *map(str, Path("/usr/local/bin").glob("python3")), "/usr/bin/python3")
-    reachable = [path for path in candidates if Path(path).exists() and barrier(Path(path), nobody) is None]
-    if not reachable or barrier(REPOSITORY, nobody) is not None:
+    reachable = [path for path in candidates if Path(path).exists() and unreachable_folder(Path(path), nobody) is None]
+    if not reachable or unreachable_folder(REPOSITORY, nobody) is not None:
         pytest.skip("an ordinary user of this machine can reach no Python, or not this repository")
     os.chown(folder, nobody.uid, nobody.gid)
     command = [sys.executable, "-c", BECOME + RUN, str(folder / "data"), str(nobody.uid), reachable[0]]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from deploy import progress
-from deploy.progress import in_words, shown
+from deploy.cli import progress
+from deploy.cli.progress import show_progress, stage_text
 from scorer.lifecycle import STAGES
 
 ROUND = ("decoding", "reference-decoding", "reference-features", "features", "neighbours", "frechet", "evidence")
@@ -36,19 +36,19 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_stage_has_words() -> None:
-    assert all(in_words(stage) == STAGES[stage] for stage in ROUND)
-    assert in_words("frechet") == "Fréchet distance"
-    assert in_words("something new") == "something new"
+    assert all(stage_text(stage) == STAGES[stage] for stage in ROUND)
+    assert stage_text("frechet") == "Fréchet distance"
+    assert stage_text("something new") == "something new"
 
 
 def test_a_terminal_sees_a_bar_for_each_stage() -> None:
     terminal = console(terminal=True)
-    with shown(terminal) as report:
+    with show_progress(terminal) as report:
         for stage in ROUND:
             report(stage, 0.0)
             report(stage, 0.4)
     picture = last_picture(terminal, len(ROUND))
-    assert [in_words(stage) in line for stage, line in zip(ROUND, picture, strict=True)] == [True] * len(ROUND)
+    assert [stage_text(stage) in line for stage, line in zip(ROUND, picture, strict=True)] == [True] * len(ROUND)
     assert ["100%" in line for line in picture] == [True] * (len(ROUND) - 1) + [False], "what is over is full"
     assert " 40% 0:00:0" in picture[-1], "share, and the time it has taken"
     assert "-:--:--" in picture[-1], "and the time it may still take, which is not known yet"
@@ -56,7 +56,7 @@ def test_a_terminal_sees_a_bar_for_each_stage() -> None:
 
 def test_a_stage_that_comes_again_gets_a_bar_of_its_own() -> None:
     terminal = console(terminal=True)
-    with shown(terminal) as report:
+    with show_progress(terminal) as report:
         for stage in ("features", "frechet", "features"):
             report(stage, 1.0)
     assert [line.split()[0] for line in last_picture(terminal, 3)] == ["features", "Fréchet", "features"]
@@ -64,7 +64,7 @@ def test_a_stage_that_comes_again_gets_a_bar_of_its_own() -> None:
 
 def test_elsewhere_a_plain_line_says_how_far_it_is(quick: None) -> None:
     file = console(terminal=False)
-    with shown(file) as report:
+    with show_progress(file) as report:
         report("features", 0.371)
         until(lambda: "features 37 %\n" in written(file))
     assert "\x1b" not in written(file)
@@ -73,7 +73,7 @@ def test_elsewhere_a_plain_line_says_how_far_it_is(quick: None) -> None:
 
 def test_a_stage_that_says_nothing_is_still_seen_to_live(quick: None) -> None:
     file = console(terminal=False)
-    with shown(file) as report:
+    with show_progress(file) as report:
         report("frechet", 0.0)
         until(lambda: written(file).count("Fréchet distance 0 %") >= 3)
 
@@ -82,7 +82,7 @@ def test_lines_are_no_more_than_one_in_the_time(monkeypatch: pytest.MonkeyPatch)
     assert progress.LINE_SECONDS == 2.0
     monkeypatch.setattr(progress, "LINE_SECONDS", 60.0)
     file = console(terminal=False)
-    with shown(file) as report:
+    with show_progress(file) as report:
         for step in range(1000):
             report("features", step / 1000)
     assert written(file) == ""
@@ -91,7 +91,7 @@ def test_lines_are_no_more_than_one_in_the_time(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("terminal", [True, False])
 def test_nothing_runs_on_after_an_error(terminal: bool) -> None:
     def interrupted() -> None:
-        with shown(console(terminal=terminal)) as report:
+        with show_progress(console(terminal=terminal)) as report:
             report("features", 0.5)
             raise KeyboardInterrupt
 

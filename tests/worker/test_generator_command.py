@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from typer.testing import CliRunner, Result
 
-from deploy import cli, recovering
-from deploy.exits import Exit
-from deploy.photographs import photographs_in
+from deploy.cli import main
+from deploy.cli import recover as cli_recover
+from deploy.cli.exit_codes import ExitCode
+from deploy.cli.image_files import read_images
 from scorer.archive import write_images
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
@@ -38,7 +39,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         short = replace(plan, generated=8, distorted=0, starts=1, iterations=3)
         return audit_generator(read_generator(content, latent), latent, train, held_out, plan=short, progress=progress)
 
-    monkeypatch.setattr(recovering, "audit_in_sandbox", here)
+    monkeypatch.setattr(cli_recover, "audit_in_sandbox", here)
     return calls
 
 
@@ -56,12 +57,12 @@ def files(tmp_path: Path) -> Path:
 
 def recover(files: Path, *more: str, generator: str = "g.onnx") -> Result:
     given = [str(files / generator), "--train", str(files / "train.zip"), "--held-out", str(files / "fresh")]
-    return RUN.invoke(cli.app, ["recover", *given, "--latent", "8", "--size", "2", *more])
+    return RUN.invoke(main.app, ["recover", *given, "--latent", "8", "--size", "2", *more])
 
 
 def test_a_report_is_printed_and_a_picture_written(files: Path, asked: list[dict[str, Any]]) -> None:
     done = recover(files, "--json", "--pairs", str(files / "pairs.png"), "--targets", "8", "--seed", "5")
-    assert done.exit_code == Exit.DONE, done.output
+    assert done.exit_code == ExitCode.DONE, done.output
     report = json.loads(done.stdout)
     assert report["verdict"] in {"copies", "no-sign", "inconclusive"}
     assert report["targets"] == {"train": 8, "held_out": 8, "generated": 8}
@@ -75,15 +76,15 @@ def test_a_report_is_printed_and_a_picture_written(files: Path, asked: list[dict
 
 
 def test_a_part_of_the_images_alone_is_compared(files: Path, asked: list[dict[str, Any]]) -> None:
-    assert recover(files, "--region", "0", "0", "0.5", "1").exit_code == Exit.DONE
+    assert recover(files, "--region", "0", "0", "0.5", "1").exit_code == ExitCode.DONE
     assert asked[0]["plan"].region == (0.0, 0.0, 0.5, 1.0)
     refused = recover(files, "--json", "--region", "0.5", "0", "0", "1")
-    assert (refused.exit_code, "bad-plan" in refused.output, len(asked)) == (Exit.FAULTY, True, 1)
+    assert (refused.exit_code, "bad-plan" in refused.output, len(asked)) == (ExitCode.FAULTY, True, 1)
 
 
 def test_people_read_the_verdict_first(files: Path) -> None:
     done = recover(files, "--distribution", "uniform")
-    assert done.exit_code == Exit.DONE, done.output
+    assert done.exit_code == ExitCode.DONE, done.output
     first, *rest = done.stdout.splitlines()
     assert first.split(":")[0] in {"copies", "no-sign", "inconclusive"}
     assert any(line.startswith("recovery_gap") for line in rest)
@@ -92,23 +93,23 @@ def test_people_read_the_verdict_first(files: Path) -> None:
 def test_photographs_of_other_sizes_are_shrunk(files: Path, asked: list[dict[str, Any]]) -> None:
     with (files / "train.zip").open("wb") as file:
         write_images(noise(0, 9, 16), file)
-    assert recover(files).exit_code == Exit.DONE
+    assert recover(files).exit_code == ExitCode.DONE
     assert (asked[0]["train"].shape, asked[0]["train"].dtype) == ((9, 2, 2, 3), np.uint8)
 
 
 def test_a_refused_file_is_told_in_json(files: Path) -> None:
     (files / "bad.onnx").write_bytes(b"PK\x03\x04 something else")
     done = recover(files, "--json", generator="bad.onnx")
-    assert done.exit_code == Exit.FAULTY
+    assert done.exit_code == ExitCode.FAULTY
     assert json.loads(done.stdout)["problem"]["type"] == "urn:kennel:problem:not-onnx"
 
 
 def test_files_that_are_not_there_are_told(files: Path) -> None:
-    assert recover(files, generator="none.onnx").exit_code == Exit.USAGE
+    assert recover(files, generator="none.onnx").exit_code == ExitCode.USAGE
     (files / "empty").mkdir()
     with pytest.raises(Invalid, match=r"empty has no PNG"):
-        photographs_in(files / "empty", 2, files, lambda _: None)
+        read_images(files / "empty", 2, files, lambda _: None)
     (files / "fresh" / "bad.png").write_bytes(b"no image")
     done = recover(files, "--json")
-    assert done.exit_code == Exit.FAULTY
+    assert done.exit_code == ExitCode.FAULTY
     assert str(files / "fresh") in json.loads(done.stdout)["problem"]["title"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from deploy import judging
+from deploy.cli import admin_judging
 from scorer.db import accounts, competitions
 from scorer.db.jobs import job_queue
 from scorer.db.submissions import submissions
@@ -230,7 +230,7 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
 
         def kennel(*words: str) -> str:
             options = ["--url", url, "--token", service.tokens["organizer"]]
-            done = CliRunner().invoke(judging.app, [*words, *options], catch_exceptions=False)
+            done = CliRunner().invoke(admin_judging.app, [*words, *options], catch_exceptions=False)
             assert done.exit_code == 0, done.output
             return str(done.stdout)
 

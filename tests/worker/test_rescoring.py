@@ -12,7 +12,7 @@ import pytest
 import torch
 from sqlalchemy import func, select
 
-from deploy import cli
+from deploy.cli import main
 from scorer.db import competitions
 from scorer.db.submissions import submissions
 from scorer.db.tables import Job, Measurement, Submission
@@ -271,7 +271,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
     """Exit status, output and errors of the ``kennel`` command."""
     monkeypatch.setattr(sys, "argv", ["kennel", *map(str, argv)])
     with pytest.raises(SystemExit) as end:
-        cli.main()
+        main.main()
     assert isinstance(end.value.code, int)
     return end.value.code, *capsys.readouterr()
 

@@ -17,8 +17,8 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from deploy import cli, scoring
-from deploy.scoring import Beside, score_files
+from deploy.cli import main, score
+from deploy.cli.score import EvidenceOptions, score_files
 from scorer.archive import read_references, write_images
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.extractors import ExtractorOptions, load
@@ -109,7 +109,7 @@ def test_the_closest_pairs_are_named(tmp_path: Path) -> None:
         "closest_pairs"
     ]
     order = sorted(names, key=str.encode)
-    assert len(pairs) == scoring.SHOWN_PAIRS
+    assert len(pairs) == score.MAX_SHOWN_PAIRS
     assert (pairs[0]["image"], pairs[0]["reference"], pairs[0]["distance"]) == ("00004.png", "dogs/7.png", 0.0)
     assert (pairs[1]["image"], pairs[1]["reference"]) == ("00002.png", "dogs/3.png")
     assert [pair["distance"] for pair in pairs] == sorted(pair["distance"] for pair in pairs)
@@ -121,7 +121,7 @@ def test_evidence_is_of_the_same_features_and_the_same_every_time(tmp_path: Path
     generated, training, fresh = noise(1, 40), noise(2, 60), noise(3, 50)
     generated[:20] = training[:20]
     zips = written(tmp_path / "g.zip", generated), written(tmp_path / "t.zip", training)
-    beside = Beside(written(tmp_path / "h.zip", fresh))
+    beside = EvidenceOptions(written(tmp_path / "h.zip", fresh))
     found = scored(*zips, evidence=beside)["evidence"]
     again = scored(*zips, evidence=beside)["evidence"]
     assert [found[part] for part in ("findings", "details", "numbers")] == [
@@ -141,7 +141,7 @@ def test_evidence_is_of_the_same_features_and_the_same_every_time(tmp_path: Path
 
 def test_evidence_without_held_out_photographs_says_what_it_lacks(tmp_path: Path) -> None:
     zips = written(tmp_path / "g.zip", noise(1, 40)), written(tmp_path / "t.zip", noise(2, 60))
-    found = scored(*zips, evidence=Beside(None))["evidence"]
+    found = scored(*zips, evidence=EvidenceOptions(None))["evidence"]
     told = {each["name"]: each for each in found["findings"]}
     for name in ("z_u", "c_t", "ndb_over", "partly_copied", "near_copies", "repeats", "relative_mmd"):
         assert told[name]["value"] is None
@@ -154,7 +154,7 @@ def test_evidence_without_held_out_photographs_says_what_it_lacks(tmp_path: Path
 
 def test_every_stage_is_told_from_its_start_to_its_end(tmp_path: Path) -> None:
     generated, training = written(tmp_path / "g.zip", noise(1, 20)), written(tmp_path / "t.zip", noise(2, 20))
-    for evidence, stages in ((None, STAGES), (Beside(training), WITH_EVIDENCE)):
+    for evidence, stages in ((None, STAGES), (EvidenceOptions(training), WITH_EVIDENCE)):
         told: list[tuple[str, float]] = []
         scored(generated, training, evidence=evidence, progress=lambda *step, told=told: told.append(step))
         assert list(dict.fromkeys(stage for stage, _ in told)) == stages
@@ -301,7 +301,7 @@ def test_the_command_prints_json_or_a_table(
     for options in (["--json"], [], ["--evidence"]):
         monkeypatch.setattr(sys, "argv", [*command, *options])
         with pytest.raises(SystemExit) as end:
-            cli.main()
+            main.main()
         assert end.value.code == 0
         outputs.append(capsys.readouterr().out)
     found = json.loads(outputs[0])
@@ -309,7 +309,7 @@ def test_the_command_prints_json_or_a_table(
     assert f"fid                    {found['fid']}\n" in outputs[1]
     first = found["closest_pairs"][0]
     assert f"{first['image']} and {first['reference']}\n" in outputs[1]
-    assert outputs[1].count(" and ") == scoring.SHOWN_PAIRS
+    assert outputs[1].count(" and ") == score.MAX_SHOWN_PAIRS
     assert "signs of copying       none\n" in outputs[2]
     assert "identical              No two of the 8 images are the same, pixel by pixel.\n" in outputs[2]
     assert "two_sample_real        Of the real images " in outputs[2]

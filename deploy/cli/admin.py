@@ -1,0 +1,239 @@
+"""``kennel admin``: what organizers and operators do, from the command line."""
+
+import json
+import secrets
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+from sqlalchemy.orm import Session
+
+from deploy.client.api import Client, Refused, Unreadable, open_file, segment
+from deploy.client.references import attach, prepare
+from deploy.standalone.data_folder import addresses_in
+from scorer import audit_log
+from scorer.accounts import accounts, api_tokens, password_resets, roles
+from scorer.db import accounts as db_accounts
+from scorer.db.session import engine_of, sessions_of
+from scorer.settings import Settings, read_settings
+
+app = typer.Typer(
+    no_args_is_help=True, help="Accounts, competitions, references, tau. Needs KENNEL_URL and KENNEL_TOKEN."
+)
+Url = Annotated[str, typer.Option(envvar="KENNEL_URL", help="Where the service is.")]
+Token = Annotated[str, typer.Option(envvar="KENNEL_TOKEN", help="An organizer's or admin's API token.")]
+DEFAULT_URL = "http://127.0.0.1:8000"
+
+
+Data = Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")]
+
+
+@contextmanager
+def _database(data: Path | None) -> Iterator[tuple[Session, Settings]]:
+    """A transaction as the operator, directly in the database: ``DATABASE_URL``, or that of ``--data``."""
+    settings = read_settings(addresses_in(data) if data else {})
+    engine = engine_of(settings)
+    try:
+        with sessions_of(engine).begin() as session:
+            yield session, settings
+    finally:
+        engine.dispose()
+
+
+@app.command()
+def create_admin(handle: str, data: Data = None) -> None:
+    """Make an admin, or give an existing one a new token, directly in the database: DATABASE_URL, or --data."""
+    secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
+    with _database(data) as (session, _):
+        account = db_accounts.account_by_handle(session, handle)
+        if account is None:
+            account = accounts.create_account(session, handle=handle, name="", role="admin", now=now)
+        roles.require_role(account)
+        api_tokens.issue(session, account, secret, name="made by the operator", now=now)
+        audit_log.record_action(
+            session, "token.made", f"account:{account.handle}", actor=None, now=now, after={"by": "the operator"}
+        )
+    print(secret)
+
+
+@app.command()
+def reset_link(handle: str, data: Data = None) -> None:
+    """Print a link with which somebody sets their password, within an hour; directly in the database."""
+    secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
+    with _database(data) as (session, settings):
+        account = db_accounts.account_by_handle(session, handle)
+        if account is None:
+            raise Refused(0, {"title": f"There is no account {handle!r}."})
+        link = password_resets.link_for(session, account, secret=secret, site=settings.public_url, now=now)
+        audit_log.record_action(
+            session, "reset-link.made", f"account:{account.handle}", actor=None, now=now, after={"by": "the operator"}
+        )
+    print(link)
+
+
+@app.command()
+def invite(email: Annotated[str, typer.Argument()] = "", url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Print a link with which one person can sign up, and mail it if there is an address."""
+    with Client(url, token) as client:
+        print(client.post("/admin/invitations", {"email": email or None})["link"])
+
+
+@app.command()
+def account(handle: str, role: str = "participant", name: str = "", url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Make an account and print its first token."""
+    with Client(url, token) as client:
+        print(client.post("/admin/accounts", {"handle": handle, "role": role, "name": name})["token"])
+
+
+@app.command()
+def role(handle: str, role: str, url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Give an account another role: participant, reviewer, organizer or admin."""
+    with Client(url, token) as client:
+        changed = client.put(f"/accounts/{handle}/role", {"role": role})
+        print(f"{changed['handle']} is {changed['role']} now.")
+
+
+@app.command()
+def create(file: Path, url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Create a competition from a TOML file (the fields of POST /competitions)."""
+    spec = _fields_in(file)
+    with Client(url, token) as client:
+        print(_still_missing(client.post("/competitions", spec)))
+
+
+@app.command()
+def update(slug: str, file: Path, url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Change texts and times of a competition by a TOML file (the fields of PATCH /competitions/{slug})."""
+    changes = _fields_in(file)
+    with Client(url, token) as client:
+        print(_still_missing(client.call("PATCH", f"/competitions/{slug}", json=changes)))
+
+
+@app.command()
+def invite_to(
+    slug: str, who: Annotated[list[str], typer.Argument()], url: Url = DEFAULT_URL, token: Token = ""
+) -> None:
+    """Invite people, by handle or mail address, into a competition that is by invitation; prints all who are."""
+    with Client(url, token) as client:
+        for guest in client.post(f"/competitions/{segment(slug)}/guests", {"who": who}):
+            print(guest["who"])
+
+
+@app.command()
+def uninvite(slug: str, who: str, url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Take an invitation into a competition back; what was entered stays."""
+    with Client(url, token) as client:
+        client.send("DELETE", f"/competitions/{segment(slug)}/guests/{segment(who)}")
+    print(f"{who} is not invited to {slug} any more.")
+
+
+@app.command()
+def guests(slug: str, url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Print who is invited into a competition."""
+    with Client(url, token) as client:
+        for guest in client.get(f"/competitions/{segment(slug)}/guests"):
+            print(f"{guest['who']}  (by {guest['invited_by']}, {guest['invited_at'][:10]})")
+
+
+def _fields_in(file: Path) -> Any:
+    """The fields of a TOML file, as JSON has them."""
+    try:
+        with open_file(file) as toml:
+            return json.loads(json.dumps(tomllib.load(toml), default=_iso))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Unreadable(f"{file} is not TOML: {error}.") from None
+
+
+def _iso(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+@app.command()
+def references(
+    slug: str,
+    train: Annotated[Path, typer.Option(help="Zip or folder: what participants may train on.")],
+    held_out: Annotated[Path | None, typer.Option(help="Zip or folder: real, never published.")] = None,
+    private_extra: Annotated[
+        Path | None, typer.Option(help="Zip or folder: in the private track's reference only.")
+    ] = None,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Attach reference images to a competition and prepare both tracks; returns when they are ready."""
+    with Client(url, token) as client:
+        for role, path in (("train", train), ("held_out", held_out), ("private_extra", private_extra)):
+            if path is not None:
+                attach(client, slug, role, path)
+                print(f"{role}: {path} is attached.")
+        prepare(client, slug, say=print)
+        print(_still_missing(client.get(f"/competitions/{slug}")))
+
+
+@app.command()
+def data_file(
+    slug: str,
+    file: Annotated[Path | None, typer.Argument(help="What participants may download.")] = None,
+    train: Annotated[bool, typer.Option("--train", help="Offer the attached training images.")] = False,
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Offer it no longer.")] = False,
+    name: Annotated[str, typer.Option(help="Its name there. Default: the file's, or train.zip.")] = "",
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Offer a file to the participants of a competition, in place of an earlier one of that name."""
+    if (file is None) is not train and not (withdraw and name):
+        raise Refused(0, {"title": "Name a file, or --train for the training images."})
+    name = name or (file.name if file is not None else "train.zip")
+    path = f"/competitions/{slug}/data/{quote(name, safe='')}"
+    with Client(url, token) as client:
+        if withdraw:
+            client.send("DELETE", path)
+            print(f"{name} is offered no longer.")
+            return
+        if file is None:
+            kept = client.call("PUT", path, params={"source": "train"})
+        else:
+            with open_file(file) as content:
+                kept = client.upload("PUT", path, content)
+    print(f"{name}: {kept['bytes']:,} bytes, SHA-256 {kept['sha256']}")
+
+
+def _still_missing(competition: dict[str, Any]) -> str:
+    missing = "; ".join(competition["missing"])
+    return f"{competition['slug']} is {competition['phase']}; " + (
+        f"still missing: {missing}." if missing else "complete."
+    )
+
+
+@app.command()
+def import_results(
+    file: Path,
+    competition: Annotated[str, typer.Option(help="Its slug; it is made if there is none.")],
+    title: Annotated[str | None, typer.Option(help="Of a competition that is made.")] = None,
+    public: Annotated[str, typer.Option(help="The network of the public numbers.")] = "inception_2015",
+    private: Annotated[str, typer.Option(help="The network of the private numbers.")] = "nasnetalarge",
+    opens_at: Annotated[str | None, typer.Option(help="2019-06-28T00:00:00Z")] = None,
+    closes_at: Annotated[str | None, typer.Option(help="Now, if left out.")] = None,
+    tau_public: Annotated[float | None, typer.Option(help="Left out: retune later.")] = None,
+    tau_private: Annotated[float | None, typer.Option(help="Left out: retune later.")] = None,
+    sealed_score: Annotated[float | None, typer.Option(help="What stands for a disqualified entry: 999999.")] = None,
+    column: Annotated[list[str], typer.Option(help="fid_public=FID, where a column is called otherwise.")] = [],  # noqa: B006
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Load a table of results of a competition held elsewhere; the same table again adds nothing. Prints JSON."""
+    given = {
+        "title": title, "public_extractor": public, "private_extractor": private, "opens_at": opens_at,
+        "closes_at": closes_at, "tau_public": tau_public, "tau_private": tau_private, "sealed_score": sealed_score,
+        "column": column, "file_name": file.name,
+    }  # fmt: skip
+    params = {name: value for name, value in given.items() if value is not None}
+    with open_file(file) as table, Client(url, token) as client:
+        done = client.upload("POST", f"/competitions/{competition}/imports", table, media="text/csv", **params)
+        json.dump(done, sys.stdout, indent=2)
+    print()

@@ -1,0 +1,133 @@
+"""``kennel admin``: what ends a competition: stuck work, publication, data release."""
+
+import hashlib
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deploy.cli.admin import DEFAULT_URL, Token, Url
+from deploy.client.api import Client, Refused
+from scorer.lifecycle import UNFINISHED, JobState
+
+app = typer.Typer()
+POLL_SECONDS = 0.5
+READ_TIMEOUT_SECONDS = 120.0
+
+
+@app.command()
+def requeue(
+    job: Annotated[int | None, typer.Argument(help="The job; without it, all that have failed.")] = None,
+    competition: Annotated[str, typer.Option(help="Only the failed work of this competition's private track.")] = "",
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Set failed work going again, or take a running job from its worker."""
+    with Client(url, token) as client:
+        if competition:
+            again = client.post(f"/competitions/{competition}/publication/requeue")
+        else:
+            again = client.post("/admin/work/requeue", {"job": job})
+    print(f"{again['requeued']} to be tried again.")
+
+
+@app.command()
+def work(url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Show what waits, what runs, and what has failed and why."""
+    with Client(url, token) as client:
+        found = client.get("/admin/work")
+    for queue in found["queues"]:
+        since = f", the oldest since {queue['oldest_due_at']}" if queue["oldest_due_at"] else ""
+        print(f"{queue['queue']}: {queue['waiting']} waiting{since}; {queue['running']} running")
+    for state in ("running", "failed"):
+        for job in found[state]:
+            print(f"{state}: {_described(job)}")
+    if not any(found.values()):
+        print("Nothing waits, nothing runs, nothing has failed.")
+
+
+def _described(job: dict[str, Any]) -> str:
+    about = " ".join(str(job[name]) for name in ("competition", "track", "submission_id") if job[name])
+    what = job["error"] or (f"{job['stage']} {100 * (job['fraction'] or 0):.0f} %" if job["stage"] else "")
+    return f"job {job['id']} {job['queue']} {about} (attempt {job['attempts']}): {what}"
+
+
+@app.command()
+def publish(
+    slug: str,
+    reason: Annotated[str, typer.Option(help="Told to everybody who competes.")],
+    override: Annotated[str, typer.Option(help="Why, though points are open; for the audit log.")] = "",
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Take the final board back.")] = False,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Publish the final board, or withdraw it; refused with the open points unless --override says why."""
+    path = f"/competitions/{slug}/publication"
+    with Client(url, token) as client:
+        client.post(path, {"published": not withdraw, "reason": reason, "override": override or None})
+    print(f"The final board of {slug} is {'withdrawn' if withdraw else 'published'}.")
+
+
+@app.command()
+def checklist(slug: str, url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Show what is open before the final board is published; exit 1 if anything is."""
+    with Client(url, token) as client:
+        found = client.get(f"/competitions/{slug}/publication")
+    for point in found["points"]:
+        print("ok  " if point["passed"] else f"{point['count']:4}", point["title"])
+    if not found["ready"]:
+        raise Refused(0, {"title": "There are open points."})
+
+
+@app.command()
+def release(
+    slug: str,
+    images: Annotated[str, typer.Option(help="Whose images: none, ranked or all.")] = "none",
+    to: Annotated[Path | None, typer.Option(help="Save its files in this folder.")] = None,
+    hand_out: Annotated[bool, typer.Option("--hand-out", help="Let everybody have it.")] = False,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Make a data release and wait for it."""
+    path = f"/competitions/{slug}/releases"
+    with Client(url, token) as client:
+        made = _wait_until_finished(client, path, client.post(path, {"images": images}))
+        print(f"Release {made['id']}: {len(made['files'])} files, manifest {made['sha256']}.")
+        if to is not None:
+            _save(client, f"{path}/{made['id']}/files", made["files"], to)
+        if hand_out:
+            client.put(f"{path}/{made['id']}/handed-out", {"shown": True})
+            print("Everybody may have it while the final board is published.")
+
+
+def _wait_until_finished(client: Client, path: str, made: dict[str, Any]) -> dict[str, Any]:
+    said = None
+    while made["state"] in UNFINISHED:
+        now = made["stage"] or made["state"]
+        if now != said:
+            print(now)
+            said = now
+        time.sleep(POLL_SECONDS)
+        made = client.get(f"{path}/{made['id']}")
+    if made["state"] != JobState.DONE:
+        raise Refused(0, {"title": f"The release could not be made: {made['error']}"})
+    return made
+
+
+def _save(client: Client, path: str, files: list[dict[str, Any]], folder: Path) -> None:
+    for each in files:
+        target = folder / each["name"]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        digest = hashlib.sha256()
+        with (
+            client.stream(f"{path}/{each['name']}", headers={}, silence=READ_TIMEOUT_SECONDS) as answer,
+            target.open("wb") as file,
+        ):
+            for chunk in answer.iter_bytes():
+                digest.update(chunk)
+                file.write(chunk)
+        if digest.hexdigest() != each["sha256"]:
+            target.unlink()
+            raise Refused(0, {"title": f"{each['name']} did not arrive as it was sent; please try again."})
+        print(target)

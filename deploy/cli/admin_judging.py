@@ -1,0 +1,96 @@
+"""``kennel admin``: what judges a competition's entries: labels, tau, the private network."""
+
+import json
+import sys
+import time
+from typing import Annotated, Any
+
+import typer
+
+from deploy.cli.admin import DEFAULT_URL, Token, Url
+from deploy.client.api import Client
+
+app = typer.Typer()
+
+
+@app.command()
+def label(
+    slug: str,
+    submission: str,
+    name: str,
+    note: str = "",
+    coarse: Annotated[bool, typer.Option("--coarse", help="An early guess, which decides nothing.")] = False,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Store the decided label of an entry: legitimate, mgan, sup, ae, aug or other."""
+    with Client(url, token) as client:
+        if coarse:
+            client.put(f"/submissions/{submission}/coarse-label", {"label": name})
+            print(f"{submission} is guessed to be {name}; nothing is decided.")
+            return
+        client.put(f"/competitions/{slug}/submissions/{submission}/label", {"label": name, "note": note})
+        print(f"{submission} is labelled {name}.")
+
+
+@app.command()
+def retune(
+    slug: str,
+    track: str,
+    method: str = "margin",
+    tau: Annotated[float | None, typer.Option(help="For the method manual.")] = None,
+    alpha: float = 0.0,
+    reason: str = "",
+    preview: Annotated[bool, typer.Option("--preview", help="Say what would change and change nothing.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Take the newest choice back instead.")] = False,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Choose a track's tau, or take the newest choice back; prints what that does, as JSON."""
+    path = f"/competitions/{slug}/tracks/{track}/thresholds"
+    body: dict[str, Any] = {"method": method, "tau": tau, "alpha": alpha, "reason": reason, "preview": preview}
+    if undo:
+        path, body = f"{path}/undo", {"reason": reason}
+    with Client(url, token) as client:
+        json.dump(client.post(path, body), sys.stdout, indent=2)
+    print()
+
+
+@app.command()
+def compare(
+    slug: str,
+    extractors: Annotated[list[str], typer.Argument(help="Such as efficientnet_lite2.")],
+    coarse: Annotated[bool, typer.Option("--coarse", help="Take early guesses where no label is decided.")] = False,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Compare extractors with the private track's on labelled entries; returns when every entry is measured, and prints
+    how well each tells them apart, as JSON."""
+    with Client(url, token) as client:
+        path = f"/competitions/{slug}/network"
+        found = client.post(f"{path}/comparisons", {"extractors": extractors, "coarse": coarse})
+        said = None
+        while any(space["state"] in {"preparing", "measuring"} for space in found["spaces"] if not space["present"]):
+            now = "; ".join(f"{space['extractor']}: {space['state']} {space['measured']}" for space in found["spaces"])
+            if now != said:
+                print(now, file=sys.stderr)
+                said = now
+            time.sleep(1.0)
+            found = client.get(path)["comparison"]
+    json.dump(found, sys.stdout, indent=2)
+    print()
+
+
+@app.command()
+def network(
+    slug: str,
+    extractor: str,
+    reason: Annotated[str, typer.Option(help="Kept in the audit log.")],
+    tau: Annotated[float | None, typer.Option(help="Default: half the distance of the held-out images.")] = None,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Give the private track another extractor, which was compared before: every entry is scored anew on it."""
+    with Client(url, token) as client:
+        chosen = client.put(f"/competitions/{slug}/network", {"extractor": extractor, "reason": reason, "tau": tau})
+    print(f"The private track has {chosen['extractor']}; {chosen['waiting']:,} entries are to be scored.")

@@ -1,0 +1,86 @@
+"""The exit statuses of ``kennel``, for scripts; and how what went wrong is told."""
+
+import json
+from enum import IntEnum
+from typing import Any
+
+from rich.console import Console
+
+from deploy.client.api import Refused, Unreachable, Unreadable
+from scorer.errors import KennelError
+
+
+class ExitCode(IntEnum):
+    """What became of a command."""
+
+    DONE = 0
+    FAULTY = 1
+    USAGE = 2
+    REFUSED = 3
+    SIGN_IN = 4
+    LIMIT = 5
+    NO_ANSWER = 6
+    INTERRUPTED = 130
+
+
+EXIT_CODE_TEXTS = {
+    ExitCode.DONE: "done; an entry that was watched is scored",
+    ExitCode.FAULTY: (
+        "the zip has faults, the entry was rejected, cancelled or failed, or something else went wrong here"
+    ),
+    ExitCode.USAGE: "wrong arguments, or a file that cannot be read",
+    ExitCode.REFUSED: "the service refused it: closed, rules not accepted, no such competition, not yours",
+    ExitCode.SIGN_IN: "no token, an unknown one, or one without the scope that this needs",
+    ExitCode.LIMIT: "a limit is used up: the same again later",
+    ExitCode.NO_ANSWER: "no answer from the service, or a failure of its own",
+    ExitCode.INTERRUPTED: "Ctrl-C; entries and uploads stay as they are",
+}
+ZIP_FAULT_STATUSES = frozenset({413, 422})
+"""Statuses that, as the answer to an upload, speak of the zip."""
+
+
+def exit_codes_help() -> str:
+    """All statuses, a paragraph each, as ``--help`` shows them."""
+    return "Exit status\n\n" + "\n\n".join(f"{status.value}: {words}" for status, words in EXIT_CODE_TEXTS.items())
+
+
+def exit_code_of(error: Refused | KennelError, *, uploading: bool = False) -> ExitCode:
+    """The status that tells the kind of an error. ``uploading``: what is wrong may be wrong with the zip."""
+    if isinstance(error, Unreadable):
+        return ExitCode.USAGE
+    if isinstance(error, Unreachable) or (isinstance(error, Refused) and error.status >= 500):
+        return ExitCode.NO_ANSWER
+    if isinstance(error, KennelError) or error.status == 0:
+        return ExitCode.FAULTY
+    if error.status == 401 or error.slug == "wrong-scope":
+        return ExitCode.SIGN_IN
+    if error.status == 429:
+        return ExitCode.LIMIT
+    return ExitCode.FAULTY if uploading and error.status in ZIP_FAULT_STATUSES else ExitCode.REFUSED
+
+
+def message_of(error: Refused | KennelError) -> str:
+    """An error as a person at a terminal reads it, with the first faults."""
+    if isinstance(error, KennelError):
+        return "\n  - ".join([error.message, *error.faults[:10]])
+    return str(error)
+
+
+def problem_of(error: Refused | KennelError) -> dict[str, Any]:
+    """An error as a program reads it, in the shape of the API's problems."""
+    if isinstance(error, Refused):
+        return error.problem
+    return {
+        "type": f"urn:kennel:problem:{error.slug}",
+        "title": error.message,
+        "faults": list(error.faults[:10]),
+        **error.extra,
+    }
+
+
+def print_error(error: Refused | KennelError, err: Console, *, as_json: bool = False, hint: str = "") -> None:
+    """Say what went wrong: on ``err``, or with ``as_json`` as one document on standard output."""
+    if as_json:
+        print(json.dumps({"problem": problem_of(error)}))
+    else:
+        err.print("\n".join(filter(None, (message_of(error), hint))), markup=False, soft_wrap=True)

@@ -1,0 +1,37 @@
+"""Zips and folders of photographs on this machine, for commands that need no service."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+from uuid import uuid4
+
+from scorer.archive import ReferenceImages, read_references, zip_folder
+from scorer.errors import Invalid
+from scorer.extractors import ProgressCallback as Share
+from worker.runtime.decoded_images import arrays_in
+
+
+def read_images(path: Path, size: int, folder: Path, progress: Share) -> ReferenceImages:
+    """The photographs in a zip or a folder as the service reads them, (n, size, size, 3), in canonical order; mapped,
+    with all that is written in ``folder``. Raises as ``read_references`` does, and says of which file."""
+    packed = path
+    if path.is_dir():
+        packed = folder / f"{uuid4().hex}.zip"
+        with packed.open("w+b") as file:
+            zip_folder(path, file)
+    with open_zip(packed, shown=path) as file:
+        return read_references(file, size, lambda done, of: progress(done / of), allocate=arrays_in(folder))
+
+
+@contextmanager
+def open_zip(path: Path, *, shown: Path | None = None) -> Iterator[BinaryIO]:
+    """The file, for a block whose complaints about it then say which zip is meant: this one, or the folder ``shown``
+    that it was packed from."""
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise Invalid("unreadable", f"{shown or path} cannot be read: {error.strerror}.") from None
+    except Invalid as error:
+        raise Invalid(error.slug, f"{shown or path}: {error.message}", faults=error.faults, **error.extra) from None

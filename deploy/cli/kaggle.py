@@ -1,0 +1,59 @@
+"""``kennel kaggle``: the official client, if it is installed, pointed at Kennel and at nothing else."""
+
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from platformdirs import user_config_path
+
+from deploy.client.api import Client, Refused
+
+ALLOWED_COMMANDS = frozenset({"competitions", "c", "config", "-h", "--help", "-v", "--version"})
+"""What of the client makes sense here. The rest is about Kaggle."""
+KAGGLE_VARIABLES = (
+    "KAGGLE_API_V1_TOKEN",
+    "KAGGLE_DATA_PROXY_URL",
+    "KAGGLE_IAP_TOKEN",
+    "KAGGLE_KERNEL_RUN_TYPE",
+    "KAGGLE_KEY",
+    "KAGGLE_USERNAME",
+)
+"""What somebody may have set for Kaggle itself."""
+
+
+def run_kaggle(arguments: Sequence[str], url: str, token: str) -> None:
+    """Run the client's own command line; ``Refused`` if it is not installed, or the token does not work at ``url``."""
+    if any(importlib.util.find_spec(name) is None for name in ("kaggle", "kagglesdk")):
+        raise Refused(0, {"title": "The kaggle client is not installed here: pip install kaggle six"})
+    command = next((each for each in arguments if each not in {"-W", "--no-warn"}), "--help")
+    if command not in ALLOWED_COMMANDS:
+        raise Refused(0, {"title": f"Kennel knows nothing of 'kaggle {command}'; try: kennel kaggle competitions list"})
+    _require_valid_token(url, token)
+    _isolate(user_config_path("kennel") / "kaggle", token)
+    endpoints = import_module("kagglesdk.kaggle_env")
+    # Whichever of Kaggle's addresses it chooses, it comes to ours.
+    for environment in endpoints.KaggleEnv:
+        endpoints._env_to_endpoint[environment] = url.rstrip("/")  # noqa: SLF001 - the client has no setting for it
+    sys.argv = ["kaggle", *arguments]
+    import_module("kaggle.cli").main()
+
+
+def _require_valid_token(url: str, token: str) -> None:
+    """The client would tell people with a wrong token to go to Kaggle."""
+    with Client(url) as client:
+        if not client.post("/security.OAuthService/IntrospectToken", {"token": token})["active"]:
+            title = f"This token is not known at {url}, or it was revoked."
+            raise Refused(401, {"type": "urn:kennel:problem:bad-token", "title": title})
+
+
+def _isolate(home: Path, token: str) -> None:
+    """Let the client find our token and no credentials for Kaggle, which it would send to us."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in KAGGLE_VARIABLES:
+        os.environ.pop(name, None)
+    where = str(home)
+    os.environ |= {"HOME": where, "USERPROFILE": where, "KAGGLE_CONFIG_DIR": where}
+    os.environ |= {"KAGGLE_API_ENVIRONMENT": "LOCALHOST", "KAGGLE_API_TOKEN": token}

@@ -1,0 +1,117 @@
+"""``kennel competitions``, ``rules``, ``leaderboard`` and ``pick``."""
+
+import csv
+import io
+import sys
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from deploy.cli.participant import tables
+from deploy.cli.participant.connection import connected_client
+from deploy.cli.participant.options import IDS, PANEL, AsJson, Slug
+from deploy.client.api import Client, segment
+
+app = typer.Typer()
+PAGE_SIZE = 1000
+
+
+@app.command(rich_help_panel=PANEL)
+def competitions(as_json: AsJson = False) -> None:
+    """List the competitions."""
+    with connected_client(as_json=as_json, needs_token=False) as client:
+        found = client.get("/competitions")
+    tables.print_answer(found, partial(tables.print_competitions, views=found), as_json=as_json)
+
+
+@app.command(rich_help_panel=PANEL)
+def rules(
+    competition: Slug,
+    accept: Annotated[bool, typer.Option("--accept", help="Accept them as they stand now.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the rules of a competition, or accept them."""
+    with connected_client(as_json=as_json, needs_token=accept) as client:
+        found = client.get(f"/competitions/{segment(competition)}")
+        if accept:
+            accept_rules(client, found)
+    view = {name: found[name] for name in ("slug", "title", "rules", "rules_sha256", "rules_accepted")}
+    tables.print_answer(view, partial(tables.print_rules, view=view), as_json=as_json)
+
+
+def accept_rules(client: Client, found: dict[str, Any]) -> None:
+    """Accept the rules that ``found``, a competition, holds; the service refuses it if they have changed since."""
+    path = f"/competitions/{segment(found['slug'])}/rules-acceptance"
+    client.put(path, {"rules_sha256": found["rules_sha256"] or "0" * 64})
+    found["rules_accepted"] = True
+
+
+@app.command(rich_help_panel=PANEL)
+def leaderboard(
+    competition: Slug,
+    private: Annotated[bool, typer.Option("--private", help="The final board, once it is published.")] = False,
+    late: Annotated[bool, typer.Option("--late", help="The board of entries after the close.")] = False,
+    search: Annotated[str, typer.Option(help="Only teams with this in their name.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="So many places.")] = 50,
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="CSV on standard output, with every place.")] = False,
+) -> None:
+    """Show a competition's board."""
+    if as_json and as_csv:
+        raise typer.BadParameter("--json and --csv exclude each other.")
+    path = f"/competitions/{segment(competition)}/leaderboard"
+    params = {"track": "private" if private else "public", "late": late}
+    with connected_client(as_json=as_json, needs_token=False) as client:
+        if as_csv:
+            answer = client.send("GET", path, params={**params, "format": "csv"})
+            sys.stdout.write(_matching_csv_rows(answer.text, search))
+            return
+        board = _board(client, path, params, search, limit)
+    tables.print_answer(board, partial(tables.print_board, view=board), as_json=as_json)
+
+
+def _board(client: Client, path: str, params: dict[str, Any], search: str, limit: int) -> dict[str, Any]:
+    """A board with the first ``limit`` places that are wanted."""
+    page = client.get(path, **params, limit=PAGE_SIZE if search else min(limit, PAGE_SIZE))
+    board: dict[str, Any] = page
+    entries = _matching_places(page["entries"], search)
+    while page["next_after"] is not None and len(entries) < limit:
+        page = client.get(path, **params, after=page["next_after"], limit=PAGE_SIZE)
+        entries += _matching_places(page["entries"], search)
+    more = page["next_after"] is not None or len(entries) > limit
+    shown = entries[:limit]
+    others = {name: _matching_places(board[name], search) for name in ("benchmarks", "copies")}
+    return board | others | {"entries": shown, "next_after": shown[-1]["rank"] if more and shown else None}
+
+
+def _matching_places(places: list[dict[str, Any]], search: str) -> list[dict[str, Any]]:
+    return [each for each in places if search.casefold() in each["team"].casefold()]
+
+
+def _matching_csv_rows(text: str, search: str) -> str:
+    """The rows of a CSV board whose team is wanted."""
+    if not search:
+        return text
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\r\n")
+    head, *rows = csv.reader(io.StringIO(text, newline=""))
+    writer.writerows([head, *(row for row in rows if search.casefold() in row[head.index("team")].casefold())])
+    return file.getvalue()
+
+
+@app.command(rich_help_panel=PANEL, context_settings=IDS)
+def pick(
+    competition: Slug,
+    submissions: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="The entries to pick.")] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Take the choice back.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Pick the entries that your team will be ranked by in the end; without IDs, show what is picked."""
+    if clear and submissions:
+        raise typer.BadParameter("--clear takes no entries.")
+    path = f"/competitions/{segment(competition)}/picks"
+    with connected_client(as_json=as_json) as client:
+        changed = clear or bool(submissions)
+        found = client.put(path, {"submissions": submissions or []}) if changed else client.get(path)
+    tables.print_answer(found, partial(tables.print_final_picks, view=found), as_json=as_json)

@@ -1,0 +1,74 @@
+"""A call to the service for a command, and what a person is told when it is refused."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+from rich.console import Console
+
+from deploy.cli.exit_codes import ExitCode, exit_code_of, print_error
+from deploy.cli.participant.credentials import Login, current_login
+from deploy.cli.participant.formatting import format_duration
+from deploy.client.api import Client, Refused
+from scorer.errors import KennelError
+
+err = Console(stderr=True, highlight=False)
+SIGN_IN_HINT = "Please run `kennel login`, or set KENNEL_URL and KENNEL_TOKEN."
+HINTS = {
+    "no-token": SIGN_IN_HINT,
+    "bad-token": SIGN_IN_HINT,
+    "wrong-scope": "Make a token with the scopes read and submit on the page /account, and run `kennel login`.",
+    "rules-not-accepted": "`kennel rules COMPETITION` shows them; with --accept it accepts them.",
+    "pending-limit": "`kennel status` shows them.",
+    "not-invited": "The organizers of the competition invite people, by handle or mail address.",
+    "no-competition": "`kennel competitions` lists them.",
+}
+"""What to do about a problem, by its slug."""
+
+
+@contextmanager
+def reported_errors(*, as_json: bool = False, uploading: bool = False) -> Iterator[None]:
+    """What goes wrong inside ends the command: told on standard error, or with ``as_json`` on standard output, with an
+    exit status of its own."""
+    try:
+        yield
+    except (Refused, KennelError) as error:
+        print_error(error, err, as_json=as_json, hint=hint_for(error))
+        raise typer.Exit(exit_code_of(error, uploading=uploading)) from None
+
+
+@contextmanager
+def connected_client(*, as_json: bool = False, uploading: bool = False, needs_token: bool = True) -> Iterator[Client]:
+    """A client of the service as whoever is signed in; what goes wrong inside is ``told``."""
+    with reported_errors(as_json=as_json, uploading=uploading):
+        login = current_login()
+        if needs_token:
+            require_token(login)
+        with Client(login.url, login.token) as client:
+            yield client
+
+
+def require_token(login: Login) -> str:
+    """The token of a login, if it has one."""
+    if login.token is None:
+        title = f"You are not signed in to {login.url}."
+        raise Refused(401, {"type": "urn:kennel:problem:no-token", "title": title})
+    return login.token
+
+
+@contextmanager
+def interruptible(words: str) -> Iterator[None]:
+    """Ctrl-C inside ends the command and nothing else: ``words`` say what goes on, or how to come back."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        err.print(f"\n{words}", markup=False, soft_wrap=True)
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def hint_for(error: Refused | KennelError) -> str:
+    """What to do about it, where the client knows."""
+    if not isinstance(error, Refused):
+        return ""
+    waits = f"That is in {format_duration(error.retry_after)}." if error.retry_after else ""
+    return HINTS.get(error.slug, waits)

@@ -1,0 +1,91 @@
+"""Following an entry: its server-sent events, and a line that lives."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from deploy.cli.participant.formatting import format_duration
+from deploy.client.api import Client, Refused, segment
+from deploy.client.resumable import MAX_TRIES, is_transient, retry_seconds_after
+
+Event = dict[str, Any]
+READ_TIMEOUT_SECONDS = 45.0
+"""Seconds; the service gives a sign of life every 15."""
+
+
+def events_of(client: Client, submission: str, *, sleep: Callable[[float], None] = time.sleep) -> Iterator[Event]:
+    """The states of an entry to its last one. After a cut it goes on where it was; ``Refused`` when it cannot."""
+    last, tries = "", 0
+    while True:
+        headers = {"Accept": "text/event-stream", **({"Last-Event-ID": last} if last else {})}
+        try:
+            path = f"/submissions/{segment(submission)}/events"
+            with client.stream(path, headers=headers, silence=READ_TIMEOUT_SECONDS) as answer:
+                if answer.status_code == 204:
+                    return  # its last state was the last one heard
+                for number, event in parse_events(answer.iter_lines()):
+                    last, tries = number, 0
+                    yield event
+                    if event["over"]:
+                        return
+            tries = 0
+        except Refused as refusal:
+            tries += 1
+            if tries > MAX_TRIES or not is_transient(refusal):
+                raise
+        sleep(retry_seconds_after(max(tries, 1)))
+
+
+def parse_events(lines: Iterable[str]) -> Iterator[tuple[str, Event]]:
+    """The events of a stream, each with its id; comments and other fields are skipped."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        if line:
+            name, _, value = line.partition(":")
+            fields[name] = value.removeprefix(" ")
+            continue
+        if "data" in fields and "id" in fields:
+            yield fields["id"], json.loads(fields["data"])
+        fields = {}
+
+
+def event_text(event: Event) -> str:
+    """Where an entry is, in a line: ``queued (position 3, about 4 min)``, ``scoring: features 62 %``."""
+    if event["stage_in_words"]:
+        share = "" if event["fraction"] is None else f" {100 * event['fraction']:.0f} %"
+        return f"{event['status']}: {event['stage_in_words']}{share}"
+    place = f"position {event['queue_position']}" if event["queue_position"] else ""
+    wait = f"about {format_duration(event['estimate_seconds'])}" if event["estimate_seconds"] else ""
+    details = ", ".join(filter(None, (place, wait)))
+    return f"{event['status']} ({details})" if details else str(event["status"])
+
+
+def follow_submission(client: Client, submission: str, console: Console) -> None:
+    """Show an entry's states on ``console`` until the last: one living line on a terminal; elsewhere a line for each
+    step, stage and place in the queue."""
+    with _line(console) as show:
+        for event in events_of(client, submission):
+            show(event)
+
+
+@contextmanager
+def _line(console: Console) -> Iterator[Callable[[Event], None]]:
+    if console.is_terminal:
+        with console.status("following") as status:
+            yield lambda event: status.update(escape(event_text(event)))
+        return
+    said: tuple[object, ...] = ()
+
+    def show(event: Event) -> None:
+        nonlocal said
+        now = event["status"], event["stage"], event["queue_position"]
+        if now != said:
+            said = now
+            console.print(event_text(event), markup=False, soft_wrap=True)
+
+    yield show

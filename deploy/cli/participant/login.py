@@ -1,0 +1,110 @@
+"""``kennel login`` and ``kennel logout``: who calls, kept where only its owner reads it."""
+
+import os
+import socket
+import sys
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from deploy.cli.participant.connection import err, reported_errors
+from deploy.cli.participant.credentials import DEFAULT_URL, Login, delete_login, save_login, saved_login
+from deploy.cli.participant.options import PANEL
+from deploy.client.api import Client, Refused
+
+app = typer.Typer()
+SCOPES = ["read", "submit"]
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@app.command(rich_help_panel=PANEL)
+def login(
+    url: Annotated[str, typer.Option(envvar="KENNEL_URL", help="Where the service is; asked for if left out.")] = "",
+    token_stdin: Annotated[
+        bool, typer.Option("--token-stdin", help="Read the token from standard input: for scripts.")
+    ] = False,
+) -> None:
+    """Sign in on this machine, with an API token or with your password, which makes a token.
+
+    Nothing secret stands on the command line: it is asked for, or comes by --token-stdin. The token is kept in a file
+    that only you can read; KENNEL_URL and KENNEL_TOKEN win over it.
+    """
+    if not url:
+        url = DEFAULT_URL if token_stdin else typer.prompt("Where is the service", default=DEFAULT_URL, err=True)
+    url = _address(url)
+    with reported_errors():
+        kept = _login_by_token(url, sys.stdin.readline()) if token_stdin else _ask_login(url)
+        file = save_login(kept)
+    print(f"You are {kept.handle} at {kept.url}; kept in {file}.")
+    if os.environ.get("KENNEL_TOKEN"):
+        err.print("KENNEL_TOKEN is set and wins over it.")
+
+
+def _address(url: str) -> str:
+    """An address with a scheme, and a warning where others could listen."""
+    if "://" not in url:
+        url = f"https://{url}"
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise typer.BadParameter(f"{url} is not an http(s) address.")
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        err.print(f"Careful: {url} is not encrypted; others on the way can read your token.", markup=False)
+    return url.rstrip("/")
+
+
+def _ask_login(url: str) -> Login:
+    token = typer.prompt(
+        "API token (empty: sign in with your password)", "", hide_input=True, show_default=False, err=True
+    )
+    if token:
+        return _login_by_token(url, token)
+    name = typer.prompt("Handle or mail address", err=True)
+    return _login_by_password(url, name, typer.prompt("Password", hide_input=True, err=True))
+
+
+def _login_by_token(url: str, token: str) -> Login:
+    """The login of a token that the service knows."""
+    with Client(url, token.strip() or None) as client:
+        me = client.get("/me")
+    missing = sorted(set(SCOPES) - set(me["scopes"]))
+    if missing:
+        err.print(f"This token has no scope {' and '.join(missing)}: some commands will be refused.", markup=False)
+    return Login(url, token.strip(), me["handle"])
+
+
+def _login_by_password(url: str, name: str, password: str) -> Login:
+    """The login of a token that is made now, by a session that ends at once."""
+    with Client(url) as client:
+        csrf = client.post("/session", {"login": name, "password": password})["csrf_token"]
+        guarded = {"X-CSRF-Token": csrf}
+        try:
+            wanted = {"name": f"kennel on {socket.gethostname()}"[:100], "scopes": SCOPES}
+            made = client.call("POST", "/tokens", json=wanted, headers=guarded)
+            me = client.get("/me")
+        finally:
+            client.send("DELETE", "/session", headers=guarded)
+    return Login(url, made["token"], me["handle"], made["id"])
+
+
+@app.command(rich_help_panel=PANEL)
+def logout() -> None:
+    """Forget the kept token, and revoke it if `kennel login` has made it."""
+    with reported_errors():
+        kept = saved_login()
+        delete_login()
+        if kept is None:
+            print("Nobody was signed in on this machine.")
+            return
+        if kept.token_id is not None:
+            _revoke(kept)
+    print(f"{kept.handle} is signed out of {kept.url}.")
+
+
+def _revoke(kept: Login) -> None:
+    try:
+        with Client(kept.url, kept.token) as client:
+            client.send("DELETE", f"/tokens/{kept.token_id}")
+    except Refused as refusal:
+        if refusal.slug not in {"bad-token", "no-token-here"}:
+            err.print(f"The token could not be revoked; do it at {kept.url}/account. {refusal}", markup=False)

@@ -1,0 +1,79 @@
+"""``kennel recover``: a generator's audit without database, queue or store, in the worker's own sandbox."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from deploy.cli.image_files import read_images
+from deploy.cli.progress import StageProgress
+from deploy.client.api import open_file
+from scorer.archive.reference_image import round_to_uint8
+from scorer.generators.latents import Latent
+from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.report import Audit
+from scorer.generators.sandbox.runner import audit_in_sandbox
+from scorer.onnx_files import MAGIC_BYTES, require_onnx
+from worker.evidence.generator_audit import job_stage_of
+
+
+def recover_files(
+    generator: Path,
+    train: Path,
+    held_out: Path,
+    *,
+    latent: Latent,
+    size: int,
+    plan: Plan,
+    progress: StageProgress,
+    encoder: Path | None = None,
+) -> Audit:
+    """Whether the generator in an ONNX file makes its training photographs better than fresh ones (METRICS A8).
+
+    ``train`` and ``held_out`` are zips or folders, shrunk to ``size`` as the service does; ``encoder``, another ONNX
+    file, takes the place of the search. Raises the same errors as
+    the service, and ``Unreadable``.
+    """
+    content = _bytes(generator)
+    code = None if encoder is None else _bytes(encoder)
+    require_onnx(content[:MAGIC_BYTES], latent.dimension)  # before the photographs, which take longer
+    with TemporaryDirectory(prefix="kennel-recover-") as name:
+        read = partial(_pixels, size=size, folder=Path(name))
+        sets = [read(path, progress=partial(progress, "reference-decoding")) for path in (train, held_out)]
+        return audit_in_sandbox(
+            content,
+            latent,
+            *sets,
+            plan=plan,
+            encoder=code,
+            progress=lambda stage, share: progress(job_stage_of(stage), share),
+        )
+
+
+def _bytes(path: Path) -> bytes:
+    with open_file(path) as file:
+        content: bytes = file.read()
+        return content
+
+
+def _pixels(path: Path, *, size: int, folder: Path, progress: Any) -> NDArray[np.uint8]:
+    """The photographs (n, size, size, 3) in 8 bits."""
+    return round_to_uint8(read_images(path, size, folder, progress).images)
+
+
+def write_pairs(audit: Audit, path: Path) -> None:
+    """The pairs of targets and what was recovered as one picture; see :meth:`Audit.sheet`."""
+    Image.fromarray(np.ascontiguousarray(audit.sheet())).save(path, "PNG")
+
+
+def report_lines(report: dict[str, Any]) -> Iterator[str]:
+    """A report as a person reads it."""
+    yield f"{report['verdict']}: {report['sentence']}"
+    for finding in report["findings"]:
+        value = "none" if finding["value"] is None else f"{finding['value']:.6g}"
+        yield f"{finding['name']:<28} {value:<12} {finding['sentence']}"

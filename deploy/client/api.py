@@ -1,0 +1,150 @@
+"""A small client of Kennel's API, for the command line and the demo."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+from urllib.parse import quote
+
+import httpx
+
+CHUNK_BYTES = 1 << 20
+TIMEOUT = httpx.Timeout(30.0, write=600.0, read=600.0)
+
+
+class Refused(Exception):
+    """The service answered with a problem; the message is meant for the person at the terminal."""
+
+    def __init__(self, status: int, problem: dict[str, Any], *, retry_after: int | None = None) -> None:
+        faults = "".join(f"\n  - {fault}" for fault in problem.get("faults", ()))
+        super().__init__(f"{problem.get('title', 'The service refused this.')}{faults}")
+        self.status, self.problem, self.retry_after = status, problem, retry_after
+
+    @property
+    def slug(self) -> str:
+        """The stable name of the problem; empty where there is none."""
+        return str(self.problem.get("type", "")).rpartition(":")[2]
+
+
+class Unreachable(Refused):
+    """There was no answer, or none of Kennel's."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__(0, {"type": "urn:kennel:problem:no-answer", "title": title})
+
+
+class Unreadable(Refused):
+    """A file of this machine that is not there, or not what it should be."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__(0, {"type": "urn:kennel:problem:unreadable", "title": title})
+
+
+class Client:
+    """Calls ``/api/v1`` of the service at ``url`` with an API token."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        self.url = url.rstrip("/")
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._http = httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=TIMEOUT)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the connections go."""
+        self._http.close()
+
+    def call(self, method: str, path: str, **options: Any) -> Any:
+        """One request; its JSON, or ``Refused``."""
+        response = self.send(method, path, **options)
+        try:
+            return response.json()
+        except ValueError:
+            raise Unreachable(f"What answers at {self.url} is not Kennel.") from None
+
+    def send(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """One request; its answer, or ``Refused`` (``Unreachable`` if there is none)."""
+        with self._reached():
+            return _require_success(self._http.request(method, path, **options))
+
+    @contextlib.contextmanager
+    def stream(self, path: str, *, headers: dict[str, str], silence: float) -> Iterator[httpx.Response]:
+        """An answer that is read as it comes; ``Unreachable`` if it breaks off or nothing comes for ``silence``
+        seconds."""
+        timeout = httpx.Timeout(30.0, read=silence)
+        with self._reached(), self._http.stream("GET", path, headers=headers, timeout=timeout) as response:
+            if not response.is_success:
+                response.read()
+            yield _require_success(response)
+
+    @contextlib.contextmanager
+    def _reached(self) -> Iterator[None]:
+        try:
+            yield
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            raise Unreachable(f"No answer from {self._http.base_url}: {error}.") from None
+
+    def get(self, path: str, **params: Any) -> Any:
+        """Read something."""
+        return self.call("GET", path, params=params)
+
+    def post(self, path: str, body: Any = None) -> Any:
+        """Make something."""
+        return self.call("POST", path, json=body)
+
+    def put(self, path: str, body: Any) -> Any:
+        """Set something."""
+        return self.call("PUT", path, json=body)
+
+    def submit(self, slug: str, zip_file: BinaryIO, *, file_name: str, **params: str) -> Any:
+        """Upload an entry; answers as soon as it was accepted."""
+        return self.upload("POST", f"/competitions/{slug}/submissions", zip_file, file_name=file_name, **params)
+
+    def attach_references(self, slug: str, role: str, zip_file: BinaryIO) -> Any:
+        """Upload reference images."""
+        return self.upload("PUT", f"/competitions/{slug}/references/{role}", zip_file)
+
+    def upload(self, method: str, path: str, file: BinaryIO, *, media: str = "application/zip", **params: Any) -> Any:
+        """Stream a file as the body of a request."""
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        headers = {"Content-Type": media, "Content-Length": str(size)}
+        return self.call(method, path, params=params, headers=headers, content=_chunks(file))
+
+
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    while chunk := file.read(CHUNK_BYTES):
+        yield chunk
+
+
+def _require_success(response: httpx.Response) -> httpx.Response:
+    if response.is_success:
+        return response
+    wait = response.headers.get("Retry-After", "")
+    raise Refused(response.status_code, _problem(response), retry_after=int(wait) if wait.isdecimal() else None)
+
+
+def _problem(response: httpx.Response) -> dict[str, Any]:
+    with contextlib.suppress(ValueError):
+        body = response.json()
+        if isinstance(body, dict):
+            return body
+    return {"title": f"The service answered {response.status_code}."}
+
+
+def segment(name: str) -> str:
+    """A name from the command line as one part of a path."""
+    return quote(name, safe="")
+
+
+def open_file(path: Path) -> BinaryIO:
+    """A file to upload; ``Unreadable`` in one sentence if it cannot be read."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be read: {error.strerror}.") from None

@@ -1,0 +1,42 @@
+"""Attaches reference sets to a competition through the API and prepares its tracks."""
+
+import time
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+from deploy.client.api import Client, Refused, open_file
+from scorer.archive import zip_folder
+from scorer.lifecycle import TRACK_KINDS, JobState
+
+
+def attach(client: Client, slug: str, role: str, path: Path) -> None:
+    """Upload a zip, or a folder as a zip."""
+    if not path.is_dir():
+        with open_file(path) as file:
+            client.attach_references(slug, role, file)
+        return
+    with TemporaryFile() as file:
+        if zip_folder(path, file) == 0:
+            raise Refused(0, {"title": f"There is no PNG, JPEG or WebP in {path}."})
+        client.attach_references(slug, role, file)
+
+
+def prepare(client: Client, slug: str, *, say: Any, every: float = 1.0) -> None:
+    """Have both tracks prepared and wait for it; ``Refused`` if that fails."""
+    for kind in TRACK_KINDS:
+        client.post(f"/competitions/{slug}/tracks/{kind}/preparation")
+    for kind in TRACK_KINDS:
+        said = None
+        while True:
+            found = client.get(f"/competitions/{slug}/tracks/{kind}/preparation")
+            if found["state"] == JobState.FAILED:
+                raise Refused(0, {"title": f"The {kind} track could not be prepared: {found['error']}"})
+            if found["state"] == JobState.DONE:
+                say(f"{kind}: {found['images']:,} reference images are ready.")
+                break
+            now = found["stage"] or found["state"]
+            if now != said:
+                say(f"{kind}: {now}")
+                said = now
+            time.sleep(every)

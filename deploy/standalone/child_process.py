@@ -1,0 +1,156 @@
+"""One part of the tree: what to run, one running process of it, and how often it may be restarted."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.standalone import launch
+from deploy.standalone.log import Log
+from deploy.standalone.unix_account import UnixAccount
+from deploy.standalone.watchdog import is_alive
+
+MAX_LINE_BYTES = 65536  # bytes; a longer one is cut in pieces rather than kept in memory
+FORCE = signal.SIGQUIT  # PostgreSQL: immediate shutdown; Celery: cold shutdown; others: the end
+FORCE_TIMEOUT = 3.0  # seconds
+
+
+@dataclass(frozen=True)
+class Child:
+    """A part to run: ``argv`` under ``user`` (None: our own account) with ``env`` (None: our own).
+
+    It is stopped by ``stop_signal``; after ``stop_timeout`` seconds by SIGQUIT, then by SIGKILL.
+    ``ready`` is asked, for up to ``ready_timeout`` seconds, until the part does its work; it may raise
+    to say that it never will. ``restart`` starts it again after a crash; otherwise a crash ends all.
+    """
+
+    name: str
+    argv: Sequence[str | Path]
+    env: Mapping[str, str] | None = None
+    cwd: Path | None = None
+    user: UnixAccount | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
+    stop_timeout: float = 10.0
+    restart: bool = False
+    ready: Callable[[], bool] | None = None
+    ready_timeout: float = 60.0
+
+
+class RestartPolicy:
+    """At most ``limit`` restarts in any ``window`` seconds, with a delay that doubles from ``first``."""
+
+    def __init__(self, first: float = 0.5, limit: int = 5, window: float = 60.0) -> None:
+        self.first, self.limit, self.window = first, limit, window
+        self._times: list[float] = []
+
+    def delay(self, now: float) -> float | None:
+        """Seconds to wait before the restart that a crash at ``now`` calls for; None: no more of them."""
+        self._times = [time for time in self._times if now - time < self.window]
+        if len(self._times) >= self.limit:
+            return None
+        self._times.append(now)
+        return self.first * 2.0 ** (len(self._times) - 1)
+
+
+def launch_command(child_argv: Sequence[str | Path], signum: signal.Signals, user: UnixAccount | None) -> list[str]:
+    """The command that runs ``child_argv`` as ``user``, with ``signum`` to it when this process dies."""
+    uid, gid = (user.uid, user.gid) if user is not None else (launch.STAY, launch.STAY)
+    stage = [sys.executable, "-I", "-S", launch.__file__, int(signum), os.getpid(), uid, gid]
+    return [str(argument) for argument in (*stage, *child_argv)]
+
+
+def server_environment() -> dict[str, str]:
+    """For programs that need nothing of ours: no settings, no secrets; and what starts Python itself."""
+    inherited = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+    return {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"} | inherited
+
+
+class ChildProcess:
+    """One process of a child, in a session and process group of its own (a terminal's Ctrl-C is ours)."""
+
+    def __init__(self, child: Child, log: Log) -> None:
+        self._child, self._log = child, log
+        self._last_lines: deque[str] = deque(maxlen=10)
+        self.status = 0  # once ``ended``: the exit status, or -N for signal N
+        self.ended = threading.Event()
+        self._process = subprocess.Popen(
+            launch_command(child.argv, child.stop_signal, child.user),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=child.env,
+            cwd=child.cwd,
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+        self._reader = threading.Thread(target=self._read, name=f"log of {child.name}", daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        pipe = self._process.stdout
+        assert pipe is not None  # noqa: S101 - asked for above
+        with pipe:
+            while raw := pipe.readline(MAX_LINE_BYTES):
+                text = raw.decode("utf-8", "replace").rstrip("\r\n")
+                self._last_lines.append(text)
+                self._log.line(self._child.name, text)
+
+    def last_words(self) -> list[str]:
+        """Its last lines, at most ten, without the empty ones."""
+        return [line for line in tuple(self._last_lines) if line.strip()]
+
+    def wait(self) -> None:
+        """Block until it ended, and end what is left of its group; for one thread, others use ``ended``."""
+        self.status = self._process.wait()
+        self._end_group()
+        self._reader.join(timeout=2.0)  # longer only if a process left the group and kept the pipe
+        self.ended.set()
+
+    def _end_group(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        until = time.monotonic() + 1.0
+        while time.monotonic() < until and is_alive(self.pid):
+            time.sleep(0.005)
+
+    def kill(self) -> None:
+        """SIGKILL to the whole group."""
+        with contextlib.suppress(ProcessLookupError):
+            if self._process.returncode is None:  # afterwards the number may be somebody else's
+                os.killpg(self.pid, signal.SIGKILL)
+
+    def _signal(self, signum: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            if self._process.returncode is None:
+                os.kill(self.pid, signum)
+
+    def stop(self) -> bool:
+        """End it: the stop signal to the process, then SIGQUIT, then SIGKILL to its group.
+
+        False if the stop signal was not enough.
+        """
+        self._signal(self._child.stop_signal)
+        if self.ended.wait(self._child.stop_timeout):
+            return True
+        self._signal(FORCE)
+        if not self.ended.wait(FORCE_TIMEOUT):
+            self.kill()
+            self.ended.wait(FORCE_TIMEOUT)  # not for ever: a process may hang in the kernel
+        return False
+
+
+def describe_exit(status: int) -> str:
+    """'ended with status N' or 'was ended by SIGNAL', from a status as subprocess gives it."""
+    if status >= 0:
+        return f"ended with status {status}"
+    try:
+        return f"was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was ended by signal {-status}"

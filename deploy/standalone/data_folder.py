@@ -1,0 +1,172 @@
+"""The data folder: one place for everything that a standalone Kennel keeps, and one Kennel per folder."""
+
+import fcntl
+import json
+import os
+import secrets
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from platformdirs import user_data_path
+
+from deploy.standalone.unix_account import UnixAccount, account_for, require_reachable
+from scorer.errors import Unavailable
+
+LOCK = "lock"
+SECRETS = "secrets.json"
+ADDRESSES = "addresses.json"
+ROOTS_FOLDER = Path("/var/lib")
+
+
+def default_data_folder(name: str = "kennel") -> Path:
+    """The user's data directory, or /var/lib/kennel for root (whose home the servers cannot enter). ``name`` tells
+    several Kennels of one user apart."""
+    return ROOTS_FOLDER / name if os.geteuid() == 0 else user_data_path(name)
+
+
+class DataFolder:
+    """An opened data folder: the lock is held until ``close``; made by :func:`open_data_folder`."""
+
+    def __init__(self, path: Path, lock: int) -> None:
+        self.path = path
+        self.lock = lock  # a file descriptor; whoever inherits it keeps the folder taken
+
+    def secret(self, name: str) -> str:
+        """The random secret of that name (43 URL-safe characters), made at the first call and kept."""
+        known = self._secrets()
+        if name not in known:
+            known[name] = secrets.token_urlsafe(32)
+            self.write_private(SECRETS, json.dumps(known, indent=1) + "\n")
+        return known[name]
+
+    def has_secret(self, name: str) -> bool:
+        """Whether ``secret(name)`` was made before."""
+        return name in self._secrets()
+
+    def _secrets(self) -> dict[str, str]:
+        file = self.path / SECRETS
+        if not file.exists():
+            return {}
+        try:
+            known: dict[str, str] = json.loads(file.read_text())
+        except (OSError, ValueError) as error:
+            raise Unavailable("secrets-unreadable", f"Kennel cannot read {file}: {error}.") from None
+        return known
+
+    def write_private(self, name: str, text: str, account: UnixAccount | None = None) -> Path:
+        """Replace the file ``name`` at once by one that only its owner (``account`` or we) may read."""
+        file, draft = self.path / name, self.path / f"{name}.new"
+        draft.unlink(missing_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as out:
+            if account is not None:
+                os.fchown(descriptor, account.uid, account.gid)
+            out.write(text)
+            out.flush()
+            os.fsync(descriptor)
+        return draft.replace(file)
+
+    def close(self) -> None:
+        """Let go of the lock (the folder stays taken while a guard still holds a copy of it)."""
+        if self.lock >= 0:
+            os.close(self.lock)
+            self.lock = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def addresses_in(path: Path) -> dict[str, str]:
+    """Where the parts of the Kennel that runs on the folder ``path`` are, as environment variables."""
+    try:
+        addresses: dict[str, str] = json.loads((path.expanduser() / ADDRESSES).read_text())
+    except OSError as error:
+        raise Unavailable(
+            "no-addresses", f"{path / ADDRESSES} cannot be read ({error.strerror}): has Kennel run on this folder?"
+        ) from None
+    return addresses
+
+
+def open_data_folder(path: Path, *, patience: float = 20.0) -> DataFolder:
+    """Make or open the data folder ``path`` and take its lock.
+
+    ``patience`` is how long (seconds) to wait for the parts of an earlier Kennel that was killed.
+    Raises Unavailable, in one sentence, when the folder cannot be written, cannot be reached by the
+    account of the servers, holds other things, or belongs to a Kennel that runs.
+    """
+    path = path.expanduser().absolute()
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _refuse_foreign(path)
+        data = DataFolder(path, _take_lock(path, patience))
+        try:
+            _let_servers_through(path)
+        except BaseException:
+            data.close()
+            raise
+    except OSError as error:
+        raise Unavailable(
+            "data-folder-unwritable",
+            f"Kennel cannot write to the folder {path} ({error.strerror}): name another with --data.",
+        ) from None
+    return data
+
+
+def _refuse_foreign(path: Path) -> None:
+    content = {entry.name for entry in path.iterdir()} - {"lost+found"}
+    if content and LOCK not in content:
+        raise Unavailable(
+            "data-folder-foreign",
+            f"The folder {path} was not made by Kennel and holds other things: name a new or empty one.",
+        )
+
+
+def _let_servers_through(path: Path) -> None:
+    account = account_for(path / "postgres")
+    if path.stat().st_uid == os.geteuid():
+        # The unprivileged servers pass through to their own folder, but see no other name in this one.
+        path.chmod(0o711 if account is not None else 0o700)
+    if account is not None:
+        require_reachable(path, account)
+
+
+def _take_lock(path: Path, patience: float) -> int:
+    file = path / LOCK
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    until = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            holder = file.read_text().strip()
+            # A dead holder: its guard is still ending what it left behind, which takes seconds.
+            if holder.isdigit() and not _is_alive(int(holder)) and time.monotonic() < until:
+                time.sleep(0.05)
+                continue
+            os.close(descriptor)
+            who = f" (process {holder})" if holder else ""
+            raise Unavailable(
+                "data-folder-in-use",
+                f"Another Kennel{who} is running on the folder {path}: stop it, or name another with --data.",
+            ) from None
+    os.truncate(descriptor, 0)
+    os.write(descriptor, str(os.getpid()).encode())
+    return descriptor
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

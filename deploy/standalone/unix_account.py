@@ -1,0 +1,88 @@
+"""Under whose name the servers run: the caller's own, or an unprivileged account when that is root.
+
+PostgreSQL refuses to run as root, and it is right: a flaw in a server should not own the machine.
+"""
+
+import os
+import pwd
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from scorer.errors import Unavailable
+
+PREFERRED = ("postgres", "nobody")
+
+
+@dataclass(frozen=True)
+class UnixAccount:
+    """A system account by name, user id and primary group id."""
+
+    name: str
+    uid: int
+    gid: int
+
+
+def account_for(folder: Path) -> UnixAccount | None:
+    """The account whose servers work in ``folder``; None means the caller's own.
+
+    An existing folder keeps its owner, so data written under one account is never opened by another
+    (the ``postgres`` account may have appeared since). Raises Unavailable when root finds none.
+    """
+    if os.geteuid() != 0:
+        return None
+    if folder.exists() and folder.stat().st_uid != 0:
+        status = folder.stat()
+        return UnixAccount(_name_of(status.st_uid), status.st_uid, status.st_gid)
+    for name in PREFERRED:
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return UnixAccount(name, entry.pw_uid, entry.pw_gid)
+    raise Unavailable(
+        "no-unprivileged-account",
+        "PostgreSQL does not run as root, and this machine has neither an account 'postgres' nor 'nobody': "
+        "add one, or start Kennel as an ordinary user.",
+    )
+
+
+def _name_of(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def permits(status: os.stat_result, account: UnixAccount, wanted: int) -> bool:
+    """Whether the mode bits grant ``account`` all of ``wanted`` (4 read, 2 write, 1 execute or pass)."""
+    if status.st_uid == account.uid:
+        shift = 6
+    elif status.st_gid == account.gid:
+        shift = 3
+    else:
+        shift = 0
+    return (stat.S_IMODE(status.st_mode) >> shift) & wanted == wanted
+
+
+def unreachable_folder(path: Path, account: UnixAccount) -> Path | None:
+    """The first folder on the way to ``path`` (itself included) that ``account`` may not pass, or None."""
+    whole = path.resolve()
+    for folder in [*reversed(whole.parents), whole]:
+        if not permits(folder.stat(), account, 1):
+            return folder
+    return None
+
+
+def require_reachable(path: Path, account: UnixAccount) -> None:
+    """Raises Unavailable, naming the folder in the way, when ``account`` cannot come to ``path``."""
+    blocking = unreachable_folder(path, account)
+    if blocking is None:
+        return
+    mode = stat.S_IMODE(blocking.stat().st_mode)
+    raise Unavailable(
+        "data-folder-unreachable",
+        f"The servers run as '{account.name}' because PostgreSQL does not run as root, but {blocking} "
+        f"(mode {mode:04o}) keeps that account out of {path}: name another folder with --data, such as "
+        "/var/lib/kennel, or start Kennel as an ordinary user.",
+    )
