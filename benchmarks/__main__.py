@@ -8,12 +8,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from benchmarks import evidence, frechet, neighbours, provisional, references, scoring, standings, tracks
-from benchmarks.isolation import Runner, run_apart
-from benchmarks.machine import machine
-from benchmarks.plan import FULL, QUICK, Plan
-from benchmarks.report import Section, page
-from benchmarks.results import Case, Result, read_result, write_result
+from benchmarks.harness.isolation import Runner, run_apart
+from benchmarks.harness.machine import machine
+from benchmarks.harness.plan import FULL, QUICK, Plan
+from benchmarks.harness.report import Section, page
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, write_result
+from benchmarks.speed import evidence, frechet, neighbours, provisional, references, scoring, standings, tracks
 
 HERE = Path(__file__).parent
 
@@ -21,8 +21,8 @@ HERE = Path(__file__).parent
 class Measurement(NamedTuple):
     """One module: how to measure, and how to tell of it."""
 
-    measure: Callable[[Plan, Path, Runner], list[Case]]
-    section: Callable[[Result], Section]
+    measure: Callable[[Plan, Path, Runner], list[BenchmarkCase]]
+    section: Callable[[BenchmarkResult], Section]
 
 
 MEASUREMENTS = {
@@ -36,7 +36,7 @@ def run(names: Sequence[str], plan: Plan, folder: Path, runner: Runner = run_apa
     for name in names:
         with TemporaryDirectory(prefix="kennel-bench-") as scratch:
             cases = MEASUREMENTS[name].measure(plan, Path(scratch), runner)
-        write_result(Result(name, machine(), cases), folder / "results")
+        write_result(BenchmarkResult(name, machine(), cases), folder / "results")
 
 
 def render(folder: Path) -> str:

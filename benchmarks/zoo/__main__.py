@@ -7,7 +7,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from benchmarks.machine import machine
+from benchmarks.harness.machine import machine
 from benchmarks.zoo.making import TRAININGS, Inputs, Kept, inputs_of
 from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo, read_zoo, write_zoo
 from benchmarks.zoo.page import page

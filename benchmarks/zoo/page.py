@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from types import MappingProxyType
 
-from benchmarks.report import Table, machine_line, markdown_of
+from benchmarks.harness.report import Table, machine_line, markdown_of
 from benchmarks.zoo.detection import EVIDENCE, RULES, Evidence, detected, found
 from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo
 from benchmarks.zoo.roster import HONEST, MEMORISING, METHODS, MIXED

@@ -5,9 +5,9 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from benchmarks.copying_moons import chart_of
-from benchmarks.moons import MoonsExperiment, Reading, crossing
-from benchmarks.panels import svg_of
+from benchmarks.harness.line_charts import svg_of
+from benchmarks.papers.copying_moons import chart_of
+from benchmarks.papers.moons import MoonsExperiment, MoonsReading, crossing
 
 # Mean C_T over ten draws by the authors' formula, computed apart from this code.
 CURVE = {0.001: -17.36, 0.01: -11.75, 0.05: -1.58, 0.1: -0.32, 0.12: 0.16, 0.2: 1.57, 0.5: 5.75, 1.0: 10.06}
@@ -19,11 +19,11 @@ def experiment() -> MoonsExperiment:
 
 
 @pytest.fixture(scope="module")
-def readings(experiment: MoonsExperiment) -> list[Reading]:
+def readings(experiment: MoonsExperiment) -> list[MoonsReading]:
     return [experiment.read(bandwidth, draws=3) for bandwidth in CURVE]
 
 
-def test_c_t_is_the_authors_curve(readings: list[Reading]) -> None:
+def test_c_t_is_the_authors_curve(readings: list[MoonsReading]) -> None:
     """Single draws vary by 0.3, so the means of three by 0.2; the authors look for neighbours within the cell."""
     assert [each.c_t for each in readings] == pytest.approx(list(CURVE.values()), abs=0.35)
     assert all(each.c_t_deviation < 0.6 for each in readings)
@@ -32,32 +32,32 @@ def test_c_t_is_the_authors_curve(readings: list[Reading]) -> None:
 
 
 def test_it_crosses_zero_where_validation_points_are_likeliest(
-    experiment: MoonsExperiment, readings: list[Reading]
+    experiment: MoonsExperiment, readings: list[MoonsReading]
 ) -> None:
     assert crossing(readings) == pytest.approx(0.11, abs=0.015)
     tried = [0.05, 0.065, 0.08, 0.1, 0.12, 0.15, 0.2]
     assert tried[int(np.argmax([experiment.likelihood(each) for each in tried]))] == 0.1
 
 
-def test_the_frechet_distance_does_not_see_the_copies(readings: list[Reading]) -> None:
+def test_the_frechet_distance_does_not_see_the_copies(readings: list[MoonsReading]) -> None:
     copied, honest, blurred = readings[0].fid, readings[3].fid, readings[-1].fid
     assert abs(copied - honest) < 0.001
     assert blurred > 100 * honest
 
 
-def test_the_likelihood_gap_sees_copies_and_not_the_blur(readings: list[Reading]) -> None:
+def test_the_likelihood_gap_sees_copies_and_not_the_blur(readings: list[MoonsReading]) -> None:
     gaps = [each.gap for each in readings]
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[0] > 100
     assert gaps[-1] < 0.01
 
 
-def test_no_crossing_is_told_as_none(readings: list[Reading]) -> None:
+def test_no_crossing_is_told_as_none(readings: list[MoonsReading]) -> None:
     assert crossing(readings[:3]) is None
     assert crossing(readings[5:]) is None
 
 
-def test_the_figure_is_drawn_within_its_frame(readings: list[Reading]) -> None:
+def test_the_figure_is_drawn_within_its_frame(readings: list[MoonsReading]) -> None:
     root = ET.fromstring(svg_of(chart_of(readings, 0.1, crossing(readings))))
     width, height = (float(each) for each in root.attrib["viewBox"].split()[2:])
     lines = root.findall("{http://www.w3.org/2000/svg}polyline")

@@ -12,7 +12,7 @@ import torch
 from sklearn.datasets import load_digits
 from torch import nn
 
-from benchmarks.recovery_networks import Pixels, gan, glo
+from benchmarks.papers.recovery_networks import Pixels, gan, glo
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.audit import audit_by_encoder, audit_generator

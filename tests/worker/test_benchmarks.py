@@ -10,16 +10,16 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks import frechet, neighbours, scoring
 from benchmarks.__main__ import MEASUREMENTS, main, render, run
-from benchmarks.isolation import THREADS, Run, Task, run_apart, run_here
-from benchmarks.networks import extractor_of, outermost_forwards, plain_network, spec_of, write_weights
-from benchmarks.plan import QUICK
-from benchmarks.report import Section, Table, Target, page, seconds, times
-from benchmarks.results import Case, Result, read_result, write_result
-from benchmarks.rounds import Contender, Spread, interleaved, spread_of
-from benchmarks.scoring_inputs import blended
-from benchmarks.synthetic import features
+from benchmarks.harness.isolation import THREADS, Run, Task, run_apart, run_here
+from benchmarks.harness.networks import extractor_of, outermost_forwards, plain_network, spec_of, write_weights
+from benchmarks.harness.plan import QUICK
+from benchmarks.harness.report import Section, Table, Target, page, seconds, times
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, write_result
+from benchmarks.harness.rounds import Contender, Spread, interleaved, spread_of
+from benchmarks.harness.synthetic import features
+from benchmarks.speed import frechet, neighbours, scoring
+from benchmarks.speed.scoring_inputs import blended
 from scorer.extractors.preprocessing import preprocess
 
 MACHINE = {
@@ -81,7 +81,7 @@ def test_the_page_tells_what_was_missed(tmp_path: Path) -> None:
     targets = [Target("fast", 2.0, 1.8, True, " x"), Target("small", 4.0, 3.0, False, " GB")]
     section = Section("Speed", "How.", [Table("Both", ("", "s"), [("us", "1")])], targets)
     (tmp_path / "speed.md").write_text("Because.\n")
-    text = page([(Result("speed", MACHINE, []), section)], tmp_path)
+    text = page([(BenchmarkResult("speed", MACHINE, []), section)], tmp_path)
     assert "## Targets: 1 of 2 met" in text
     assert "| Speed | fast | at least 1.8 x | 2 x | met |" in text
     assert "| Speed | small | at most 3 GB | 4 GB | **missed** |" in text
@@ -90,17 +90,19 @@ def test_the_page_tells_what_was_missed(tmp_path: Path) -> None:
 
 
 def test_results_are_kept_apart(tmp_path: Path) -> None:
-    first = Result("a", MACHINE, [Case("d", {"n": 3}, {"z": in_seconds(1.0, fid=0.1), "a": in_seconds(2.0)})])
+    first = BenchmarkResult(
+        "a", MACHINE, [BenchmarkCase("d", {"n": 3}, {"z": in_seconds(1.0, fid=0.1), "a": in_seconds(2.0)})]
+    )
     write_result(first, tmp_path)
-    write_result(Result("b", MACHINE, []), tmp_path)
+    write_result(BenchmarkResult("b", MACHINE, []), tmp_path)
     assert read_result("a", tmp_path) == first
     assert list(first.cases[0].runs) == ["z", "a"]
     assert read_result("c", tmp_path) is None
 
 
 def test_verdicts_come_from_the_runs() -> None:
-    def case(name: str, runs: Mapping[str, list[Run]], **settings: int) -> Case:
-        return Case(name, settings, runs)
+    def case(name: str, runs: Mapping[str, list[Run]], **settings: int) -> BenchmarkCase:
+        return BenchmarkCase(name, settings, runs)
 
     ours = in_seconds(10.0, forward_seconds=9.0, fid=2.0, distance=0.5, mifid=4.0, decode_seconds=1.0)
     ours[0] |= {"features_seconds": 9.5, "neighbours_seconds": 0.1, "frechet_seconds": 0.1}
@@ -111,7 +113,7 @@ def test_verdicts_come_from_the_runs() -> None:
         "clean-fid": in_seconds(40.0, forward_seconds=1.0, fid=3.0),
     }
     inception = case("inception_v3", {"Kennel": ours} | peers, count=100, reference_count=5)
-    speed, aside, agreement = scoring.section(Result("scoring", MACHINE, [inception])).targets
+    speed, aside, agreement = scoring.section(BenchmarkResult("scoring", MACHINE, [inception])).targets
     assert (speed.value, speed.met) == (1.7, False)
     assert "torch-fidelity" in speed.claim
     assert (round(aside.value, 9), aside.met) == (10.0, False)
@@ -120,7 +122,9 @@ def test_verdicts_come_from_the_runs() -> None:
     names = ("Kennel", "scipy sqrtm", "numpy eigvals", "torchmetrics", "torch-fidelity")
     taken = zip(names, (1.0, 12.0, 2.4, 5.0, 5.0), strict=True)
     distances = {name: in_seconds(value, distance_seconds=value, fid=1.0) for name, value in taken}
-    found = frechet.section(Result("frechet", MACHINE, [case("d = 4", distances, count=2, reference=3)])).targets
+    found = frechet.section(
+        BenchmarkResult("frechet", MACHINE, [case("d = 4", distances, count=2, reference=3)])
+    ).targets
     assert [target.met for target in found] == [True, False]
 
     runs = {
@@ -129,7 +133,7 @@ def test_verdicts_come_from_the_runs() -> None:
         "float32 matrix product alone": in_seconds(3.2),
     }
     pairs = case("neighbours", runs, count=1, reference=1, dimension=1)
-    found = neighbours.section(Result("neighbours", MACHINE, [pairs])).targets
+    found = neighbours.section(BenchmarkResult("neighbours", MACHINE, [pairs])).targets
     assert [(target.value, target.met) for target in found] == [(0.8, True), (2.75, False), (1.2, True)]
 
 
@@ -168,7 +172,7 @@ def test_peers_run_the_network_that_we_run(tmp_path: Path) -> None:
 
 def test_only_the_outermost_forward_pass_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter(range(100))
-    monkeypatch.setattr("benchmarks.networks.time.perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr("benchmarks.harness.networks.time.perf_counter", lambda: float(next(ticks)))
     inner = nn.Sequential(nn.Identity(), nn.Identity())
     with outermost_forwards() as watch:
         for _ in range(3):

@@ -21,7 +21,7 @@ from safetensors.torch import save, save_file
 from skimage.data import cat, coffee
 from torch import Tensor, nn
 
-from benchmarks.seeding import seeded_state
+from benchmarks.harness.seeded_weights import seeded_state
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.extractor_catalogue import EXTRACTORS, find_extractor
 from scorer.extractors import Extractor, ExtractorOptions, default_mode, fingerprint, load, weights

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
 
-from benchmarks.seeding import seeded
+from benchmarks.harness.seeded_weights import seeded
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import find_extractor
 from scorer.extractors import ExtractorOptions, load

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.recovery_experiment import FULL, HERE, Model, Setting, run, tiles
-from benchmarks.recovery_networks import gan
+from benchmarks.papers.recovery_experiment import FULL, HERE, Model, Setting, run, tiles
+from benchmarks.papers.recovery_networks import gan
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.plan import Plan
 

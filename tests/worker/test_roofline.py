@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.roofline import H100, NETWORKS, PAGE, counted, page
+from benchmarks.speed.roofline import H100, NETWORKS, PAGE, count_cost, page
 
 
 @pytest.mark.parametrize(
@@ -11,7 +11,7 @@ from benchmarks.roofline import H100, NETWORKS, PAGE, counted, page
     [("inception_v3", 5.73e9, 21.8e6), ("nasnetalarge", 23.89e9, 84.7e6)],
 )
 def test_the_work_of_an_image_is_what_is_known_of_it(name: str, multiplications: float, parameters: float) -> None:
-    work = counted(name)
+    work = count_cost(name)
     assert work.flops == pytest.approx(2 * multiplications, rel=0.01)
     assert work.weights == pytest.approx(4 * parameters, rel=0.01)
     assert 0 < work.least_traffic < work.traffic
@@ -19,4 +19,4 @@ def test_the_work_of_an_image_is_what_is_known_of_it(name: str, multiplications:
 
 
 def test_the_page_in_the_repository_is_the_one_that_is_counted() -> None:
-    assert PAGE.read_text() == page([counted(name) for name in NETWORKS], H100)
+    assert PAGE.read_text() == page([count_cost(name) for name in NETWORKS], H100)

@@ -1,0 +1,85 @@
+"""One run in a process of its own, so that nobody profits, or suffers, from another's allocator, threads or caches."""
+
+import argparse
+import importlib
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+THREADS = 2
+"""For everyone alike: of OpenMP, of the BLAS libraries and of torch."""
+_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMEXPR")
+ROOT = Path(__file__).parents[2]
+
+Run = dict[str, float]
+"""What one run of one contender measured, by name: ``seconds``, ``fid``, ``peak_bytes``, ..."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A function (``module:name``) and its keyword arguments, which JSON can hold; it returns a :data:`Run`."""
+
+    function: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+Runner = Callable[[Task], Run]
+
+
+def run_here(task: Task) -> Run:
+    """Call the function in this process."""
+    module, _, name = task.function.partition(":")
+    found: Run = getattr(importlib.import_module(module), name)(**task.arguments)
+    return found
+
+
+def run_apart(task: Task) -> Run:
+    """Call the function in a fresh process with :data:`THREADS` threads, and add its ``peak_bytes``.
+
+    The numbers of threads are in the environment before numpy or torch is imported. What the process prints is shown
+    only where it fails, in the ``RuntimeError``.
+    """
+    threads = {f"{library}_NUM_THREADS": str(THREADS) for library in _LIBRARIES}
+    with TemporaryDirectory() as folder:
+        answer = Path(folder) / "run.json"
+        command = [sys.executable, "-m", "benchmarks.harness.isolation", json.dumps(asdict(task)), str(answer)]
+        done = subprocess.run(command, cwd=ROOT, env=os.environ | threads, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{task.function} failed:\n{done.stdout}{done.stderr}")
+        found: Run = json.loads(answer.read_text())
+        return found
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has had resident, mapped files included.
+
+    On Linux it is VmHWM, which starts anew with each program. ``ru_maxrss`` does not: right after ``fork`` a child has
+    its parent's memory, and that stays in its maximum.
+    """
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
+    return int(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) * 1024
+
+
+def main() -> None:
+    """Do the task given on the command line and write what it returned to the file given."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("task")
+    parser.add_argument("answer", type=Path)
+    given = parser.parse_args()
+    found = run_here(Task(**json.loads(given.task)))
+    given.answer.write_text(json.dumps(found | {"peak_bytes": peak_bytes()}))
+
+
+if __name__ == "__main__":
+    main()

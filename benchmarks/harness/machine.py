@@ -1,0 +1,53 @@
+"""The machine and the versions that a result belongs to."""
+
+import os
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from benchmarks.harness.isolation import THREADS
+
+PACKAGES = (
+    "numpy",
+    "scipy",
+    "torch",
+    "timm",
+    "pillow",
+    "torchmetrics",
+    "torch-fidelity",
+    "pytorch-fid",
+    "clean-fid",
+)
+
+
+def machine() -> dict[str, str]:
+    """Processor, cores, memory, system, threads, date, and the version of every package that takes part."""
+    return {
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
+        "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
+        "threads": str(THREADS),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "versions": ", ".join(f"{package} {_version(package)}" for package in PACKAGES),
+    }
+
+
+def _processor() -> str:
+    """The name as Linux gives it, with family, model and stepping, since virtual machines hide the rest."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    facts = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    numbers = ", ".join(f"{name} {facts[name]}" for name in ("cpu family", "model", "stepping") if name in facts)
+    name = facts.get("model name", platform.machine())
+    return f"{name} ({numbers})" if numbers else name
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

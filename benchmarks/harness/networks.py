@@ -1,0 +1,127 @@
+"""The networks that are run: the product's extractor, and the same network as its library makes it, for the peers."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import timm
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from benchmarks.harness.isolation import THREADS
+from benchmarks.harness.seeded_weights import seeded_state
+from scorer.extractor_catalogue import ExtractorSpec, find_extractor
+from scorer.extractors import Extractor, ExtractorOptions, Precision, load, weights
+from scorer.extractors.torch_extractor import TorchExtractor
+
+_SMALL = replace(
+    find_extractor("inception_v3"),
+    name="small",
+    input_size=160,
+    dimension=256,
+    architecture="test_efficientnet.r160_in1k",
+)
+"""For tests of the benchmarks themselves."""
+
+
+def spec_of(name: str) -> ExtractorSpec:
+    """An extractor of the catalogue, or ``small``."""
+    return _SMALL if name == _SMALL.name else find_extractor(name)
+
+
+def write_weights(spec: ExtractorSpec, folder: Path) -> None:
+    """Seeded weights in the operator's folder, for a network whose own come in no package."""
+    if spec.weights_package is None:
+        save_file(seeded_state(str(spec.architecture)), folder / f"{spec.name}.safetensors")
+
+
+def extractor_of(spec: ExtractorSpec, folder: Path, precision: Precision = "float32") -> Extractor:
+    """The product's extractor, as a worker on a CPU loads it."""
+    options = replace(_options(folder), precision=precision)
+    if spec == _SMALL:
+        return TorchExtractor(spec, weights.read_weights(spec, options), options)
+    return load(spec.identity, options=options)
+
+
+def plain_network(spec: ExtractorSpec, folder: Path) -> nn.Module:
+    """timm's module up to its global pool with the same weights, as anybody would load it: (b, 3, s, s) to (b, d)."""
+    module: nn.Module = timm.create_model(str(spec.architecture), pretrained=False)
+    if spec.weights_package is None:
+        module.load_state_dict(seeded_state(str(spec.architecture)))
+    else:
+        given = torch.load(weights.read_weights(spec, _options(folder)).path, weights_only=True)
+        # The package's names differ; its order is timm's.
+        names = [name for name in module.state_dict() if not name.endswith("num_batches_tracked")]
+        values = [value for name, value in given.items() if not name.endswith("num_batches_tracked")]
+        module.load_state_dict(dict(zip(names, values, strict=True)), strict=False)
+    module.reset_classifier(0)  # type: ignore[operator]
+    return module.eval().requires_grad_(requires_grad=False)
+
+
+def _options(folder: Path) -> ExtractorOptions:
+    return ExtractorOptions(weights_dir=folder, device="cpu", threads=THREADS)
+
+
+class Stopwatch:
+    """Seconds that went by in forward passes."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth, self._start = 0, 0.0
+
+    def enter(self, *_: object) -> None:
+        """A module is called."""
+        if self._depth == 0:
+            self._start = time.perf_counter()
+        self._depth += 1
+
+    def leave(self, *_: object) -> None:
+        """It has returned; the outermost one's time counts."""
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._start
+
+
+@contextmanager
+def outermost_forwards() -> Iterator[Stopwatch]:
+    """Measures every call of a torch module that stands in no other's, whoever calls it."""
+    watch = Stopwatch()
+    hooks = [
+        nn.modules.module.register_module_forward_pre_hook(watch.enter),
+        nn.modules.module.register_module_forward_hook(watch.leave),
+    ]
+    try:
+        yield watch
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+class PeerNetwork:
+    """The plain network behind the preprocessing that a peer leaves to its network, its forward pass measured.
+
+    Images (b, 3, h, w) times ``scale`` are in 0..1; they are resized to the network's size, bilinearly, where they do
+    not have it, and normalised as the product's are.
+    """
+
+    def __init__(self, spec: ExtractorSpec, folder: Path, scale: float) -> None:
+        torch.set_num_threads(THREADS)
+        self._network, self._scale, self._side = plain_network(spec, folder), scale, spec.input_size
+        self._mean, self._std = (torch.tensor(each).view(3, 1, 1) for each in (spec.mean, spec.std))
+        self.watch = Stopwatch()
+        with torch.no_grad():  # once before the clock runs, as the product's extractor does when it is loaded
+            self(torch.zeros((8, 3, self._side, self._side)))
+        self.watch.seconds = 0.0
+
+    def __call__(self, images: Tensor) -> Tensor:
+        """Features (b, d) float32."""
+        x = (images.to(torch.float32) * self._scale - self._mean) / self._std
+        if x.shape[-1] != self._side:
+            x = nn.functional.interpolate(x, (self._side, self._side), mode="bilinear", align_corners=False)
+        self.watch.enter()
+        features: Tensor = self._network(x)
+        self.watch.leave()
+        return features

@@ -1,0 +1,129 @@
+"""RESULTS.md: tables, and for every target whether it was met, computed from what was measured and nothing else."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.harness.isolation import Run
+from benchmarks.harness.results import BenchmarkResult
+from benchmarks.harness.rounds import median_of, spread_of
+
+
+@dataclass(frozen=True)
+class Target:
+    """A claim about one number: at least, or at most, ``bound``. Both are shown with ``unit`` behind."""
+
+    claim: str
+    value: float
+    bound: float
+    at_least: bool
+    unit: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether it holds; nan holds for nothing."""
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+
+@dataclass(frozen=True)
+class Table:
+    """Markdown's kind; all cells are text already."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One measurement's part of the page."""
+
+    title: str
+    method: str
+    tables: Sequence[Table]
+    targets: Sequence[Target]
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+def seconds(runs: Sequence[Run], key: str = "seconds") -> str:
+    """The median, and in brackets the least and the most where there was more than one run."""
+    spread = spread_of(runs, key)
+    digits = _digits(spread.median)
+    shown = f"{spread.median:.{digits}f}"
+    return shown if len(runs) == 1 else f"{shown} ({spread.least:.{digits}f} to {spread.most:.{digits}f})"
+
+
+def _digits(median: float) -> int:
+    if median < 1:
+        return 3
+    return 2 if median < 20 else 1
+
+
+def mebibytes(runs: Sequence[Run], key: str = "peak_bytes") -> str:
+    """The median, in MiB."""
+    return f"{median_of(runs, key) / 2**20:,.0f}"
+
+
+def times(runs: Sequence[Run], base: Sequence[Run], key: str = "seconds") -> float:
+    """How many times as long as ``base`` the runs took, by their medians."""
+    return median_of(runs, key) / median_of(base, key)
+
+
+def page(sections: Iterable[tuple[BenchmarkResult, Section]], explanations: Path) -> str:
+    """The whole page; ``explanations`` may hold a Markdown file for each measurement, put at its section's end."""
+    parts = list(sections)
+    targets = [(section.title, target) for _, section in parts for target in section.targets]
+    lines = ["# What Kennel's speed was measured to be", "", INTRODUCTION, "", *_summary(targets), ""]
+    for result, section in parts:
+        lines += _shown(result, section)
+        explanation = explanations / f"{result.measurement}.md"
+        if explanation.is_file():
+            lines += [explanation.read_text().strip(), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+INTRODUCTION = """\
+Made by `make bench`; the numbers behind it are in `results/`. All contenders of a table ran in turn in the same
+session, round after round, each run in a process of its own and with the same number of threads. Shown are medians, in
+brackets the least and the most. *x* is how many times as long as Kennel the other took. Verdicts are computed from the
+medians."""
+
+
+def _summary(targets: Sequence[tuple[str, Target]]) -> list[str]:
+    rows = [
+        (title, target.claim, _bound(target), f"{target.value:.3g}{target.unit}", _verdict(target))
+        for title, target in targets
+    ]
+    met = sum(target.met for _, target in targets)
+    head = f"## Targets: {met} of {len(targets)} met"
+    return [head, "", *markdown_of(Table("", ("measurement", "claim", "target", "measured", ""), rows))]
+
+
+def _bound(target: Target) -> str:
+    return f"{'at least' if target.at_least else 'at most'} {target.bound:g}{target.unit}"
+
+
+def _verdict(target: Target) -> str:
+    return "met" if target.met else "**missed**"
+
+
+def _shown(result: BenchmarkResult, section: Section) -> list[str]:
+    lines = [f"## {section.title}", "", section.method, ""]
+    for table in section.tables:
+        lines += [f"### {table.title}", ""] if table.title else []
+        lines += [*markdown_of(table), ""]
+    lines += [f"- {note}" for note in section.notes] + ([""] if section.notes else [])
+    return [*lines, machine_line(result.machine), ""]
+
+
+def machine_line(facts: Mapping[str, str]) -> str:
+    """Where and when something was measured, and with what."""
+    first = f"{facts['processor']}, {facts['cores']} cores, {facts['memory']}, {facts['system']}"
+    threads = f"{facts['threads']} thread{'s' if facts['threads'] != '1' else ''}"
+    return f"Measured {facts['date']} with {threads} on {first}; {facts['versions']}."
+
+
+def markdown_of(table: Table) -> list[str]:
+    """The first column to the left, numbers to the right."""
+    rule = ["---", *["---:"] * (len(table.header) - 1)]
+    return [f"| {' | '.join(row)} |" for row in (table.header, rule, *table.rows)]

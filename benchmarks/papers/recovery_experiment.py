@@ -1,0 +1,204 @@
+"""``python -m benchmarks.papers.recovery_experiment``: Table 1 of Webster et al. 2019, small, on the demo's
+photographs.
+
+Trains generators that are known to remember (GLO on few images) or not (GLO on many, a DCGAN), hands them in as ONNX
+files, and audits each in the sandbox as a competition would. Writes ``results/recovery_experiment.json``, the page
+``RECOVERY.md`` and ``figures/recovery.png``. ``--models FOLDER`` keeps the files and takes those that are there.
+"""
+
+import argparse
+import json
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import nn
+
+from benchmarks.harness.machine import machine
+from benchmarks.papers.recovery_networks import Pixels, gan, glo, onnx_of
+from benchmarks.papers.recovery_search import compare_searches
+from benchmarks.papers.recovery_table import page_of
+from deploy.demo.photographs import photographs
+from scorer import extractors
+from scorer.extractors import ExtractorOptions
+from scorer.generators.latents import Latent
+from scorer.generators.onnx.generator import read_generator
+from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.report import Audit
+from scorer.generators.recovery.search import pixels_of, targets_of
+from scorer.generators.sandbox.runner import audit_in_sandbox
+from scorer.metrics.sample_quality.fid_gap import fid_gap
+
+log = logging.getLogger(__name__)
+HERE = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A generator: how it is trained, on how many images, for how many steps of how many images."""
+
+    name: str
+    fit: Callable[..., nn.Sequential]
+    images: int
+    steps: int
+    batch: int = 64
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Sizes of everything."""
+
+    models: Sequence[Model]
+    size: int = 16
+    latent: Latent = field(default_factory=lambda: Latent(64))
+    width: int = 32
+    held_out: int = 800
+    most: int = 600
+    """Tiles of one photograph in one of the demo's parts."""
+    plan: Plan = field(default_factory=lambda: Plan(train=200, held_out=200, generated=40, distorted=24))
+    sampled: int = 150
+    """Images for FID, of each kind."""
+    extractor: str = "efficientnet_lite0"
+    searched: int = 64
+    """Targets of the comparison of searches."""
+
+
+FULL = Setting(
+    models=(
+        Model("GLO-64", glo, 64, 1500),
+        Model("GLO-512", glo, 512, 2000),
+        Model("GLO-8192", glo, 8192, 2000),
+        Model("DCGAN-8192", gan, 8192, 2000),
+    )
+)
+
+
+def tiles(setting: Setting) -> tuple[Pixels, Pixels]:
+    """(held-out, the rest): tiles of all photographs, dealt at random.
+
+    Not the demo's own held-out part, most of which is of photographs that are in no other part: an honest generator,
+    too, recovers images of its own photographs better, and the test takes both sets for draws from one law.
+    """
+    caps = dict.fromkeys(("train", "held_out", "private_extra"), setting.most)
+    parts = photographs(size=setting.size, most=caps)  # type: ignore[arg-type]  # the keys are the parts' names
+    every = np.concatenate([parts.train.images, parts.held_out.images, parts.private_extra.images])
+    every = every[np.random.default_rng(0).permutation(len(every))]
+    return every[: setting.held_out], every[setting.held_out :]
+
+
+def row_of(
+    model: Model, setting: Setting, images: tuple[Pixels, Pixels], folder: Path | None
+) -> tuple[dict[str, Any], Audit]:
+    """Train, hand in, audit: one row of the table as JSON, and the audit."""
+    held_out, others = images
+    train, begun = others[: model.images], perf_counter()
+    content = _train_to_onnx(model, train, setting, folder)
+    trained = perf_counter()
+    log.info("%s: %d images, %d bytes, %.0f s", model.name, len(train), len(content), trained - begun)
+    audit = audit_in_sandbox(content, setting.latent, train, held_out, plan=setting.plan)
+    took = perf_counter() - trained
+    report = audit.report()
+    log.info("%s: %s (%.0f s) %s", model.name, report["verdict"], took, report["sentence"])
+    kept = {name: report[name] for name in ("verdict", "sentence", "measured", "targets", "evaluations", "provenance")}
+    findings = {each["name"]: {"value": each["value"], "p_value": each["p_value"]} for each in report["findings"]}
+    return {
+        "name": model.name,
+        "images": len(train),
+        "training_seconds": trained - begun,
+        "audit_seconds": took,
+        "file_bytes": len(content),
+        "fid": _fid(content, train, held_out, setting),
+        "findings": findings,
+        **kept,
+    }, audit
+
+
+def _train_to_onnx(model: Model, train: Pixels, setting: Setting, folder: Path | None) -> bytes:
+    path = folder / f"{model.name}.onnx" if folder else None
+    if path is not None and path.is_file():
+        return path.read_bytes()
+    fitted = model.fit(train, setting.latent, width=setting.width, steps=model.steps, batch=model.batch, seed=0)
+    content = onnx_of(fitted, setting.latent)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return content
+
+
+def _fid(content: bytes, train: Pixels, held_out: Pixels, setting: Setting) -> dict[str, float | int | None]:
+    """FID to training and to held-out images, equally many; our own file, so no sandbox."""
+    generator, count = read_generator(content, setting.latent, size=setting.size), setting.sampled
+    with torch.no_grad():
+        made = pixels_of(generator(setting.latent.draw(count, 7)))
+    network = extractors.load(setting.extractor, options=ExtractorOptions())
+    features = [network.features(images) for images in (made, train[:count], held_out[:count])]
+    found = fid_gap(*features, random=np.random.default_rng(0))
+    return {"train": found.train, "held_out": found.held_out, "gap": found.gap, "count": found.count}
+
+
+def _search(setting: Setting, images: tuple[Pixels, Pixels]) -> dict[str, dict[str, float]]:
+    """Three ways to search, on held-out images and a generator that has begun to learn, with one thread."""
+    held_out, others = images
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        fitted = glo(others[:64], setting.latent, width=setting.width, steps=150, batch=64, seed=0)
+        targets = targets_of(held_out[: setting.searched])
+        return compare_searches(fitted.requires_grad_(False), targets, setting.latent.draw(len(targets), 3))
+    finally:
+        torch.set_num_threads(threads)
+
+
+def pairs_image_of(audits: Sequence[Audit], scale: int = 2) -> Image.Image:
+    """All pairs, one audit beside the other, enlarged without smoothing."""
+    sheets = [np.pad(audit.sheet(), ((0, 0), (0, 12), (0, 0)), constant_values=255) for audit in audits]
+    whole = Image.fromarray(np.concatenate(sheets, axis=1))
+    return whole.resize((whole.width * scale, whole.height * scale), Image.Resampling.NEAREST)
+
+
+def run(setting: Setting, folder: Path, models: Path | None = None) -> str:
+    """All rows; writes results, page and figure below ``folder``, and returns the page."""
+    rows, audits, images = [], [], tiles(setting)
+    for model in setting.models:
+        row, audit = row_of(model, setting, images, models)
+        rows.append(row)
+        audits.append(audit)
+    result = {
+        "machine": machine(),
+        "setting": {"size": setting.size, "latent": asdict(setting.latent), "held_out": setting.held_out}
+        | {"extractor": setting.extractor, "plan": setting.plan.as_json()},
+        "rows": rows,
+        "search": _search(setting, images),
+    }
+    for name in ("results", "figures"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "results" / "recovery_experiment.json").write_text(json.dumps(result, indent=1) + "\n")
+    pairs_image_of([audits[0], audits[-1]]).save(folder / "figures" / "recovery.png", optimize=True)
+    return render(folder)
+
+
+def render(folder: Path) -> str:
+    """Write the page from the results that are kept below ``folder``, and return it."""
+    text = page_of(json.loads((folder / "results" / "recovery_experiment.json").read_text()))
+    (folder / "RECOVERY.md").write_text(text)
+    return text
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.papers.recovery_experiment", description=__doc__)
+    parser.add_argument("--models", type=Path, help="where the trained generators are kept, and taken from")
+    parser.add_argument("--render", action="store_true", help="train and audit nothing: write the page anew")
+    given = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    print(render(HERE) if given.render else run(FULL, HERE, given.models))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Generators that remember as much as they are made to: GLO (Bojanowski et al. 2018) and a DCGAN, small and seeded."""
+
+import warnings
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import relu
+from torch.nn.utils.parametrizations import spectral_norm
+
+from scorer.generators.latents import Latent
+from scorer.generators.recovery.search import targets_of
+from scorer.onnx_files import RECOMMENDED_OPSET
+
+Pixels = NDArray[np.uint8]
+SMALLEST = 4  # the side at which latent points become maps
+
+
+def generator_of(latent: Latent, size: int, width: int) -> nn.Sequential:
+    """The DCGAN's: (n, d) to (n, 3, size, size) in [-1, 1]; ``size`` is a power of 2, ``width`` the last channels."""
+    widths = [width << step for step in reversed(range(int(np.log2(size // SMALLEST))))]
+    layers: list[nn.Module] = [
+        nn.Linear(latent.dimension, widths[0] * SMALLEST**2, bias=False),
+        nn.Unflatten(1, (widths[0], SMALLEST, SMALLEST)),
+        nn.BatchNorm2d(widths[0]),
+        nn.ReLU(),
+    ]
+    for one, other in pairwise(widths):
+        layers += [nn.ConvTranspose2d(one, other, 4, 2, 1, bias=False), nn.BatchNorm2d(other), nn.ReLU()]
+    return nn.Sequential(*layers, nn.ConvTranspose2d(widths[-1], 3, 4, 2, 1), nn.Tanh())
+
+
+def discriminator_of(size: int, width: int) -> nn.Sequential:
+    """The discriminator, with spectral norm (Miyato et al. 2018): (n, 3, size, size) to (n, 1)."""
+    widths = [width << step for step in range(int(np.log2(size // SMALLEST)))]
+    layers: list[nn.Module] = []
+    for one, other in pairwise([3, *widths]):
+        layers += [spectral_norm(nn.Conv2d(one, other, 4, 2, 1)), nn.LeakyReLU(0.2)]
+    return nn.Sequential(*layers, nn.Flatten(), spectral_norm(nn.Linear(widths[-1] * SMALLEST**2, 1)))
+
+
+def glo(images: Pixels, latent: Latent, *, width: int, steps: int, batch: int, seed: int) -> nn.Sequential:
+    """Fitted to make image i (n, s, s, 3) of latent point i: points drawn once and never moved, as the paper has it."""
+    torch.manual_seed(seed)
+    model = generator_of(latent, images.shape[1], width)
+    targets, points = targets_of(images), latent.draw(len(images), seed)
+    optimiser = torch.optim.Adam(model.parameters(), lr=2e-3, betas=(0.5, 0.999))
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    for rows in _batches(len(images), batch, steps):
+        optimiser.zero_grad()
+        torch.autograd.backward((model(points[rows]) - targets[rows]).square().mean())
+        optimiser.step()
+        schedule.step()
+    return model.eval()
+
+
+def gan(images: Pixels, latent: Latent, *, width: int, steps: int, batch: int, seed: int) -> nn.Sequential:
+    """A DCGAN (Radford et al. 2016) with spectral norm and the hinge loss on images (n, s, s, 3)."""
+    torch.manual_seed(seed)
+    size = images.shape[1]
+    model, critic, targets = generator_of(latent, size, width), discriminator_of(size, width), targets_of(images)
+    ours = torch.optim.Adam(model.parameters(), lr=4e-4, betas=(0.0, 0.9))
+    theirs = torch.optim.Adam(critic.parameters(), lr=4e-4, betas=(0.0, 0.9))
+    for rows in _batches(len(images), batch, steps):
+        made = model(torch.randn(len(rows), latent.dimension))
+        theirs.zero_grad()
+        judged = relu(1 - critic(targets[rows])).mean() + relu(1 + critic(made.detach())).mean()
+        torch.autograd.backward(judged)
+        theirs.step()
+        ours.zero_grad()
+        torch.autograd.backward(-critic(made).mean())
+        ours.step()
+    return model.eval()
+
+
+def onnx_of(model: nn.Module, latent: Latent) -> bytes:
+    """The generator as it is handed in: one ONNX file of opset 17, for any number of latent points."""
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        written = Path(folder) / "generator.onnx"
+        warnings.simplefilter("ignore")  # torch calls the exporter that writes one plain file deprecated
+        torch.onnx.export(
+            model.eval(),
+            (torch.zeros(2, latent.dimension),),
+            written,
+            opset_version=RECOMMENDED_OPSET,
+            dynamo=False,
+            input_names=["z"],
+            output_names=["images"],
+            dynamic_axes={"z": {0: "n"}, "images": {0: "n"}},
+        )
+        return written.read_bytes()
+
+
+def _batches(count: int, batch: int, steps: int) -> list[Tensor]:
+    """Rows of every step: all images once, in a new order, before any comes again."""
+    rounds = -(-steps // max(1, count // batch))
+    rows = [some for _ in range(rounds) for some in torch.split(torch.randperm(count), batch) if len(some) > 1]
+    return rows[:steps]

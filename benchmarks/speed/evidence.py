@@ -1,0 +1,70 @@
+"""All evidence about one entry, test by test."""
+
+from pathlib import Path
+
+from benchmarks.harness.isolation import Runner, Task
+from benchmarks.harness.plan import Plan
+from benchmarks.harness.report import Section, Table, Target, mebibytes, seconds
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
+from benchmarks.harness.rounds import Contender, interleaved, median_of
+
+NAME = "evidence"
+CONTENDERS = tuple(
+    Contender(name, f"benchmarks.speed.evidence_contenders:{function}", most=1)
+    for name, function in (
+        ("standard error of FID", "frechet_error"),
+        ("FID-infinity", "frechet_limit"),
+        ("KID", "kid"),
+        ("precision, recall, density, coverage, with errors", "overlap"),
+        ("authenticity", "authenticity"),
+        ("two-sample nearest neighbour", "two_sample"),
+        ("three-sample kernel test", "relative_mmd"),
+        ("PRD, one clustering", "prd"),
+        ("100 bins: NDB, Jensen-Shannon", "binning"),
+        ("data-copying, 20 cells", "data_copying"),
+        ("near copies of mirrored training images", "near_copies"),
+        ("repeats within the entry", "repeats"),
+        ("what belongs to the references, once", "grounds"),
+        ("all of an entry's evidence, in one process", "whole"),
+    )
+)
+ALL = CONTENDERS[-1].name
+SECONDS, GIGABYTES = 180, 2
+
+
+def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
+    """One case."""
+    where = str(folder / NAME)
+    sizes = {"dimension": plan.neighbours, "count": plan.generated, "reference": plan.reference}
+    sizes |= {"held_out": max(120, plan.generated // 5)}
+    run(Task("benchmarks.speed.evidence_contenders:prepare", {"folder": where, **sizes}))
+    return [BenchmarkCase(NAME, sizes, interleaved(CONTENDERS, {"folder": where}, plan.rounds, run))]
+
+
+METHOD = """\
+Synthetic, seeded features. What belongs to the references alone (statistics, neighbours of training images, bins,
+cells, distances of the held-out images) is prepared once and mapped, as a worker has it; the network's features of the
+mirrored training images belong to it, too, and are not measured here. Each test first runs alone, in a process of its
+own, then all of them in one, as a worker composes them: with what several tests share found once, and with the search
+for the nearest training image that the score has made already, since it is made again. Peak memory includes
+interpreter, libraries and all features. The seconds of processors, over all threads, tell how much of the others was
+waiting for a machine that had other work."""
+
+
+def section(result: BenchmarkResult) -> Section:
+    """The table, and the targets for time and memory."""
+    (case,) = result.cases
+    rows = [
+        (name, seconds(runs), seconds(runs, "cpu_seconds"), mebibytes(runs) if "peak_bytes" in runs[0] else "")
+        for name, runs in case.runs.items()
+    ]
+    whole = case.runs[ALL]
+    settings = case.settings
+    title = (
+        f"{settings['count']:,} x {settings['dimension']} against {settings['reference']:,} training and"
+        f" {settings['held_out']:,} held-out images"
+    )
+    targets = [Target("all evidence of an entry", median_of(whole), SECONDS, False, " s")]
+    if "peak_bytes" in whole[0]:
+        targets.append(Target("its peak memory", median_of(whole, "peak_bytes") / 1e9, GIGABYTES, False, " GB"))
+    return Section("Evidence", METHOD, [Table(title, ("", "seconds", "of processors", "peak, MiB"), rows)], targets)

@@ -1,0 +1,229 @@
+"""From a zip to a score, by Kennel and by its peers, each as its documentation shows.
+
+Loading the network and the reference is not timed for anybody, nor is each process's first forward pass.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+from zipfile import ZipFile
+
+import numpy as np
+import torch
+from cleanfid import fid as clean
+from cleanfid.resize import make_resizer
+from PIL import Image
+from pytorch_fid.fid_score import calculate_frechet_distance, compute_statistics_of_path
+from torch import Tensor, nn
+from torch_fidelity import calculate_metrics, register_feature_extractor
+from torch_fidelity.feature_extractor_base import FeatureExtractorBase
+from torch_fidelity.metric_fid import KEY_METRIC_FID, fid_features_to_statistics
+from torch_fidelity.registry import FEATURE_EXTRACTORS_REGISTRY
+from torchmetrics.image.mifid import MemorizationInformedFrechetInceptionDistance
+from torchvision.transforms.functional import pil_to_tensor
+
+from benchmarks.harness.isolation import THREADS, Run
+from benchmarks.harness.networks import PeerNetwork, extractor_of, outermost_forwards, spec_of
+from benchmarks.speed.scoring_inputs import hashes_of
+from scorer.archive import ImageSpec, find_training_image_copies
+from scorer.blobs import Blobs
+from scorer.metrics.cosine import NormalisedFeatures
+from scorer.metrics.mifid import mifid
+from scorer.metrics.sample_quality.frechet import Statistics
+from worker.runtime import decoded_images
+from worker.scoring.measure import PreparedReference, measure
+
+TAU = 1.0
+"""Every distance is below it, so that everybody's penalty acts."""
+TORCHMETRICS_BATCH = 32
+"""It leaves the batch to its user; of 8, 16, 32, 50 and 64 this was within 12 % of the best for both networks, in a
+short trial of the plain networks."""
+
+
+def kennel(folder: str, network: str, count: int) -> Run:
+    """The worker's own way: decode with the deep check into one mapped array, then measure from it."""
+    where, spec = Path(folder), spec_of(network)
+    extractor, reference = extractor_of(spec, where), _reference(where)
+    known, images_spec, blobs = hashes_of(where), ImageSpec(count, 64), Blobs(where.as_uri())
+    with TemporaryDirectory() as scratch, outermost_forwards() as forwards:
+        start = time.perf_counter()
+        path = decoded_images.path_of(Path(scratch), "submission")
+        hashes = decoded_images.decode(blobs, "submission.zip", images_spec, path, _no_progress)
+        share = find_training_image_copies(hashes, *known).share
+        decoded = time.perf_counter()
+        numbers = measure(np.load(path, mmap_mode="r"), extractor, reference, _no_progress)
+        score = mifid(numbers.fid, numbers.nearest.mean, TAU, copied_share=share)
+        end = time.perf_counter()
+    stages = {f"{stage}_seconds": seconds for stage, seconds in numbers.seconds.items()}
+    return stages | {
+        "seconds": end - start,
+        "decode_seconds": decoded - start,
+        "forward_seconds": forwards.seconds,
+        "fid": numbers.fid,
+        "distance": numbers.nearest.mean,
+        "mifid": score,
+    }
+
+
+def torchmetrics(folder: str, network: str, count: int) -> Run:
+    """MiFID with ``feature=`` a module, fed uint8 batches.
+
+    It compares real images with fake ones where the paper does the reverse, so here the submission is its *real* set
+    and the reference its *fake* one; FID is the same either way round. It keeps features and no statistics: those of
+    the reference it computes again for each score.
+    """
+    where = Path(folder)
+    peer = PeerNetwork(spec_of(network), where, 1 / 255)
+    metric = MemorizationInformedFrechetInceptionDistance(feature=_Module(peer), cosine_distance_eps=TAU)
+    reference = torch.from_numpy(np.load(where / "features.npy")).double()
+    start = time.perf_counter()
+    with ZipFile(where / "submission.zip") as archive:
+        names = sorted(archive.namelist())
+        for first in range(0, count, TORCHMETRICS_BATCH):
+            batch = [_pixels(archive, name) for name in names[first : first + TORCHMETRICS_BATCH]]
+            metric.update(torch.stack(batch), real=True)
+    metric.fake_features = [reference]
+    score = float(metric.compute())
+    return _measured(start, peer) | {"mifid": score}
+
+
+def torch_fidelity(folder: str, network: str, count: int) -> Run:  # noqa: ARG001 - it takes what it finds
+    """``calculate_metrics`` with a registered extractor, its default batch of 64 and 4 loading processes.
+
+    The reference's statistics are in its cache, under the name given for the second input.
+    """
+    where = Path(folder)
+    peer = PeerNetwork(spec_of(network), where, 1 / 255)
+    name = f"plain-{network}"
+    FEATURE_EXTRACTORS_REGISTRY.pop(name, None)
+    register_feature_extractor(name, _registered(peer))
+    statistics = fid_features_to_statistics(torch.from_numpy(np.load(where / "features.npy")))
+    torch.save(statistics, where / f"reference-{name}-stat-fid-pooled.pt")
+    start = time.perf_counter()
+    with _unpacked(where / "submission.zip") as images:
+        found = calculate_metrics(
+            input1=str(images),
+            input2=str(images),
+            input2_cache_name="reference",
+            cache_root=str(where),
+            feature_extractor=name,
+            fid=True,
+            cuda=False,
+            verbose=False,
+        )
+    return _measured(start, peer) | {"fid": found[KEY_METRIC_FID]}
+
+
+def pytorch_fid(folder: str, network: str, count: int) -> Run:  # noqa: ARG001
+    """What its command does with a folder and an .npz: batches of 50, as many loading processes as cores."""
+    where, spec = Path(folder), spec_of(network)
+    peer = PeerNetwork(spec, where, 1.0)
+    mean, covariance = compute_statistics_of_path(str(where / "reference.npz"), None, 50, spec.dimension, "cpu")
+    start = time.perf_counter()
+    with _unpacked(where / "submission.zip") as images:
+        own = compute_statistics_of_path(str(images), _Listed(peer), 50, spec.dimension, "cpu", THREADS)
+    distance = calculate_frechet_distance(*own, mean, covariance)
+    return _measured(start, peer) | {"fid": float(distance)}
+
+
+def clean_fid(folder: str, network: str, count: int) -> Run:  # noqa: ARG001
+    """``compute_fid`` of the zip with a custom extractor and custom statistics, in its default batches of 32.
+
+    Its resizing is its own (bicubic, per image, in the loading processes), to the network's size. It would start 12
+    loading processes; there is one per core instead, as torch recommends.
+    """
+    where, spec = Path(folder), spec_of(network)
+    peer = PeerNetwork(spec, where, 1 / 255)
+    with np.load(where / "reference.npz") as kept:
+        reference = kept["mu"], kept["sigma"]
+    size = (spec.input_size, spec.input_size)
+    start = time.perf_counter()
+    # It reads custom statistics from its own installed package's folder, where nothing should be written.
+    with patch.object(clean, "get_reference_statistics", lambda *_, **__: reference):
+        distance = clean.compute_fid(
+            str(where / "submission.zip"),
+            dataset_name="reference",
+            dataset_split="custom",
+            custom_feat_extractor=peer,
+            custom_fn_resize=make_resizer("PIL", False, "bicubic", size),
+            num_workers=THREADS,
+            device=torch.device("cpu"),
+            verbose=False,
+        )
+    return _measured(start, peer) | {"fid": float(distance)}
+
+
+def _measured(start: float, peer: PeerNetwork) -> Run:
+    return {"seconds": time.perf_counter() - start, "forward_seconds": peer.watch.seconds}
+
+
+def _no_progress(*_: object) -> None:
+    """Progress that nobody watches."""
+
+
+def _reference(folder: Path) -> PreparedReference:
+    def part(name: str) -> Any:
+        return np.load(folder / f"{name}.npy", mmap_mode="r")
+
+    normalised = NormalisedFeatures(part("features"), part("squares"))
+    return PreparedReference(
+        Statistics(part("mean"), part("covariance"), len(normalised), part("factor")), normalised, signed=False
+    )
+
+
+def _pixels(archive: ZipFile, name: str) -> Tensor:
+    with archive.open(name) as member, Image.open(member) as image:
+        pixels_of_it: Tensor = pil_to_tensor(image.convert("RGB"))
+    return pixels_of_it
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[Path]:
+    """The zip's files in a folder, for those that read no zip."""
+    with TemporaryDirectory() as folder:
+        with ZipFile(path) as archive:
+            archive.extractall(folder)
+        yield Path(folder)
+
+
+class _Module(nn.Module):
+    """A peer's network as a module: images to features (b, d)."""
+
+    def __init__(self, peer: PeerNetwork) -> None:
+        super().__init__()
+        self._peer = peer
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self._peer(images)
+
+
+class _Listed(_Module):
+    """As pytorch-fid expects it: a list of feature maps (b, d, 1, 1)."""
+
+    def forward(self, images: Tensor) -> Any:
+        return [super().forward(images)[:, :, None, None]]
+
+
+def _registered(peer: PeerNetwork) -> type[Any]:
+    """As torch-fidelity expects it: a class."""
+
+    class Plain(FeatureExtractorBase):  # type: ignore[misc] # the library has no types
+        def __init__(self, name: str, features_list: list[str], **_: object) -> None:
+            super().__init__(name, features_list)
+
+        @staticmethod
+        def get_provided_features_list() -> tuple[str, ...]:
+            return ("pooled",)
+
+        @staticmethod
+        def get_default_feature_layer_for_metric(_: str) -> str:
+            return "pooled"
+
+        def forward(self, images: Tensor) -> tuple[Tensor, ...]:
+            return (peer(images),)
+
+    return Plain

@@ -1,0 +1,76 @@
+"""What every contender of the scoring benchmark is given: a zip, and a reference whose statistics are ready."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.harness.isolation import Run
+from benchmarks.harness.networks import extractor_of, spec_of, write_weights
+from deploy.demo.photographs import photographs
+from scorer.archive import PixelHashes, mirror_images, pixel_hashes, write_images
+from scorer.metrics.cosine import normalise
+from scorer.metrics.sample_quality.frechet import statistics_of
+
+SEED = 2019
+
+
+def prepare(folder: str, network: str, count: int, reference_count: int, source_count: int) -> Run:
+    """Write ``submission.zip``, weights, and the reference in the product's form and in the peers'.
+
+    The submission is the first ``count`` tiles of the demo's photographs. The reference is ``reference_count`` rows
+    made of the features of ``source_count`` others, see :func:`blended`: what its images were makes no difference to
+    anybody's speed, and extracting so many would take longer than the benchmark.
+    """
+    where, spec = Path(folder), spec_of(network)
+    where.mkdir(parents=True, exist_ok=True)
+    write_weights(spec, where)
+    submission, others = _photographs(count, source_count)
+    with (where / "submission.zip").open("wb") as file:
+        write_images(submission, file)
+    features = blended(extractor_of(spec, where).features(others), reference_count, np.random.default_rng(SEED))
+    statistics, normalised = statistics_of(features), normalise(features)
+    if statistics.factor is None:
+        raise ValueError("a reference's statistics need their factor")
+    arrays: dict[str, NDArray[Any]] = {
+        "mean": statistics.mean,
+        "covariance": statistics.covariance,
+        "factor": statistics.factor,
+        "features": features,
+        "squares": normalised.squares,
+        "hashes": pixel_hashes(others),
+        "mirrored": pixel_hashes(mirror_images(others)),
+    }
+    for name, array in arrays.items():
+        np.save(where / f"{name}.npy", array)
+    # As pytorch-fid and clean-fid keep statistics.
+    np.savez(where / "reference.npz", mu=np.mean(features, axis=0), sigma=np.cov(features, rowvar=False))
+    return {"zip_bytes": (where / "submission.zip").stat().st_size}
+
+
+def blended(features: NDArray[np.float32], count: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """``count`` rows, each between two of the given (n, d), every value moved by a few per cent.
+
+    So there are no two equal rows, the covariance has full rank, and nothing is negative that was not.
+    """
+    rows = np.empty((count, features.shape[1]), np.float32)
+    for start in range(0, count, 1000):
+        block = rows[start : start + 1000]
+        first, second = (features[rng.integers(len(features), size=len(block))] for _ in range(2))
+        share = rng.random((len(block), 1), np.float32)
+        block[:] = (share * first + (1 - share) * second) * np.exp(0.05 * rng.standard_normal(block.shape, np.float32))
+    return rows
+
+
+def _photographs(count: int, others: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    parts = photographs(SEED)
+    tiles = np.concatenate([parts.train.images, parts.held_out.images, parts.private_extra.images])
+    if count + others > len(tiles):
+        raise ValueError(f"there are only {len(tiles)} photographs, not {count} and {others}")
+    return tiles[:count], tiles[count : count + others]
+
+
+def hashes_of(folder: Path) -> tuple[PixelHashes, PixelHashes]:
+    """The reference images' pixel hashes, plain and mirrored."""
+    return np.load(folder / "hashes.npy"), np.load(folder / "mirrored.npy")
