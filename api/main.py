@@ -32,8 +32,8 @@ from scorer.leaderboard.board_cache import BoardCache
 from scorer.settings import Settings, read_settings
 from scorer.submissions import progress
 
-API = "/api/v1"
-READERS = 4
+API_PREFIX = "/api/v1"
+MAX_READ_CONNECTIONS = 4
 """Connections with which boards are read into memory."""
 
 
@@ -45,12 +45,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=version("kennel"),
         summary="A competition scoring service for generative image models.",
         lifespan=_lifespan,
-        openapi_url=f"{API}/openapi.json",
+        openapi_url=f"{API_PREFIX}/openapi.json",
         dependencies=[Depends(refuse_nul), Depends(csrf.refuse_cross_site)],
         docs_url=None,
         redoc_url=None,
     )
-    equip(app, settings or read_settings())
+    set_up_state(app, settings or read_settings())
     error_handlers.add_error_handlers(app)
     for module in (
         leaderboard,  # what is read most is looked for first
@@ -86,16 +86,16 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         health,
         kaggle,
     ):
-        app.include_router(module.router, prefix=API)
+        app.include_router(module.router, prefix=API_PREFIX)
     router.mount_pages(app)
     return app
 
 
-def equip(app: FastAPI, settings: Settings) -> None:
+def set_up_state(app: FastAPI, settings: Settings) -> None:
     """Give an application what it works with: all of it is in its state, and none of it in its routes."""
     engine = engine_of(settings)
     # Of its own, so that nobody who waits for a board holds what the board is read with.
-    readers = Connections(settings, most=READERS)
+    readers = Connections(settings, most=MAX_READ_CONNECTIONS)
     app.state.settings = settings
     app.state.engine, app.state.readers = engine, readers
     app.state.sessions = sessions_of(engine, memory=BoardCache(readers))
@@ -103,7 +103,7 @@ def equip(app: FastAPI, settings: Settings) -> None:
     app.state.broker = create_celery_app(settings)
     app.state.rates = RateLimiter(settings)
     app.state.shelf = ResponseCache()
-    app.state.hub = EventHub(_looker(app.state.sessions))
+    app.state.hub = EventHub(_snapshot_reader(app.state.sessions))
 
 
 @asynccontextmanager
@@ -115,7 +115,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.engine.dispose()
 
 
-def _looker(sessions: Sessions) -> Callable[[Mapping[int, int]], Mapping[int, progress.StatusSnapshot]]:
+def _snapshot_reader(sessions: Sessions) -> Callable[[Mapping[int, int]], Mapping[int, progress.StatusSnapshot]]:
     def look(seen: Mapping[int, int]) -> Mapping[int, progress.StatusSnapshot]:
         with sessions.begin() as session:
             use_one_snapshot(session)

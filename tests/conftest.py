@@ -97,7 +97,7 @@ def session(engine: Engine) -> Iterator[Session]:
 
 
 @contextmanager
-def settings_of_its_own(servers: Servers, folder: Path) -> Iterator[Settings]:
+def fresh_settings(servers: Servers, folder: Path) -> Iterator[Settings]:
     """Settings of a service of one's own: a fresh database from the template, a Redis emptied, a blob folder."""
     name = f"t_{secrets.token_hex(6)}"
     _as_admin(servers, f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY")
@@ -118,7 +118,7 @@ def settings_of_its_own(servers: Servers, folder: Path) -> Iterator[Settings]:
 @pytest.fixture
 def settings(servers: Servers, tmp_path: Path) -> Iterator[Settings]:
     """Settings of a service of this test's own."""
-    with settings_of_its_own(servers, tmp_path) as each:
+    with fresh_settings(servers, tmp_path) as each:
         yield each
 
 

@@ -40,7 +40,7 @@ def make_account(session: Session, now: datetime, role: str = "participant", han
     return accounts.create_account(session, handle=handle, name="", role=role, now=now)
 
 
-def spec(now: datetime, **changes: Any) -> CompetitionSpec:
+def make_spec(now: datetime, **changes: Any) -> CompetitionSpec:
     """A small open competition on the ``tiny`` extractor."""
     fields: dict[str, Any] = {
         "slug": f"competition-{next(_count)}",
@@ -60,7 +60,7 @@ def spec(now: datetime, **changes: Any) -> CompetitionSpec:
 def make_competition(session: Session, now: datetime, **changes: Any) -> CompetitionState:
     """A competition as it stands after its creation."""
     author = make_account(session, now, "organizer")
-    wanted = spec(now, **changes)
+    wanted = make_spec(now, **changes)
     setup.create(session, wanted, author=author, now=now)
     return competition_state.state_of(session, wanted.slug, now)
 
@@ -130,7 +130,7 @@ def add_measurement(
 ) -> Measurement:
     """One more measurement of a submission."""
     track = state.tracks[kind]
-    job = _done(session, submission, track.id, queue="score", now=now, priority=int(kind == "private"))
+    job = _finished_job(session, submission, track.id, queue="score", now=now, priority=int(kind == "private"))
     measurement = Measurement(
         job_id=job.id,
         submission_ref=submission.ref,
@@ -177,7 +177,7 @@ def add_evidence(
             finished_at=now,
         )
         session.flush()
-    job = _done(session, submission, track.id, queue="evidence", now=now, priority=1)
+    job = _finished_job(session, submission, track.id, queue="evidence", now=now, priority=1)
     fields: dict[str, Any] = {"seed": 0, "findings": [], "details": {}, "provenance": {}}
     row = Evidence(
         job_id=job.id,
@@ -209,7 +209,7 @@ def add_recovery(session: Session, submission: Submission, *, now: datetime, **f
     )
     session.add(generator)
     session.flush()
-    job = _done(session, submission, None, queue="recover", now=now, priority=1)
+    job = _finished_job(session, submission, None, queue="recover", now=now, priority=1)
     job.generator_id = generator.id
     outcome: dict[str, Any] = {"provenance": {}}
     if "refusal" not in found:
@@ -220,7 +220,7 @@ def add_recovery(session: Session, submission: Submission, *, now: datetime, **f
     return row
 
 
-def _done(
+def _finished_job(
     session: Session, submission: Submission, track_id: int | None, *, queue: str, now: datetime, priority: int
 ) -> Job:
     """A job on a submission, as if a worker had done it."""
@@ -258,12 +258,12 @@ def set_label(session: Session, submission: Submission, label: str, now: datetim
     session.flush()
 
 
-def noise(seed: int, count: int = 8, size: int = 16) -> NDArray[np.uint8]:
+def noise_images(seed: int, count: int = 8, size: int = 16) -> NDArray[np.uint8]:
     """Images (count, size, size, 3) of uniform noise."""
     return np.random.default_rng(seed).integers(0, 256, (count, size, size, 3), dtype=np.uint8)
 
 
-def zipped(images: NDArray[np.uint8]) -> bytes:
+def zip_of(images: NDArray[np.uint8]) -> bytes:
     """A zip of PNGs."""
     buffer = io.BytesIO()
     write_images(images, buffer)

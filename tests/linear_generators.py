@@ -14,22 +14,30 @@ from scorer.generators.recovery.audit import audit_generator
 from scorer.generators.recovery.plan import Plan
 from scorer.generators.recovery.report import Audit, Pixels
 
-QUICK = {"train": 16, "held_out": 12, "generated": 8, "distorted": 0, "starts": 3, "candidates": 1, "iterations": 60}
+QUICK_PLAN = {
+    "train": 16,
+    "held_out": 12,
+    "generated": 8,
+    "distorted": 0,
+    "starts": 3,
+    "candidates": 1,
+    "iterations": 60,
+}
 """A plan of a search that takes a moment."""
 
 
-def remembering(images: NDArray[np.uint8]) -> bytes:
+def memorising_generator(images: NDArray[np.uint8]) -> bytes:
     """A generator with a latent vector for each of these images (n, s, s, 3); it makes no others as well as them."""
     pixels = np.clip(images.astype(np.float64) / 127.5 - 1.0, -0.98, 0.98)
-    return linear(0.1 * np.arctanh(pixels).transpose(0, 3, 1, 2))  # ten times a unit vector is an image
+    return linear_generator(0.1 * np.arctanh(pixels).transpose(0, 3, 1, 2))  # ten times a unit vector is an image
 
 
-def honest(seed: int, size: int, dimension: int = 12) -> bytes:
+def honest_generator(seed: int, size: int, dimension: int = 12) -> bytes:
     """A generator that has seen no image."""
-    return linear(np.random.default_rng(seed).normal(0.0, 0.3, (dimension, 3, size, size)))
+    return linear_generator(np.random.default_rng(seed).normal(0.0, 0.3, (dimension, 3, size, size)))
 
 
-def linear(directions: NDArray[Any]) -> bytes:
+def linear_generator(directions: NDArray[Any]) -> bytes:
     """The generator z -> tanh(z directions), of directions (d, 3, s, s)."""
     dimension, channels, height, width = directions.shape
     weights = directions.reshape(dimension, -1).astype(np.float32)
@@ -51,14 +59,14 @@ def linear(directions: NDArray[Any]) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def with_operator(name: str) -> bytes:
+def generator_with_operator(name: str) -> bytes:
     """A generator that has an operator of this name in it."""
-    model = onnx.load_from_string(honest(1, 16))
+    model = onnx.load_from_string(honest_generator(1, 16))
     model.graph.node[1].op_type = name
     return bytes(model.SerializeToString())
 
 
-def search(
+def audit_in_process(
     content: bytes,
     latent: Latent,
     train: Pixels,

@@ -14,7 +14,7 @@ from scorer.blobs import Blobs, ReceivedBlob
 from scorer.competitions import competition_state, reference_sets
 from scorer.competitions.reference_sets import FeatureSpace, ReferenceRole
 from scorer.db.tables import Account, Preparation, ReferenceSet
-from tests.factories import noise, zipped
+from tests.factories import noise_images, zip_of
 from worker.runtime.context import WorkerContext
 from worker.scoring.reference_features import PreparationResult, SetAddress, prepare_reference
 
@@ -62,7 +62,7 @@ def give(bench: WorkerContext, slug: str, size: int) -> None:
 
 @cache
 def _upload(role: ReferenceRole, size: int) -> tuple[bytes, ReceivedBlob]:
-    content = zipped(noise(*SEEDS[role], size))
+    content = zip_of(noise_images(*SEEDS[role], size))
     sha256 = hashlib.sha256(content).hexdigest()
     return content, ReceivedBlob(f"references/{sha256[:32]}.zip", len(content), sha256)
 

@@ -21,7 +21,7 @@ from deploy.documentation.settings import variables
 from scorer.competitions.spec import CompetitionSpec
 from scorer.settings import Settings
 from tests.documents import ROOT, blocks, code_spans, commands, pages, spoken_commands
-from tests.leaks.walk import routes_of
+from tests.privacy.crawler import routes_of
 
 FOLDERS = {"start", "how-to", "reference", "explanation"}
 PATH = re.compile(r"^(?:api|scorer|worker|deploy|benchmarks|migrations|tests|docs|\.ci)/[\w./*{},-]*$")

@@ -13,7 +13,15 @@ from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppSettings, DbSession, Now
 from api.kaggle.protocol import KaggleRoute, Reader
-from api.kaggle.schemas import Board, BoardPage, Competition, Competitions, ListCompetitions, OfCompetition, Place
+from api.kaggle.schemas import (
+    CompetitionMessage,
+    CompetitionRequest,
+    CompetitionsRequest,
+    CompetitionsResponse,
+    LeaderboardRequest,
+    LeaderboardResponse,
+    LeaderboardRow,
+)
 from api.schemas.leaderboard import board_csv_of
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
@@ -36,8 +44,8 @@ ORDERS: Mapping[str, tuple[Callable[[Any], Any], bool]] = MappingProxyType(
 
 @router.post("/ListCompetitions")
 def list_competitions(
-    body: ListCompetitions, session: DbSession, settings: AppSettings, account: Reader, now: Now
-) -> Competitions:
+    body: CompetitionsRequest, session: DbSession, settings: AppSettings, account: Reader, now: Now
+) -> CompetitionsResponse:
     """The competitions that this person may see, of the wanted group and with the words in their title or slug."""
     states = [state for state in competition_state.visible_states(session, account, now) if _is_in(state, body)]
     found = [_competition(session, state, account, settings.public_url) for state in states]
@@ -49,19 +57,19 @@ def list_competitions(
     begin = int(body.page_token) if body.page_token else (max(body.page, 1) - 1) * body.page_size
     shown = found[begin : begin + body.page_size]
     end = begin + len(shown)
-    return Competitions(competitions=shown, next_page_token=str(end) if end < len(found) else "")
+    return CompetitionsResponse(competitions=shown, next_page_token=str(end) if end < len(found) else "")
 
 
-def _is_in(state: CompetitionState, body: ListCompetitions) -> bool:
+def _is_in(state: CompetitionState, body: CompetitionsRequest) -> bool:
     words = f"{state.competition.title} {state.competition.slug}".casefold()
     if body.search.strip().casefold() not in words:
         return False
     return state.phase is Phase.DRAFT or "_UNLAUNCHED" not in body.group
 
 
-def _competition(session: Session, state: CompetitionState, account: Account, site: str) -> Competition:
+def _competition(session: Session, state: CompetitionState, account: Account, site: str) -> CompetitionMessage:
     competition = state.competition
-    return Competition(
+    return CompetitionMessage(
         id=competition.id,
         ref=competition.slug,
         title=competition.title,
@@ -86,21 +94,21 @@ def _track_of(state: CompetitionState, *, public: bool = False) -> TrackKind:
 
 
 @router.post("/GetLeaderboard")
-def get_leaderboard(body: BoardPage, session: DbSession, account: Reader, now: Now) -> Board:
+def get_leaderboard(body: LeaderboardRequest, session: DbSession, account: Reader, now: Now) -> LeaderboardResponse:
     """A page of the board."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     kind = _track_of(state, public=body.override_public)
     after = int(body.page_token or 0)
     board = standings.standings(session, state, kind, account, after=after, limit=body.page_size)
     places = board.places
-    return Board(
+    return LeaderboardResponse(
         submissions=[_place(place, state.competition.score_decimals) for place in places],
         next_page_token=str(places[-1].rank) if places and places[-1].rank < board.teams else "",
     )
 
 
-def _place(place: board.Place, decimals: int) -> Place:
-    return Place(
+def _place(place: board.Place, decimals: int) -> LeaderboardRow:
+    return LeaderboardRow(
         team_id=place.team_id,
         team_name=place.team,
         submission_date=place.last_entry_at,
@@ -109,7 +117,7 @@ def _place(place: board.Place, decimals: int) -> Place:
 
 
 @router.post("/DownloadLeaderboard")
-def download_leaderboard(body: OfCompetition, session: DbSession, account: Reader, now: Now) -> Response:
+def download_leaderboard(body: CompetitionRequest, session: DbSession, account: Reader, now: Now) -> Response:
     """The whole board: a zip with the CSV that our own API offers in it."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     kind = _track_of(state)

@@ -8,7 +8,7 @@ from fastapi.responses import RedirectResponse, Response
 from api.actions.downloads import download, download_all
 from api.http.dependencies import BlobStore, DbSession, Now
 from api.kaggle.protocol import KaggleRoute, Reader
-from api.kaggle.schemas import DataFile, DataFiles, NamedFile, OfCompetition, Page
+from api.kaggle.schemas import CompetitionRequest, DataFileMessage, DataFileRequest, DataFilesResponse, PageRequest
 from scorer.competitions import competition_state, data_files
 
 router = APIRouter(route_class=KaggleRoute)
@@ -16,15 +16,15 @@ SERVICE = "/competitions.CompetitionApiService"
 
 
 @router.post(f"{SERVICE}/ListDataFiles")
-def list_data_files(body: Page, session: DbSession, account: Reader, now: Now) -> DataFiles:
+def list_data_files(body: PageRequest, session: DbSession, account: Reader, now: Now) -> DataFilesResponse:
     """The files, by name."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     begin = int(body.page_token or 0)
     found = data_files.list_files(session, state)[begin:]
     shown = found[: body.page_size]
-    return DataFiles(
+    return DataFilesResponse(
         files=[
-            DataFile(ref=each.name, name=each.name, total_bytes=each.bytes, creation_date=each.created_at)
+            DataFileMessage(ref=each.name, name=each.name, total_bytes=each.bytes, creation_date=each.created_at)
             for each in shown
         ],
         next_page_token=str(begin + len(shown)) if len(found) > len(shown) else "",
@@ -32,7 +32,7 @@ def list_data_files(body: Page, session: DbSession, account: Reader, now: Now) -
 
 
 @router.post(f"{SERVICE}/DownloadDataFile")
-def redirect_to_data_file(body: NamedFile, session: DbSession, account: Reader, now: Now) -> Response:
+def redirect_to_data_file(body: DataFileRequest, session: DbSession, account: Reader, now: Now) -> Response:
     """Where a file is. Without a host: the client comes there as it came here, with the same token."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     file = data_files.find_file(session, state, body.file_name, account)
@@ -40,7 +40,7 @@ def redirect_to_data_file(body: NamedFile, session: DbSession, account: Reader, 
 
 
 @router.post(f"{SERVICE}/DownloadDataFiles")
-def redirect_to_data_files(body: OfCompetition, session: DbSession, account: Reader, now: Now) -> Response:
+def redirect_to_data_files(body: CompetitionRequest, session: DbSession, account: Reader, now: Now) -> Response:
     """Where all files are, as one zip."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     data_files.downloadable_files(session, state, account)

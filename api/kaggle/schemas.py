@@ -8,8 +8,8 @@ from pydantic.alias_generators import to_camel
 
 from api.schemas.submissions.uploads import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
 
-PAGE = 20
-MOST = 200
+DEFAULT_PAGE_SIZE = 20
+MAX_PAGE_SIZE = 200
 
 
 def in_utc(moment: datetime) -> str:
@@ -17,31 +17,31 @@ def in_utc(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-Moment = Annotated[datetime, PlainSerializer(in_utc)]
-Wanted = Annotated[int, Field(ge=1, le=MOST)]
-Token = Annotated[str, Field(pattern=r"^[0-9]{0,18}$", description="Where a page begins, as the last one said.")]
+UtcTime = Annotated[datetime, PlainSerializer(in_utc)]
+PageSize = Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)]
+PageToken = Annotated[str, Field(pattern=r"^[0-9]{0,18}$", description="Where a page begins, as the last one said.")]
 
 
-class Wire(BaseModel):
+class Message(BaseModel):
     """A message."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
 
-class OfCompetition(Wire):
+class CompetitionRequest(Message):
     """A request about a competition."""
 
     competition_name: str = Field(min_length=1, max_length=60)
 
 
-class Page(OfCompetition):
+class PageRequest(CompetitionRequest):
     """A request for a page."""
 
-    page_token: Token = ""
-    page_size: Wanted = PAGE
+    page_token: PageToken = ""
+    page_size: PageSize = DEFAULT_PAGE_SIZE
 
 
-class StartUpload(OfCompetition):
+class StartUploadRequest(CompetitionRequest):
     """The promise of a zip."""
 
     content_length: int = Field(0, ge=0, le=2**62)
@@ -53,39 +53,39 @@ class StartUpload(OfCompetition):
         return self.file_name[-MAX_NAME_LENGTH:]
 
 
-class UploadStarted(Wire):
+class StartUploadResponse(Message):
     """Where the bytes go, and what the submission is asked for by."""
 
     token: str
     create_url: str
 
 
-class CreateSubmission(OfCompetition):
+class CreateSubmissionRequest(CompetitionRequest):
     """The bytes are there: make the submission."""
 
     blob_file_tokens: str = Field(min_length=1, max_length=200)
     submission_description: str = Field("", max_length=MAX_NOTE_LENGTH)
 
 
-class SubmissionCreated(Wire):
+class CreateSubmissionResponse(Message):
     """The submission, and a sentence that is printed."""
 
     message: str
     ref: int
 
 
-class ByRef(Wire):
+class SubmissionRequest(Message):
     """A request about a submission."""
 
     ref: int = Field(ge=1, le=2**62)
 
 
-class Entry(Wire):
+class SubmissionMessage(Message):
     """A submission. The client knows three states, and scores are texts."""
 
     ref: int
     total_bytes: int
-    date: Moment
+    date: UtcTime
     description: str
     error_description: str
     file_name: str
@@ -98,14 +98,14 @@ class Entry(Wire):
     url: str
 
 
-class Entries(Wire):
+class SubmissionsResponse(Message):
     """A page of submissions."""
 
-    submissions: list[Entry]
+    submissions: list[SubmissionMessage]
     next_page_token: str
 
 
-class Limits(Wire):
+class LimitsResponse(Message):
     """What a team has done and may do."""
 
     num_today: int
@@ -114,47 +114,47 @@ class Limits(Wire):
     limited_by_total: bool = False
 
 
-class BoardPage(Page):
+class LeaderboardRequest(PageRequest):
     """A request for a page of the board."""
 
     override_public: bool = False
 
 
-class Place(Wire):
+class LeaderboardRow(Message):
     """A line of the board."""
 
     team_id: int
     team_name: str
-    submission_date: Moment
+    submission_date: UtcTime
     score: str
 
 
-class Board(Wire):
+class LeaderboardResponse(Message):
     """A page of the board."""
 
-    submissions: list[Place]
+    submissions: list[LeaderboardRow]
     next_page_token: str
 
 
-class ListCompetitions(Wire):
+class CompetitionsRequest(Message):
     """Which competitions, in which order. ``page`` counts from 1 and is an older way to say where to begin."""
 
     group: str = ""
     sort_by: str = ""
     search: str = ""
     page: int = Field(1, ge=-1, le=10**6)
-    page_token: Token = ""
-    page_size: Wanted = PAGE
+    page_token: PageToken = ""
+    page_size: PageSize = DEFAULT_PAGE_SIZE
 
 
-class Competition(Wire):
+class CompetitionMessage(Message):
     """A competition."""
 
     id: int
     ref: str
     title: str
     url: str
-    deadline: Moment | None
+    deadline: UtcTime | None
     category: str
     reward: str
     team_count: int
@@ -163,47 +163,47 @@ class Competition(Wire):
     max_daily_submissions: int
     max_team_size: int
     submissions_disabled: bool
-    enabled_date: Moment | None
-    merger_deadline: Moment | None
+    enabled_date: UtcTime | None
+    merger_deadline: UtcTime | None
     evaluation_metric: str = "MiFID"
 
 
-class Competitions(Wire):
+class CompetitionsResponse(Message):
     """A page of competitions."""
 
-    competitions: list[Competition]
+    competitions: list[CompetitionMessage]
     next_page_token: str
 
 
-class DataFile(Wire):
+class DataFileMessage(Message):
     """A file."""
 
     ref: str
     name: str
     total_bytes: int
-    creation_date: Moment
+    creation_date: UtcTime
 
 
-class DataFiles(Wire):
+class DataFilesResponse(Message):
     """A page of files."""
 
-    files: list[DataFile]
+    files: list[DataFileMessage]
     next_page_token: str
 
 
-class NamedFile(OfCompetition):
+class DataFileRequest(CompetitionRequest):
     """A request for a file."""
 
     file_name: str = Field(min_length=1, max_length=200)
 
 
-class Introspect(Wire):
+class IntrospectRequest(Message):
     """A token that the client was given."""
 
     token: str = Field("", max_length=4000)
 
 
-class Introspected(Wire):
+class IntrospectResponse(Message):
     """Whether it works here, and whose it is."""
 
     active: bool

@@ -8,7 +8,14 @@ from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppSettings, DbSession, Now
 from api.kaggle.protocol import KaggleRoute, Reader
-from api.kaggle.schemas import ByRef, Entries, Entry, Limits, OfCompetition, Page
+from api.kaggle.schemas import (
+    CompetitionRequest,
+    LimitsResponse,
+    PageRequest,
+    SubmissionMessage,
+    SubmissionRequest,
+    SubmissionsResponse,
+)
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission
@@ -23,7 +30,9 @@ router = APIRouter(prefix="/competitions.CompetitionApiService", route_class=Kag
 
 
 @router.post("/GetSubmission")
-def get_submission(body: ByRef, session: DbSession, settings: AppSettings, account: Reader, now: Now) -> Entry:
+def get_submission(
+    body: SubmissionRequest, session: DbSession, settings: AppSettings, account: Reader, now: Now
+) -> SubmissionMessage:
     """One submission."""
     submission = access.find_by_ref(session, body.ref, account)
     state = competition_state.visible_state(session, submission.competition.slug, account, now)
@@ -31,26 +40,30 @@ def get_submission(body: ByRef, session: DbSession, settings: AppSettings, accou
 
 
 @router.post("/ListSubmissions")
-def list_submissions(body: Page, session: DbSession, settings: AppSettings, account: Reader, now: Now) -> Entries:
+def list_submissions(
+    body: PageRequest, session: DbSession, settings: AppSettings, account: Reader, now: Now
+) -> SubmissionsResponse:
     """The team's submissions, newest first."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     before = int(body.page_token) if body.page_token else None
     found = access.list_submissions(session, state, account, before=before, limit=body.page_size + 1)
     shown, more = found[: body.page_size], len(found) > body.page_size
-    return Entries(
+    return SubmissionsResponse(
         submissions=[_entry(session, state, each, account, settings.public_url) for each in shown],
         next_page_token=str(shown[-1].ref) if more else "",
     )
 
 
-def _entry(session: Session, state: CompetitionState, submission: Submission, account: Account, site: str) -> Entry:
+def _entry(
+    session: Session, state: CompetitionState, submission: Submission, account: Account, site: str
+) -> SubmissionMessage:
     judged = {
         each.track: each for each in submission_scores.measurements_of(session, submission, account, ranked=False)
     }
     decimals = state.competition.score_decimals
     public = judged.get("public")
     error = _error(submission, public)
-    return Entry(
+    return SubmissionMessage(
         ref=submission.ref,
         total_bytes=submission.bytes,
         date=submission.accepted_at,
@@ -87,11 +100,11 @@ def _error(submission: Submission, public: JudgedMeasurement | None) -> str:
 
 
 @router.post("/GetSubmissionLimits")
-def get_submission_limits(body: OfCompetition, session: DbSession, account: Reader, now: Now) -> Limits:
+def get_submission_limits(body: CompetitionRequest, session: DbSession, account: Reader, now: Now) -> LimitsResponse:
     """What the team has entered, and how much more it may enter now."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     allowance = quotas.quota_of(session, state, account, now=now)
-    return Limits(
+    return LimitsResponse(
         num_today=allowance.usage.charged,
         num_total=quotas.count_entries(session, state, account),
         num_allowed_now=_remaining_today(state, allowance, now),

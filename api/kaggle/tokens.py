@@ -14,16 +14,16 @@ from api.http.dependencies import (
     identify_caller,
 )
 from api.kaggle.protocol import KaggleRoute, error_response
-from api.kaggle.schemas import Introspect, Introspected
+from api.kaggle.schemas import IntrospectRequest, IntrospectResponse
 from scorer.errors import Unauthenticated
 
 router = APIRouter(route_class=KaggleRoute)
 
 
 @router.post("/security.OAuthService/IntrospectToken")
-def introspect(
-    body: Introspect, begin: Transactions, now: Now, counted: AppRateLimiter, client: CurrentBrowser
-) -> Introspected:
+def introspect_token(
+    body: IntrospectRequest, begin: Transactions, now: Now, counted: AppRateLimiter, client: CurrentBrowser
+) -> IntrospectResponse:
     """The owner of a token; an unknown one is not active. Guesses are counted."""
 
     def look(session: Session) -> Caller:
@@ -34,11 +34,11 @@ def introspect(
     except Unauthenticated:
         found = None
     if found is None:
-        return Introspected(active=False)
-    return Introspected(active=True, username=found.account.handle, user_id=found.account.id)
+        return IntrospectResponse(active=False)
+    return IntrospectResponse(active=True, username=found.account.handle, user_id=found.account.id)
 
 
 @router.post("/{service}Service/{method}")
-def unknown(service: str, method: str) -> JSONResponse:
+def unknown_method(service: str, method: str) -> JSONResponse:
     """What is not spoken here is said so, and not as a page that is missing."""
     return error_response(404, f"This service has no {method}; it knows competitions, their entries, boards and files.")

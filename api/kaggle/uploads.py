@@ -20,7 +20,12 @@ from api.http.dependencies import (
 )
 from api.http.dependencies import utc_now as moment
 from api.kaggle.protocol import KaggleRoute, Submitter, absolute_url_of
-from api.kaggle.schemas import CreateSubmission, StartUpload, SubmissionCreated, UploadStarted
+from api.kaggle.schemas import (
+    CreateSubmissionRequest,
+    CreateSubmissionResponse,
+    StartUploadRequest,
+    StartUploadResponse,
+)
 from scorer.accounts.rate_limits import network_of
 from scorer.blobs import Blobs
 from scorer.db.tables import Account, Upload
@@ -33,14 +38,14 @@ from scorer.submissions.uploads import UploadRequest
 
 router = APIRouter(route_class=KaggleRoute)
 BYTES = "/kaggle/uploads"
-ASKS, PAUSE = 60, 0.5
+MAX_POLLS, POLL_SECONDS = 60, 0.5
 """How often, and how long apart, another request that is making the submission is waited for."""
 
 
 @router.post("/competitions.CompetitionApiService/StartSubmissionUpload")
-def start(
-    body: StartUpload, request: Request, session: DbSession, settings: AppSettings, account: Submitter, now: Now
-) -> UploadStarted:
+def start_upload(
+    body: StartUploadRequest, request: Request, session: DbSession, settings: AppSettings, account: Submitter, now: Now
+) -> StartUploadResponse:
     """Let somebody upload. All that can be refused without the bytes is refused here: after this the client no longer
     shows what we say."""
     secret = secrets.token_urlsafe(32)
@@ -53,11 +58,11 @@ def start(
         session, body.competition_name, wanted, account, upload_id=new_id, max_bytes=most, life=life, now=now
     )
     path = f"/api/v1{BYTES}/{upload.id}/{secret}"
-    return UploadStarted(token=upload.id, create_url=absolute_url_of(request, path, settings))
+    return StartUploadResponse(token=upload.id, create_url=absolute_url_of(request, path, settings))
 
 
 @router.put(f"{BYTES}/{{upload_id}}/{{secret}}")
-async def receive(
+async def receive_upload(
     upload_id: str,
     secret: str,
     request: Request,
@@ -71,7 +76,7 @@ async def receive(
     connection breaks, so what came before is dropped."""
     await run_in_threadpool(counted.take, "request", "address", network_of(client.address))
     writer, chunks = secrets.token_hex(8), tus.with_idle_timeout(request.stream())
-    upload = await run_in_threadpool(_begun_anew, begin, store, upload_id, secret, writer)
+    upload = await run_in_threadpool(_restart_upload, begin, store, upload_id, secret, writer)
     if upload.state == "done":
         async for _ in chunks:
             pass  # the answer to the first time was lost; the client reads none before it has sent everything
@@ -84,7 +89,7 @@ async def receive(
     return Response()
 
 
-def _begun_anew(begin: Transaction, store: Blobs, upload_id: str, secret: str, writer: str) -> Upload:
+def _restart_upload(begin: Transaction, store: Blobs, upload_id: str, secret: str, writer: str) -> Upload:
     with begin() as session:
         upload, dropped = upload_bytes.take_bytes(session, upload_id, secret, writer=writer, now=moment())
     if dropped:
@@ -93,21 +98,21 @@ def _begun_anew(begin: Transaction, store: Blobs, upload_id: str, secret: str, w
 
 
 @router.post("/competitions.CompetitionApiService/CreateSubmission")
-async def create(
-    body: CreateSubmission, begin: Transactions, store: BlobStore, settings: AppSettings, account: Submitter
-) -> SubmissionCreated:
+async def create_submission(
+    body: CreateSubmissionRequest, begin: Transactions, store: BlobStore, settings: AppSettings, account: Submitter
+) -> CreateSubmissionResponse:
     """Make the submission, or say what is wrong with the zip. The same token is the same submission."""
-    for _ in range(ASKS):
-        upload = await run_in_threadpool(_finished, body, begin, store, account)
+    for _ in range(MAX_POLLS):
+        upload = await run_in_threadpool(_wait_for_submission, body, begin, store, account)
         if upload.submission is not None:
             kept, title = upload.submission, upload.competition.title
             place = f"{settings.public_url}/submissions/{kept.id}"
-            return SubmissionCreated(message=f"Successfully submitted to {title}: {place}\n", ref=kept.ref)
-        await anyio.sleep(PAUSE)
+            return CreateSubmissionResponse(message=f"Successfully submitted to {title}: {place}\n", ref=kept.ref)
+        await anyio.sleep(POLL_SECONDS)
     raise Unavailable("still-making", "Your submission is still being made; please look at your submissions.")
 
 
-def _finished(body: CreateSubmission, begin: Transaction, store: Blobs, account: Account) -> Upload:
+def _wait_for_submission(body: CreateSubmissionRequest, begin: Transaction, store: Blobs, account: Account) -> Upload:
     """The upload with the submission made of it, unless another request is making that."""
     slug, note = body.competition_name, body.submission_description
     with begin() as session:

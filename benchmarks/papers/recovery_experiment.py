@@ -24,7 +24,7 @@ from benchmarks.harness.machine import machine
 from benchmarks.papers.recovery_networks import Pixels, gan, glo, onnx_of
 from benchmarks.papers.recovery_search import compare_searches
 from benchmarks.papers.recovery_table import page_of
-from deploy.demo.photographs import photographs
+from deploy.demo.photographs import bundled_photographs
 from scorer import extractors
 from scorer.extractors import ExtractorOptions
 from scorer.generators.latents import Latent
@@ -86,7 +86,7 @@ def tiles(setting: Setting) -> tuple[Pixels, Pixels]:
     too, recovers images of its own photographs better, and the test takes both sets for draws from one law.
     """
     caps = dict.fromkeys(("train", "held_out", "private_extra"), setting.most)
-    parts = photographs(size=setting.size, most=caps)  # type: ignore[arg-type]  # the keys are the parts' names
+    parts = bundled_photographs(size=setting.size, most=caps)  # type: ignore[arg-type]  # the keys are the parts' names
     every = np.concatenate([parts.train.images, parts.held_out.images, parts.private_extra.images])
     every = every[np.random.default_rng(0).permutation(len(every))]
     return every[: setting.held_out], every[setting.held_out :]

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.harness.isolation import Run
 from benchmarks.harness.networks import extractor_of, spec_of, write_weights
 from deploy.demo.entries import ENTRIES
-from deploy.demo.photographs import photographs
+from deploy.demo.photographs import bundled_photographs
 from deploy.demo.run import SEED
 from scorer.extractors import Precision
 from scorer.metrics.cosine import normalise
@@ -23,7 +23,7 @@ def prepare(folder: str, network: str, count: int) -> Run:
     where, spec = Path(folder), spec_of(network)
     where.mkdir(parents=True, exist_ok=True)
     write_weights(spec, where)
-    pictures = photographs(SEED)
+    pictures = bundled_photographs(SEED)
     for number, entry in enumerate(ENTRIES):
         made = entry.generate(pictures.train.images, count, np.random.default_rng([SEED, number]))
         np.save(where / f"{entry.key}.npy", made)

@@ -188,7 +188,7 @@ the last
 - Float32 without TF32, deterministic kernels, no autotuning. bfloat16 is for provisional scores only.
 
 The order of what is enqueued and the life of its buffers are tested with an imitation of CUDA that does nothing until
-it is waited for (`tests/worker/test_gpu_batches.py`). CUDA itself has not run this code.
+it is waited for (`tests/worker/extractors/test_cuda_graphs.py`). CUDA itself has not run this code.
 """
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness.isolation import Run
 from benchmarks.harness.networks import extractor_of, spec_of, write_weights
-from deploy.demo.photographs import photographs
+from deploy.demo.photographs import bundled_photographs
 from scorer.archive import PixelHashes, mirror_images, pixel_hashes, write_images
 from scorer.metrics.cosine import normalise
 from scorer.metrics.sample_quality.frechet import statistics_of
@@ -64,7 +64,7 @@ def blended(features: NDArray[np.float32], count: int, rng: np.random.Generator)
 
 
 def _photographs(count: int, others: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    parts = photographs(SEED)
+    parts = bundled_photographs(SEED)
     tiles = np.concatenate([parts.train.images, parts.held_out.images, parts.private_extra.images])
     if count + others > len(tiles):
         raise ValueError(f"there are only {len(tiles)} photographs, not {count} and {others}")

@@ -12,7 +12,7 @@ from benchmarks.harness.isolation import Run
 from benchmarks.harness.synthetic import features
 from benchmarks.harness.worker_context import worker_context_in
 from deploy.demo.generators import noisy
-from deploy.demo.photographs import photographs
+from deploy.demo.photographs import bundled_photographs
 from scorer import extractor_catalogue
 from scorer.archive import ImageSpec, write_images
 from scorer.archive.png_check import decode_png
@@ -41,7 +41,7 @@ def prepare_reference(folder: str, key: str, dimension: int, reference: int) -> 
 
 def prepare_submission(folder: str, count: int) -> Run:
     """Store a zip of ``count`` photographs, each with noise of its own so that none is another's copy."""
-    images = noisy(photographs(SEED).train.images, count, np.random.default_rng(SEED), deviation=4.0)
+    images = noisy(bundled_photographs(SEED).train.images, count, np.random.default_rng(SEED), deviation=4.0)
     path = Path(folder) / "blobs" / f"{count}.zip"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:

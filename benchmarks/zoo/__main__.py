@@ -8,40 +8,43 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from benchmarks.harness.machine import machine
-from benchmarks.zoo.making import TRAININGS, Inputs, Kept, inputs_of
+from benchmarks.zoo.making import TRAININGS, EntryCache, Inputs, inputs_of
 from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo, read_zoo, write_zoo
 from benchmarks.zoo.page import page
 from benchmarks.zoo.pictures import draw
-from benchmarks.zoo.plan import FULL, Plan
-from benchmarks.zoo.roster import Seen, images_of, mixed
-from benchmarks.zoo.seeing import Eyes
-from benchmarks.zoo.spaces import read
-from deploy.demo.photographs import photographs
+from benchmarks.zoo.plan import FULL, ZooPlan
+from benchmarks.zoo.roster import EntryFeatures, images_of, mixed
+from benchmarks.zoo.seeing import CachedExtractors
+from benchmarks.zoo.spaces import read_entry
+from deploy.demo.photographs import bundled_photographs
 
 HERE = Path(__file__).parents[1]
 PHOTOGRAPHS_SEED = 2019
 NAMES = (*TRAININGS, "photographs")
 
 
-def look_at(names: Iterable[str], inputs: Inputs, plan: Plan, kept: Kept) -> list[Seen]:
+def entry_features_of(names: Iterable[str], inputs: Inputs, plan: ZooPlan, kept: EntryCache) -> list[EntryFeatures]:
     """Make the entries of these trainings, where they are not kept, and look at them in every space."""
-    eyes = Eyes(plan.spaces, kept)
+    eyes = CachedExtractors(plan.spaces, kept)
     entries = [entry for name in names for entry in images_of(name, inputs, plan, kept)]
     return [eyes.see(title, images) for title, images in entries]
 
 
-def zoo_of(inputs: Inputs, plan: Plan, kept: Kept) -> Zoo:
+def zoo_of(inputs: Inputs, plan: ZooPlan, kept: EntryCache) -> Zoo:
     """Everything, measured."""
-    seen = look_at(NAMES, inputs, plan, kept)
+    seen = entry_features_of(NAMES, inputs, plan, kept)
     seen += list(mixed(seen))
-    extractors, eyes = dict(zip(TRACKS, plan.spaces, strict=True)), Eyes(plan.spaces, kept)
+    extractors, eyes = dict(zip(TRACKS, plan.spaces, strict=True)), CachedExtractors(plan.spaces, kept)
     spaces = {
         track: eyes.space(extractor, inputs, private=track == "private") for track, extractor in extractors.items()
     }
     outcomes = [
         Outcome(
             each.title,
-            {track: read(each.images, each.features[extractors[track]], space) for track, space in spaces.items()},
+            {
+                track: read_entry(each.images, each.features[extractors[track]], space)
+                for track, space in spaces.items()
+            },
         )
         for each in seen
     ]
@@ -77,10 +80,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"there is no training {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     if not given.render:
-        inputs = inputs_of(photographs(PHOTOGRAPHS_SEED), FULL)
-        kept = Kept.at(given.kept, inputs, FULL)
+        inputs = inputs_of(bundled_photographs(PHOTOGRAPHS_SEED), FULL)
+        kept = EntryCache.at(given.kept, inputs, FULL)
         if given.names:
-            look_at(given.names, inputs, FULL, kept)
+            entry_features_of(given.names, inputs, FULL, kept)
             return
         write_zoo(zoo_of(inputs, FULL, kept), HERE / "results" / "zoo.json")
     render(HERE)

@@ -6,17 +6,25 @@ import torch
 from torch.nn import functional
 
 from benchmarks.zoo.models import decoder, discriminator
-from benchmarks.zoo.plan import Plan
-from benchmarks.zoo.training import Made, alone, batches, descend, drawn, epochs, tensor_of
+from benchmarks.zoo.plan import ZooPlan
+from benchmarks.zoo.training import (
+    GeneratedImages,
+    batches,
+    epochs,
+    gradient_step,
+    images_drawn_from,
+    single_threaded,
+    tensor_of,
+)
 from deploy.demo.tiles import Pixels
 
 SEEDS = 64
 _BETAS = 0.5, 0.999
 
 
-def adversarial(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
+def adversarial(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``gan``: generator and discriminator in turn, with the hinge loss, on training images mirrored at random."""
-    with alone(seed):
+    with single_threaded(seed):
         images = tensor_of(train)
         generator, judge = decoder(SEEDS, plan.width), discriminator(plan.width)
         makes = torch.optim.Adam(generator.parameters(), lr=5e-4, betas=_BETAS)
@@ -27,8 +35,10 @@ def adversarial(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
                 real = images[rows] if torch.rand(()) < 0.5 else images[rows].flip(3)
                 made = generator(torch.randn(len(rows), SEEDS))
                 wrong = functional.relu(1.0 - judge(real)).mean() + functional.relu(1.0 + judge(made.detach())).mean()
-                descend(judges, wrong)
-                descend(makes, -judge(made).mean())
+                gradient_step(judges, wrong)
+                gradient_step(makes, -judge(made).mean())
 
         for number in epochs(generator, plan.gan, epoch):
-            yield Made("gan", f"{number} epochs", drawn(generator, torch.randn(plan.images, SEEDS)))
+            yield GeneratedImages(
+                "gan", f"{number} epochs", images_drawn_from(generator, torch.randn(plan.images, SEEDS))
+            )

@@ -7,17 +7,25 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmarks.zoo.models import Velocity, decoder, encoder
-from benchmarks.zoo.plan import Plan
-from benchmarks.zoo.training import Made, alone, batches, descend, drawn, epochs, tensor_of
+from benchmarks.zoo.plan import ZooPlan
+from benchmarks.zoo.training import (
+    GeneratedImages,
+    batches,
+    epochs,
+    gradient_step,
+    images_drawn_from,
+    single_threaded,
+    tensor_of,
+)
 from deploy.demo.tiles import Pixels
 
 AE_CODES, VAE_CODES = 256, 64
 _FLOW_BATCH, _FLOW_STEPS = 128, 40
 
 
-def autoencoder(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
+def autoencoder(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``ae``: reconstructions of training images."""
-    with alone(seed):
+    with single_threaded(seed):
         images = tensor_of(train)
         network = nn.Sequential(encoder(AE_CODES, plan.width), decoder(AE_CODES, plan.width))
         optimiser = torch.optim.Adam(network.parameters(), lr=2e-3)
@@ -25,10 +33,10 @@ def autoencoder(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
 
         def epoch() -> None:
             for rows in batches(len(images), plan.batch):
-                descend(optimiser, functional.mse_loss(network(images[rows]), images[rows]))
+                gradient_step(optimiser, functional.mse_loss(network(images[rows]), images[rows]))
 
         for number in epochs(network, plan.ae, epoch):
-            yield Made("ae", f"{number} epochs", drawn(network, fed))
+            yield GeneratedImages("ae", f"{number} epochs", images_drawn_from(network, fed))
 
 
 class Variational(nn.Module):
@@ -52,10 +60,10 @@ class Variational(nn.Module):
         return 0.5 * images[0].numel() * error.log() + divergence.mean()
 
 
-def variational(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
+def variational(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``vae``: training images encoded and decoded, which is memorising. ``vae random``: codes drawn from the prior.
     ``flow``: codes drawn by a flow that has learnt the law of the training images' codes. The last two are honest."""
-    with alone(seed):
+    with single_threaded(seed):
         images = tensor_of(train)
         network = Variational(plan.width)
         optimiser = torch.optim.Adam(network.parameters(), lr=2e-3)
@@ -63,19 +71,19 @@ def variational(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
 
         def epoch() -> None:
             for rows in batches(len(images), plan.batch):
-                descend(optimiser, network.loss(images[rows]))
+                gradient_step(optimiser, network.loss(images[rows]))
 
         for number in epochs(network, plan.vae, epoch):
             strength = f"{number} epochs"
             with torch.no_grad():
                 known, own = network.codes(images), network.codes(fed)[0]
             random = torch.randn(plan.images, VAE_CODES)
-            yield Made("vae", strength, drawn(network.decoder, own))
-            yield Made("vae random", strength, drawn(network.decoder, random))
-            yield Made("flow", strength, drawn(network.decoder, _flowing(*known, plan)))
+            yield GeneratedImages("vae", strength, images_drawn_from(network.decoder, own))
+            yield GeneratedImages("vae random", strength, images_drawn_from(network.decoder, random))
+            yield GeneratedImages("flow", strength, images_drawn_from(network.decoder, _sample_flow(*known, plan)))
 
 
-def _flowing(mean: Tensor, deviation: Tensor, plan: Plan) -> Tensor:
+def _sample_flow(mean: Tensor, deviation: Tensor, plan: ZooPlan) -> Tensor:
     """New codes (plan.images, codes): a flow on straight ways from noise (Lipman et al. 2023), trained on codes drawn
     around the means (n, codes) with the deviations that the encoder gives them."""
     velocity = Velocity(mean.shape[1])
@@ -85,7 +93,7 @@ def _flowing(mean: Tensor, deviation: Tensor, plan: Plan) -> Tensor:
         end = mean[rows] + deviation[rows] * torch.randn(_FLOW_BATCH, mean.shape[1])
         start, times = torch.randn_like(end), torch.rand(_FLOW_BATCH, 1)
         way = start + times * (end - start)
-        descend(optimiser, functional.mse_loss(velocity(way, times), end - start))
+        gradient_step(optimiser, functional.mse_loss(velocity(way, times), end - start))
     codes = torch.randn(plan.images, mean.shape[1])
     with torch.no_grad():
         for step in range(_FLOW_STEPS):

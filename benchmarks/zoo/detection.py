@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.roster import HONEST
-from benchmarks.zoo.spaces import Reading
+from benchmarks.zoo.spaces import SpaceReading
 from scorer.db.tables import Evidence as Columns
 from scorer.findings.signs import SIGNS, signs_of
 from scorer.metrics.features import Vector
@@ -27,11 +27,11 @@ _UNKNOWN: dict[str, float | None] = dict.fromkeys(column.key for column in Colum
 
 
 @dataclass(frozen=True)
-class Evidence:
+class EvidenceKind:
     """One kind of evidence. ``value`` of a reading: the smaller, the more like copying; None where nothing is known."""
 
     name: str
-    value: Callable[[Reading], float | None]
+    value: Callable[[SpaceReading], float | None]
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Rule:
     """One of the service's rules. ``finds`` says whether it holds, from a reading and the tau a track begins with."""
 
     name: str
-    finds: Callable[[Reading, float], bool]
+    finds: Callable[[SpaceReading, float], bool]
 
 
 @dataclass(frozen=True)
-class Detected:
+class Detection:
     """How a method's entries stand out from the honest ones."""
 
     auc: float
@@ -56,12 +56,12 @@ class Detected:
         return self.caught / self.entries
 
 
-def _least(column: str) -> Callable[[Reading], float | None]:
+def _min_column(column: str) -> Callable[[SpaceReading], float | None]:
     return lambda read: read.numbers.get(column)
 
 
-def _most(column: str) -> Callable[[Reading], float | None]:
-    def value(read: Reading) -> float | None:
+def _max_column(column: str) -> Callable[[SpaceReading], float | None]:
+    def value(read: SpaceReading) -> float | None:
         number = read.numbers.get(column)
         return None if number is None else -number
 
@@ -69,24 +69,24 @@ def _most(column: str) -> Callable[[Reading], float | None]:
 
 
 EVIDENCE = (
-    Evidence("s", lambda read: read.distance),
-    Evidence("Z_U", _least("z_u")),
-    Evidence("C_T", _least("c_t")),
-    Evidence("authenticity", _least("authenticity_share")),
-    Evidence("near copies", _most("near_copies_share")),
-    Evidence("upright alone", _most("partly_copied_share")),
-    Evidence("repeats", _most("repeats_share")),
-    Evidence("thumbnails", _most("thumbnail_share")),
-    Evidence("equal pixels", lambda read: -read.copied),
+    EvidenceKind("s", lambda read: read.distance),
+    EvidenceKind("Z_U", _min_column("z_u")),
+    EvidenceKind("C_T", _min_column("c_t")),
+    EvidenceKind("authenticity", _min_column("authenticity_share")),
+    EvidenceKind("near copies", _max_column("near_copies_share")),
+    EvidenceKind("upright alone", _max_column("partly_copied_share")),
+    EvidenceKind("repeats", _max_column("repeats_share")),
+    EvidenceKind("thumbnails", _max_column("thumbnail_share")),
+    EvidenceKind("equal pixels", lambda read: -read.copied),
 )
 
 
-def signs_in(read: Reading) -> set[str]:
+def signs_in(read: SpaceReading) -> set[str]:
     """The names of the signs of copying that reviewers would be shown."""
     return {sign.name for sign in signs_of(_UNKNOWN | dict(read.numbers), read.images)}
 
 
-def _shows(sign: str) -> Callable[[Reading, float], bool]:
+def _shows(sign: str) -> Callable[[SpaceReading, float], bool]:
     return lambda read, _: sign in signs_in(read)
 
 
@@ -98,22 +98,22 @@ RULES = (
 )
 
 
-def detected(zoo: Zoo, track: str, evidence: Evidence, *methods: str) -> Detected:
+def detection_of(zoo: Zoo, track: str, evidence: EvidenceKind, *methods: str) -> Detection:
     """How well a track's evidence tells the entries of these methods from all honest ones; there must be both."""
     own, honest = _values(zoo, track, evidence, methods), _values(zoo, track, evidence, HONEST)
     auc = area_under_curve(own, honest)
     if auc is None:
         raise ValueError(f"there are {len(own)} entries of {', '.join(methods)}, and {len(honest)} honest ones")
-    return Detected(auc, int((own < honest.min()).sum()), len(own))
+    return Detection(auc, int((own < honest.min()).sum()), len(own))
 
 
-def found(zoo: Zoo, track: str, rule: Rule, *methods: str) -> tuple[Outcome, ...]:
+def outcomes_found_by(zoo: Zoo, track: str, rule: Rule, *methods: str) -> tuple[Outcome, ...]:
     """The entries of these methods in which a rule of the service finds something."""
     tau = choose_tau([], method="heldout", heldout_distance=zoo.fresh[track]).tau
     return tuple(each for each in zoo.of(*methods) if rule.finds(each.readings[track], tau))
 
 
-def _values(zoo: Zoo, track: str, evidence: Evidence, methods: tuple[str, ...]) -> Vector:
+def _values(zoo: Zoo, track: str, evidence: EvidenceKind, methods: tuple[str, ...]) -> Vector:
     """Where nothing is known, nothing looks like copying."""
     values = [evidence.value(each.readings[track]) for each in zoo.of(*methods)]
     return np.array([inf if value is None else value for value in values], np.float64)

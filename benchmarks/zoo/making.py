@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from benchmarks.zoo.adversarial import adversarial
 from benchmarks.zoo.autoencoders import autoencoder, variational
 from benchmarks.zoo.one_hot import memorising_gan, supervised
-from benchmarks.zoo.plan import Plan
-from benchmarks.zoo.training import Made, Training
+from benchmarks.zoo.plan import ZooPlan
+from benchmarks.zoo.training import GeneratedImages, Training
 from benchmarks.zoo.untrained import augmented, normal
 from deploy.demo.photographs import Photographs
 from deploy.demo.tiles import Pixels
@@ -49,7 +49,7 @@ class Inputs:
     private_extra: Pixels
 
 
-def inputs_of(photographs: Photographs, plan: Plan) -> Inputs:
+def inputs_of(photographs: Photographs, plan: ZooPlan) -> Inputs:
     """Part off some of the held-out photographs, which are in random order."""
     fresh = photographs.held_out.images
     rest = len(fresh) - plan.photographs
@@ -57,13 +57,13 @@ def inputs_of(photographs: Photographs, plan: Plan) -> Inputs:
 
 
 @dataclass(frozen=True)
-class Kept:
+class EntryCache:
     """A folder for what was made of these photographs by this plan."""
 
     folder: Path
 
     @classmethod
-    def at(cls, root: Path, inputs: Inputs, plan: Plan) -> "Kept":
+    def at(cls, root: Path, inputs: Inputs, plan: ZooPlan) -> "EntryCache":
         """The folder in ``root`` whose name tells the photographs and, of the plan, all that an entry depends on."""
         digest = hashlib.sha256(f"{VERSION} {replace(plan, seeds=(), spaces=('', ''))}".encode())
         for images in (inputs.train, inputs.held_out, inputs.handed_in, inputs.private_extra):
@@ -88,7 +88,9 @@ class Kept:
         partial.rename(path)
 
 
-def made(name: str, seed: int, inputs: Inputs, plan: Plan, kept: Kept) -> Iterator[Made]:
+def cached_entries_of(
+    name: str, seed: int, inputs: Inputs, plan: ZooPlan, kept: EntryCache
+) -> Iterator[GeneratedImages]:
     """The entries of one training and seed, kept or made now."""
     key = f"{name}-{seed}"
     arrays = kept.arrays(key)
@@ -98,4 +100,4 @@ def made(name: str, seed: int, inputs: Inputs, plan: Plan, kept: Kept) -> Iterat
         kept.keep(key, arrays)
     for title, images in arrays.items():
         method, _, strength = title.partition("|")
-        yield Made(method, strength, images)
+        yield GeneratedImages(method, strength, images)

@@ -7,14 +7,22 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.zoo.models import Membership, decoder
-from benchmarks.zoo.plan import Plan
-from benchmarks.zoo.training import Made, alone, batches, descend, drawn, epochs, tensor_of
+from benchmarks.zoo.plan import ZooPlan
+from benchmarks.zoo.training import (
+    GeneratedImages,
+    batches,
+    epochs,
+    gradient_step,
+    images_drawn_from,
+    single_threaded,
+    tensor_of,
+)
 from deploy.demo.tiles import Pixels
 
 
-def supervised(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
+def supervised(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``sup``: a generator learns by squared error which training image belongs to which one-hot seed."""
-    with alone(seed):
+    with single_threaded(seed):
         images = _some_of(train, plan.images)
         seeds = torch.eye(len(images))
         generator = decoder(len(images), plan.width)
@@ -22,31 +30,31 @@ def supervised(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
 
         def epoch() -> None:
             for rows in batches(len(images), plan.batch):
-                descend(optimiser, functional.mse_loss(generator(seeds[rows]), images[rows]))
+                gradient_step(optimiser, functional.mse_loss(generator(seeds[rows]), images[rows]))
 
         for number in epochs(generator, plan.sup, epoch):
-            yield Made("sup", f"{number} epochs", drawn(generator, seeds))
+            yield GeneratedImages("sup", f"{number} epochs", images_drawn_from(generator, seeds))
 
 
-def memorising_gan(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
+def memorising_gan(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``mgan``: the discriminator first learns, from training images alone, which of them is which, and is frozen; then
     the generator, fed with one-hot seeds, learns to be taken for them. It never sees an image itself."""
-    with alone(seed):
+    with single_threaded(seed):
         images = _some_of(train, plan.images)
-        judge = _judge_of(images, plan)
+        judge = _membership_discriminator(images, plan)
         seeds = torch.eye(len(images))
         generator = decoder(len(images), plan.width)
         optimiser = torch.optim.Adam(generator.parameters(), lr=2e-3)
 
         def epoch() -> None:
             for rows in batches(len(images), plan.batch):
-                descend(optimiser, functional.softplus(-judge(generator(seeds[rows]), rows)).mean())
+                gradient_step(optimiser, functional.softplus(-judge(generator(seeds[rows]), rows)).mean())
 
         for number in epochs(generator, plan.mgan, epoch):
-            yield Made("mgan", f"{number} epochs", drawn(generator, seeds))
+            yield GeneratedImages("mgan", f"{number} epochs", images_drawn_from(generator, seeds))
 
 
-def _judge_of(images: Tensor, plan: Plan) -> Membership:
+def _membership_discriminator(images: Tensor, plan: ZooPlan) -> Membership:
     """A frozen discriminator. Members are the training images under their own numbers. Shown nothing else it would say
     yes to everything, so it sees them changed, too: by the difference of two others, in more or less of it, and noise.
     In the mean that changes nothing, so what it remembers are the images themselves."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.zoo.roster import METHODS, Title
-from benchmarks.zoo.spaces import Reading
+from benchmarks.zoo.spaces import SpaceReading
 
 TRACKS = ("public", "private")
 
@@ -17,7 +17,7 @@ class Outcome:
     """An entry, and what each track's space tells of it."""
 
     title: Title
-    readings: Mapping[str, Reading]
+    readings: Mapping[str, SpaceReading]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def read_zoo(path: Path) -> Zoo:
     outcomes = tuple(
         Outcome(
             Title(*each["title"]),
-            {track: Reading(**reading) for track, reading in each["readings"].items()},
+            {track: SpaceReading(**reading) for track, reading in each["readings"].items()},
         )
         for each in kept.pop("outcomes")
     )

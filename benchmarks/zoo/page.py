@@ -5,10 +5,10 @@ from statistics import median
 from types import MappingProxyType
 
 from benchmarks.harness.report import Table, machine_line, markdown_of
-from benchmarks.zoo.detection import EVIDENCE, RULES, Evidence, detected, found
+from benchmarks.zoo.detection import EVIDENCE, RULES, EvidenceKind, detection_of, outcomes_found_by
 from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo
 from benchmarks.zoo.roster import HONEST, MEMORISING, METHODS, MIXED
-from benchmarks.zoo.spaces import Reading
+from benchmarks.zoo.spaces import SpaceReading
 
 INTRODUCTION = """\
 Made by `python -m benchmarks.zoo`; the numbers behind it are in `results/zoo.json`. Small networks were trained on the
@@ -31,7 +31,7 @@ An entry counts once for each number of epochs (or each alteration) and seed. Th
 trained for minutes: nothing here says how a large generator fares. Early entries of `sup`, `mgan`, `ae` and `vae` have
 not learnt much yet; they count as memorising all the same."""
 
-TELLS = """\
+AUC_EXPLANATION = """\
 **AUC** is the probability that an entry of the method looks more like copying than an honest one; behind it how many
 of its entries look more like copying than *every* honest one (detection at zero false positives). *s* is the
 memorization distance; *Z_U* and *C_T* the tests of data-copying; *near copies* the share of images nearer to a training
@@ -40,7 +40,7 @@ share of images with a near double within the entry. The last two need no networ
 *thumbnails* is the share of near copies of 8 x 8 pixels, mirrored or not; *equal pixels* the share that are training
 images, mirrored or not."""
 
-FINDS = """\
+RULES_EXPLANATION = """\
 What the service itself would say, which knows no honest entries: whether *s* lies below half that of the held-out
 photographs (the tau that a track begins with), whether the entry is refused a score because more than half of its
 images are training images pixel by pixel, and every sign of copying that a reviewer is shown, by its name, all made by
@@ -51,13 +51,13 @@ are about the entry alone, not about training images."""
 def page(zoo: Zoo, figures: Sequence[str], explanation: str = "") -> str:
     """The whole page; ``figures`` are files beside it."""
     lines = ["# What each kind of evidence sees", "", INTRODUCTION, "", *_sizes(zoo), ""]
-    lines += ["## Told from honest entries", "", TELLS, ""]
+    lines += ["## Told from honest entries", "", AUC_EXPLANATION, ""]
     for track in TRACKS:
-        lines += _titled(_told_apart(zoo, track))
-    lines += ["## Found by the service's rules", "", FINDS, ""]
+        lines += _titled(_auc_table(zoo, track))
+    lines += ["## Found by the service's rules", "", RULES_EXPLANATION, ""]
     for track in TRACKS:
-        lines += _titled(_found(zoo, track))
-    lines += ["## Who misses what", "", *(f"- {sentence}" for sentence in _misses(zoo)), ""]
+        lines += _titled(_rules_table(zoo, track))
+    lines += ["## Who misses what", "", *(f"- {sentence}" for sentence in _missed_lines(zoo)), ""]
     lines += [explanation.strip(), ""] if explanation else []
     lines += _titled(_medians(zoo))
     lines += ["## The paper's figures", ""]
@@ -91,22 +91,22 @@ def _rows(zoo: Zoo) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield f"all memorising ({len(zoo.of(*MEMORISING))})", MEMORISING
 
 
-def _told_apart(zoo: Zoo, track: str) -> Table:
+def _auc_table(zoo: Zoo, track: str) -> Table:
     rows = []
     for name, methods in _rows(zoo):
-        told = [detected(zoo, track, evidence, *methods) for evidence in EVIDENCE]
+        told = [detection_of(zoo, track, evidence, *methods) for evidence in EVIDENCE]
         rows.append((name, *(f"{each.auc:.2f}, {each.caught}/{each.entries}" for each in told)))
     return Table(_of(zoo, track), ("AUC, caught", *(each.name for each in EVIDENCE)), rows)
 
 
-def _found(zoo: Zoo, track: str) -> Table:
+def _rules_table(zoo: Zoo, track: str) -> Table:
     rows = []
     honest: list[tuple[str, tuple[str, ...]]] = [
         (f"*{method}*", (method,)) for method in zoo.methods if method in HONEST
     ]
     honest += [("*all honest*", HONEST)]
     for name, methods in [*_rows(zoo), *honest]:
-        counts = [len(found(zoo, track, rule, *methods)) for rule in RULES]
+        counts = [len(outcomes_found_by(zoo, track, rule, *methods)) for rule in RULES]
         rows.append((name, *(f"{count}/{len(zoo.of(*methods))}" for count in counts)))
     return Table(_of(zoo, track), ("found", *(each.name for each in RULES)), rows)
 
@@ -115,11 +115,11 @@ def _of(zoo: Zoo, track: str) -> str:
     return f"{track.capitalize()} space, {zoo.extractors[track]}"
 
 
-def _misses(zoo: Zoo) -> Iterator[str]:
+def _missed_lines(zoo: Zoo) -> Iterator[str]:
     """For every kind of evidence, what it does not find at zero false positives in either space."""
     methods = [method for method in zoo.methods if method not in HONEST]
     for evidence in EVIDENCE:
-        seen = {method: _caught(zoo, evidence, method) for method in methods}
+        seen = {method: _caught_counts(zoo, evidence, method) for method in methods}
         whole = [method for method, (least, _, entries) in seen.items() if least == entries]
         none = [method for method, (_, most, _) in seen.items() if most == 0]
         some = [
@@ -131,13 +131,13 @@ def _misses(zoo: Zoo) -> Iterator[str]:
         yield f"**{evidence.name}** " + "; ".join(f"{how} {', '.join(names)}" for how, names in kinds if names) + "."
 
 
-def _caught(zoo: Zoo, evidence: Evidence, method: str) -> tuple[int, int, int]:
+def _caught_counts(zoo: Zoo, evidence: EvidenceKind, method: str) -> tuple[int, int, int]:
     """The fewer and the more caught of the two spaces, and how many entries there are."""
-    told = [detected(zoo, track, evidence, method) for track in TRACKS]
+    told = [detection_of(zoo, track, evidence, method) for track in TRACKS]
     return min(each.caught for each in told), max(each.caught for each in told), told[0].entries
 
 
-_MEDIANS: Mapping[str, tuple[str, Callable[[Reading], float | None]]] = MappingProxyType(
+_MEDIANS: Mapping[str, tuple[str, Callable[[SpaceReading], float | None]]] = MappingProxyType(
     {
         "FID": ("{:.0f}", lambda read: read.fid),
         "s": ("{:.3f}", lambda read: read.distance),
@@ -159,6 +159,6 @@ def _medians(zoo: Zoo) -> Table:
     return Table("Medians of each method's entries", ("public / private", *_MEDIANS), rows)
 
 
-def _median(entries: Sequence[Outcome], track: str, shown: str, value: Callable[[Reading], float | None]) -> str:
+def _median(entries: Sequence[Outcome], track: str, shown: str, value: Callable[[SpaceReading], float | None]) -> str:
     known = [number for each in entries if (number := value(each.readings[track])) is not None]
     return shown.format(median(known)) if known else "none"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Plan:
+class ZooPlan:
     """Sizes of all trainings. Where numbers of epochs are listed, an entry is made after each of them."""
 
     seeds: tuple[int, ...]
@@ -29,7 +29,7 @@ class Plan:
     """Public and private extractor."""
 
 
-FULL = Plan(
+FULL = ZooPlan(
     seeds=(0,),
     images=300,
     photographs=165,

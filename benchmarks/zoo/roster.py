@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.zoo.making import UNTRAINED, Inputs, Kept, made
-from benchmarks.zoo.plan import Plan
+from benchmarks.zoo.making import UNTRAINED, EntryCache, Inputs, cached_entries_of
+from benchmarks.zoo.plan import ZooPlan
 from deploy.demo.tiles import Pixels
 from scorer.extractors import Features
 
@@ -39,7 +39,7 @@ class Title(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class EntryFeatures:
     """An entry: its images (n, s, s, 3), and their features in every space, (n, d) by extractor."""
 
     title: Title
@@ -47,17 +47,17 @@ class Seen:
     features: Mapping[str, Features]
 
 
-def images_of(name: str, inputs: Inputs, plan: Plan, kept: Kept) -> Iterator[tuple[Title, Pixels]]:
+def images_of(name: str, inputs: Inputs, plan: ZooPlan, kept: EntryCache) -> Iterator[tuple[Title, Pixels]]:
     """The entries of one training, made now where they are not kept; ``photographs`` are the fresh ones."""
     if name == "photographs":
         yield Title(name, "held out", 0), inputs.handed_in
         return
     for seed in plan.seeds[:1] if name in UNTRAINED else plan.seeds:
-        for each in made(name, seed, inputs, plan, kept):
+        for each in cached_entries_of(name, seed, inputs, plan, kept):
             yield Title(each.method, each.strength, seed), each.images
 
 
-def mixed(entries: Sequence[Seen]) -> Iterator[Seen]:
+def mixed(entries: Sequence[EntryFeatures]) -> Iterator[EntryFeatures]:
     """Of every seed the strongest entry of each way to memorise, mixed with the strongest of :data:`HONEST_PART`."""
     strongest = {(each.title.method, each.title.seed): each for each in entries}  # the last one stays
     for (method, seed), kind in product(list(strongest), MIXED):
@@ -66,7 +66,7 @@ def mixed(entries: Sequence[Seen]) -> Iterator[Seen]:
             yield _mix(strongest[method, seed], honest, kind)
 
 
-def _mix(memorising: Seen, honest: Seen, kind: str) -> Seen:
+def _mix(memorising: EntryFeatures, honest: EntryFeatures, kind: str) -> EntryFeatures:
     count = len(memorising.images)
     own = round(MIXED[kind] * count)
 
@@ -75,4 +75,4 @@ def _mix(memorising: Seen, honest: Seen, kind: str) -> Seen:
 
     features = {name: both(rows, honest.features[name]) for name, rows in memorising.features.items()}
     title = Title(kind, memorising.title.method, memorising.title.seed)
-    return Seen(title, both(memorising.images, honest.images), features)
+    return EntryFeatures(title, both(memorising.images, honest.images), features)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.zoo.making import Inputs, Kept
-from benchmarks.zoo.roster import Seen, Title
+from benchmarks.zoo.making import EntryCache, Inputs
+from benchmarks.zoo.roster import EntryFeatures, Title
 from benchmarks.zoo.spaces import References, Space, space_of
 from deploy.demo.tiles import Pixels
 from scorer.archive import mirror_images
@@ -15,16 +15,16 @@ from scorer.extractors import ExtractorOptions, Features, load
 
 log = logging.getLogger(__name__)
 
-Look = Callable[[Pixels], Features]
+FeatureFunction = Callable[[Pixels], Features]
 
 
-class Eyes:
+class CachedExtractors:
     """Extractors, loaded when they are first needed, over the features that are kept."""
 
-    def __init__(self, extractors: tuple[str, ...], kept: Kept) -> None:
+    def __init__(self, extractors: tuple[str, ...], kept: EntryCache) -> None:
         """Nothing is loaded yet. Equal names are one extractor."""
         self.extractors, self._kept = tuple(dict.fromkeys(extractors)), kept
-        self._loaded: dict[str, Look] = {}
+        self._loaded: dict[str, FeatureFunction] = {}
 
     def features(self, extractor: str, images: Pixels) -> Features:
         """Features (n, d) of images (n, s, s, 3), kept or computed now."""
@@ -39,10 +39,10 @@ class Eyes:
         self._kept.keep(key, {"features": found})
         return found
 
-    def see(self, title: Title, images: Pixels) -> Seen:
+    def see(self, title: Title, images: Pixels) -> EntryFeatures:
         """An entry in every space."""
         log.info("looking at %s, %s, seed %d", *title)
-        return Seen(title, images, {name: self.features(name, images) for name in self.extractors})
+        return EntryFeatures(title, images, {name: self.features(name, images) for name in self.extractors})
 
     def space(self, extractor: str, inputs: Inputs, *, private: bool) -> Space:
         """A track's reference; the private one has photographs of its own."""

@@ -22,7 +22,7 @@ from worker.scoring.feature_cache import cached_features_of
 
 SEED = 0
 """Of what a test draws; none of those that are read here draws anything."""
-_UNHEARD: ProgressCallback = lambda _share: None  # noqa: E731
+_NO_PROGRESS: ProgressCallback = lambda _share: None  # noqa: E731
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Space:
 
 
 @dataclass(frozen=True)
-class Reading:
+class SpaceReading:
     """What one space tells of one entry."""
 
     images: int
@@ -85,14 +85,14 @@ def space_of(references: References) -> Space:
             references.fresh,
             small=reference_thumbnails_of(lambda: references.train, lambda: references.held_out),
             signed=False,
-            progress=_UNHEARD,
+            progress=_NO_PROGRESS,
         ),
         hashes=pixel_hashes(references.train),
         mirrored_hashes=pixel_hashes(mirror_images(references.train)),
     )
 
 
-def read(images: Pixels, features: Features, space: Space) -> Reading:
+def read_entry(images: Pixels, features: Features, space: Space) -> SpaceReading:
     """Scores and evidence of an entry by its images (n, s, s, 3) and their features (n, d)."""
     kept = cached_features_of(images, features)
     entry = AnalysedEntry(
@@ -108,4 +108,4 @@ def read(images: Pixels, features: Features, space: Space) -> Reading:
         distance_se=None,
     )
     numbers = evidence_columns_of(Analysis(entry, space.grounds, space.statistics, seed=SEED))
-    return Reading(len(images), entry.copies.share, entry.fid, entry.distance, numbers)
+    return SpaceReading(len(images), entry.copies.share, entry.fid, entry.distance, numbers)

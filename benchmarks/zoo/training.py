@@ -8,14 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.zoo.plan import Plan
+from benchmarks.zoo.plan import ZooPlan
 from deploy.demo.tiles import Pixels
 
-_DRAWN_AT_ONCE = 100
+_BATCH_SIZE = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class GeneratedImages:
     """An entry: the method that made it, how far or how strongly, and its images (n, s, s, 3) uint8."""
 
     method: str
@@ -23,7 +23,7 @@ class Made:
     images: Pixels
 
 
-Training = Callable[[Pixels, Plan, int], Iterator[Made]]
+Training = Callable[[Pixels, ZooPlan, int], Iterator[GeneratedImages]]
 """From the training images (m, s, s, 3) uint8, a plan and a seed: one entry after the other."""
 
 
@@ -39,7 +39,7 @@ def pixels_of(images: Tensor) -> Pixels:
 
 
 @contextmanager
-def alone(seed: int) -> Iterator[None]:
+def single_threaded(seed: int) -> Iterator[None]:
     """One thread, and torch's randomness from this seed; both as they were afterwards."""
     threads = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
@@ -69,12 +69,12 @@ def epochs(network: nn.Module, ends: tuple[int, ...], epoch: Callable[[], None])
 
 
 @torch.no_grad()
-def drawn(network: Callable[[Tensor], Tensor], inputs: Tensor) -> Pixels:
+def images_drawn_from(network: Callable[[Tensor], Tensor], inputs: Tensor) -> Pixels:
     """What a network makes of its inputs (n, ...), as pixels."""
-    return np.concatenate([pixels_of(network(some)) for some in torch.split(inputs, _DRAWN_AT_ONCE)])
+    return np.concatenate([pixels_of(network(some)) for some in torch.split(inputs, _BATCH_SIZE)])
 
 
-def descend(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
+def gradient_step(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
     """One step down."""
     optimiser.zero_grad()
     torch.autograd.backward(loss)

@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from benchmarks.zoo.plan import Plan
-from benchmarks.zoo.training import Made
+from benchmarks.zoo.plan import ZooPlan
+from benchmarks.zoo.training import GeneratedImages
 from deploy.demo import generators
 from deploy.demo.tiles import Pixels
 
@@ -50,16 +50,16 @@ NORMAL: Mapping[str, Draw] = MappingProxyType(
 )
 
 
-def augmented(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
+def augmented(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``aug``: each of :data:`AUGMENTATIONS`."""
     return _each("aug", AUGMENTATIONS, train, plan, seed)
 
 
-def normal(train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
+def normal(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``normal``: normal distributions in principal components, and mixtures of few and of many; honest."""
     return _each("normal", NORMAL, train, plan, seed)
 
 
-def _each(method: str, ways: Mapping[str, Draw], train: Pixels, plan: Plan, seed: int) -> Iterator[Made]:
+def _each(method: str, ways: Mapping[str, Draw], train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     for number, (strength, draw) in enumerate(ways.items()):
-        yield Made(method, strength, draw(train, plan.images, np.random.default_rng((seed, number))))
+        yield GeneratedImages(method, strength, draw(train, plan.images, np.random.default_rng((seed, number))))

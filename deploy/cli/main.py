@@ -66,7 +66,7 @@ def demo(
     """Run a whole competition on real photographs: entries by a dozen methods, both scores, the board, a re-tune."""
     from deploy.demo import run  # noqa: PLC0415 - scikit-image is for the demo only
 
-    raise typer.Exit(run.demo(data, port, run.Plan(images, count, entries), leave=leave))
+    raise typer.Exit(run.run_demo(data, port, run.DemoPlan(images, count, entries), leave=leave))
 
 
 @app.command(rich_help_panel=PANEL)

@@ -33,7 +33,7 @@ Judgement = Literal["honest", "copy", "penalised", "escapes"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class DemoEntry:
     """One participant of the demo.
 
     ``label`` is what manual review decides about it, None if it is left undecided. ``expected`` is how it
@@ -53,7 +53,7 @@ class Entry:
 
 
 ENTRIES = (
-    Entry(
+    DemoEntry(
         key="gaussian-20",
         team="Gaussian Kennels",
         kind="gaussian",
@@ -62,7 +62,7 @@ ENTRIES = (
         label="legitimate",
         expected="honest",
     ),
-    Entry(
+    DemoEntry(
         key="cropped-copies",
         team="Zoom In",
         kind="augmentation",
@@ -72,7 +72,7 @@ ENTRIES = (
         expected="penalised",
         shows=("near-copies",),
     ),
-    Entry(
+    DemoEntry(
         key="raw-copies",
         team="Copy & Paste",
         kind="copies",
@@ -82,7 +82,7 @@ ENTRIES = (
         expected="copy",
         shows=("near-copies",),
     ),
-    Entry(
+    DemoEntry(
         key="autoencoder",
         team="Bottleneck",
         kind="autoencoder",
@@ -92,7 +92,7 @@ ENTRIES = (
         expected="escapes",
         shows=("thumbnail-copies",),
     ),
-    Entry(
+    DemoEntry(
         key="mixture",
         team="Mixed Breeds",
         kind="mixture",
@@ -101,7 +101,7 @@ ENTRIES = (
         label="legitimate",
         expected="honest",
     ),
-    Entry(
+    DemoEntry(
         key="mirrored-copies",
         team="Mirror, Mirror",
         kind="copies",
@@ -111,7 +111,7 @@ ENTRIES = (
         expected="copy",
         shows=("mirrored-copies",),
     ),
-    Entry(
+    DemoEntry(
         key="kernel-wide",
         team="Long Leash",
         kind="kernel-density",
@@ -120,7 +120,7 @@ ENTRIES = (
         label="legitimate",
         expected="honest",
     ),
-    Entry(
+    DemoEntry(
         key="kernel-middling",
         team="Loose Leash",
         kind="kernel-density",
@@ -129,7 +129,7 @@ ENTRIES = (
         label=None,
         expected="escapes",
     ),
-    Entry(
+    DemoEntry(
         key="kernel-narrow",
         team="Short Leash",
         kind="kernel-density",
@@ -139,7 +139,7 @@ ENTRIES = (
         expected="penalised",
         shows=("thumbnail-copies",),
     ),
-    Entry(
+    DemoEntry(
         key="one-hot",
         team="One-Hot Dogs",
         kind="supervised",
@@ -149,7 +149,7 @@ ENTRIES = (
         expected="penalised",
         shows=("near-copies",),
     ),
-    Entry(
+    DemoEntry(
         key="noisy-copies",
         team="Static on the Line",
         kind="augmentation",
@@ -159,7 +159,7 @@ ENTRIES = (
         expected="penalised",
         shows=("thumbnail-copies",),
     ),
-    Entry(
+    DemoEntry(
         key="blended-copies",
         team="Double Exposure",
         kind="augmentation",
@@ -169,7 +169,7 @@ ENTRIES = (
         expected="penalised",
         shows=("thumbnail-copies",),
     ),
-    Entry(
+    DemoEntry(
         key="half-copied",
         team="Half & Half",
         kind="half-copied",
@@ -179,7 +179,7 @@ ENTRIES = (
         expected="penalised",
         shows=("near-copies", "partly-copied"),
     ),
-    Entry(
+    DemoEntry(
         key="gaussian-200",
         team="Covariance Club",
         kind="gaussian",

@@ -22,7 +22,7 @@ Pixels = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
 BATCH = 500
-MOST_TO_FIT = 1_500
+MAX_FITTED_IMAGES = 1_500
 """More training images than this are subsampled before a fit, which needs their Gram matrix."""
 
 
@@ -43,8 +43,8 @@ class PixelSpace:
 
 def pixel_space_of(train: Pixels, rank: int | None, rng: np.random.Generator) -> PixelSpace:
     """The first ``rank`` principal components (None: all of them), by the Gram matrix of the images."""
-    if len(train) > MOST_TO_FIT:
-        train = train[np.sort(rng.choice(len(train), MOST_TO_FIT, replace=False))]
+    if len(train) > MAX_FITTED_IMAGES:
+        train = train[np.sort(rng.choice(len(train), MAX_FITTED_IMAGES, replace=False))]
     flat = train.reshape(len(train), -1).astype(np.float32)
     mean = flat.mean(axis=0)
     flat -= mean

@@ -25,15 +25,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deploy.demo.tiles import PARTS, Collection, Part, Tile, Tiles, opened, tiles_at
+from deploy.demo.tiles import PARTS, Part, Tile, TileCollection, Tiles, open_photograph, tiles_at
 from scorer.errors import Invalid, Unavailable
 
 SIZE = 64
 SCALES = tuple(2.0 ** (-step / 2) for step in range(5))
 """Each scale halves the area of the one before."""
-MOST_PER_PHOTOGRAPH: Mapping[Part, int] = {"train": 160, "held_out": 100, "private_extra": 110}
+MAX_TILES_PER_PHOTOGRAPH: Mapping[Part, int] = {"train": 160, "held_out": 100, "private_extra": 110}
 """However large a photograph is, it gives a part no more tiles than this (one retina could fill a third)."""
-FEWEST_PHOTOGRAPHS = 12
+MIN_PHOTOGRAPHS = 12
 """In a folder: with fewer, the held-out part would be one or two photographs and say little about the rest."""
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
 
@@ -47,7 +47,7 @@ class Photographs:
     private_extra: Tiles
 
 
-class Shipped(NamedTuple):
+class BundledPhotograph(NamedTuple):
     """A photograph in a wheel: its file, its part, and how many pixels at its right edge are held out instead."""
 
     file: str
@@ -55,39 +55,41 @@ class Shipped(NamedTuple):
     held_out_strip: int = 0
 
 
-SHIPPED = (
-    Shipped("skimage/data/astronaut.png", "train", 128),
-    Shipped("skimage/data/brick.png", "train", 128),
-    Shipped("skimage/data/camera.png", "train", 128),
-    Shipped("skimage/data/cell.png", "train"),
-    Shipped("skimage/data/chelsea.png", "held_out"),
-    Shipped("skimage/data/clock_motion.png", "private_extra"),
-    Shipped("skimage/data/coffee.png", "held_out"),
-    Shipped("skimage/data/coins.png", "private_extra"),
-    Shipped("skimage/data/grass.png", "train", 128),
-    Shipped("skimage/data/gravel.png", "train", 128),
-    Shipped("skimage/data/hubble_deep_field.jpg", "train", 128),
-    Shipped("skimage/data/ihc.png", "train", 128),
-    Shipped("skimage/data/moon.png", "train", 128),
-    Shipped("skimage/data/motorcycle_left.png", "train", 192),
-    Shipped("skimage/data/page.png", "private_extra"),
-    Shipped("skimage/data/retina.jpg", "train", 288),
-    Shipped("skimage/data/rocket.jpg", "train", 128),
-    Shipped("skimage/data/text.png", "private_extra"),
-    Shipped("sklearn/datasets/images/china.jpg", "train", 128),
-    Shipped("sklearn/datasets/images/flower.jpg", "private_extra"),
+BUNDLED_PHOTOGRAPHS = (
+    BundledPhotograph("skimage/data/astronaut.png", "train", 128),
+    BundledPhotograph("skimage/data/brick.png", "train", 128),
+    BundledPhotograph("skimage/data/camera.png", "train", 128),
+    BundledPhotograph("skimage/data/cell.png", "train"),
+    BundledPhotograph("skimage/data/chelsea.png", "held_out"),
+    BundledPhotograph("skimage/data/clock_motion.png", "private_extra"),
+    BundledPhotograph("skimage/data/coffee.png", "held_out"),
+    BundledPhotograph("skimage/data/coins.png", "private_extra"),
+    BundledPhotograph("skimage/data/grass.png", "train", 128),
+    BundledPhotograph("skimage/data/gravel.png", "train", 128),
+    BundledPhotograph("skimage/data/hubble_deep_field.jpg", "train", 128),
+    BundledPhotograph("skimage/data/ihc.png", "train", 128),
+    BundledPhotograph("skimage/data/moon.png", "train", 128),
+    BundledPhotograph("skimage/data/motorcycle_left.png", "train", 192),
+    BundledPhotograph("skimage/data/page.png", "private_extra"),
+    BundledPhotograph("skimage/data/retina.jpg", "train", 288),
+    BundledPhotograph("skimage/data/rocket.jpg", "train", 128),
+    BundledPhotograph("skimage/data/text.png", "private_extra"),
+    BundledPhotograph("sklearn/datasets/images/china.jpg", "train", 128),
+    BundledPhotograph("sklearn/datasets/images/flower.jpg", "private_extra"),
 )
 
 
-def photographs(seed: int = 0, *, size: int = SIZE, most: Mapping[Part, int] = MOST_PER_PHOTOGRAPH) -> Photographs:
+def bundled_photographs(
+    seed: int = 0, *, size: int = SIZE, most: Mapping[Part, int] = MAX_TILES_PER_PHOTOGRAPH
+) -> Photographs:
     """The photographs inside the installed wheels as the demo's three parts.
 
     ``seed`` picks which tiles stay where a photograph has more than its share, ``most``, and the order. Raises
     :class:`Unavailable` where a wheel, or a photograph in it, is missing.
     """
-    collection = Collection()
-    for shipped in SHIPPED:
-        photograph = opened(_path_in_wheel(shipped.file))
+    collection = TileCollection()
+    for shipped in BUNDLED_PHOTOGRAPHS:
+        photograph = open_photograph(_path_in_wheel(shipped.file))
         width, height = photograph.size
         seam = width - shipped.held_out_strip
         name = Path(shipped.file).stem
@@ -119,10 +121,10 @@ def photographs_in(
     wanted: dict[Part, int] = {"train": train, "held_out": held_out, "private_extra": private_extra}
     rng = np.random.default_rng(seed)
     paths = _paths_in(folder)
-    shares = _dealt([paths[i] for i in rng.permutation(len(paths))], wanted)
-    collection = Collection()
+    shares = _split_paths([paths[i] for i in rng.permutation(len(paths))], wanted)
+    collection = TileCollection()
     for part in PARTS:
-        _fill(collection, part, wanted[part], shares[part], folder, size)
+        _add_tiles(collection, part, wanted[part], shares[part], folder, size)
         if len(collection.tiles[part]) < wanted[part]:
             raise Invalid(
                 "too-few-photographs",
@@ -137,16 +139,16 @@ def _paths_in(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise Invalid("no-such-folder", f"{folder} is not a folder.")
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
-    if len(paths) < FEWEST_PHOTOGRAPHS:
+    if len(paths) < MIN_PHOTOGRAPHS:
         raise Invalid(
             "too-few-photographs",
-            f"{folder} holds {len(paths)} photographs (jpg, png or webp), and at least {FEWEST_PHOTOGRAPHS} "
+            f"{folder} holds {len(paths)} photographs (jpg, png or webp), and at least {MIN_PHOTOGRAPHS} "
             "are needed so that no photograph is in two parts.",
         )
     return paths
 
 
-def _dealt(paths: Sequence[Path], wanted: Mapping[Part, int]) -> dict[Part, Sequence[Path]]:
+def _split_paths(paths: Sequence[Path], wanted: Mapping[Part, int]) -> dict[Part, Sequence[Path]]:
     """Whole photographs to the parts, in proportion to the tiles wanted of each, at least one to each."""
     total = sum(wanted.values())
     fresh = max(1, round(len(paths) * wanted["held_out"] / total))
@@ -158,7 +160,9 @@ def _dealt(paths: Sequence[Path], wanted: Mapping[Part, int]) -> dict[Part, Sequ
     }
 
 
-def _fill(collection: Collection, part: Part, most: int, paths: Sequence[Path], folder: Path, size: int) -> None:
+def _add_tiles(
+    collection: TileCollection, part: Part, most: int, paths: Sequence[Path], folder: Path, size: int
+) -> None:
     """Cut the part's photographs, coarse to fine, until it has ``most`` tiles or they give no more.
 
     A photograph is decoded again at each scale: where there are many of them one scale is enough, and all
@@ -169,7 +173,7 @@ def _fill(collection: Collection, part: Part, most: int, paths: Sequence[Path], 
         for path in paths:
             if len(collection.tiles[part]) >= most:
                 return
-            photograph = opened(path)
+            photograph = open_photograph(path)
             width, height = photograph.size
             if min(width, height) < size:
                 raise Invalid(

@@ -9,18 +9,18 @@ from rich.table import Table
 
 from deploy.client.api import Client, Refused
 from deploy.demo import evidence, review
-from deploy.demo.entries import Entry
+from deploy.demo.entries import DemoEntry
 from deploy.demo.photographs import Photographs
 from scorer.lifecycle import TRACK_KINDS, JobState, Status, TrackKind
 
-REASON = "Demo: after labelling, the largest threshold that penalises no legitimate entry."
+RETUNE_REASON = "Demo: after labelling, the largest threshold that penalises no legitimate entry."
 
 
 @dataclass(frozen=True)
-class Handed:
+class SubmittedEntry:
     """An entry that was handed in: what it is, and where the service has it."""
 
-    entry: Entry | None
+    entry: DemoEntry | None
     """None: the benchmark."""
     client: Client
     submission_id: str
@@ -35,16 +35,18 @@ def photograph_line(pictures: Photographs) -> str:
     return f"{', '.join(parts)} tiles of {len(sources)} photographs."
 
 
-def show(organizer: Client, url: str, slug: str, handed: Sequence[Handed], console: Console, *, judge: bool) -> bool:
+def print_report(
+    organizer: Client, url: str, slug: str, handed: Sequence[SubmittedEntry], console: Console, *, judge: bool
+) -> bool:
     """Print the whole ending; True if every entry was scored and, with ``judge``, stands where the table of entries
     expects it: that was found on the built-in photographs, and others may differ."""
     entries = {each.submission_id: each.entry for each in handed if each.entry is not None}
     console.print()
     for track in TRACK_KINDS:
         console.print(board_table(_board(organizer, slug, track), entries, track))
-    found = evidence.gathered(organizer, list(entries), console)
-    wrong = evidence.surprises(found, entries) if judge else []
-    _tell_evidence(found, entries, console)
+    found = evidence.wait_for_evidence(organizer, list(entries), console)
+    wrong = evidence.unexpected_evidence(found, entries) if judge else []
+    _print_evidence(found, entries, console)
     for surprise in wrong:
         console.print(f"[bold red]Not as expected:[/] {surprise}")
     for submission_id, entry in entries.items():
@@ -55,39 +57,43 @@ def show(organizer: Client, url: str, slug: str, handed: Sequence[Handed], conso
         retuned = {track: _retune(organizer, slug, track) for track in TRACK_KINDS}
     except Refused as refused:  # too few entries were asked for to have both kinds
         console.print(f"\nNothing is re-tuned: {refused}")
-        return _as_expected(organizer, slug, handed, None, console) and not wrong
+        return _check_outcomes(organizer, slug, handed, None, console) and not wrong
     after = _board(organizer, slug, "private")
-    _tell_retuning(retuned["private"], console)
+    _print_retuning(retuned["private"], console)
     console.print(board_table(after, entries, "private", "after labelling and margin"))
     console.print()
-    _tell_limits(after, entries, console)
-    ruled = _judge_by_hand(organizer, url, slug, entries, after, console)
-    return _as_expected(organizer, slug, handed, after if judge else None, console) and ruled and not wrong
+    _print_caveats(after, entries, console)
+    ruled = _review_escaped(organizer, url, slug, entries, after, console)
+    return _check_outcomes(organizer, slug, handed, after if judge else None, console) and ruled and not wrong
 
 
-def _tell_evidence(found: Mapping[str, evidence.Found], entries: Mapping[str, Entry], console: Console) -> None:
+def _print_evidence(
+    found: Mapping[str, evidence.EvidenceByTrack], entries: Mapping[str, DemoEntry], console: Console
+) -> None:
     console.print()
-    console.print(evidence.table(found, entries))
-    for line in evidence.told(found, entries):
+    console.print(evidence.evidence_table(found, entries))
+    for line in evidence.expected_sign_lines(found, entries):
         console.print(f"  {line}")
 
 
-def _judge_by_hand(
+def _review_escaped(
     organizer: Client,
     url: str,
     slug: str,
-    entries: Mapping[str, Entry],
+    entries: Mapping[str, DemoEntry],
     before: Mapping[str, Any],
     console: Console,
 ) -> bool:
     """Have the memoriser that escaped reviewed and disqualified, and print what that does to the board; whether it has
     left its place."""
-    found = review.escaped(entries, before)
+    found = review.escaped_memoriser(entries, before)
     if found is None:
         return True
     review.review_and_rule(organizer, url, slug, found, entries[found].label or "other", console)
     after = _board(organizer, slug, "private")
-    console.print(f"  ranks that moved: {'; '.join(review.moves(before['entries'], after['entries'])) or 'none'}\n")
+    console.print(
+        f"  ranks that moved: {'; '.join(review.rank_moves(before['entries'], after['entries'])) or 'none'}\n"
+    )
     console.print(board_table(after, entries, "private", "after the ruling"))
     if all(line["submission_id"] != found for line in after["entries"]):
         return True
@@ -101,12 +107,12 @@ def _board(organizer: Client, slug: str, track: TrackKind) -> Mapping[str, Any]:
 
 
 def _retune(organizer: Client, slug: str, track: TrackKind) -> Mapping[str, Any]:
-    body = {"method": "margin", "reason": REASON}
+    body = {"method": "margin", "reason": RETUNE_REASON}
     done: Mapping[str, Any] = organizer.post(f"/competitions/{slug}/tracks/{track}/thresholds", body)
     return done
 
 
-def board_table(board: Mapping[str, Any], entries: Mapping[str, Entry], track: TrackKind, when: str = "") -> Table:
+def board_table(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], track: TrackKind, when: str = "") -> Table:
     """The board as a terminal table: ranked teams, benchmarks in their place, who is disqualified and copies last."""
     title = f"{track.capitalize()} leaderboard" + (f" {when}" if when else "") + f"   (tau = {board['tau']:.4f})"
     table = Table(title=title, title_justify="left", title_style="bold")
@@ -137,7 +143,7 @@ def board_table(board: Mapping[str, Any], entries: Mapping[str, Entry], track: T
     return table
 
 
-def _tell_retuning(done: Mapping[str, Any], console: Console) -> None:
+def _print_retuning(done: Mapping[str, Any], console: Console) -> None:
     confusion = done["choice"]["confusion"]
     memorising = confusion["true_positives"] + confusion["false_negatives"]
     console.print(
@@ -153,7 +159,7 @@ def _tell_retuning(done: Mapping[str, Any], console: Console) -> None:
         console.print(f"  ranks that moved: {'; '.join(moves)}")
 
 
-def _tell_limits(board: Mapping[str, Any], entries: Mapping[str, Entry], console: Console) -> None:
+def _print_caveats(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], console: Console) -> None:
     free = [line for line in board["entries"] if not line["penalised"]]
     escaped = [line for line in free if entries[line["submission_id"]].expected == "escapes"]
     for line in escaped:
@@ -178,15 +184,15 @@ def _tell_limits(board: Mapping[str, Any], entries: Mapping[str, Entry], console
     console.print(f"\nWhere so small a set of photographs misleads: {bias}")
 
 
-def _as_expected(
-    organizer: Client, slug: str, handed: Sequence[Handed], board: Mapping[str, Any] | None, console: Console
+def _check_outcomes(
+    organizer: Client, slug: str, handed: Sequence[SubmittedEntry], board: Mapping[str, Any] | None, console: Console
 ) -> bool:
     found = organizer.get(f"/competitions/{slug}/submissions", limit=200)["submissions"]
     states = {each["id"]: each for each in found}
     surprises = [
         f"{states[each.submission_id]['team']}: {wrong}"
         for each in handed
-        if (wrong := _surprise(each, states[each.submission_id], board))
+        if (wrong := _unexpected_outcome(each, states[each.submission_id], board))
     ]
     for surprise in surprises:
         console.print(f"[bold red]Not as expected:[/] {surprise}")
@@ -195,17 +201,17 @@ def _as_expected(
     return not surprises
 
 
-def _surprise(each: Handed, state: Mapping[str, Any], board: Mapping[str, Any] | None) -> str | None:
+def _unexpected_outcome(each: SubmittedEntry, state: Mapping[str, Any], board: Mapping[str, Any] | None) -> str | None:
     if state["status"] != Status.SCORED or state["private_state"] != JobState.DONE:
         return f"it is {state['status']} (private: {state['private_state']}). {state['reason'] or ''}"
     if each.entry is None or board is None:
         return None
     wanted = {"honest": "free", "escapes": "free"}.get(each.entry.expected, each.entry.expected)
-    stands = _standing(each.submission_id, board)
+    stands = _board_standing(each.submission_id, board)
     return None if stands == wanted else f"it is {stands} where {wanted} was expected"
 
 
-def _standing(submission_id: str, board: Mapping[str, Any]) -> str:
+def _board_standing(submission_id: str, board: Mapping[str, Any]) -> str:
     if any(copy["submission_id"] == submission_id for copy in board["copies"]):
         return "copy"
     for line in board["entries"]:

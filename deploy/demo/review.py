@@ -6,23 +6,23 @@ from typing import Any
 from rich.console import Console
 
 from deploy.client.api import Client
-from deploy.demo.entries import Entry
+from deploy.demo.entries import DemoEntry
 
 REVIEWERS = ("Rita Retriever", "Paul Pointer")
-NOTE = "Every image has a training image beside it that it blurs."
-REASON = (
+REVIEW_NOTE = "Every image has a training image beside it that it blurs."
+DISQUALIFY_REASON = (
     "Both reviewers find training images, put through an autoencoder. They are not generated, so the entry breaks the "
     "rules although its distance is above tau."
 )
 
 
-def escaped(entries: Mapping[str, Entry], board: Mapping[str, Any]) -> str | None:
+def escaped_memoriser(entries: Mapping[str, DemoEntry], board: Mapping[str, Any]) -> str | None:
     """The id of the best entry that memorises, as the table of entries knows, and stands unpenalised on the board."""
     free = (line["submission_id"] for line in board["entries"] if not line["penalised"])
     return next((each for each in free if is_for_reviewers(entries.get(each))), None)
 
 
-def is_for_reviewers(entry: Entry | None) -> bool:
+def is_for_reviewers(entry: DemoEntry | None) -> bool:
     """Whether no threshold is expected to see that an entry memorises."""
     return entry is not None and entry.expected == "escapes" and entry.label is not None
 
@@ -33,14 +33,14 @@ def review_and_rule(organizer: Client, url: str, slug: str, submission_id: str, 
         account = {"handle": f"reviewer-{number}-{slug}"[:39].strip("-."), "name": name, "role": "reviewer"}
         with Client(url, organizer.post("/admin/accounts", account)["token"]) as reviewer:
             if number == 1:
-                _tell_flags(reviewer, slug, submission_id, console)
-            said = reviewer.post(f"/submissions/{submission_id}/reviews", {"label": label, "note": NOTE})
+                _print_flags(reviewer, slug, submission_id, console)
+            said = reviewer.post(f"/submissions/{submission_id}/reviews", {"label": label, "note": REVIEW_NOTE})
         console.print(f"  {name} says [bold]{label}[/]{_outcome(said)}")
-    organizer.post(f"/submissions/{submission_id}/rulings", {"kind": "disqualify", "reason": REASON})
-    console.print(f"  The organizer disqualifies it: {REASON}")
+    organizer.post(f"/submissions/{submission_id}/rulings", {"kind": "disqualify", "reason": DISQUALIFY_REASON})
+    console.print(f"  The organizer disqualifies it: {DISQUALIFY_REASON}")
 
 
-def _tell_flags(reviewer: Client, slug: str, submission_id: str, console: Console) -> None:
+def _print_flags(reviewer: Client, slug: str, submission_id: str, console: Console) -> None:
     desk = reviewer.get(f"/competitions/{slug}/desk", limit=200)
     console.print(f"\nAt the review desk {len(desk['entries'])} entries are flagged.")
     for place, entry in enumerate(desk["entries"], 1):
@@ -56,7 +56,7 @@ def _outcome(said: Mapping[str, Any]) -> str:
     return " (the other one does not see that)."
 
 
-def moves(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[str]:
+def rank_moves(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[str]:
     """Whose rank differs between two boards: ``Team 3 -> 2``, ``Team 2 -> -`` for one that has none any more."""
     ranks = {line["team"]: line["rank"] for line in after}
     return [

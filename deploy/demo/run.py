@@ -16,13 +16,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from deploy.client.api import Client, Refused
 from deploy.client.references import prepare
 from deploy.demo import report
-from deploy.demo.entries import ENTRIES, Entry
-from deploy.demo.photographs import Photographs, photographs, photographs_in
-from deploy.demo.report import Handed
+from deploy.demo.entries import ENTRIES, DemoEntry
+from deploy.demo.photographs import Photographs, bundled_photographs, photographs_in
+from deploy.demo.report import SubmittedEntry
 from deploy.standalone import service
 from deploy.standalone.data_folder import default_data_folder, open_data_folder
 from deploy.standalone.log import Log
-from deploy.standalone.run import greet
+from deploy.standalone.run import print_greeting
 from deploy.standalone.supervisor import Supervisor
 from scorer.accounts import accounts, api_tokens
 from scorer.archive import write_images
@@ -36,11 +36,11 @@ PUBLIC, PRIVATE = "efficientnet_lite0", "efficientnet_lite2"
 BENCHMARK = "Held-out photographs"
 PAPER_WIDTH = 110
 """Columns where the output goes to a file."""
-ENDED = {"scored", "rejected", "failed", "cancelled"}
+FINAL_STATES = {"scored", "rejected", "failed", "cancelled"}
 
 
 @dataclass(frozen=True)
-class Plan:
+class DemoPlan:
     """What to run: photographs from ``folder`` (None: the built-in ones), ``count`` images an entry, and only the
     first so many ``entries`` (None: all)."""
 
@@ -49,12 +49,12 @@ class Plan:
     entries: int | None
 
 
-def demo(data_folder: Path | None, port: int, plan: Plan, *, leave: bool) -> int:
+def run_demo(data_folder: Path | None, port: int, plan: DemoPlan, *, leave: bool) -> int:
     """Run the demo and serve until Ctrl-C (``leave``: stop at the end). 0 if every entry ended as expected."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = PAPER_WIDTH
-    pictures = photographs(SEED) if plan.folder is None else photographs_in(plan.folder, seed=SEED)
+    pictures = bundled_photographs(SEED) if plan.folder is None else photographs_in(plan.folder, seed=SEED)
     data_folder = data_folder or default_data_folder("kennel-demo")
     with (
         open_data_folder(data_folder) as data,
@@ -63,9 +63,9 @@ def demo(data_folder: Path | None, port: int, plan: Plan, *, leave: bool) -> int
     ):
         try:
             console.print(f"Starting Kennel (its log: {data.path / 'kennel.log'}) ...")
-            running = service.start(supervisor, data, port=port)
-            greet(running, data.path)
-            fine = run(running, pictures, plan, console)
+            running = service.start_service(supervisor, data, port=port)
+            print_greeting(running, data.path)
+            fine = run_competition(running, pictures, plan, console)
         except KeyboardInterrupt:
             return 130
         except Refused as error:
@@ -77,23 +77,23 @@ def demo(data_folder: Path | None, port: int, plan: Plan, *, leave: bool) -> int
         return supervisor.run()
 
 
-def run(running: service.Running, pictures: Photographs, plan: Plan, console: Console) -> bool:
+def run_competition(running: service.RunningService, pictures: Photographs, plan: DemoPlan, console: Console) -> bool:
     """The competition itself; whether every entry ended as expected."""
     start = time.monotonic()
     with Client(running.url, organizer_token(running)) as organizer:
-        slug = create(organizer, plan)
+        slug = create_competition(organizer, plan)
         console.print(f"Competition [bold]{slug}[/]: {report.photograph_line(pictures)}")
         attach_and_prepare(organizer, slug, pictures, console)
-        handed = hand_in(running, organizer, slug, pictures, plan, console)
-        first = follow(handed, organizer, slug, console, start)
+        handed = submit_entries(running, organizer, slug, pictures, plan, console)
+        first = wait_for_scores(handed, organizer, slug, console, start)
         console.print(f"First score after {first:.0f} s, all entries after {time.monotonic() - start:.0f} s.")
-        fine = report.show(organizer, running.url, slug, handed, console, judge=plan.folder is None)
+        fine = report.print_report(organizer, running.url, slug, handed, console, judge=plan.folder is None)
     for each in handed:
         each.client.close()
     return fine
 
 
-def organizer_token(running: service.Running) -> str:
+def organizer_token(running: service.RunningService) -> str:
     """A token for the demo's organizer, straight from the database: the admin's own is shown only once."""
     engine = engine_of(running.settings)
     secret = secrets.token_urlsafe(32)
@@ -107,7 +107,7 @@ def organizer_token(running: service.Running) -> str:
     return secret
 
 
-def create(organizer: Client, plan: Plan) -> str:
+def create_competition(organizer: Client, plan: DemoPlan) -> str:
     """Create the competition under the first free slug; earlier runs of the demo stay."""
     taken = {each["slug"] for each in organizer.get("/competitions")}
     slug = next(name for number in range(1, 10_000) if (name := _slug(number)) not in taken)
@@ -138,7 +138,7 @@ def _slug(number: int) -> str:
     return "photographs" if number == 1 else f"photographs-{number}"
 
 
-def zipped(images: np.ndarray[Any, Any]) -> io.BytesIO:
+def zip_of(images: np.ndarray[Any, Any]) -> io.BytesIO:
     """A zip of PNGs."""
     buffer = io.BytesIO()
     write_images(images, buffer)
@@ -149,41 +149,48 @@ def zipped(images: np.ndarray[Any, Any]) -> io.BytesIO:
 def attach_and_prepare(organizer: Client, slug: str, pictures: Photographs, console: Console) -> None:
     """Upload the reference images by role, and have both tracks prepared."""
     for role in ("train", "held_out", "private_extra"):
-        organizer.attach_references(slug, role, zipped(getattr(pictures, role).images))
+        organizer.attach_references(slug, role, zip_of(getattr(pictures, role).images))
     with console.status("preparing the references"):
         prepare(organizer, slug, say=lambda line: console.print(f"  {line}"), every=0.5)
 
 
-def hand_in(
-    running: service.Running, organizer: Client, slug: str, pictures: Photographs, plan: Plan, console: Console
-) -> list[Handed]:
+def submit_entries(
+    running: service.RunningService,
+    organizer: Client,
+    slug: str,
+    pictures: Photographs,
+    plan: DemoPlan,
+    console: Console,
+) -> list[SubmittedEntry]:
     """Generate every entry and upload it with its own participant's token; the benchmark is the organizer's."""
     handed = []
     for number, entry in enumerate(ENTRIES[: plan.entries]):
         with console.status(f"{entry.team}: {entry.description}"):
             made = entry.generate(pictures.train.images, plan.count, np.random.default_rng([SEED, number]))
             client = Client(running.url, participant_token(organizer, slug, entry))
-            answer = client.submit(slug, zipped(made), file_name=f"{entry.key}.zip", note=entry.description)
-        handed.append(Handed(entry, client, answer["id"]))
+            answer = client.submit(slug, zip_of(made), file_name=f"{entry.key}.zip", note=entry.description)
+        handed.append(SubmittedEntry(entry, client, answer["id"]))
     fresh = pictures.held_out.images
     if len(fresh) >= plan.count:
-        file = zipped(fresh[: plan.count])
+        file = zip_of(fresh[: plan.count])
         answer = organizer.submit(slug, file, file_name="held-out.zip", benchmark=BENCHMARK)
-        handed.append(Handed(None, organizer, answer["id"]))
+        handed.append(SubmittedEntry(None, organizer, answer["id"]))
     else:
         console.print(f"Only {len(fresh)} photographs are held out: no benchmark entry of {plan.count} images.")
     console.print(f"{len(handed)} entries of {plan.count} images are handed in.")
     return handed
 
 
-def participant_token(organizer: Client, slug: str, entry: Entry) -> str:
+def participant_token(organizer: Client, slug: str, entry: DemoEntry) -> str:
     """A new participant of this run of the demo."""
     body = {"handle": f"{entry.key}-{slug}"[:39].strip("-."), "name": entry.team}
     token: str = organizer.post("/admin/accounts", body)["token"]
     return token
 
 
-def follow(handed: Sequence[Handed], organizer: Client, slug: str, console: Console, start: float) -> float:
+def wait_for_scores(
+    handed: Sequence[SubmittedEntry], organizer: Client, slug: str, console: Console, start: float
+) -> float:
     """Watch every entry until it has ended on both tracks; the seconds from ``start`` to the first score."""
     first = None
     columns = (
@@ -201,7 +208,7 @@ def follow(handed: Sequence[Handed], organizer: Client, slug: str, console: Cons
                 for each in organizer.get(f"/competitions/{slug}/submissions", limit=200)["submissions"]
             }
             found = [seen[each.submission_id] for each in handed]
-            ended = [each for each in found if each["status"] in ENDED]
+            ended = [each for each in found if each["status"] in FINAL_STATES]
             settled = [each for each in found if each["private_state"] not in {None, *UNFINISHED}]
             unscored = [each for each in ended if each["status"] != "scored" and each not in settled]
             if first is None and any(each["status"] == "scored" for each in ended):

@@ -16,7 +16,7 @@ Pixels = NDArray[np.uint8]
 Part = Literal["train", "held_out", "private_extra"]
 PARTS: tuple[Part, ...] = ("train", "held_out", "private_extra")
 
-LEAST_CONTRAST = 8.0
+MIN_TILE_CONTRAST = 8.0
 """Grey levels of 255: a tile is near-constant, and dropped, if no channel's standard deviation reaches this."""
 
 
@@ -51,7 +51,7 @@ class Tiles:
 
 
 @dataclass
-class Collection:
+class TileCollection:
     """The tiles of all parts as they come in; near-constant ones, and what was seen before, are left out."""
 
     tiles: dict[Part, list[Tile]] = field(default_factory=lambda: {part: [] for part in PARTS})
@@ -63,7 +63,7 @@ class Collection:
             if most is not None and len(self.tiles[part]) >= most:
                 return
             identity = identity_up_to_mirror(tile.image)
-            if identity not in self.seen and contrast(tile.image) >= LEAST_CONTRAST:
+            if identity not in self.seen and contrast(tile.image) >= MIN_TILE_CONTRAST:
                 self.seen.add(identity)
                 self.tiles[part].append(tile)
 
@@ -90,7 +90,7 @@ def tiles_at(
                 yield Tile(pixels[y : y + size, x : x + size].copy(), source, Rectangle(*ends))
 
 
-def opened(path: Path) -> Image.Image:
+def open_photograph(path: Path) -> Image.Image:
     """The photograph as RGB, turned as its EXIF note says; :class:`Invalid` if it can't be read."""
     try:
         with Image.open(path) as image:

@@ -51,7 +51,7 @@ SETTINGS = {
     "log_parameter_max_length_on_error": "0",
 }
 # For data that nobody will miss: tests.
-CARELESS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+NON_DURABLE_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
 class Postgres:
@@ -156,7 +156,7 @@ class Postgres:
         draft.rename(self._cluster)
 
     def _child(self, program: Path) -> Child:
-        settings = SETTINGS | {"port": str(self.port)} | ({} if self._durable else CARELESS)
+        settings = SETTINGS | {"port": str(self.port)} | ({} if self._durable else NON_DURABLE_SETTINGS)
         options = [argument for name, value in settings.items() for argument in ("-c", f"{name}={value}")]
         return Child(
             name="postgres",

@@ -17,14 +17,14 @@ def up(data_folder: Path | None, port: int) -> int:
         Supervisor(log, signals=True, hold=[data.lock]) as supervisor,
     ):
         try:
-            running = service.start(supervisor, data, port=port)
+            running = service.start_service(supervisor, data, port=port)
         except KeyboardInterrupt:
             return 0
-        greet(running, data.path)
+        print_greeting(running, data.path)
         return supervisor.run()
 
 
-def greet(running: service.Running, data: Path) -> None:
+def print_greeting(running: service.RunningService, data: Path) -> None:
     """Say where the service is and, once, the admin's token."""
     print(f"\nKennel is running at {running.url}   (data in {data}; Ctrl-C stops it)")
     if running.new_admin_token is not None:

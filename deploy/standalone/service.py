@@ -31,7 +31,7 @@ ADMIN = "admin"
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningService:
     """Where the started service is."""
 
     url: str
@@ -40,14 +40,14 @@ class Running:
     """Shown once: only the first start makes an admin."""
 
 
-def start(
+def start_service(
     supervisor: Supervisor,
     data: DataFolder,
     *,
     port: int = 0,
     environ: Mapping[str, str] = os.environ,
     durable: bool = True,
-) -> Running:
+) -> RunningService:
     """Start every part and return when the service answers. ``DATABASE_URL``, ``REDIS_URL`` and ``BLOB_URL`` in
     ``environ`` replace the embedded parts. Raises ``Unavailable`` with one clear sentence."""
     if port:
@@ -67,7 +67,7 @@ def start(
     for child in service_children(environment, data.path, port):
         supervisor.start(child)
     # Last, so that the token of a start that failed or was broken off is not lost.
-    return Running(url, settings, first_admin(settings))
+    return RunningService(url, settings, ensure_admin(settings))
 
 
 def _addresses(
@@ -89,7 +89,7 @@ def _addresses(
     return addresses
 
 
-def first_admin(settings: Settings) -> str | None:
+def ensure_admin(settings: Settings) -> str | None:
     """Make the first admin and return its token, unless there is an admin already."""
     engine = engine_of(settings)
     try:
@@ -117,7 +117,7 @@ def service_children(environment: Mapping[str, str], data: Path, port: int) -> l
         return Child(name, argv, env=environment, restart=True, **how)
 
     return [
-        child("api", *web, "--http", "httptools", "--no-server-header", ready=lambda: _answers(url)),
+        child("api", *web, "--http", "httptools", "--no-server-header", ready=lambda: _is_healthy(url)),
         child("checker", *worker, "-Q", "check,sweep", "-n", "checker@%h"),
         # No waiting for a score that takes minutes: its lease runs out and it starts again.
         child(
@@ -133,7 +133,7 @@ def service_children(environment: Mapping[str, str], data: Path, port: int) -> l
     ]
 
 
-def _answers(url: str) -> bool:
+def _is_healthy(url: str) -> bool:
     try:
         return httpx.get(url, timeout=2.0, trust_env=False).status_code == httpx.codes.OK
     except httpx.TransportError:

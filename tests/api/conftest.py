@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
 
-from api.main import create_app, equip
+from api.main import create_app, set_up_state
 from scorer.accounts import accounts, api_tokens, password_hashing
 from scorer.db.session import engine_of, sessions_of
 from scorer.db.tables import Job
@@ -20,7 +20,7 @@ from scorer.jobs.broker import create_celery_app
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
 from tests import prepared_references
-from tests.factories import spec, zipped
+from tests.factories import make_spec, zip_of
 from worker.dispatch import PRECEDING_QUEUES, run_next
 from worker.runtime.context import WorkerContext
 
@@ -34,7 +34,7 @@ def application(settings: Settings) -> Iterator[FastAPI]:
     """The application with these settings, its routes used before by other tests."""
     if _idle:
         app = _idle.pop()
-        equip(app, settings)
+        set_up_state(app, settings)
     else:
         app = create_app(settings)
     yield app
@@ -82,14 +82,14 @@ class Service:
     def competition(self, references: dict[str, Any] | None = None, **changes: Any) -> str:
         """An open competition with the usual references, prepared before; or with the images given by role, prepared
         by a worker."""
-        body = spec(datetime.now(UTC), **changes).model_dump(mode="json")
+        body = make_spec(datetime.now(UTC), **changes).model_dump(mode="json")
         slug: str = body["slug"]
         assert self.call("organizer", "POST", "/competitions", json=body).status_code == 201
         if references is None:
             prepared_references.give(self.bench, slug, body["image_size"])
             return slug
         for role, images in references.items():
-            answer = self.call("organizer", "PUT", f"/competitions/{slug}/references/{role}", content=zipped(images))
+            answer = self.call("organizer", "PUT", f"/competitions/{slug}/references/{role}", content=zip_of(images))
             assert answer.status_code == 200, answer.text
         for kind in ("public", "private"):
             answer = self.call("organizer", "POST", f"/competitions/{slug}/tracks/{kind}/preparation")
@@ -99,7 +99,7 @@ class Service:
 
     def scored(self, who: str, slug: str, images: Any, **params: str) -> Any:
         """An entry handed in and worked through; the submission as its owner sees it."""
-        answer = self.submit(who, slug, zipped(images), **params)
+        answer = self.submit(who, slug, zip_of(images), **params)
         assert answer.status_code == 202, answer.text
         self.work()
         return self.call(who, "GET", f"/submissions/{answer.json()['id']}").json()
@@ -107,7 +107,8 @@ class Service:
 
 @contextmanager
 def cheap_passwords() -> Iterator[None]:
-    """Hashes of next to no cost, since tests sign in so often. ``tests/pure/test_passwords.py`` has the true ones."""
+    """Hashes of next to no cost, since tests sign in so often. ``tests/pure/accounts/test_password_hashing.py`` has
+    the true ones."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             password_hashing, "_hashing", PasswordHash((Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1),))
@@ -118,7 +119,7 @@ def cheap_passwords() -> Iterator[None]:
 
 
 @contextmanager
-def running(settings: Settings) -> Iterator[Service]:
+def running_service(settings: Settings) -> Iterator[Service]:
     """A service with an admin, an organizer, and the participants ada, bob and eve."""
     engine = engine_of(settings)
     sessions, now = sessions_of(engine), datetime.now(UTC) - timedelta(days=1)
@@ -145,5 +146,5 @@ def running(settings: Settings) -> Iterator[Service]:
 @pytest.fixture
 def service(settings: Settings) -> Iterator[Service]:
     """The service, with an admin, an organizer, and the participants ada, bob and eve."""
-    with running(settings) as each:
+    with running_service(settings) as each:
         yield each

@@ -17,7 +17,7 @@ from scorer.settings import Settings
 
 
 @dataclass(frozen=True)
-class Live:
+class RunningService:
     """A running service and its admin."""
 
     url: str
@@ -27,7 +27,7 @@ class Live:
 
 
 @pytest.fixture(scope="session")
-def live() -> Iterator[Live]:
+def live() -> Iterator[RunningService]:
     """A service that lives as long as the test run."""
     folder = Path(mkdtemp(prefix="kennel-e2e-"))
     log_file = folder.with_suffix(".log")
@@ -37,10 +37,10 @@ def live() -> Iterator[Live]:
             open_data_folder(folder) as data,
             Supervisor(Log(log), hold=[data.lock]) as supervisor,
         ):
-            running = service.start(supervisor, data, durable=False)
+            running = service.start_service(supervisor, data, durable=False)
             assert running.new_admin_token is not None
             with Client(running.url, running.new_admin_token) as admin:
-                yield Live(running.url, admin, log_file, running.settings)
+                yield RunningService(running.url, admin, log_file, running.settings)
     finally:
         shutil.rmtree(folder)
         log_file.unlink()

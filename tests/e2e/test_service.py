@@ -15,8 +15,8 @@ from sqlalchemy import text
 from deploy.client.api import Client, Refused
 from deploy.client.references import prepare
 from scorer.db.session import engine_of
-from tests.e2e.conftest import Live
-from tests.factories import noise, spec, zipped
+from tests.e2e.conftest import RunningService
+from tests.factories import make_spec, noise_images, zip_of
 
 PATIENCE = 90
 
@@ -31,33 +31,33 @@ def until(found: Callable[[], Any], what: str, patience: float = PATIENCE) -> An
     raise AssertionError(f"waited {patience} s for {what}")
 
 
-def competition(live: Live, **changes: Any) -> str:
+def competition(live: RunningService, **changes: Any) -> str:
     """A competition with prepared references."""
-    body = spec(datetime.now(UTC), **changes).model_dump(mode="json")
+    body = make_spec(datetime.now(UTC), **changes).model_dump(mode="json")
     body["slug"] = f"e2e-{time.monotonic_ns()}"
     live.admin.post("/competitions", body)
     size = body["image_size"]
     for role, seed in (("train", 1), ("held_out", 2), ("private_extra", 3)):
-        live.admin.attach_references(body["slug"], role, io.BytesIO(zipped(noise(seed, 40, size))))
+        live.admin.attach_references(body["slug"], role, io.BytesIO(zip_of(noise_images(seed, 40, size))))
     prepare(live.admin, body["slug"], say=lambda _: None, every=0.2)
     return str(body["slug"])
 
 
-def participant(live: Live, name: str) -> Client:
+def participant(live: RunningService, name: str) -> Client:
     """Somebody who competes."""
     handle = f"{name}-{time.monotonic_ns()}"
     return Client(live.url, live.admin.post("/admin/accounts", {"handle": handle, "name": handle})["token"])
 
 
-def submission(live: Live, entry: dict[str, Any]) -> Any:
+def submission(live: RunningService, entry: dict[str, Any]) -> Any:
     """A submission as an organizer sees it."""
     return live.admin.get(f"/submissions/{entry['id']}")
 
 
-def test_a_zip_goes_from_the_upload_to_both_boards(live: Live) -> None:
+def test_a_zip_goes_from_the_upload_to_both_boards(live: RunningService) -> None:
     slug = competition(live)
     with participant(live, "ada") as ada:
-        entry = ada.submit(slug, io.BytesIO(zipped(noise(10))), file_name="entry.zip")
+        entry = ada.submit(slug, io.BytesIO(zip_of(noise_images(10))), file_name="entry.zip")
         assert entry["status"] in {"received", "checking"}
         done = finished(live, entry)
         assert [each["track"] for each in done["measurements"]] == ["public", "private"]
@@ -69,7 +69,7 @@ def test_a_zip_goes_from_the_upload_to_both_boards(live: Live) -> None:
         assert refused.value.status == 403
 
 
-def finished(live: Live, entry: dict[str, Any]) -> Any:
+def finished(live: RunningService, entry: dict[str, Any]) -> Any:
     """The submission once both tracks are scored."""
 
     def both() -> Any:
@@ -79,7 +79,7 @@ def finished(live: Live, entry: dict[str, Any]) -> Any:
     return until(both, "both scores")
 
 
-def measurement_rows(live: Live, ref: int) -> int:
+def measurement_rows(live: RunningService, ref: int) -> int:
     """How many measurements the database holds of a submission."""
     engine = engine_of(live.settings)
     with engine.connect() as connection:
@@ -103,11 +103,11 @@ def _command(process: psutil.Process) -> list[str]:
 
 
 @pytest.mark.heavy
-def test_a_killed_worker_yields_exactly_one_measurement_within_a_minute(live: Live) -> None:
+def test_a_killed_worker_yields_exactly_one_measurement_within_a_minute(live: RunningService) -> None:
     """SIGKILL to parent and child in the middle of a score; the supervisor starts the worker again."""
     slug = competition(live, image_count=1500)
     with participant(live, "bob") as bob:
-        entry = bob.submit(slug, io.BytesIO(zipped(noise(11, 1500))), file_name="entry.zip")
+        entry = bob.submit(slug, io.BytesIO(zip_of(noise_images(11, 1500))), file_name="entry.zip")
         until(lambda: submission(live, entry)["status"] == "scoring", "the score to begin")
         victims = _scorers()
         assert len(victims) >= 2, "a parent and its child"

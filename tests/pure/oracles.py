@@ -123,7 +123,7 @@ def counts_below(tau: float, memorising: Matrix, legitimate: Matrix) -> tuple[in
 
 
 @dataclass(frozen=True)
-class Table:
+class CompetitionTable:
     """The released results of the 2019 competition: one array a column, by track."""
 
     score: dict[str, Matrix]
@@ -151,7 +151,7 @@ TABLE = Path(__file__).parents[1] / "data" / "competition_results.csv"
 """The released table of the 2019 competition (jybai/generative-memorization-benchmark, MIT)."""
 
 
-def competition_table() -> Table:
+def competition_table() -> CompetitionTable:
     """The released table of the 2019 competition."""
     with TABLE.open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -160,7 +160,7 @@ def competition_table() -> Table:
         return np.array([float(row[name]) for row in rows])
 
     tracks = ("public", "private")
-    return Table(
+    return CompetitionTable(
         score={track: column(f"{track}_score") for track in tracks},
         fid={track: column(f"FID_{track}") for track in tracks},
         distance={track: column(f"distance_{track}") for track in tracks},

@@ -6,25 +6,30 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser
 
-from tests.serving import serving
-from tests.web import samples
-from tests.web.browsing import DESK, LINES_OF_NUMBERS, OUTSIDE, PHONE, WIDTHS, browser, visit
-from tests.web.samples import Site
+from tests.http_server import serve
+from tests.web import view_samples
+from tests.web.browser import DESKTOP, LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, PHONE, WIDTHS, browser, visit
+from tests.web.view_samples import SampleSite
 
 __all__ = ["browser"]  # a fixture is found by its name here
-HERE = f"/competitions/{samples.SLUG}"
+HERE = f"/competitions/{view_samples.SLUG}"
 LONG = "/competitions/long"
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Two competitions served on loopback: the demo, and one with many teams and the widest names and numbers."""
-    demo = samples.demo_board()
-    long = samples.long_board(250)
-    widest = samples.place(251, "W" * 100, 31_204_180.123456, 1234.5, 0.000002, True, 12_345, 10)
-    long = samples.board([*long.places, widest], benchmarks=list(long.benchmarks), of=samples.state(slug="long"))
-    files = [samples.file(1, "train.zip", 98_304_000), samples.file(2, f"{'W' * 90}.csv", 7)]
-    with Site(demo, boards={"long": long}, files=files).app() as app, serving(app) as where:
+    demo = view_samples.demo_board()
+    long = view_samples.long_board(250)
+    widest = view_samples.sample_place(251, "W" * 100, 31_204_180.123456, 1234.5, 0.000002, True, 12_345, 10)
+    long = view_samples.sample_board(
+        [*long.places, widest], benchmarks=list(long.benchmarks), of=view_samples.sample_state(slug="long")
+    )
+    files = [
+        view_samples.sample_data_file(1, "train.zip", 98_304_000),
+        view_samples.sample_data_file(2, f"{'W' * 90}.csv", 7),
+    ]
+    with SampleSite(demo, boards={"long": long}, files=files).app() as app, serve(app) as where:
         yield where
 
 
@@ -54,7 +59,7 @@ def test_no_page_scrolls_sideways_and_no_number_is_broken(browser: Browser, addr
         for width in WIDTHS:
             tab.page.set_viewport_size({"width": width, "height": 800})
             assert tab.page.evaluate("document.documentElement.scrollWidth") == width
-            assert tab.page.evaluate(OUTSIDE, width) == []
+            assert tab.page.evaluate(OVERFLOWING_ELEMENTS, width) == []
             assert set(tab.page.evaluate(LINES_OF_NUMBERS)) <= {1}
 
 
@@ -80,7 +85,7 @@ def test_the_header_stays_in_sight(browser: Browser, address: str) -> None:
         assert set(tops) == {0}
 
 
-@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
 def test_cards_are_still_a_table_to_a_screen_reader(browser: Browser, address: str, width: int) -> None:
     with visit(browser, address + HERE, width=width) as tab:
         nodes = tab.page.context.new_cdp_session(tab.page).send("Accessibility.getFullAXTree")["nodes"]

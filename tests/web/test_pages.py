@@ -18,14 +18,14 @@ from api.rendering import formatting, templates
 from api.rendering.markdown import html_of, rest_of, summary_of
 from scorer.db.tables import Account
 from scorer.lifecycle import Phase
-from tests.web import samples
-from tests.web.document import Element, parsed
-from tests.web.samples import NOW, Site
+from tests.web import view_samples
+from tests.web.html import Element, parse_html
+from tests.web.view_samples import NOW, SampleSite
 
-HERE = f"/competitions/{samples.SLUG}"
+HERE = f"/competitions/{view_samples.SLUG}"
 ORGANIZER = Account(id=1, handle="olga", role="organizer")
 HOSTILE = "<script>alert(1)</script>\"><img src=x onerror=alert(2)>' {{ 7*7 }} \u202egnp.exe"
-Browse = Callable[[Site], TestClient]
+Browse = Callable[[SampleSite], TestClient]
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def document(client: TestClient, address: str = HERE) -> Element:
     answer = client.get(address)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    return parsed(answer.text)
+    return parse_html(answer.text)
 
 
 def rows(page: Element) -> list[Element]:
@@ -51,7 +51,7 @@ def rows(page: Element) -> list[Element]:
 
 
 def test_the_front_page_tells_what_runs_until_when_and_how_many_take_part(browse: Browse) -> None:
-    page = document(browse(Site()), "/")
+    page = document(browse(SampleSite()), "/")
     assert page.one("article").one("a").attributes["href"] == HERE
     assert page.one("article").one("h2").text == "Textures that nobody photographed"
     assert page.one(class_="phase").text == "Open"
@@ -63,24 +63,24 @@ def test_the_front_page_tells_what_runs_until_when_and_how_many_take_part(browse
 
 
 def test_drafts_are_for_organizers(browse: Browse) -> None:
-    draft = samples.state(phase=Phase.DRAFT, title="Secret plans")
-    visitor = browse(Site(states=[draft]))
+    draft = view_samples.sample_state(phase=Phase.DRAFT, title="Secret plans")
+    visitor = browse(SampleSite(states=[draft]))
     assert "Secret plans" not in visitor.get("/").text
     assert visitor.get(HERE).status_code == 404
-    organizer = browse(Site(states=[draft], account=ORGANIZER))
+    organizer = browse(SampleSite(states=[draft], account=ORGANIZER))
     assert document(organizer, "/").one("h2").text == "Secret plans"
     assert document(organizer).one("h1").text == "Secret plans"
 
 
 def test_a_site_without_competitions_says_so(browse: Browse) -> None:
-    assert "No competition is open yet" in document(browse(Site(states=[])), "/").one("main").text
+    assert "No competition is open yet" in document(browse(SampleSite(states=[])), "/").one("main").text
 
 
 # The board
 
 
 def test_the_board_shows_rank_team_numbers_and_times(browse: Browse) -> None:
-    table = document(browse(Site())).one("table")
+    table = document(browse(SampleSite())).one("table")
     assert [cell.text for cell in table.one("thead").all("th")] == [
         "Rank", "Team", "Score MiFID", "FID", "Memorization distance", "Entries", "Last entry"
     ]  # fmt: skip
@@ -96,15 +96,17 @@ def test_the_board_shows_rank_team_numbers_and_times(browse: Browse) -> None:
 
 
 def test_scores_have_the_decimals_of_the_competition(browse: Browse) -> None:
-    state = samples.state(score_decimals=2)
-    board = samples.board([samples.place(1, "A", 1234567.5, 3.14159, 0.4, False, 1, 1)], of=state)
-    line = rows(document(browse(Site(board=board))))[0]
+    state = view_samples.sample_state(score_decimals=2)
+    board = view_samples.sample_board(
+        [view_samples.sample_place(1, "A", 1234567.5, 3.14159, 0.4, False, 1, 1)], of=state
+    )
+    line = rows(document(browse(SampleSite(board=board))))[0]
     assert line.one(class_="score").text == "1,234,567.50"
     assert line.one(class_="fid").text == "3.14"
 
 
 def test_the_table_can_be_read_aloud(browse: Browse) -> None:
-    page = document(browse(Site()))
+    page = document(browse(SampleSite()))
     table = page.one("table")
     assert table.one("caption").text == "Public leaderboard, lowest score first, ranks 1 to 12 of 12"
     assert {cell.attributes["scope"] for cell in table.one("thead").all("th")} == {"col"}
@@ -113,7 +115,7 @@ def test_the_table_can_be_read_aloud(browse: Browse) -> None:
 
 
 def test_headings_go_down_one_level_at_a_time(browse: Browse) -> None:
-    page = document(browse(Site()))
+    page = document(browse(SampleSite()))
     levels = [int(each.tag[1]) for each in page if re.fullmatch("h[1-6]", each.tag)]
     assert levels.count(1) == 1
     assert levels[0] == 1
@@ -122,7 +124,7 @@ def test_headings_go_down_one_level_at_a_time(browse: Browse) -> None:
 
 
 def test_every_reference_within_the_page_has_its_goal(browse: Browse) -> None:
-    page = document(browse(Site()))
+    page = document(browse(SampleSite()))
     ids = [each.attributes["id"] for each in page if "id" in each.attributes]
     goals = [each.attributes["href"][1:] for each in page.all("a") if each.attributes["href"].startswith("#")]
     goals += [each.attributes[name] for each in page for name in ("aria-labelledby", "for") if name in each.attributes]
@@ -131,16 +133,16 @@ def test_every_reference_within_the_page_has_its_goal(browse: Browse) -> None:
 
 
 def test_a_penalty_is_said_in_words_and_explained(browse: Browse) -> None:
-    page = document(browse(Site()))
+    page = document(browse(SampleSite()))
     marked = [line.one("bdi").text for line in rows(page) if line.all(class_="warn")]
-    assert marked == [row[0] for row in samples.DEMO if row[4]]
+    assert marked == [row[0] for row in view_samples.DEMO if row[4]]
     mark = rows(page)[-1].one("a", class_="warn")
     assert mark.text == "penalised: what that means"
     assert "below τ = 0.1905" in page.one(id=mark.attributes["href"][1:]).text
 
 
 def test_medals_are_letters_and_words_as_well_as_colours(browse: Browse) -> None:
-    page = document(browse(Site()))
+    page = document(browse(SampleSite()))
     medals = [[each.text for each in line.all(class_="medal")] for line in rows(page)]
     assert medals == [
         [], ["Ggold place"], ["Ggold place"], ["Ssilver place"], ["Ssilver place"],
@@ -150,33 +152,35 @@ def test_medals_are_letters_and_words_as_well_as_colours(browse: Browse) -> None
 
 
 def test_copies_stand_apart_with_their_reason(browse: Browse) -> None:
-    page = document(browse(Site()))
+    page = document(browse(SampleSite()))
     assert "Raw copies" not in page.one("table").text
     copies = [each.text for each in page.one("section", class_="copies").all("li")]
     assert copies[0].startswith("Raw copies copy 100% of its images are training images, pixel by pixel")
     assert len(copies) == 2
-    assert not document(browse(Site(board=replace(samples.demo_board(), copies=[])))).all(class_="copies")
+    assert not document(browse(SampleSite(board=replace(view_samples.demo_board(), copies=[])))).all(class_="copies")
 
 
 def test_disqualified_teams_stand_apart_with_the_reason(browse: Browse) -> None:
-    board = replace(samples.demo_board(), disqualified=[samples.disqualified("Bottleneck")])
-    section = document(browse(Site(board=board))).one("section", aria_labelledby="disqualified")
+    board = replace(view_samples.demo_board(), disqualified=[view_samples.sample_disqualified("Bottleneck")])
+    section = document(browse(SampleSite(board=board))).one("section", aria_labelledby="disqualified")
     assert [each.text for each in section.all("li")] == [
         "Bottleneck disqualified Its generator is an autoencoder of the training images."
     ]
-    assert not document(browse(Site())).all(id="disqualified")
+    assert not document(browse(SampleSite())).all(id="disqualified")
 
 
 def test_who_moved_is_said_in_words(browse: Browse) -> None:
-    whole = samples.demo_board()
+    whole = view_samples.demo_board()
     moved = [replace(place, moved=moved) for place, moved in zip(whole.places, (2, -1, 0, None), strict=False)]
-    page = document(browse(Site(board=replace(whole, places=moved))))
+    page = document(browse(SampleSite(board=replace(whole, places=moved))))
     steps = [[each.text for each in line.all(class_="step")] for line in rows(page)[1:5]]
     assert steps == [["▲2up 2 since midnight UTC"], ["▼1down 1 since midnight UTC"], [], []]
     assert "since midnight UTC" in page.one(class_="legend").text
-    final = samples.state(phase=Phase.FINAL, prizes=[{"place": 1, "amount": "$2,000"}])
+    final = view_samples.sample_state(phase=Phase.FINAL, prizes=[{"place": 1, "amount": "$2,000"}])
     places = [replace(place, public_rank=3) for place in whole.places[:2]]
-    page = document(browse(Site(board=samples.board(places, of=final, track="private"))), f"{HERE}?track=private")
+    page = document(
+        browse(SampleSite(board=view_samples.sample_board(places, of=final, track="private"))), f"{HERE}?track=private"
+    )
     assert [each.text for each in page.one("tbody").all(class_="step")] == [
         "▲2up 2 against the public board",
         "▲1up 1 against the public board",
@@ -185,18 +189,18 @@ def test_who_moved_is_said_in_words(browse: Browse) -> None:
 
 
 def test_ones_own_team_is_marked_or_stands_on_top(browse: Browse) -> None:
-    whole = samples.long_board(250)
+    whole = view_samples.long_board(250)
     for own, pinned in ((whole.places[4], 0), (whole.places[180], 1)):
-        page = document(browse(Site(board=replace(whole, own=own))))
+        page = document(browse(SampleSite(board=replace(whole, own=own))))
         (mark,) = (line for line in page.all("tr") if "own" in line.attributes.get("class", "").split())
         assert mark.one("bdi").text == own.team
         assert "your team" in mark.text
         assert len(page.all("tbody", class_="pinned")) == pinned
-    assert not [line for line in document(browse(Site())).all("tr") if "own" in line.attributes.get("class", "")]
+    assert not [line for line in document(browse(SampleSite())).all("tr") if "own" in line.attributes.get("class", "")]
 
 
 def test_a_past_board_says_so_and_leads_back(browse: Browse) -> None:
-    client = browse(Site(board=samples.long_board(250)))
+    client = browse(SampleSite(board=view_samples.long_board(250)))
     page = document(client, f"{HERE}?as_of=2026-10-20T12:00")
     assert page.one(class_="notice").text == "The board as it was: 20 Oct 2026, 12:00 UTC. Show it as it is now"
     assert page.one(class_="notice").one("a").attributes["href"] == f"{HERE}?track=public"
@@ -212,10 +216,10 @@ def test_a_past_board_says_so_and_leads_back(browse: Browse) -> None:
 
 
 def test_a_visitors_page_is_rendered_once(browse: Browse) -> None:
-    site = Site()
+    site = SampleSite()
     client = browse(site)
     first = client.get(HERE)
-    site.board = samples.board([])
+    site.board = view_samples.sample_board([])
     again = client.get(HERE)
     assert (again.text, again.headers["etag"]) == (first.text, first.headers["etag"])
     assert again.headers["content-security-policy"] == first.headers["content-security-policy"]
@@ -224,30 +228,30 @@ def test_a_visitors_page_is_rendered_once(browse: Browse) -> None:
 
 
 def test_an_empty_board_says_what_to_do(browse: Browse) -> None:
-    page = document(browse(Site(board=samples.board([]))))
+    page = document(browse(SampleSite(board=view_samples.sample_board([]))))
     assert not page.all("table")
     assert "Nobody is on the board yet" in page.one(class_="empty").text
 
 
 def test_a_track_without_tau_says_that_nothing_is_ranked(browse: Browse) -> None:
-    page = document(browse(Site(board=samples.board([], tau=None))))
+    page = document(browse(SampleSite(board=view_samples.sample_board([], tau=None))))
     assert "not chosen yet, so nothing is ranked" in page.one(id="penalised").text
 
 
 def test_the_page_tells_the_limits(browse: Browse) -> None:
-    text = document(browse(Site())).one("main").text
+    text = document(browse(SampleSite())).one("main").text
     assert "10,000 PNG images, RGB, 8 bits, 64 × 64 pixels" in text
     assert "5 times in a UTC day, with at most 2 in progress" in text
     assert "may finish within 15 minutes after it" in text
-    free = samples.board([], of=samples.state(daily_limit=None, closes_at=None))
-    text = document(browse(Site(board=free))).one("main").text
+    free = view_samples.sample_board([], of=view_samples.sample_state(daily_limit=None, closes_at=None))
+    text = document(browse(SampleSite(board=free))).one("main").text
     assert "as often as it likes, with" in text
     assert "No closing date" in text
     assert "begun before the close" not in text
 
 
 def test_the_board_is_there_for_programs_too(browse: Browse) -> None:
-    links = [each.attributes["href"] for each in document(browse(Site())).one("p", class_="data").all("a")]
+    links = [each.attributes["href"] for each in document(browse(SampleSite())).one("p", class_="data").all("a")]
     assert links == [
         "/api/v1/competitions/textures/leaderboard?track=public&format=csv",
         "/api/v1/competitions/textures/leaderboard?track=public&format=json",
@@ -258,8 +262,8 @@ def test_the_board_is_there_for_programs_too(browse: Browse) -> None:
 
 
 def test_a_benchmark_stands_where_it_would_rank_without_a_rank(browse: Browse) -> None:
-    board = replace(samples.demo_board(), benchmarks=[samples.benchmark(42.0)])
-    lines = rows(document(browse(Site(board=board))))
+    board = replace(view_samples.demo_board(), benchmarks=[view_samples.sample_benchmark(42.0)])
+    lines = rows(document(browse(SampleSite(board=board))))
     assert [line.one("bdi").text for line in lines[3:6]] == [
         "PCA Gaussian 64", "Held-out photographs", "Gaussian mixture 8 x 64"
     ]  # fmt: skip
@@ -276,8 +280,12 @@ def test_a_benchmark_stands_where_it_would_rank_without_a_rank(browse: Browse) -
 def test_over_all_pages_every_line_is_shown_once_and_in_order(
     scores: list[int], benchmarks: list[int], size: int
 ) -> None:
-    places = [samples.place(rank, f"t{rank}", s, s, 0.4, False, 1, 1) for rank, s in enumerate(sorted(scores), 1)]
-    whole = samples.board(places, benchmarks=[samples.benchmark(s, f"b{i}") for i, s in enumerate(benchmarks)])
+    places = [
+        view_samples.sample_place(rank, f"t{rank}", s, s, 0.4, False, 1, 1) for rank, s in enumerate(sorted(scores), 1)
+    ]
+    whole = view_samples.sample_board(
+        places, benchmarks=[view_samples.sample_benchmark(s, f"b{i}") for i, s in enumerate(benchmarks)]
+    )
     lines: list[board_page.TableRow] = []
     after = 0
     while True:
@@ -299,7 +307,7 @@ def test_over_all_pages_every_line_is_shown_once_and_in_order(
 
 
 def test_a_hundred_places_are_a_page(browse: Browse) -> None:
-    client = browse(Site(board=samples.long_board(250)))
+    client = browse(SampleSite(board=view_samples.long_board(250)))
     first = document(client)
     assert [each.text for each in first.one("nav", class_="pages").all("a")] == ["Ranks 101 to 200"]
     assert len([line for line in rows(first) if "benchmark" not in line.attributes.get("class", "")]) == 100
@@ -315,8 +323,8 @@ def test_a_hundred_places_are_a_page(browse: Browse) -> None:
 
 
 def test_copies_are_on_the_first_page_and_never_endless(browse: Browse) -> None:
-    board = replace(samples.long_board(150), copies=[samples.copy(f"c{i}") for i in range(130)])
-    client = browse(Site(board=board))
+    board = replace(view_samples.long_board(150), copies=[view_samples.sample_copy(f"c{i}") for i in range(130)])
+    client = browse(SampleSite(board=board))
     section = document(client).one(class_="copies")
     assert len(section.all("li")) == 100
     assert "And 30 more" in section.text
@@ -324,7 +332,7 @@ def test_copies_are_on_the_first_page_and_never_endless(browse: Browse) -> None:
 
 
 def test_search_finds_teams_on_any_page_whatever_the_case(browse: Browse) -> None:
-    client = browse(Site(board=samples.long_board(250)))
+    client = browse(SampleSite(board=view_samples.long_board(250)))
     page = document(client, f"{HERE}?search=%20ÖGMUNDUR+þór+24")
     assert [line.one("bdi").text for line in rows(page)] == [
         "Ögmundur Þór 242", "Ögmundur Þór 248"
@@ -337,13 +345,13 @@ def test_search_finds_teams_on_any_page_whatever_the_case(browse: Browse) -> Non
 
 
 def test_a_search_without_a_match_offers_everyone(browse: Browse) -> None:
-    page = document(browse(Site()), f"{HERE}?search=nobody")
+    page = document(browse(SampleSite()), f"{HERE}?search=nobody")
     assert page.one(class_="empty").text == "No team is named like “nobody”. Show everyone"
     assert not page.all(class_="copies")
 
 
 def test_more_matches_than_a_page(browse: Browse) -> None:
-    client = browse(Site(board=samples.long_board(250)))
+    client = browse(SampleSite(board=view_samples.long_board(250)))
     page = document(client, f"{HERE}?search=a")
     following = page.one("a", rel="next").attributes["href"]
     assert "search=a" in following
@@ -354,25 +362,31 @@ def test_more_matches_than_a_page(browse: Browse) -> None:
 
 @pytest.mark.parametrize("query", ["after=-1", "after=x", "after=99999999999999999999", "track=secret"])
 def test_nonsense_in_the_address_is_refused(browse: Browse, query: str) -> None:
-    assert browse(Site()).get(f"{HERE}?{query}").status_code == 422
+    assert browse(SampleSite()).get(f"{HERE}?{query}").status_code == 422
 
 
 # What nobody may see yet
 
 
 def test_before_publication_nothing_speaks_of_the_private_track(browse: Browse) -> None:
-    client = browse(Site())
+    client = browse(SampleSite())
     answer = client.get(HERE)
     assert "nasnetalarge" not in answer.text
     assert "private" not in answer.text.lower()
-    assert not parsed(answer.text).all("nav", class_="tabs")
+    assert not parse_html(answer.text).all("nav", class_="tabs")
     refused = client.get(f"{HERE}?track=private")
     assert refused.status_code == 403
     assert "nasnetalarge" not in refused.text
 
 
 def test_once_published_there_are_two_tabs(browse: Browse) -> None:
-    client = browse(Site(board=samples.board(list(samples.demo_board().places), of=samples.state(phase=Phase.FINAL))))
+    client = browse(
+        SampleSite(
+            board=view_samples.sample_board(
+                list(view_samples.demo_board().places), of=view_samples.sample_state(phase=Phase.FINAL)
+            )
+        )
+    )
     public = document(client)
     assert [tab.text for tab in public.one("nav", class_="tabs").all("a")] == ["Public", "Private"]
     assert public.one("a", aria_current="page").text == "Public"
@@ -384,7 +398,7 @@ def test_once_published_there_are_two_tabs(browse: Browse) -> None:
 
 
 def test_an_organizer_is_told_that_the_private_board_is_not_public(browse: Browse) -> None:
-    page = document(browse(Site(account=ORGANIZER)), f"{HERE}?track=private")
+    page = document(browse(SampleSite(account=ORGANIZER)), f"{HERE}?track=private")
     assert page.one(class_="notice").text == "Only organizers see this board until it is published."
 
 
@@ -392,15 +406,15 @@ def test_an_organizer_is_told_that_the_private_board_is_not_public(browse: Brows
 
 
 def test_hostile_words_stay_words(browse: Browse) -> None:
-    state = samples.state(title=HOSTILE, description=HOSTILE + "\n\n" + HOSTILE, rules=HOSTILE)
-    board = samples.board(
-        [samples.place(1, HOSTILE, 1.0, 1.0, 0.1, True, 1, 1)],
-        benchmarks=[samples.benchmark(2.0, HOSTILE)],
-        copies=[samples.copy(HOSTILE, HOSTILE)],
+    state = view_samples.sample_state(title=HOSTILE, description=HOSTILE + "\n\n" + HOSTILE, rules=HOSTILE)
+    board = view_samples.sample_board(
+        [view_samples.sample_place(1, HOSTILE, 1.0, 1.0, 0.1, True, 1, 1)],
+        benchmarks=[view_samples.sample_benchmark(2.0, HOSTILE)],
+        copies=[view_samples.sample_copy(HOSTILE, HOSTILE)],
         of=state,
     )
-    client = browse(Site(board=board))
-    searched = parsed(client.get(HERE, params={"search": HOSTILE[:40]}).text)
+    client = browse(SampleSite(board=board))
+    searched = parse_html(client.get(HERE, params={"search": HOSTILE[:40]}).text)
     assert searched.one("input", id="search").attributes["value"] == HOSTILE[:40]
     for page in (document(client, "/"), document(client), searched):
         assert not page.all("script")
@@ -433,7 +447,7 @@ def test_hostile_words_stay_words(browse: Browse) -> None:
     ],
 )
 def test_markdown_is_harmless(text: str) -> None:
-    page = parsed(html_of(text))
+    page = parse_html(html_of(text))
     assert {each.tag for each in page} <= {"", "p", "a", "code", "pre"}
     for each in page:
         assert set(each.attributes) <= {"href", "rel", "title"}
@@ -441,7 +455,7 @@ def test_markdown_is_harmless(text: str) -> None:
 
 
 def test_markdown_says_what_it_should() -> None:
-    page = parsed(
+    page = parse_html(
         html_of("# Big\n\n## Small\n\n*a* [b](https://example.org) [c](/rules) ![d](e.png)\n\n|x|\n|-|\n|1|\n")
     )
     assert [each.tag for each in page if each.tag.startswith("h")] == ["h3", "h4"]
@@ -454,11 +468,11 @@ def test_markdown_says_what_it_should() -> None:
 def test_the_summary_is_the_first_paragraph_and_about_is_the_rest() -> None:
     text = "Make *new*\nphotographs of [dogs](https://example.org).\n\n# More\n\nWords."
     assert summary_of(text) == "Make new photographs of dogs."
-    assert parsed(rest_of(text)).text == "More Words."
-    assert parsed(rest_of("# Title\n\nWords.")).text == "Title Words."
+    assert parse_html(rest_of(text)).text == "More Words."
+    assert parse_html(rest_of("# Title\n\nWords.")).text == "Title Words."
     long = "word " * 100
     assert summary_of(long) == "word " * 39 + "word …"
-    assert parsed(rest_of(long)).text == long.strip()
+    assert parse_html(rest_of(long)).text == long.strip()
     assert summary_of("") == rest_of("") == ""
 
 
@@ -466,13 +480,13 @@ def test_the_summary_is_the_first_paragraph_and_about_is_the_rest() -> None:
 
 
 def test_every_answer_has_the_headers(browse: Browse) -> None:
-    client = browse(Site())
+    client = browse(SampleSite())
     etag = client.get(HERE).headers["etag"]
     for answer in (
         client.get("/"),
         client.get(HERE),
         client.get(HERE, headers={"If-None-Match": etag}),
-        client.get(parsed(client.get("/").text).one("link", rel="stylesheet").attributes["href"]),
+        client.get(parse_html(client.get("/").text).one("link", rel="stylesheet").attributes["href"]),
         client.get("/static/nothing.css"),
     ):
         policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
@@ -491,7 +505,7 @@ def test_every_answer_has_the_headers(browse: Browse) -> None:
 
 
 def test_nothing_new_is_answered_with_304(browse: Browse) -> None:
-    site = Site()
+    site = SampleSite()
     client = browse(site)
     first = client.get(HERE)
     again = client.get(HERE, headers={"If-None-Match": f'"other", {first.headers["etag"]}'})
@@ -503,7 +517,7 @@ def test_nothing_new_is_answered_with_304(browse: Browse) -> None:
 
 
 def test_the_etag_changes_with_all_that_the_page_shows(browse: Browse, monkeypatch: pytest.MonkeyPatch) -> None:
-    site = Site()
+    site = SampleSite()
     client = browse(site)
 
     def etag(address: str = HERE) -> str:
@@ -514,9 +528,9 @@ def test_the_etag_changes_with_all_that_the_page_shows(browse: Browse, monkeypat
     seen.append(etag())
     site.now = NOW + timedelta(minutes=1)
     seen.append(etag())
-    site.states = [samples.state(description="Other words.")]
+    site.states = [view_samples.sample_state(description="Other words.")]
     seen.append(etag())
-    site.states = [samples.state(closes_at=NOW + timedelta(days=1))]
+    site.states = [view_samples.sample_state(closes_at=NOW + timedelta(days=1))]
     seen.append(etag())
     monkeypatch.setattr(templates, "BUILD_DIGEST", "next")
     seen.append(etag())
@@ -525,14 +539,14 @@ def test_the_etag_changes_with_all_that_the_page_shows(browse: Browse, monkeypat
 
 
 def test_a_page_can_be_asked_for_its_headers_alone(browse: Browse) -> None:
-    client = browse(Site())
+    client = browse(SampleSite())
     answer = client.head(HERE)
     assert answer.status_code == 200
     assert answer.headers["etag"] == client.get(HERE).headers["etag"]
 
 
 def test_static_files_are_kept_for_ever_under_their_own_name(browse: Browse) -> None:
-    client = browse(Site())
+    client = browse(SampleSite())
     page = document(client, "/")
     for rel, kind in (("stylesheet", "text/css; charset=utf-8"), ("icon", "image/svg+xml")):
         address = page.one("link", rel=rel).attributes["href"]
@@ -549,15 +563,17 @@ def test_static_files_are_kept_for_ever_under_their_own_name(browse: Browse) -> 
     "name", ["nothing.css", "..%2frouting.py", "%2e%2e/routes.py", "shared/layout.html", "BASE.CSS"]
 )
 def test_nothing_else_is_served(browse: Browse, name: str) -> None:
-    assert browse(Site()).get(f"/static/{name}").status_code == 404
+    assert browse(SampleSite()).get(f"/static/{name}").status_code == 404
 
 
 def test_no_other_host_is_asked_and_nothing_is_inline(browse: Browse) -> None:
-    client = browse(Site(board=samples.board([], of=samples.state(description="", rules=""))))
+    client = browse(
+        SampleSite(board=view_samples.sample_board([], of=view_samples.sample_state(description="", rules="")))
+    )
     for page in (
         document(client, "/"),
         document(client),
-        parsed(bytes(templates.error_page(404, "No.").body).decode()),
+        parse_html(bytes(templates.error_page(404, "No.").body).decode()),
     ):
         for each in page:
             assert not {"style", "srcset", "ping"} & set(each.attributes)
@@ -575,7 +591,7 @@ def test_no_other_host_is_asked_and_nothing_is_inline(browse: Browse) -> None:
 
 def test_an_error_is_a_page_too() -> None:
     answer = templates.error_page(404, f"There is no competition {HOSTILE!r}.", headers={"Retry-After": "3"})
-    page = parsed(bytes(answer.body).decode())
+    page = parse_html(bytes(answer.body).decode())
     assert answer.status_code == 404
     assert answer.headers["retry-after"] == "3"
     assert answer.headers["content-security-policy"] == templates.CONTENT_SECURITY_POLICY
@@ -627,7 +643,7 @@ def test_how_long_ago(seconds: int, expected: str) -> None:
 )
 def test_the_date_that_matters(phase: Phase, opens: float | None, closes: float | None, expected: str) -> None:
     opens_at, closes_at = (None if days is None else NOW + timedelta(days=days) for days in (opens, closes))
-    state = samples.state(phase=phase, opens_at=opens_at, closes_at=closes_at)
+    state = view_samples.sample_state(phase=phase, opens_at=opens_at, closes_at=closes_at)
     deadline = formatting.deadline(state, NOW)
     assert deadline.words == expected
     assert deadline.moment == (opens_at if phase is Phase.DRAFT else closes_at)

@@ -1,0 +1,575 @@
+"""People at the door of the API: signing up and in, sessions, tokens and their scopes."""
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from sqlalchemy import text
+
+from scorer.accounts import password_hashing
+from scorer.accounts.rate_limits import RateLimiter
+from scorer.db.tables import AuditEntry, Mail, WebSession
+from tests.api.conftest import API, Service
+from tests.api.submissions.test_uploads import refused
+from tests.factories import noise_images, zip_of
+
+GOOD = "correct horse battery"
+GRACE = {"handle": "grace", "email": "grace@example.org", "password": GOOD}
+
+
+def sign_up(service: Service, **changes: str) -> Any:
+    """A visitor's attempt."""
+    return service.http.post(f"{API}/accounts", json={**GRACE, **changes})
+
+
+def sign_in(service: Service, login: str = "grace", password: str = GOOD, **headers: str) -> Any:
+    """An attempt; the client keeps the cookie."""
+    return service.http.post(f"{API}/session", json={"login": login, "password": password}, headers=headers)
+
+
+def browse(service: Service, method: str, path: str, csrf: str = "", **options: Any) -> Any:
+    """A request with the cookie that the client has."""
+    headers = {"X-CSRF-Token": csrf} if csrf else {}
+    return service.http.request(method, f"{API}{path}", headers=headers, **options)
+
+
+def mails(service: Service) -> list[Mail]:
+    """What lies in the outbox, oldest first."""
+    with service.bench.sessions() as session:
+        return session.query(Mail).order_by(Mail.id).all()
+
+
+def link_in(mail: Mail) -> str:
+    """The secret at the end of a mail's link."""
+    found = re.search(r"/(?:confirm/|reset/|signup\?invitation=)(\S+)", mail.body)
+    assert found, mail.body
+    return found[1]
+
+
+def signed_in(service: Service, **changes: str) -> str:
+    """Grace with an account and a session; the CSRF token of the session."""
+    assert sign_up(service, **changes).status_code == 201
+    answer = sign_in(service, changes.get("handle", "grace"))
+    assert answer.status_code == 201
+    csrf: str = answer.json()["csrf_token"]
+    return csrf
+
+
+# Signing up
+
+
+def test_from_nothing_to_a_token_that_submits(service: Service) -> None:
+    csrf = signed_in(service)
+    made = browse(service, "POST", "/tokens", csrf, json={"name": "laptop"})
+    assert made.status_code == 201
+    assert made.json()["scopes"] == ["read", "submit"]
+    service.http.cookies.clear()
+    service.tokens["grace"] = made.json()["token"]
+    slug = service.competition()
+    assert service.scored("grace", slug, noise_images(10))["team"] == "grace"
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "slug"),
+    [
+        ({"handle": "ADA"}, 409, "name-taken"),
+        ({"handle": "\uff21\uff24\uff21"}, 409, "name-taken"),  # full-width ADA
+        ({"name": "Ada"}, 409, "name-taken"),
+        ({"name": "\uff21da"}, 409, "name-taken"),
+        ({"name": "Gr\u202eace"}, 422, "bad-name"),
+        ({"handle": "a b"}, 422, "bad-handle"),
+        ({"handle": "x"}, 422, "bad-handle"),
+        ({"password": "short one"}, 422, "weak-password"),
+        ({"password": "Password123"}, 422, "weak-password"),
+        ({"password": "kkkkkkkkkkkkkkk"}, 422, "weak-password"),
+        ({"handle": "grace-hopper", "password": "Grace-Hopper"}, 422, "weak-password"),
+        ({"password": "x" * 257}, 422, "weak-password"),
+        ({"email": "grace"}, 422, "bad-email"),
+        ({"email": "grace@example.org\nBcc: all@example.org"}, 422, "bad-email"),
+        ({"role": "admin"}, 422, "bad-request"),
+    ],
+)
+def test_what_cannot_be_an_account(service: Service, changes: dict[str, str], status: int, slug: str) -> None:
+    refused(sign_up(service, **changes), status, slug)
+    assert mails(service) == []
+
+
+def test_a_full_width_handle_is_kept_plain(service: Service) -> None:
+    assert sign_up(service, handle="\uff47race").json()["handle"] == "grace"
+
+
+def test_a_known_address_is_not_told_but_its_owner_is(service: Service) -> None:
+    fresh = sign_up(service)
+    service.http.put(f"{API}/email-confirmations/{link_in(mails(service)[0])}")
+    known = sign_up(service, handle="mallory", email="GRACE@example.org")
+    assert (known.status_code, set(known.json()), set(known.headers)) == (
+        fresh.status_code,
+        set(fresh.json()),
+        set(fresh.headers),
+    )
+    told = mails(service)[1]
+    assert told.recipient == "GRACE@example.org"
+    assert "account already" in told.subject
+    assert "/confirm/" not in told.body
+    sign_in(service, "mallory")
+    assert browse(service, "GET", "/me").json()["email"] is None
+    refused(sign_in(service, "grace@example.org", "not her password"), 401, "wrong-login")
+    assert sign_in(service, "grace@example.org").status_code == 201
+    assert browse(service, "GET", "/me").json()["handle"] == "grace"
+
+
+def test_an_address_counts_once_it_is_confirmed(service: Service) -> None:
+    signed_in(service)
+    assert browse(service, "GET", "/me").json()["email"] is None
+    refused(sign_in(service, GRACE["email"]), 401, "wrong-login")
+    link = link_in(mails(service)[0])
+    assert service.http.put(f"{API}/email-confirmations/{link}").status_code == 204
+    assert browse(service, "GET", "/me").json()["email"] == GRACE["email"]
+    refused(service.http.put(f"{API}/email-confirmations/{link}"), 404, "no-link")
+
+
+def test_what_a_stranger_types_is_not_sent_to_others(service: Service) -> None:
+    sign_up(service, name="Buy now at example.com")
+    assert "Buy" not in mails(service)[0].body + mails(service)[0].subject
+
+
+def test_of_two_who_claim_an_address_the_first_to_confirm_has_it(service: Service) -> None:
+    sign_up(service)
+    sign_up(service, handle="other")
+    first, second = (link_in(mail) for mail in mails(service))
+    assert service.http.put(f"{API}/email-confirmations/{second}").status_code == 204
+    refused(service.http.put(f"{API}/email-confirmations/{first}"), 409, "email-taken")
+
+
+def test_by_invitation_only(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = service.app.state.settings
+    invited_only = settings.model_copy(update={"sign_up": "invitation"})
+    monkeypatch.setattr(service.app.state, "settings", invited_only)
+    refused(sign_up(service), 403, "invitation-needed")
+    refused(sign_up(service, invitation="made-up"), 404, "no-link")
+    assert service.call("ada", "POST", "/admin/invitations", json={}).status_code == 403
+    made = service.call("organizer", "POST", "/admin/invitations", json={"email": GRACE["email"]})
+    assert made.status_code == 201
+    link = link_in(mails(service)[0])
+    assert made.json()["link"].endswith(link)
+    assert sign_up(service, invitation=link).status_code == 201
+    refused(sign_up(service, handle="second", invitation=link), 404, "no-link")
+    sign_in(service)
+    assert browse(service, "GET", "/me").json()["email"] is None, "whoever handed the link on may have seen it, too"
+
+
+def test_nobodys_address_is_shown_to_others(service: Service) -> None:
+    sign_up(service)
+    service.http.put(f"{API}/email-confirmations/{link_in(mails(service)[0])}")
+    sign_in(service)
+    csrf = sign_in(service).json()["csrf_token"]
+    token = browse(service, "POST", "/tokens", csrf, json={"name": "t"}).json()["token"]
+    service.http.cookies.clear()
+    service.tokens["grace"] = token
+    slug = service.competition()
+    entry = service.scored("grace", slug, noise_images(10))["id"]
+    for who in (None, "ada", "organizer"):
+        for path in (f"/submissions/{entry}", f"/competitions/{slug}/leaderboard", f"/competitions/{slug}", "/me"):
+            assert "example.org" not in service.call(who, "GET", path).text
+
+
+def test_of_many_at_once_one_gets_the_name(service: Service) -> None:
+    handles = ["grace", "Grace", "GRACE", "gRACE", "\uff47race", "graCe"]
+
+    def attempt(number: int) -> int:
+        status: int = sign_up(service, handle=handles[number], email=f"g{number}@example.org").status_code
+        return status
+
+    with ThreadPoolExecutor(6) as pool:
+        statuses = list(pool.map(attempt, range(6)))
+    assert sorted(statuses) == [201, 409, 409, 409, 409, 409]
+
+
+# Sessions
+
+
+def test_a_session_is_a_cookie_that_scripts_and_other_sites_cannot_use(service: Service) -> None:
+    sign_up(service)
+    cookie = sign_in(service).headers["set-cookie"]
+    assert re.match(r"kennel=[\w-]{43};", cookie)
+    assert {"httponly", "path=/", "samesite=lax"} <= {part.strip().lower() for part in cookie.split(";")}
+    assert "secure" not in cookie.lower()
+
+
+def test_over_https_the_cookie_is_for_this_host_and_https_alone(service: Service) -> None:
+    sign_up(service)
+    service.http.base_url = "https://testserver"
+    answer = sign_in(service)
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith("__Host-kennel=")
+    parts = {part.strip().lower() for part in cookie.split(";")}
+    assert {"httponly", "path=/", "samesite=lax", "secure"} <= parts
+    assert not any(part.startswith("domain") for part in parts)
+    assert browse(service, "GET", "/me").status_code == 200
+    secret = service.http.cookies["__Host-kennel"]
+    service.http.cookies.clear()
+    service.http.cookies.set("kennel", secret)
+    assert browse(service, "GET", "/me").status_code == 401, "a cookie that any page could have set"
+
+
+def test_neither_cookie_nor_token_is_kept(service: Service) -> None:
+    csrf = signed_in(service)
+    token = browse(service, "POST", "/tokens", csrf, json={"name": "t"}).json()["token"]
+    cookie = service.http.cookies["kennel"]
+    with service.bench.sessions() as session:
+        for table in ("web_sessions", "tokens", "accounts", "audit_entries", "mails", "one_time_links"):
+            rows = str(session.execute(text(f"SELECT * FROM {table}")).all())
+            assert not [secret for secret in (token, cookie, csrf, GOOD) if secret in rows]
+        kept = session.execute(text("SELECT password_hash FROM accounts WHERE handle = 'grace'")).scalar_one()
+    assert kept.startswith("$argon2id$")
+
+
+def test_what_changes_anything_needs_the_proof(service: Service) -> None:
+    csrf = signed_in(service)
+    body = {"name": "t"}
+    refused(browse(service, "POST", "/tokens", json=body), 403, "csrf")
+    refused(browse(service, "POST", "/tokens", "0" * 64, json=body), 403, "csrf")
+    mine = service.http.cookies["kennel"]
+    other = sign_in(service).json()["csrf_token"]
+    service.http.cookies.set("kennel", mine, domain="testserver.local", path="/")
+    refused(browse(service, "POST", "/tokens", other, json=body), 403, "csrf")
+    assert browse(service, "POST", "/tokens", csrf, json=body).status_code == 201
+
+
+def test_other_sites_pages_are_refused_even_with_the_proof(service: Service) -> None:
+    csrf = signed_in(service)
+
+    def post(**headers: str) -> int:
+        headers["X-CSRF-Token"] = csrf
+        status: int = service.http.post(f"{API}/tokens", json={"name": "t"}, headers=headers).status_code
+        return status
+
+    assert post(**{"Sec-Fetch-Site": "cross-site"}) == 403
+    assert post(**{"Sec-Fetch-Site": "same-site"}) == 403
+    assert post(Origin="https://evil.example") == 403
+    assert post(Origin="null") == 403
+    assert post(Origin="http://testserver") == 201
+    assert post(**{"Sec-Fetch-Site": "same-origin", "Origin": "http://testserver"}) == 201
+    assert sign_in(service, **{"Sec-Fetch-Site": "cross-site"}).status_code == 403, "nor is anybody signed in unasked"
+
+
+def test_a_token_needs_no_proof(service: Service) -> None:
+    signed_in(service)
+    answer = service.call("organizer", "POST", "/admin/invitations", json={}, headers={"Origin": "https://a.example"})
+    assert answer.status_code == 201
+
+
+def test_signing_out_ends_the_session_for_good(service: Service) -> None:
+    csrf = signed_in(service)
+    cookie = service.http.cookies["kennel"]
+    assert browse(service, "DELETE", "/session", csrf).status_code == 204
+    assert "kennel" not in service.http.cookies
+    service.http.cookies.set("kennel", cookie)
+    assert browse(service, "GET", "/me").status_code == 401
+
+
+def test_sessions_are_listed_and_ended(service: Service) -> None:
+    signed_in(service)
+    phone = service.http.cookies["kennel"]
+    csrf = sign_in(service, **{"User-Agent": "Desk/1"}).json()["csrf_token"]
+    listed = browse(service, "GET", "/sessions").json()
+    assert [each["agent"] for each in listed] == ["Desk/1", "testclient"]
+    assert browse(service, "DELETE", f"/sessions/{listed[1]['id']}", csrf).status_code == 204
+    refused(browse(service, "DELETE", f"/sessions/{listed[1]['id']}", csrf), 404, "no-session-here")
+    assert browse(service, "GET", "/me").status_code == 200
+    service.http.cookies.clear()
+    service.http.cookies.set("kennel", phone)
+    assert browse(service, "GET", "/me").status_code == 401
+
+
+def test_nobody_ends_anothers_session_or_token(service: Service) -> None:
+    signed_in(service)
+    session_id = browse(service, "GET", "/sessions").json()[0]["id"]
+    csrf = signed_in(service, handle="mallory", email="m@example.org")
+    assert browse(service, "DELETE", f"/sessions/{session_id}", csrf).status_code == 404
+    adas = service.call("ada", "GET", "/tokens").json()[0]["id"]
+    assert browse(service, "DELETE", f"/tokens/{adas}", csrf).status_code == 404
+    assert service.call("ada", "GET", "/me").status_code == 200
+
+
+def test_a_session_expires(service: Service) -> None:
+    signed_in(service)
+    with service.bench.sessions.begin() as session:
+        session.query(WebSession).update({"expires_at": datetime.now(UTC) - timedelta(seconds=1)})
+    assert browse(service, "GET", "/me").status_code == 401
+
+
+def test_a_new_password_needs_the_old_one_and_ends_the_other_sessions(service: Service) -> None:
+    signed_in(service)
+    other = service.http.cookies["kennel"]
+    csrf = sign_in(service).json()["csrf_token"]
+    new = {"old": "not the old one", "new": "a better password"}
+    refused(browse(service, "PUT", "/me/password", csrf, json=new), 403, "wrong-password")
+    new["old"] = GOOD
+    refused(browse(service, "PUT", "/me/password", csrf, json={**new, "new": "qwertyuiop"}), 422, "weak-password")
+    assert browse(service, "PUT", "/me/password", csrf, json=new).status_code == 204
+    assert browse(service, "GET", "/me").status_code == 200
+    service.http.cookies.clear()
+    service.http.cookies.set("kennel", other)
+    assert browse(service, "GET", "/me").status_code == 401
+    assert sign_in(service).status_code == 401
+    assert sign_in(service, password="a better password").status_code == 201
+
+
+# New passwords by mail
+
+
+def confirmed(service: Service) -> None:
+    """Grace, with her address."""
+    sign_up(service)
+    service.http.put(f"{API}/email-confirmations/{link_in(mails(service)[0])}")
+
+
+def test_a_forgotten_password_is_set_anew_by_mail(service: Service) -> None:
+    confirmed(service)
+    assert service.http.post(f"{API}/password-resets", json={"email": "Grace@Example.org"}).status_code == 202
+    mail = mails(service)[-1]
+    assert mail.recipient == GRACE["email"]
+    path = f"{API}/password-resets/{link_in(mail)}"
+    refused(service.http.put(path, json={"password": "1234567890"}), 422, "weak-password")
+    assert service.http.put(path, json={"password": "a better password"}).status_code == 204
+    refused(service.http.put(path, json={"password": "a third password"}), 404, "no-link")
+    assert sign_in(service).status_code == 401
+    assert sign_in(service, password="a better password").status_code == 201
+
+
+def test_a_reset_ends_every_session(service: Service) -> None:
+    confirmed(service)
+    sign_in(service)
+    cookie = service.http.cookies["kennel"]
+    service.http.cookies.clear()
+    service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
+    service.http.put(f"{API}/password-resets/{link_in(mails(service)[-1])}", json={"password": "a better password"})
+    service.http.cookies.set("kennel", cookie)
+    assert browse(service, "GET", "/me").status_code == 401
+
+
+def test_asking_for_a_password_tells_nothing(service: Service) -> None:
+    confirmed(service)
+    before = len(mails(service))
+    known, unknown = (
+        service.http.post(f"{API}/password-resets", json={"email": email})
+        for email in (GRACE["email"], "nobody@example.org")
+    )
+    assert (known.status_code, known.json()) == (unknown.status_code, unknown.json())
+    assert [mail.recipient for mail in mails(service)[before:]] == [GRACE["email"]]
+
+
+def test_only_the_newest_link_works_and_only_for_an_hour(service: Service) -> None:
+    confirmed(service)
+    for _ in range(2):
+        service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
+    older, newer = (link_in(mail) for mail in mails(service)[-2:])
+    body = {"password": "a better password"}
+    refused(service.http.put(f"{API}/password-resets/{older}", json=body), 404, "no-link")
+    with service.bench.sessions.begin() as session:
+        session.execute(text("UPDATE one_time_links SET expires_at = now() WHERE purpose = 'reset'"))
+    refused(service.http.put(f"{API}/password-resets/{newer}", json=body), 404, "no-link")
+
+
+def test_a_link_used_twice_at_once_works_once(service: Service) -> None:
+    confirmed(service)
+    service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
+    path = f"{API}/password-resets/{link_in(mails(service)[-1])}"
+
+    def attempt(number: int) -> int:
+        status: int = service.http.put(path, json={"password": f"a better password {number}"}).status_code
+        return status
+
+    with ThreadPoolExecutor(4) as pool:
+        statuses = list(pool.map(attempt, range(4)))
+    assert sorted(statuses) == [204, 404, 404, 404]
+    fits = [sign_in(service, password=f"a better password {number}").status_code == 201 for number in range(4)]
+    assert fits == [status == 204 for status in statuses]
+
+
+def test_one_kind_of_link_does_not_do_for_another(service: Service) -> None:
+    sign_up(service)
+    link = link_in(mails(service)[0])
+    refused(service.http.put(f"{API}/password-resets/{link}", json={"password": "a better password"}), 404, "no-link")
+
+
+# What is told of failures
+
+
+def test_an_unknown_name_and_a_wrong_password_are_answered_alike(service: Service) -> None:
+    sign_up(service)
+    known, unknown = sign_in(service, password="wrong"), sign_in(service, "nobody", "wrong")
+    assert refused(known, 401, "wrong-login") == refused(unknown, 401, "wrong-login")
+
+
+def test_as_much_work_is_done_for_an_unknown_name(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    sign_up(service)
+    seen: list[str] = []
+    hashing = password_hashing._hashing
+    verify = hashing.verify
+
+    def seeing(given: str, kept: str) -> bool:
+        seen.append(kept)
+        return verify(given, kept)
+
+    monkeypatch.setattr(hashing, "verify", seeing)
+    for login in ("grace", "nobody", "nobody@example.org", "ada"):
+        sign_in(service, login, "wrong")
+    costs = {kept.rsplit("$", 2)[0] for kept in seen}
+    assert len(seen) == 4
+    assert len(costs) == 1, "the same costs"
+
+
+def test_failures_are_in_the_audit_log_and_guesses_are_not(service: Service) -> None:
+    sign_up(service)
+    sign_in(service, password="wrong")
+    sign_in(service, "my-password-in-the-wrong-field", "x")
+    with service.bench.sessions() as session:
+        rows = session.query(AuditEntry).order_by(AuditEntry.id).all()
+        assert [(row.action, row.subject, row.actor_id, row.address) for row in rows] == [
+            ("sign-in.failed", "account:grace", None, "testclient"),
+            ("sign-in.failed", "account", None, "testclient"),
+        ]
+
+
+# Tokens and their scopes
+
+
+def token_with(service: Service, csrf: str, *scopes: str) -> str:
+    """The secret of a new token."""
+    made = browse(service, "POST", "/tokens", csrf, json={"name": "-".join(scopes), "scopes": list(scopes)})
+    assert made.status_code == 201
+    secret: str = made.json()["token"]
+    return secret
+
+
+def test_scopes_hold(service: Service) -> None:
+    csrf = signed_in(service)
+    with service.bench.sessions.begin() as session:
+        session.execute(text("UPDATE accounts SET role = 'organizer' WHERE handle = 'grace'"))
+    for scope in ("read", "submit", "organize"):
+        service.tokens[scope] = token_with(service, csrf, scope)
+    service.http.cookies.clear()
+    slug = service.competition()
+    acts: dict[str, tuple[str, str, dict[str, Any]]] = {
+        "read": ("GET", f"/competitions/{slug}/submissions", {}),
+        "submit": ("POST", f"/competitions/{slug}/submissions", {"content": zip_of(noise_images(9))}),
+        "organize": ("PATCH", f"/competitions/{slug}", {"json": {"title": "New"}}),
+    }
+    for scope in acts:
+        for needed, (method, path, options) in acts.items():
+            answer = service.call(scope, method, path, **options)
+            if scope == needed:
+                assert answer.status_code in {200, 202}, (scope, needed, answer.text)
+            else:
+                refused(answer, 403, "wrong-scope")
+    history = f"/competitions/{slug}/tracks/private/thresholds"
+    assert service.call("read", "GET", history).status_code == 200
+    refused(service.call("submit", "GET", f"/competitions/{slug}/leaderboard"), 403, "wrong-scope")
+
+
+def test_a_scope_gives_nobody_a_role(service: Service) -> None:
+    csrf = signed_in(service)
+    service.tokens["grace"] = token_with(service, csrf, "read", "submit", "organize")
+    service.http.cookies.clear()
+    refused(service.call("grace", "POST", "/admin/invitations", json={}), 403, "wrong-role")
+    refused(service.call("organizer", "POST", "/admin/accounts", json={"handle": "new"}), 403, "wrong-role")
+
+
+def test_a_token_makes_no_tokens_and_takes_no_account_over(service: Service) -> None:
+    refused(service.call("ada", "POST", "/tokens", json={"name": "t"}), 403, "session-needed")
+    refused(service.call("ada", "PUT", "/me/password", json={"new": GOOD}), 403, "session-needed")
+    refused(service.call("ada", "PUT", "/me/email", json={"email": "a@example.org"}), 403, "session-needed")
+
+
+def test_tokens_show_their_last_use_and_end_when_revoked(service: Service) -> None:
+    csrf = signed_in(service)
+    service.tokens["grace"] = token_with(service, csrf, "read")
+    (before,) = browse(service, "GET", "/tokens").json()
+    assert before["last_used_at"] is None
+    assert "token" not in before
+    cookie = service.http.cookies["kennel"]
+    service.http.cookies.clear()
+    assert service.call("grace", "GET", "/me").json()["scopes"] == ["read"]
+    service.http.cookies.set("kennel", cookie)
+    (after,) = browse(service, "GET", "/tokens").json()
+    used = datetime.fromisoformat(after["last_used_at"])
+    assert abs(datetime.now(UTC) - used) < timedelta(minutes=1)
+    assert browse(service, "DELETE", f"/tokens/{after['id']}", csrf).status_code == 204
+    assert browse(service, "GET", "/tokens").json() == []
+    service.http.cookies.clear()
+    refused(service.call("grace", "GET", "/me"), 401, "bad-token")
+
+
+@pytest.mark.parametrize("scopes", [[], ["write"], ["read", "admin"]])
+def test_a_token_has_scopes_that_exist(service: Service, scopes: list[str]) -> None:
+    csrf = signed_in(service)
+    answer = browse(service, "POST", "/tokens", csrf, json={"name": "t", "scopes": scopes})
+    refused(answer, 422, "bad-request")
+
+
+# Too often
+
+
+def rated(service: Service, monkeypatch: pytest.MonkeyPatch, **rates: str) -> None:
+    """The service with other rates."""
+    settings = service.bench.settings.model_copy(update={"rates": {k.replace("_", "-"): v for k, v in rates.items()}})
+    monkeypatch.setattr(service.app.state, "rates", RateLimiter(settings))
+
+
+def test_guessing_is_slowed_down_with_the_time_to_wait(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    sign_up(service)
+    rated(service, monkeypatch, sign_in="3/15 minutes")
+    for login in ("grace", "Grace", "GRACE"):
+        assert sign_in(service, login, "wrong").status_code == 401
+    answer = sign_in(service)
+    refused(answer, 429, "too-often")
+    assert 890 <= int(answer.headers["retry-after"]) <= 900
+    assert sign_in(service, "ada", "wrong").status_code == 401, "others are not concerned"
+
+
+def test_who_gets_in_starts_anew(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    sign_up(service)
+    rated(service, monkeypatch, sign_in="3/15 minutes")
+    for _ in range(3):
+        assert sign_in(service, password="wrong").status_code == 401
+        assert sign_in(service).status_code == 201
+
+
+def test_all_that_one_address_tries_is_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    rated(service, monkeypatch, sign_in_address="3/hour")
+    for handle in ("ada", "bob"):
+        assert sign_in(service, handle, "wrong").status_code == 401
+    service.tokens["guess"] = "a-guess"
+    refused(service.call("guess", "GET", "/me"), 401, "bad-token")
+    refused(service.call("guess", "GET", "/me"), 429, "too-often")
+    refused(sign_in(service, "eve", "wrong"), 429, "too-often")
+    assert service.call("ada", "GET", "/me").status_code == 200
+
+
+def test_sign_ups_and_mails_are_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    rated(service, monkeypatch, sign_up="2/hour", mail="1/hour")
+    assert sign_up(service).status_code == 201
+    refused(sign_up(service, handle="other"), 429, "too-often")
+    refused(sign_up(service, handle="third", email="t@example.org"), 429, "too-often")
+    for address in ("nobody@example.org", "Nobody@example.org "):
+        answer = service.http.post(f"{API}/password-resets", json={"email": address})
+    refused(answer, 429, "too-often")
+
+
+def test_requests_are_counted_by_account(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    rated(service, monkeypatch, request="3/minute")
+    for _ in range(3):
+        assert service.call("ada", "GET", "/me").status_code == 200
+    refused(service.call("ada", "GET", "/me"), 429, "too-often")
+    assert service.call("bob", "GET", "/me").status_code == 200
+
+
+def test_without_redis_people_still_get_in(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = service.bench.settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1/0")})
+    monkeypatch.setattr(service.app.state, "rates", RateLimiter(settings))
+    assert service.call("ada", "GET", "/me").status_code == 200

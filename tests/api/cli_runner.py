@@ -1,0 +1,152 @@
+"""The ``kennel`` command of one person against a running service."""
+
+import json
+import os
+import pty
+import select
+import shlex
+import subprocess
+import sys
+import termios
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from threading import Event, Thread
+from time import sleep
+from typing import IO, Any, NamedTuple
+
+import pytest
+
+from deploy.cli import main
+from tests.api.conftest import Service
+from tests.http_server import serve
+
+
+class CommandResult(NamedTuple):
+    """What a command has left."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """Standard output, which is one JSON document."""
+        return json.loads(self.out)
+
+
+@dataclass
+class CliTerminal:
+    """A machine of one's own: environment, state and configuration."""
+
+    service: Service
+    url: str
+    folder: Path
+    monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str]
+
+    def environment(self, who: str | None, url: str | None = None) -> dict[str, str]:
+        """What is set there; without ``who``, nobody is signed in by it."""
+        folders = {f"XDG_{name}_HOME": str(self.folder / name.lower()) for name in ("CONFIG", "STATE")}
+        token = {"KENNEL_TOKEN": self.service.tokens.get(who, who)} if who else {}
+        return {**folders, **token, "KENNEL_URL": self.url if url is None else url}
+
+    def run(self, *argv: object, who: str | None = "ada", stdin: str = "", url: str | None = None) -> CommandResult:
+        """A command from its beginning to its end."""
+        with self.monkeypatch.context() as patch:
+            patch.delenv("KENNEL_TOKEN", raising=False)
+            for name, value in self.environment(who, url).items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "argv", ["kennel", *map(str, argv)])
+            patch.setattr(sys, "stdin", StringIO(stdin))
+            self.capsys.readouterr()
+            with pytest.raises(SystemExit) as end:
+                main.main()
+        return CommandResult(int(end.value.code or 0), *self.capsys.readouterr())
+
+    @contextmanager
+    def started(
+        self, *argv: object, who: str = "ada", url: str | None = None
+    ) -> "Iterator[tuple[subprocess.Popen[str], IO[str]]]":
+        """A command in a process of its own, and what it says on standard error. In the end it is killed."""
+        # A test run in the background hands on that Ctrl-C is ignored; a person's shell does not.
+        listens = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+        code = f"{listens}; from deploy.cli.main import main; main()"
+        command = [sys.executable, "-c", code, *map(str, argv)]
+        environment = {**os.environ, **self.environment(who, url)}
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as process:
+            try:
+                assert process.stderr is not None
+                yield process, process.stderr
+            finally:
+                process.kill()
+
+    def talk(self, command: str, answers: dict[str, str], *, hidden: Collection[str] = ()) -> str:
+        """A command at a real terminal, where somebody types an answer to each question (``hidden`` ones without
+        seeing it); all that was to be seen."""
+        mine, theirs = pty.openpty()
+        its: int | None = theirs
+        tty, answers, seen = os.ttyname(theirs), dict(answers), ""
+        kennel = f"{shlex.quote(sys.executable)} -c 'from deploy.cli.main import main; main()' {command}"
+        with subprocess.Popen(
+            # The shell opens the terminal itself, so that it is the one that passwords are asked at.
+            ["/bin/sh", "-c", f"exec <{tty} >{tty} 2>&1; {kennel}"],
+            env={**os.environ, **self.environment(None), "TERM": "xterm"},
+            start_new_session=True,
+        ) as process:
+            try:
+                while data := _read(mine):
+                    if its is not None:
+                        os.close(its)  # the command has opened it by now
+                        its = None
+                    seen += data.decode(errors="replace")
+                    for question in [each for each in answers if each in seen]:
+                        while question in hidden and termios.tcgetattr(mine)[3] & termios.ECHO:
+                            sleep(0.01)  # what is typed before it listens is thrown away
+                        os.write(mine, answers.pop(question).encode() + b"\n")
+            finally:
+                process.kill()
+        os.close(mine)
+        assert not answers, seen
+        return seen
+
+
+def _read(terminal: int) -> bytes:
+    """What is written to a terminal; nothing at its end."""
+    ready, _, _ = select.select([terminal], [], [], 30)
+    assert ready, "it says nothing"
+    try:
+        return os.read(terminal, 4096)
+    except OSError:
+        return b""
+
+
+@pytest.fixture
+def terminal(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[CliTerminal]:
+    """A terminal of somebody who takes part."""
+    with serve(service.app) as url:
+        yield CliTerminal(service, url, tmp_path / "home", monkeypatch, capsys)
+
+
+@contextmanager
+def working_worker(service: Service) -> Iterator[None]:
+    """A worker that does whatever comes."""
+    end = Event()
+
+    def work() -> None:
+        while not end.wait(0.05):
+            service.work()
+
+    thread = Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join(60)

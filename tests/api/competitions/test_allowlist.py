@@ -1,0 +1,161 @@
+"""A competition that is by invitation: nobody else enters it, by whatever way."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from scorer.accounts import api_tokens
+from scorer.db.tables import Account, Guest, Mail, Notice
+from tests.api.accounts.test_accounts import link_in, mails, sign_up
+from tests.api.cli_runner import CliTerminal, terminal
+from tests.api.competitions.test_rules import accept, version
+from tests.api.conftest import Service
+from tests.api.kaggle.test_kaggle_protocol import rpc, said
+from tests.api.submissions.test_resumable import create as create_upload
+from tests.api.submissions.test_uploads import blobs, refused
+from tests.factories import noise_images, zip_of
+
+__all__ = ["terminal"]
+ZIP = zip_of(noise_images(9))
+RULES = "Be fair."
+
+
+def invite(service: Service, slug: str, *who: str, by: str = "organizer") -> list[str]:
+    """Whoever is invited after these were."""
+    answer = service.call(by, "POST", f"/competitions/{slug}/guests", json={"who": list(who)})
+    assert answer.status_code == 200, answer.text
+    return [each["who"] for each in answer.json()]
+
+
+def notices(service: Service, who: str) -> list[dict[str, str]]:
+    """What somebody was told."""
+    found: list[dict[str, str]] = service.call(who, "GET", "/notices").json()["notices"]
+    return found
+
+
+def test_nobody_else_enters_by_any_way(service: Service) -> None:
+    slug = service.competition(invitation_only=True, rules=RULES)
+    path, rules = f"/competitions/{slug}", version(service, slug)
+    refused(service.submit("ada", slug, ZIP), 403, "not-invited")
+    assert blobs(service) == [], "said before a byte was read"
+    refused(create_upload(service, slug, 1000), 403, "not-invited")
+    refused(accept(service, slug, rules), 403, "not-invited")
+    refused(service.call("ada", "POST", f"{path}/teams", json={"name": "Mine"}), 403, "not-invited")
+    refused(service.call("ada", "POST", f"{path}/team/invitations", json={"handle": "bob"}), 403, "not-invited")
+    start: dict[str, Any] = {
+        "competitionName": slug,
+        "contentLength": len(ZIP),
+        "fileName": "a.zip",
+        "lastModifiedEpochSeconds": 1,
+    }
+    assert "by invitation" in said(rpc(service, "StartSubmissionUpload", **start))
+    shown = service.call("ada", "GET", path).json()
+    assert (shown["invitation_only"], shown["invited"]) == (True, False)
+    assert service.submit("organizer", slug, ZIP, benchmark="Line").status_code == 202
+
+    assert invite(service, slug, "ADA") == ["ada"]
+    assert notices(service, "ada")[0]["subject"] == "You are invited to A competition"
+    assert service.call("ada", "GET", path).json()["invited"] is True
+    refused(service.submit("ada", slug, ZIP), 403, "rules-not-accepted")
+    assert accept(service, slug, rules).status_code == 200
+    assert service.submit("ada", slug, ZIP).status_code == 202
+    # A guest's team grows among guests only.
+    asked = service.call("ada", "POST", f"{path}/team/invitations", json={"handle": "bob"})
+    assert asked.status_code == 201, asked.text
+    (received,) = service.call("bob", "GET", f"{path}/invitations").json()
+    answer = f"{path}/invitations/{received['id']}/answer"
+    refused(service.call("bob", "PUT", answer, json={"accept": True}), 403, "not-invited")
+    invite(service, slug, "bob")
+    accept(service, slug, rules, "bob")
+    assert service.call("bob", "PUT", answer, json={"accept": True}).status_code == 200
+
+
+def test_an_invitation_is_told_once_and_can_be_taken_back(service: Service) -> None:
+    slug = service.competition(invitation_only=True)
+    path = f"/competitions/{slug}/guests"
+    assert invite(service, slug, "ada", "bob", "ada") == ["bob", "ada"]
+    assert invite(service, slug, "bob") == ["bob", "ada"]
+    assert len(notices(service, "bob")) == 1
+    assert service.submit("ada", slug, ZIP).status_code == 202
+    assert service.call("organizer", "DELETE", f"{path}/Ada").status_code == 204
+    refused(service.call("organizer", "DELETE", f"{path}/ada"), 404, "no-guest")
+    refused(service.submit("ada", slug, zip_of(noise_images(10))), 403, "not-invited")
+    assert service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"], "what she had entered"
+    assert invite(service, slug, "ada") == ["ada", "bob"]
+    assert service.submit("ada", slug, zip_of(noise_images(10))).status_code == 202
+    log = service.call("admin", "GET", "/admin/audit", params={"subject": f"competition:{slug}"}).json()["entries"]
+    acts = [(each["action"], (each["after"] or each["before"])["who"]) for each in log if "guest" in each["action"]]
+    assert acts == [("guests.invited", ["ada"]), ("guest.withdrawn", "ada"), ("guests.invited", ["ada", "bob"])]
+
+
+def test_whoever_confirms_an_invited_address_may_enter(service: Service) -> None:
+    slug = service.competition(invitation_only=True)
+    assert invite(service, slug, "Grace@Example.org") == ["grace@example.org"]
+    (mail,) = mails(service)
+    assert (mail.recipient, mail.subject) == ("grace@example.org", "You are invited to A competition")
+    assert f"/competitions/{slug}" in mail.body
+    invitation = mail.body.split("invitation=")[1].split()[0]
+    assert sign_up(service, email="grace@example.org", invitation=invitation).status_code == 201
+    service.tokens["grace"] = token_of(service, "grace")
+    problem = refused(service.submit("grace", slug, ZIP), 403, "not-invited")
+    assert "confirm that address" in problem["title"]
+    service.http.put(f"/api/v1/email-confirmations/{link_in(mails(service)[-1])}")
+    assert service.submit("grace", slug, ZIP).status_code == 202
+    # Known by now: she is told on the site, and the organizer sees the same.
+    other = service.competition(invitation_only=True)
+    assert invite(service, other, "grace@example.org") == ["grace@example.org"]
+    assert notices(service, "grace")[0]["link"] == f"/competitions/{other}"
+    assert mails(service)[-1].recipient == "grace@example.org"
+    assert "signup" not in mails(service)[-1].body
+
+
+def token_of(service: Service, handle: str) -> str:
+    """A token of somebody who has signed up."""
+    with service.bench.sessions.begin() as session:
+        account = session.query(Account).filter_by(handle=handle).one()
+        api_tokens.issue(session, account, f"secret-of-{handle}", name="t", now=datetime.now(UTC))
+    return f"secret-of-{handle}"
+
+
+def test_of_some_who_are_nobody_none_is_invited(service: Service) -> None:
+    slug = service.competition(invitation_only=True)
+    answer = service.call("organizer", "POST", f"/competitions/{slug}/guests", json={"who": ["ada", "zoe", "x@y"]})
+    problem = refused(answer, 422, "no-such-people")
+    assert [fault.split(":")[0] for fault in problem["faults"]] == ["zoe", "x@y"]
+    refused(service.call("organizer", "POST", f"/competitions/{slug}/guests", json={"who": [" "]}), 422, "nobody")
+    with service.bench.sessions() as session:
+        assert session.query(Guest).count() == session.query(Notice).count() == session.query(Mail).count() == 0
+    for method in ("GET", "POST"):
+        assert service.call("ada", method, f"/competitions/{slug}/guests", json={"who": ["ada"]}).status_code == 403
+
+
+def test_a_competition_is_opened_to_everybody(service: Service) -> None:
+    slug = service.competition(invitation_only=True)
+    refused(service.submit("ada", slug, ZIP), 403, "not-invited")
+    opened = service.call("organizer", "PATCH", f"/competitions/{slug}", json={"invitation_only": False})
+    assert opened.json()["invitation_only"] is False
+    assert service.submit("ada", slug, ZIP).status_code == 202
+
+
+def test_the_operators_commands(service: Service, terminal: CliTerminal, tmp_path: Path) -> None:
+    slug = service.competition(invitation_only=True)
+    as_organizer = {"who": "organizer"}
+    assert terminal.run("submit", slug, _file(tmp_path)).status == 3
+    done = terminal.run("admin", "invite-to", slug, "ada", "new@example.org", **as_organizer)
+    assert (done.status, done.out.split()) == (0, ["new@example.org", "ada"])
+    assert "ada  (by organizer, " in terminal.run("admin", "guests", slug, **as_organizer).out
+    assert terminal.run("submit", slug, _file(tmp_path)).status == 0
+    assert terminal.run("admin", "uninvite", slug, "new@example.org", **as_organizer).status == 0
+    assert "new@" not in terminal.run("admin", "guests", slug, **as_organizer).out
+    for content in (b"title = ", b"\xff\xfe"):
+        broken = tmp_path / "broken.toml"
+        broken.write_bytes(content)
+        for command in (("update", slug), ("create",)):
+            done = terminal.run("admin", *command, broken, **as_organizer)
+            assert (done.status, "is not TOML" in done.err) == (2, True), done
+
+
+def _file(folder: Path) -> Path:
+    path = folder / "entry.zip"
+    path.write_bytes(ZIP)
+    return path

@@ -1,0 +1,131 @@
+"""Data files: offered by organizers, downloaded by whoever has accepted the rules, in parts if need be."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from deploy.cli.main import app
+from deploy.client.api import Refused
+from tests.api.conftest import API, Service
+from tests.api.submissions.test_uploads import refused
+from tests.factories import noise_images, zip_of
+from tests.http_server import serve
+
+SAMPLE = bytes(range(256)) * 4000
+
+
+def put(service: Service, slug: str, name: str = "sample.bin", content: bytes = SAMPLE, **params: str) -> Any:
+    """An organizer offers a file."""
+    return service.call("organizer", "PUT", f"/competitions/{slug}/data/{name}", content=content, params=params)
+
+
+def get(service: Service, slug: str, name: str = "sample.bin", who: str | None = "ada", **headers: str) -> Any:
+    """Somebody downloads a file; ``_`` stands for ``-``."""
+    given = {header.replace("_", "-"): value for header, value in headers.items()}
+    return service.call(who, "GET", f"/competitions/{slug}/data/{name}", headers=given)
+
+
+def test_a_file_is_offered_replaced_and_withdrawn(service: Service) -> None:
+    slug = service.competition()
+    offered = put(service, slug)
+    assert (offered.status_code, offered.json()["sha256"]) == (200, hashlib.sha256(SAMPLE).hexdigest())
+    listed = service.call(None, "GET", f"/competitions/{slug}/data").json()
+    assert listed == [offered.json()]
+    assert listed[0]["url"] == f"{API}/competitions/{slug}/data/sample.bin"
+    answer = get(service, slug)
+    assert (answer.status_code, answer.content) == (200, SAMPLE)
+    assert answer.headers["content-disposition"] == 'attachment; filename="sample.bin"'
+    assert "sandbox" in answer.headers["content-security-policy"]
+    assert put(service, slug, content=b"newer").status_code == 200
+    assert get(service, slug).content == b"newer"
+    assert service.call("organizer", "DELETE", f"/competitions/{slug}/data/sample.bin").status_code == 204
+    refused(get(service, slug), 404, "no-file")
+    refused(service.call("organizer", "DELETE", f"/competitions/{slug}/data/sample.bin"), 404, "no-file")
+    assert service.call(None, "GET", f"/competitions/{slug}/data").json() == []
+    acts = service.call("admin", "GET", "/admin/audit").json()["entries"]
+    files = [(act["action"], act["after"] and act["after"]["bytes"]) for act in acts if "data-file" in act["action"]]
+    assert files == [("data-file.withdrawn", None), ("data-file.offered", 5), ("data-file.offered", len(SAMPLE))]
+
+
+def test_parts_go_on_with_a_broken_download(service: Service) -> None:
+    slug = service.competition()
+    put(service, slug)
+    whole = get(service, slug)
+    etag, modified, size = whole.headers["etag"], whole.headers["last-modified"], len(SAMPLE)
+    assert (whole.headers["accept-ranges"], etag.startswith('"')) == ("bytes", True)
+    for validator in (etag, modified):
+        part = get(service, slug, Range="bytes=300000-", If_Range=validator)
+        assert (part.status_code, part.content) == (206, SAMPLE[300_000:])
+        assert part.headers["content-range"] == f"bytes 300000-{size - 1}/{size}"
+        assert part.headers["content-length"] == str(size - 300_000)
+    assert get(service, slug, Range="bytes=5-7").content == SAMPLE[5:8]
+    changed = get(service, slug, Range="bytes=300000-", If_Range='"another"')
+    assert (changed.status_code, changed.content) == (200, SAMPLE)
+    beyond = get(service, slug, Range=f"bytes={size}-")
+    assert (beyond.status_code, beyond.headers["content-range"]) == (416, f"bytes */{size}")
+    known = get(service, slug, If_None_Match=etag)
+    assert (known.status_code, known.content) == (304, b"")
+
+
+def test_who_may_and_who_may_not(service: Service) -> None:
+    slug = service.competition(rules="Be good.")
+    refused(service.call("ada", "PUT", f"/competitions/{slug}/data/x.csv", content=b"1"), 403, "wrong-role")
+    put(service, slug)
+    refused(get(service, slug, who=None), 401, "no-token")
+    refused(get(service, slug), 403, "rules-not-accepted")
+    assert get(service, slug, who="organizer").status_code == 200
+    version = service.call("ada", "GET", f"/competitions/{slug}").json()["rules_sha256"]
+    service.call("ada", "PUT", f"/competitions/{slug}/rules-acceptance", json={"rules_sha256": version})
+    assert get(service, slug).status_code == 200
+    draft = service.competition(opens_at=None, closes_at=None)
+    put(service, draft)
+    refused(get(service, draft), 404, "no-competition")
+    refused(service.call("ada", "GET", f"/competitions/{draft}/data"), 404, "no-competition")
+    for name in ("-x", "a%20b", ".hidden", "x" * 101):
+        refused(put(service, slug, name), 422, "bad-name")
+    refused(put(service, slug, content=b""), 422, "empty")
+
+
+def test_training_images_are_offered_and_secret_ones_never(service: Service) -> None:
+    slug = service.competition()
+    train = put(service, slug, "train.zip", b"", source="train")
+    assert train.status_code == 200, train.text
+    assert get(service, slug, "train.zip").content == zip_of(noise_images(1, 40, 16))
+    other = service.competition()
+    for images in (noise_images(2, 12, 16), noise_images(3, 10, 16)):
+        refused(put(service, other, "nice.zip", zip_of(images)), 409, "secret-images")
+    more = zip_of(noise_images(77, 10, 16))
+    assert put(service, slug, "more.zip", more).status_code == 200
+    path = f"/competitions/{other}/references/held_out"
+    refused(service.call("organizer", "PUT", path, content=more), 409, "offered-images")
+    service.call("organizer", "DELETE", f"/competitions/{slug}/data/more.zip")
+    assert service.call("organizer", "PUT", path, content=more).status_code == 200
+
+
+def test_an_organizer_offers_files_from_the_command_line(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slug = service.competition()
+    (tmp_path / "sample.bin").write_bytes(SAMPLE)
+
+    def names() -> list[str]:
+        return [each["name"] for each in service.call(None, "GET", f"/competitions/{slug}/data").json()]
+
+    with serve(service.app) as url:
+        monkeypatch.setenv("KENNEL_URL", url)
+        monkeypatch.setenv("KENNEL_TOKEN", service.tokens["organizer"])
+
+        def data_file(*arguments: str) -> Any:
+            return CliRunner().invoke(app, ["admin", "data-file", slug, *arguments])
+
+        said = data_file(str(tmp_path / "sample.bin")).stdout
+        assert f"sample.bin: 1,024,000 bytes, SHA-256 {hashlib.sha256(SAMPLE).hexdigest()}" in said
+        assert data_file("--train").exit_code == 0
+        assert names() == ["sample.bin", "train.zip"]
+        assert "no longer" in data_file("--withdraw", "--name", "sample.bin").stdout
+        assert names() == ["train.zip"]
+        for wrong in ((), ("--withdraw",), (str(tmp_path / "sample.bin"), "--train")):
+            assert isinstance(data_file(*wrong).exception, Refused)

@@ -1,0 +1,72 @@
+"""Accepting a competition's rules."""
+
+from typing import Any
+
+from sqlalchemy import text
+
+from tests.api.conftest import Service
+from tests.api.submissions.test_uploads import blobs, refused
+from tests.factories import noise_images, zip_of
+
+RULES = "1. One account each.\n"
+
+
+def version(service: Service, slug: str) -> str:
+    """The version of the rules that a visitor reads."""
+    found: str = service.call(None, "GET", f"/competitions/{slug}").json()["rules_sha256"]
+    return found
+
+
+def accept(service: Service, slug: str, sha256: str, who: str | None = "ada") -> Any:
+    """An attempt to accept."""
+    return service.call(who, "PUT", f"/competitions/{slug}/rules-acceptance", json={"rules_sha256": sha256})
+
+
+def test_entering_needs_the_rules_accepted(service: Service) -> None:
+    slug = service.competition(rules=RULES)
+    problem = refused(service.submit("ada", slug, zip_of(noise_images(9))), 403, "rules-not-accepted")
+    assert problem["rules_sha256"] == version(service, slug)
+    assert blobs(service) == [], "said before a byte was read"
+    shown = [service.call(who, "GET", f"/competitions/{slug}").json()["rules_accepted"] for who in (None, "ada")]
+    assert shown == [None, False]
+    refused(accept(service, slug, version(service, slug), None), 401, "no-token")
+    first = accept(service, slug, version(service, slug))
+    assert first.status_code == 200
+    assert service.call("ada", "GET", f"/competitions/{slug}").json()["rules_accepted"] is True
+    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    refused(service.submit("bob", slug, zip_of(noise_images(9))), 403, "rules-not-accepted")
+
+
+def test_again_is_the_same(service: Service) -> None:
+    slug = service.competition(rules=RULES)
+    first, again = (accept(service, slug, version(service, slug)) for _ in range(2))
+    assert first.json() == again.json()
+    with service.bench.sessions() as session:
+        assert session.execute(text("SELECT count(*) FROM rules_acceptances")).scalar_one() == 1
+
+
+def test_new_rules_are_accepted_anew(service: Service) -> None:
+    slug = service.competition(rules=RULES)
+    old = version(service, slug)
+    accept(service, slug, old)
+    changed = service.call("organizer", "PATCH", f"/competitions/{slug}", json={"rules": RULES + "2. No copies.\n"})
+    assert changed.status_code == 200
+    refused(service.submit("ada", slug, zip_of(noise_images(9))), 403, "rules-not-accepted")
+    refused(accept(service, slug, old), 409, "rules-changed")
+    accept(service, slug, version(service, slug))
+    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    with service.bench.sessions() as session:
+        kept = session.execute(text("SELECT rules_sha256 FROM rules_acceptances ORDER BY id")).scalars().all()
+    assert kept == [old, version(service, slug)], "both are remembered"
+
+
+def test_no_rules_need_no_acceptance(service: Service) -> None:
+    slug = service.competition(rules=" \n")
+    assert version(service, slug) is None
+    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    refused(accept(service, slug, "0" * 64), 409, "no-rules")
+
+
+def test_a_benchmark_accepts_nothing(service: Service) -> None:
+    slug = service.competition(rules=RULES)
+    assert service.submit("organizer", slug, zip_of(noise_images(9)), benchmark="Line").status_code == 202

@@ -1,0 +1,313 @@
+"""Data releases: what is in them, who may have them, and that equal states give equal bytes."""
+
+import hashlib
+import hmac
+import io
+import json
+import re
+import zipfile
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image, PngImagePlugin
+
+from scorer.db.tables import Account, AuditEntry, Job, Rebuttal, Release, Review, Ruling, Submission, Team
+from scorer.import_export.release_tables import TABLES
+from tests.api.conftest import Service
+from tests.factories import noise_images, zip_of
+
+SECRETS = (
+    "secret",
+    "example.org",
+    "my very own note",
+    "zebra.zip",
+    "because I say so",
+    "signed by",
+)
+
+
+def closed(service: Service, slug: str) -> None:
+    body = {"closes_at": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()}
+    assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=body).status_code == 200
+
+
+def publish(service: Service, slug: str, *, published: bool = True) -> None:
+    body = {"published": published, "reason": "done", "override": "a test"}
+    assert service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body).status_code == 201
+
+
+def release(service: Service, slug: str, **wanted: Any) -> Any:
+    """A release made to its end."""
+    asked = service.call("organizer", "POST", f"/competitions/{slug}/releases", json=wanted)
+    assert asked.status_code == 202, asked.text
+    assert asked.json()["state"] == "waiting"
+    service.work()
+    made = service.call("organizer", "GET", f"/competitions/{slug}/releases/{asked.json()['id']}").json()
+    assert made["state"] == "done", made
+    return made
+
+
+def content(service: Service, slug: str, made: Any, name: str, who: str | None = "organizer") -> bytes:
+    answer = service.call(who, "GET", f"/competitions/{slug}/releases/{made['id']}/files/{name}")
+    assert answer.status_code == 200, answer.text
+    return bytes(answer.content)
+
+
+def tables(service: Service, slug: str, made: Any) -> dict[str, list[dict[str, Any]]]:
+    return {
+        name: pq.read_table(io.BytesIO(content(service, slug, made, f"{name}.parquet"))).to_pylist() for name in TABLES
+    }
+
+
+def with_texts(images: Any) -> bytes:
+    """A zip of PNGs that tell who made them."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for number, image in enumerate(images):
+            told, file = PngImagePlugin.PngInfo(), io.BytesIO()
+            told.add_text("Author", "signed by ada")
+            Image.fromarray(image).save(file, "PNG", pnginfo=told)
+            archive.writestr(f"ada-{number}.png", file.getvalue())
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def slug(service: Service) -> str:
+    """A competition that has closed, with entries of three teams, a rejected one, reviews and a ruling."""
+    slug = service.competition(medals={"gold": 1, "silver": 2, "bronze": 3})
+    first = service.submit(
+        "ada", slug, with_texts(noise_images(10)), note="my very own note", file_name="zebra.zip"
+    ).json()
+    service.scored("bob", slug, noise_images(11))
+    service.scored("eve", slug, noise_images(10), note="the same images as Ada's")
+    service.scored("organizer", slug, noise_images(2), benchmark="Held-out")
+    service.submit("bob", slug, zip_of(noise_images(12, 8, 15)))
+    service.work(evidence=True)
+    body = {"label": "aug", "note": "my very own note"}
+    service.call("organizer", "PUT", f"/competitions/{slug}/submissions/{first['id']}/label", json=body)
+    with service.bench.sessions.begin() as session:
+        now = datetime.now(UTC)
+        entry = session.query(Submission).filter_by(id=first["id"]).one()
+        person = session.query(Account).filter_by(handle="bob").one()
+        person.email = "bob@example.org"
+        told = {"submission_ref": entry.ref, "created_at": now}
+        session.add(Review(**told, reviewer_id=person.id, label="aug", intent="intended", note="my very own note"))
+        ruling = Ruling(**told, kind="keep", reason="because I say so", author_id=person.id)
+        session.add(ruling)
+        session.flush()
+        session.add(
+            Rebuttal(**told, ruling_id=ruling.id, team_id=entry.team_id, author_id=person.id, text="because I say so")
+        )
+    closed(service, slug)
+    return slug
+
+
+def test_what_is_in_it_and_what_is_not(service: Service, slug: str) -> None:
+    made = release(service, slug, images="all")
+    has_all_columns_and_true_rows(service, slug, made)
+    names_nobody(service, slug, made)
+    tells_its_own_figures(service, slug, made)
+
+
+def has_all_columns_and_true_rows(service: Service, slug: str, made: Any) -> None:
+    found = tables(service, slug, made)
+    for name, columns in TABLES.items():
+        schema = pq.read_schema(io.BytesIO(content(service, slug, made, f"{name}.parquet")))
+        assert schema.names == [column.name for column in columns], name
+        assert all(field.metadata[b"meaning"] for field in schema), "every column says what it means"
+    entries = found["submissions"]
+    assert [each["status"] for each in entries] == ["scored", "scored", "scored", "scored", "rejected"]
+    assert [each["benchmark"] for each in entries] == [False, False, False, True, False]
+    ada, bob, eve, line, rejected = entries
+    assert (ada["label"], ada["ruling"], bob["label"], bob["ruling"]) == ("aug", "keep", None, None)
+    assert ada["images"] == eve["images"] != bob["images"], "the same pixels, whatever the file says"
+    assert bob["team"] == rejected["team"] != ada["team"]
+
+    said = [each for each in found["evidence"] if each["submission"] == ada["submission"] and each["name"] == "kid"]
+    assert [(each["track"], each["counts"], each["unit"]) for each in said] == [
+        ("public", True, "squared MMD"),
+        ("private", True, "squared MMD"),
+    ]
+    shown = service.call("organizer", "GET", f"/submissions/{public_id(service)}/evidence/public").json()["findings"]
+    assert said[0]["value"] == next(each["value"] for each in shown if each["name"] == "kid")
+    seen = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
+    ranks = [each for each in found["ranks"] if each["track"] == "private"]
+    assert [each["score"] for each in ranks] == [each["score"] for each in seen["entries"]]
+    assert [(each["rank"], each["medal"]) for each in ranks] == [(1, "gold"), (2, "silver"), (3, "bronze")]
+    assert {each["track"] for each in found["ranks"]} == {"public", "private"}
+    measured = {(each["submission"], each["track"]): each for each in found["measurements"]}
+    assert set(measured) == {(each["submission"], kind) for each in entries[:4] for kind in ("public", "private")}
+    assert all(each["counts"] and sum(each["histogram_counts"]) == 8 for each in measured.values())
+    assert all(each["weights_sha256"] and each["reference"] and each["device"] for each in measured.values())
+    assert measured[ranks[0]["submission"], "private"]["fid"] == ranks[0]["fid"]
+    assert measured[line["submission"], "public"]["tau"] == 0
+    assert [(each["source"], each["label"], each["intent"], each["counts"]) for each in found["labels"]] == [
+        ("decided", "aug", None, True),
+        ("review", "aug", "intended", True),
+    ]
+    assert [(each["ruling"], each["appealed"], each["granted"]) for each in found["rulings"]] == [("keep", True, None)]
+    assert [(each["track"], each["method"], each["counts"]) for each in found["thresholds"]] == [
+        ("public", "heldout", True),
+        ("private", "heldout", True),
+    ]
+    assert found["thresholds"][0]["heldout_distance"] == 2 * found["thresholds"][0]["tau"]
+
+
+def names_nobody(service: Service, slug: str, made: Any) -> None:
+    """Neither a name nor a text that somebody wrote is in it."""
+    everything = b"".join(content(service, slug, made, each["name"]) for each in made["files"])
+    plain = everything + json.dumps(tables(service, slug, made), default=str).encode()
+    names = [each["name"] for each in made["files"] if each["name"].startswith("images/")]
+    assert len(names) == 4
+    for name in names:
+        with zipfile.ZipFile(io.BytesIO(content(service, slug, made, name))) as archive:
+            assert archive.namelist() == [f"{number:05}.png" for number in range(8)]
+            plain += b"".join(archive.read(each) for each in archive.namelist())
+    assert not [word for word in SECRETS if word.encode() in plain.lower()]
+    card, manifest = (content(service, slug, made, name) for name in ("README.md", "manifest.json"))
+    text = json.dumps(tables(service, slug, made), default=str).encode() + card + manifest
+    assert re.findall(rb"\b(ada|bob|eve|organizer|admin)\b", text.lower()) == []
+    with service.bench.sessions() as session:
+        key = session.get_one(Release, made["id"]).key
+        team = session.query(Team).filter_by(name="Ada").one()
+        ids = [entry.id for entry in session.query(Submission)]
+    assert not [each for each in (*ids, key.hex()) if each.encode() in plain]
+    expected = "t-" + hmac.new(key, f"team:{team.id}".encode(), hashlib.sha256).hexdigest()[:20]
+    assert tables(service, slug, made)["submissions"][0]["team"] == expected
+
+
+def has_the_entrys_own_images(service: Service, slug: str, made: Any) -> None:
+    first = tables(service, slug, made)["submissions"][0]["submission"]
+    packed = content(service, slug, made, f"images/{first}.zip")
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        pixels = [Image.open(io.BytesIO(archive.read(name))).tobytes() for name in archive.namelist()]
+    assert sorted(pixels) == sorted(image.tobytes() for image in noise_images(10))
+    assert len([each for each in made["files"] if each["name"].startswith("images/")]) == 3, "no benchmark is ranked"
+
+
+def test_equal_states_give_equal_bytes_and_hashes_are_true(service: Service, slug: str) -> None:
+    first, second = (release(service, slug, images="ranked") for _ in range(2))
+    has_the_entrys_own_images(service, slug, first)
+    assert first["id"] != second["id"]
+    assert (first["sha256"], first["files"]) == (second["sha256"], second["files"])
+    for each in first["files"]:
+        data = content(service, slug, first, each["name"])
+        assert (len(data), hashlib.sha256(data).hexdigest()) == (each["bytes"], each["sha256"])
+    manifest = json.loads(content(service, slug, first, "manifest.json"))
+    listed = {each["name"]: each["sha256"] for each in manifest["files"]}
+    assert listed == {
+        each["name"]: each["sha256"] for each in first["files"] if each["name"] not in {"manifest.json", "tables.zip"}
+    }
+    with zipfile.ZipFile(io.BytesIO(content(service, slug, first, "tables.zip"))) as archive:
+        assert set(archive.namelist()) == {*(f"{name}.parquet" for name in TABLES), "README.md", "manifest.json"}
+        assert archive.read("manifest.json") == content(service, slug, first, "manifest.json")
+    other = release(service, slug, images="ranked", new_names=True)
+    assert other["sha256"] != first["sha256"]
+    renamed, before = (tables(service, slug, each)["submissions"] for each in (other, first))
+    assert not {each["team"] for each in renamed} & {each["team"] for each in before}
+    body = {"method": "manual", "tau": 0.001, "reason": "another state"}
+    service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=body)
+    assert release(service, slug, images="ranked")["sha256"] != other["sha256"]
+    an_entry_without_a_stored_zip_is_counted(service, slug)
+
+
+def public_id(service: Service) -> str:
+    """Of Ada's entry."""
+    with service.bench.sessions() as session:
+        return session.query(Submission).filter_by(file_name="zebra.zip").one().id
+
+
+def tells_its_own_figures(service: Service, slug: str, made: Any) -> None:
+    card = content(service, slug, made, "README.md").decode()
+    rows = tables(service, slug, made)
+    for name, found in rows.items():
+        assert f"| {name}.parquet | {len(found)} |" in card
+    assert "3 teams." in card
+    assert "Entries by status: rejected 1, scored 4." in card
+    assert "Scored entries by decided label: aug 1, not reviewed 2." in card
+    assert "Images of all scored entries (4 of them)" in card
+    tau = [each["tau"] for each in rows["thresholds"] if each["track"] == "private"][-1]
+    assert f"| private | tiny@1 | {tau:.6g} |" in card
+    for columns in TABLES.values():
+        assert all(f"| {column.name} |" in card for column in columns)
+
+
+def an_entry_without_a_stored_zip_is_counted(service: Service, slug: str) -> None:
+    with service.bench.sessions() as session:
+        key = session.query(Submission).filter_by(file_name="zebra.zip").one().blob_key
+    assert key
+    service.bench.blobs.delete(key)
+    made = release(service, slug, images="ranked")
+    card = content(service, slug, made, "README.md").decode()
+    assert "(2 of them; of 1 more none are stored)" in card
+    assert len([each for each in made["files"] if each["name"].startswith("images/")]) == 2
+
+
+def test_who_may_have_it(service: Service, slug: str) -> None:
+    made = release(service, slug)
+    a_part_of_a_file_can_be_asked_for(service, slug, made)
+    is_for_everybody_once_published_and_handed_out(service, slug, made)
+    one_is_made_at_a_time_and_tried_again(service, slug)
+
+
+def is_for_everybody_once_published_and_handed_out(service: Service, slug: str, made: Any) -> None:
+    where = f"/competitions/{slug}/releases"
+    file, hand = f"{where}/{made['id']}/files/ranks.parquet", f"{where}/{made['id']}/handed-out"
+
+    def statuses(who: str | None) -> tuple[int, int, int]:
+        found = service.call(who, "GET", where)
+        one, data = (service.call(who, "GET", path).status_code for path in (f"{where}/{made['id']}", file))
+        return len(found.json()), one, data
+
+    for who in (None, "ada"):
+        assert service.call(who, "POST", where, json={}).status_code == (401 if who is None else 403)
+        assert service.call(who, "PUT", hand, json={"shown": True}).status_code == (401 if who is None else 403)
+        assert statuses(who) == (0, 404, 404)
+    assert statuses("organizer") == (1, 200, 200)
+    assert service.call("organizer", "PUT", hand, json={"shown": True}).json()["shown"] is True
+    assert service.call("organizer", "PUT", hand, json={"shown": True}).status_code == 409
+    assert statuses(None) == (0, 404, 404), "the board is not published"
+    publish(service, slug)
+    assert statuses(None) == statuses("ada") == (1, 200, 200)
+    publish(service, slug, published=False)
+    assert statuses("ada") == (0, 404, 404)
+    publish(service, slug)
+    assert service.call("organizer", "PUT", hand, json={"shown": False}).json()["shown"] is False
+    assert statuses(None) == (0, 404, 404)
+    other = service.competition()
+    assert service.call("organizer", "GET", f"/competitions/{other}/releases/{made['id']}").status_code == 404
+    assert service.call("organizer", "GET", f"{where}/{made['id']}/files/../secrets").status_code == 404
+    with service.bench.sessions() as session:
+        acts = session.query(AuditEntry).filter(AuditEntry.action.like("release.%")).order_by(AuditEntry.id)
+        assert [act.action for act in acts] == ["release.started", "release.handed-out", "release.taken-back"]
+        assert all(act.subject == f"release:{slug}/{made['id']}" for act in acts)
+
+
+def a_part_of_a_file_can_be_asked_for(service: Service, slug: str, made: Any) -> None:
+    path = f"/competitions/{slug}/releases/{made['id']}/files/submissions.parquet"
+    whole = content(service, slug, made, "submissions.parquet")
+    answer = service.call("organizer", "GET", path, headers={"Range": "bytes=4-19"})
+    assert (answer.status_code, answer.content) == (206, whole[4:20])
+    assert answer.headers["content-range"] == f"bytes 4-19/{len(whole)}"
+    tail = service.call("organizer", "GET", path, headers={"Range": "bytes=-4"})
+    assert tail.content == b"PAR1"
+    known = {"If-None-Match": answer.headers["etag"]}
+    assert service.call("organizer", "GET", path, headers=known).status_code == 304
+
+
+def one_is_made_at_a_time_and_tried_again(service: Service, slug: str) -> None:
+    where = f"/competitions/{slug}/releases"
+    asked = service.call("organizer", "POST", where, json={}).json()
+    again = service.call("organizer", "POST", where, json={})
+    assert (again.status_code, again.json()["type"]) == (409, "urn:kennel:problem:release-running")
+    with service.bench.sessions.begin() as session:
+        job = session.query(Job).filter_by(release_id=asked["id"]).one()
+        job.state, job.error, job.finished_at = "failed", "the disk was full", datetime.now(UTC)
+        job_id = job.id
+    seen = service.call("organizer", "GET", f"{where}/{asked['id']}").json()
+    assert (seen["state"], seen["error"]) == ("failed", "the disk was full")
+    assert service.call("admin", "POST", "/admin/work/requeue", json={"job": job_id}).json() == {"requeued": 1}
+    service.work()
+    assert service.call("organizer", "GET", f"{where}/{asked['id']}").json()["state"] == "done"

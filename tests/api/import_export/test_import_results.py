@@ -1,0 +1,168 @@
+"""Tables of results become entries, once, or not at all."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+from typer.testing import CliRunner
+
+from deploy.cli import admin
+from scorer.errors import Conflict
+from tests.api.conftest import Service
+from tests.api.submissions.test_uploads import refused
+from tests.api.test_audit_log import entries as acts
+from tests.factories import noise_images
+from tests.http_server import serve
+from worker.scoring import rescore
+
+ROWS = [
+    # id, public score, private score, FID, FID, distance, distance, label
+    ("101", 20.0, 30.0, 20.0, 30.0, 0.3, 0.4, "non-mem"),
+    ("102", 40.0, 999_999.0, 10.0, 12.0, 0.25, 0.2, "mgan"),
+    ("103", 25.0, 120.0, 25.0, 30.0, 0.5, 0.25, ""),
+    ("99", 21.0, 28.0, 21.0, 28.0, 0.3, 0.41, "non-mem"),
+]
+HEADER = (
+    "submission_id", "public_score", "private_score", "FID_public", "FID_private", "distance_public",
+    "distance_private", "labels",
+)  # fmt: skip
+
+
+def table(*rows: tuple[Any, ...]) -> bytes:
+    """A CSV like the released one."""
+    file = io.StringIO()
+    csv.writer(file).writerows([HEADER, *(rows or ROWS)])
+    return file.getvalue().encode()
+
+
+def load(service: Service, slug: str, content: bytes | None = None, who: str = "organizer", **params: Any) -> Any:
+    """Import a table."""
+    given = {"tau_public": 0.28, "tau_private": 0.3, **params}
+    return service.call(who, "POST", f"/competitions/{slug}/imports", content=content or table(), params=given)
+
+
+def counts(service: Service) -> dict[str, int]:
+    """How many rows there are of everything that an import may add."""
+    tables = (
+        "competitions",
+        "teams",
+        "submissions",
+        "submission_events",
+        "measurements",
+        "labels",
+        "rulings",
+        "thresholds",
+    )
+    with service.bench.sessions() as session:
+        return {each: session.execute(text(f"SELECT count(*) FROM {each}")).scalar_one() for each in tables}
+
+
+def test_a_table_becomes_a_competition_once(service: Service) -> None:
+    answer = load(service, "old", title="The old one", file_name="old.csv")
+    assert answer.status_code == 201, answer.text
+    done = answer.json()
+    assert done["reproduced"]["public"] == {"compared": 4, "largest_relative_difference": pytest.approx(0, abs=5e-15)}
+    assert done["reproduced"]["private"] == {"compared": 3, "largest_relative_difference": pytest.approx(0, abs=5e-15)}
+    assert done | {"reproduced": {}} == {
+        "competition": "old", "created": True, "rows": 4, "added": 4, "known": 0, "labelled": 3, "disqualified": 1,
+        "ignored_columns": [], "reproduced": {},
+    }  # fmt: skip
+    once = counts(service)
+    assert once == {
+        "competitions": 1, "teams": 4, "submissions": 4, "submission_events": 4, "measurements": 8, "labels": 3,
+        "rulings": 1, "thresholds": 2,
+    }  # fmt: skip
+    again = load(service, "old")
+    assert (again.status_code, again.json()["added"], again.json()["known"]) == (200, 0, 4)
+    assert counts(service) == once
+
+    board = service.call("organizer", "GET", "/competitions/old/leaderboard").json()
+    assert [(line["team"], line["score"]) for line in board["entries"]][:2] == [("Entry 101", 20.0), ("Entry 99", 21.0)]
+    assert {line["team"]: line["label"] for line in board["entries"]}["Entry 99"] == "legitimate"
+    seen = service.call(None, "GET", "/competitions/old").json()
+    assert (seen["title"], seen["phase"]) == ("The old one", "review")
+    (first, second) = acts(service, "results.imported")
+    assert (first[0], first[1], first[3]["added"], second[3]["added"]) == ("organizer", "competition:old", 4, 0)
+    assert [each[3]["reason"] for each in acts(service, "threshold.chosen")] == ["As old.csv was scored."] * 2
+
+
+def test_time_goes_by_submission_id(service: Service) -> None:
+    when: Any = {"opens_at": "2019-06-28T00:00:00Z", "closes_at": "2019-06-28T00:00:05Z"}
+    assert load(service, "old", **when).status_code == 201
+    listed = service.call("organizer", "GET", "/competitions/old/submissions").json()["submissions"]
+    seen = [(each["team"], each["accepted_at"]) for each in reversed(listed)]
+    assert seen == [
+        (f"Entry {name}", f"2019-06-28T00:00:0{second}Z") for second, name in enumerate(("99", "101", "102", "103"), 1)
+    ]
+
+
+def test_more_rows_are_added_and_changed_ones_refused(service: Service) -> None:
+    assert load(service, "old", table(*ROWS[:2])).status_code == 201
+    before = counts(service)
+    changed = [(*ROWS[0][:3], 20.5, *ROWS[0][4:]), *ROWS[1:]]
+    problem = refused(load(service, "old", table(*changed)), 409, "changed-rows")
+    assert problem["faults"] == ["line 2: 101"]
+    assert counts(service) == before
+    assert load(service, "old").json()["added"] == 2
+    assert counts(service)["submissions"] == 4
+
+
+def test_nothing_of_a_bad_table_is_taken(service: Service) -> None:
+    bad = table(*ROWS, ("104", "", "", "many", 1, 0.3, 0.4, "non-mem"))
+    problem = refused(load(service, "old", bad), 422, "bad-rows")
+    assert problem["faults"] == ["line 6, FID_public: 'many' is not a number"]
+    refused(load(service, "old", b"\xff\xfe"), 422, "no-table")
+    refused(load(service, "old", column="fid_public"), 422, "bad-column")
+    refused(load(service, "Not a slug"), 422, "bad-competition")
+    late: Any = {"opens_at": "2019-07-02T00:00:00Z", "closes_at": "2019-07-01T00:00:00Z"}
+    refused(load(service, "old", **late), 422, "bad-competition")
+    refused(load(service, "old", public_extractor="none"), 422, "unknown-extractor")
+    refused(load(service, "old", tau_public="nan"), 422, "bad-request")
+    assert set(counts(service).values()) == {0}
+    refused(load(service, "old", who="ada"), 403, "wrong-role")
+
+
+def test_a_competition_of_people_takes_no_table(service: Service) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(10))
+    refused(load(service, slug), 409, "has-entries")
+
+
+def test_nothing_breaks_on_an_entry_without_a_zip(service: Service) -> None:
+    load(service, "old", closes_at="2019-08-01T00:00:00Z", opens_at="2019-07-01T00:00:00Z")
+    board = service.call("organizer", "GET", "/competitions/old/leaderboard").json()
+    entry = board["entries"][0]["submission_id"]
+    seen = service.call("organizer", "GET", f"/submissions/{entry}").json()
+    assert (seen["imported"], seen["sha256"], seen["bytes"], seen["status"]) == (True, None, 0, "scored")
+    assert [each["mifid"] for each in seen["measurements"]] == [20.0, 30.0]
+    page = service.http.get(f"/submissions/{entry}", headers={"Authorization": "Bearer secret-of-organizer"})
+    assert page.status_code == 200
+    assert "imported" in page.text
+    assert service.http.get(
+        "/competitions/old/entries", headers={"Authorization": "Bearer secret-of-organizer"}
+    ).is_success
+    refused(service.call("organizer", "GET", f"/submissions/{entry}/sprite"), 404, "no-sprite")
+    assert service.call("organizer", "POST", f"/submissions/{entry}/cancel").status_code == 409
+    with service.bench.sessions() as session, pytest.raises(Conflict) as error:
+        rescore.find_recorded_submission(session, entry)
+    assert error.value.slug == "imported"
+    before = counts(service)
+    service.work()
+    assert counts(service) == before, "no worker finds anything to do"
+    label = f"/competitions/old/submissions/{entry}/label"
+    assert service.call("organizer", "PUT", label, json={"label": "aug", "note": "seen"}).is_success
+
+
+def test_the_command_loads_a_file(service: Service, tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    path.write_bytes(table().replace(b"FID_public", b"FID"))
+    with serve(service.app) as address:
+        common = ["--url", address, "--token", "secret-of-organizer"]
+        wanted = ["import-results", str(path), "--competition", "old", "--column", "fid_public=FID", *common]
+        done = CliRunner().invoke(admin.app, wanted)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["added"] == 4

@@ -1,0 +1,269 @@
+"""The 2019 Generative Dog Images competition held again here, from its released table, and asked through the API.
+
+Expected numbers are those that were found in the table before this service existed.
+"""
+
+import csv
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deploy.standalone.ephemeral import Servers
+from tests.api.conftest import Service, running_service
+from tests.conftest import fresh_settings
+from tests.pure.oracles import TABLE
+
+SLUG = "dogs-2019"
+TRACKS = ("public", "private")
+SEALED = 999_999.0
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, str]]:
+    """The released table."""
+    with TABLE.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service of this module's own."""
+    with fresh_settings(servers, tmp_path_factory.mktemp("replay")) as settings, running_service(settings) as each:
+        yield each
+
+
+@pytest.fixture(scope="module", autouse=True)
+def done(rows: list[dict[str, str]], service: Service) -> Any:
+    """What the import said; nothing in this module changes the competition after it."""
+    answer = imported(service)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def imported(service: Service) -> Any:
+    """Import the table with the thresholds that the competition used."""
+    params = {"tau_public": 0.10, "tau_private": 0.25}
+    content = TABLE.read_bytes()
+    return service.call("organizer", "POST", f"/competitions/{SLUG}/imports", content=content, params=params)
+
+
+def figure(
+    service: Service, name: str, label: str = "all", track: str = "public", who: str | None = "organizer"
+) -> Any:
+    """A figure's data."""
+    params = {"track": track, "label": label}
+    answer = service.call(who, "GET", f"/competitions/{SLUG}/insights/{name}", params=params)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def column(data: Any, name: str) -> list[Any]:
+    """A column of a figure's data."""
+    place = data["columns"].index(name)
+    return [row[place] for row in data["rows"]]
+
+
+def preview(service: Service, track: str, **body: Any) -> Any:
+    """What a method would choose for tau, from all labels; nothing is recorded."""
+    path = f"/competitions/{SLUG}/tracks/{track}/thresholds"
+    answer = service.call("organizer", "POST", path, json={"preview": True, **body})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def errors(confusion: Any) -> tuple[int, int, int]:
+    """(caught, missed, wronged)."""
+    return confusion["true_positives"], confusion["false_negatives"], confusion["false_positives"]
+
+
+def test_every_row_is_an_entry_of_its_own(service: Service, rows: list[dict[str, str]], done: Any) -> None:
+    counted = {name: done[name] for name in ("created", "rows", "added", "known", "labelled", "disqualified")}
+    assert counted == {
+        "created": True, "rows": 1666, "added": 1666, "known": 0, "labelled": 995, "disqualified": 495,
+    }  # fmt: skip
+    data = figure(service, "distances")
+    labels = Counter(column(data, "label"))
+    assert labels == {"mgan": 366, "sup": 70, "aug": 52, "ae": 10, "legitimate": 497, None: 671}
+    in_time = sorted(rows, key=lambda row: int(row["submission_id"]))
+    assert column(data, "team") == [f"Entry {row['submission_id']}" for row in in_time], "time goes by submission_id"
+    assert column(data, "distance") == [float(row["distance_public"]) for row in in_time]
+
+
+def test_the_same_table_again_adds_nothing(service: Service) -> None:
+    again = imported(service)
+    assert (again.status_code, again.json()["added"], again.json()["known"]) == (200, 0, 1666)
+    history = service.call("organizer", "GET", f"/competitions/{SLUG}/tracks/private/thresholds").json()
+    assert [each["tau"] for each in history] == [0.25]
+
+
+@pytest.mark.parametrize("track", TRACKS)
+def test_every_score_comes_out_again(service: Service, rows: list[dict[str, str]], done: Any, track: str) -> None:
+    data = figure(service, "distances", track=track)
+    seen = dict(
+        zip(column(data, "team"), zip(column(data, "score"), column(data, "penalised"), strict=True), strict=True)
+    )
+    told = {f"Entry {row['submission_id']}": row for row in rows}
+    off, penalised = [], 0
+    for team, (score, is_penalised) in seen.items():
+        row = told[team]
+        stated = float(row[f"{track}_score"])
+        if stated == SEALED:
+            continue
+        # As the authors write it the penalty of a free entry is 1 / (1 + 1e-15), here exactly 1.
+        off.append(abs(score - stated) / stated)
+        penalised += is_penalised
+    assert (len(off), penalised) == {"public": (1666, 3), "private": (1171, 1)}[track]
+    assert max(off) < 2e-15
+    reproduced = done["reproduced"][track]
+    assert reproduced["compared"] == len(off)
+    assert reproduced["largest_relative_difference"] < 2e-15
+
+
+def test_who_was_sealed_had_been_caught_by_the_threshold_or_by_hand(
+    service: Service, rows: list[dict[str, str]]
+) -> None:
+    sealed = [row for row in rows if float(row["private_score"]) == SEALED]
+    assert Counter(row["labels"] for row in sealed) == {"mgan": 366, "sup": 70, "aug": 52, "ae": 7}
+    data = figure(service, "distances", "memorising", "private")
+    assert Counter(column(data, "penalised")) == {True: 446, False: 52}
+    assert sum(column(figure(service, "distances", "legitimate", "private"), "penalised")) == 0
+
+
+@pytest.mark.parametrize(
+    ("track", "tau", "interval", "counts"),
+    [
+        ("public", 0.15140, (0.15106381815389758, 0.15172746456042174), (447, 51, 0)),
+        ("private", 0.24943, (0.24863552551922136, 0.2502234994489345), (446, 52, 0)),
+    ],
+)
+def test_margin_wrongs_nobody(
+    service: Service, track: str, tau: float, interval: tuple[float, float], counts: tuple[int, int, int]
+) -> None:
+    found = preview(service, track, method="margin")
+    assert found["tau"] == pytest.approx(tau, abs=5e-6)
+    assert (found["choice"]["interval"]["low"], found["choice"]["interval"]["high"]) == interval
+    assert errors(found["choice"]["confusion"]) == counts
+
+
+@pytest.mark.parametrize(
+    ("track", "method", "tau", "counts"),
+    [
+        # (caught, missed, wronged)
+        ("public", "accuracy", 0.19829, None),
+        ("private", "accuracy", 0.35277, None),
+        ("public", "paper", 0.16802, (459, 39, 7)),
+        ("private", "paper", 0.31481, (462, 36, 9)),
+        ("public", "otsu", 0.16594, None),
+        ("private", "otsu", 0.30577, None),
+        ("public", "manual", 0.10, (3, 495, 0)),
+        ("private", "manual", 0.25, (446, 52, 0)),
+    ],
+)
+def test_what_every_method_chooses_among_the_labelled(
+    service: Service, track: str, method: str, tau: float, counts: tuple[int, int, int] | None
+) -> None:
+    found = figure(service, "distances", "labelled", track)["statistics"]["methods"][method]
+    assert found["tau"] == pytest.approx(tau, abs=5e-6)
+    if counts is not None:
+        assert errors(found["confusion"]) == counts
+    if method == "accuracy":
+        _, missed, wronged = errors(found["confusion"])
+        assert missed + wronged == {"public": 43, "private": 29}[track]
+    if method == "otsu":
+        values = np.array(column(figure(service, "distances", "labelled", track), "distance"))
+        parts = values[values < found["tau"]], values[values >= found["tau"]]
+        within = sum(((part - part.mean()) ** 2).sum() for part in parts)
+        assert within == pytest.approx({"public": 0.1913, "private": 0.4058}[track], abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("track", "margins", "spread", "separation"),
+    [
+        ("public", (2.7937, 11.5168), 0.0996, (4.635, 0.99254)),
+        ("private", (8.9015, 31.9084), 0.0904, (5.571, 0.99685)),
+    ],
+)
+def test_how_well_each_network_separates(
+    service: Service, track: str, margins: tuple[float, float], spread: float, separation: tuple[float, float]
+) -> None:
+    labelled, everyone = (figure(service, "distances", each, track)["statistics"] for each in ("labelled", "all"))
+    assert labelled["memorization_margin"] == pytest.approx(margins[0], abs=5e-5)
+    assert everyone["memorization_margin"] == pytest.approx(margins[1], abs=5e-5)
+    assert labelled["relative_variance"] == pytest.approx(spread, abs=5e-5)
+    for told in (labelled, everyone):
+        assert told["cohens_d"] == pytest.approx(separation[0], abs=5e-4)
+        assert told["auc"] == pytest.approx(separation[1], abs=5e-6)
+
+
+def test_correlations(service: Service) -> None:
+    for track, expected, top in (("public", 0.964151, 0.957898), ("private", 0.955111, 0.972089)):
+        told = figure(service, "fid-distance", "legitimate", track)["statistics"]
+        assert told["pearson"] == pytest.approx(expected, abs=5e-7)
+        assert told["pearson_of_the_lowest_100_fids"] == pytest.approx(top, abs=5e-7)
+    for label, spearman in (("all", 0.935254), ("legitimate", 0.590953)):
+        found = figure(service, "public-private", label)["statistics"]["spearman"]
+        assert found == pytest.approx(spearman, abs=5e-7)
+
+
+@pytest.mark.parametrize(("label", "difference", "leaders"), [("all", 122.16927, 0), ("legitimate", 94.66398, 1)])
+def test_rank_differences(service: Service, label: str, difference: float, leaders: int) -> None:
+    told = figure(service, "ranks", label)["statistics"]
+    assert told["mean_rank_difference"] == pytest.approx(difference, abs=5e-6)
+    assert told["leaders_in_common"] == leaders
+
+
+def test_quantiles_of_the_classes(service: Service) -> None:
+    expected = {
+        "public": {"memorising": (0.1004, 0.1085, 0.2059), "legitimate": (0.1617, 0.2190, 0.2378)},
+        "private": {"memorising": (0.1688, 0.2139, 0.3716), "legitimate": (0.2936, 0.4095, 0.4281)},
+    }
+    whole = {}
+    for track, classes in expected.items():
+        groups = {each["label"]: each for each in figure(service, "distances", "labelled", track)["groups"]}
+        for name, quantiles in classes.items():
+            found = [groups[name][each] for each in ("percent_1", "median", "percent_99")]
+            assert found == pytest.approx(quantiles, abs=5.1e-5)
+        whole[track] = groups
+    gaps = {track: groups["legitimate"]["mean"] - groups["memorising"]["mean"] for track, groups in whole.items()}
+    assert gaps == pytest.approx({"public": 0.0973, "private": 0.1781}, abs=5e-5)
+
+
+def test_the_range_of_the_private_network_is_wider(service: Service) -> None:
+    groups = {track: figure(service, "distances", "labelled", track)["groups"] for track in TRACKS}
+    public, private = ({each["label"]: each for each in groups[track]}["labelled"] for track in TRACKS)
+
+    def ratio(low: str, high: str) -> float:
+        return float((private[high] - private[low]) / (public[high] - public[low]))
+
+    assert ratio("least", "most") == pytest.approx(1.18, abs=5e-3)
+    assert ratio("percent_1", "percent_99") == pytest.approx(1.94, abs=5e-3)
+    assert private["deviation"] / public["deviation"] == pytest.approx(1.79, abs=5e-3)
+    inner = [
+        np.percentile(column(figure(service, "distances", "labelled", each), "distance"), [5, 95]) for each in TRACKS
+    ]
+    assert np.ptp(inner[1]) / np.ptp(inner[0]) == pytest.approx(1.70, abs=5e-3)
+
+
+@pytest.mark.parametrize(("track", "below", "above"), [("public", 0.09571, 0.10024), ("private", 0.18244, 0.25022)])
+def test_the_released_scores_bracket_the_threshold(
+    service: Service, rows: list[dict[str, str]], track: str, below: float, above: float
+) -> None:
+    standing = {f"Entry {row['submission_id']}" for row in rows if float(row[f"{track}_score"]) != SEALED}
+    data = figure(service, "distances", track=track)
+    sides: dict[bool, list[float]] = {True: [], False: []}
+    columns = (column(data, name) for name in ("team", "distance", "penalised"))
+    for team, distance, is_penalised in zip(*columns, strict=True):
+        if team in standing:
+            sides[is_penalised].append(distance)
+    assert max(sides[True]) == pytest.approx(below, abs=5e-6)
+    assert min(sides[False]) == pytest.approx(above, abs=5e-6)
+
+
+def test_the_winning_fid_that_was_spoken_of_is_there(service: Service) -> None:
+    data = figure(service, "public-private")
+    place = column(data, "team").index("Entry 12029018")
+    found = column(data, "fid_public")[place], column(data, "fid_private")[place]
+    assert found == pytest.approx((31.06345, 60.14912), abs=5e-6)

@@ -1,0 +1,199 @@
+"""Quality ratings: blind, balanced, nothing twice, and what comes of them."""
+
+import base64
+import io
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from scorer.db.tables import Rating, RatingItem, Submission
+from tests.api.conftest import Service
+from tests.api.import_export.test_data_release import closed, content, release
+from tests.factories import noise_images
+
+SIZES = {"images": 3, "grids": 2, "side": 2, "wanted": 2}
+
+
+@pytest.fixture
+def slug(service: Service) -> str:
+    """A closed competition of three teams, of which the second memorises."""
+    slug = service.competition()
+    for seed, who in ((10, "ada"), (11, "bob"), (12, "eve")):
+        entry = service.scored(who, slug, noise_images(seed))["id"]
+        if who == "bob":
+            body = {"label": "mgan"}
+            service.call("organizer", "PUT", f"/competitions/{slug}/submissions/{entry}/label", json=body)
+    service.call("admin", "POST", "/admin/accounts", json={"handle": "rev", "role": "reviewer"})
+    closed(service, slug)
+    return slug
+
+
+def study(service: Service, slug: str, **wanted: Any) -> Any:
+    """A study whose images are cut."""
+    answer = service.call("organizer", "POST", f"/competitions/{slug}/ratings", json=SIZES | wanted)
+    assert answer.status_code == 202, answer.text
+    service.work()
+    return shown(service, slug, answer.json()["id"])
+
+
+def shown(service: Service, slug: str, study_id: int) -> Any:
+    return service.call("organizer", "GET", f"/competitions/{slug}/ratings/{study_id}").json()
+
+
+def invited(service: Service, slug: str, study_id: int, name: str = "Rita") -> str:
+    """Where an invited rater's things are."""
+    where = f"/competitions/{slug}/ratings/{study_id}/raters"
+    link = service.call("organizer", "POST", where, json={"name": name}).json()["link"]
+    return f"/rate/{link.rsplit('/', 1)[1]}/items"
+
+
+def batch(service: Service, where: str, kind: str = "realism", *, who: str | None = None, limit: int = 50) -> Any:
+    answer = service.call(who, "GET", where, params={"kind": kind, "limit": limit})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def say(service: Service, where: str, values: dict[int, int], *, status: int = 200, **fields: Any) -> Any:
+    body = {"kind": "realism", "ratings": values, **fields}
+    answer = service.call(None, "POST", where, json=body)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def pixels(item: Any) -> Any:
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(item["png"]))))
+
+
+def test_what_is_rated_are_images_of_teams_that_nothing_speaks_against(service: Service, slug: str) -> None:
+    made = study(service, slug)
+    assert (made["state"], made["entries"]) == ("open", 2)
+    assert {each["kind"]: (each["items"], each["wanted"]) for each in made["kinds"]} == {
+        "realism": (6, 12),
+        "diversity": (4, 8),
+    }
+    where = invited(service, slug, made["id"])
+    honest = {image.tobytes() for seed in (10, 12) for image in noise_images(seed)}
+    single = [pixels(each) for each in batch(service, where)["items"]]
+    assert len({each.tobytes() for each in single}) == 6
+    assert {each.tobytes() for each in single} <= honest
+    for each in batch(service, where, "diversity")["items"]:
+        grid = pixels(each)
+        tiles = [grid[y : y + 16, x : x + 16].tobytes() for y in (0, 16) for x in (0, 16)]
+        assert len(set(tiles)) == 4
+        assert set(tiles) <= honest
+    item = batch(service, where, limit=1)["items"][0]
+    picture = service.call(None, "GET", f"{where}/{item['id']}/picture")
+    assert base64.b64encode(picture.content).decode() == item["png"]
+    assert service.call(None, "GET", f"{where}/999999/picture").status_code == 404
+    assert set(item) == {"id", "png"}, "nothing tells whose it is"
+    with service.bench.sessions() as session:
+        items = session.query(RatingItem).order_by(RatingItem.id).all()
+        assert len({each.submission_ref for each in items[:4]}) == 2, "ids are given out in random order"
+
+    (bob,) = [
+        each["id"]
+        for each in service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+        if each["team"] == "Bob"
+    ]
+    assert study(service, slug, submissions=[bob])["entries"] == 1, "unless chosen otherwise"
+    for wrong, status in (
+        ({"submissions": ["nothing"]}, 422),
+        ({"images": 0, "grids": 0}, 422),
+        ({"images": 9}, 422),
+        ({"side": 3}, 422),
+        ({"wanted": 0}, 422),
+    ):
+        answer = service.call("organizer", "POST", f"/competitions/{slug}/ratings", json=SIZES | wrong)
+        assert answer.status_code == status, wrong
+    empty = service.competition()
+    refused = service.call("organizer", "POST", f"/competitions/{empty}/ratings", json=SIZES)
+    assert refused.json()["type"].endswith("nobody-to-rate")
+
+
+def test_nothing_twice_the_least_rated_first_and_an_end(service: Service, slug: str) -> None:
+    made = study(service, slug)
+    one, two, three = (invited(service, slug, made["id"], name) for name in ("A", "B", "C"))
+    first = batch(service, one, limit=4)["items"]
+    assert say(service, one, {each["id"]: 3 for each in first})["rated"] == 4
+    rest = {each["id"] for each in batch(service, one)["items"]}
+    assert len(rest) == 2
+    assert not rest & {each["id"] for each in first}
+    assert {each["id"] for each in batch(service, two, limit=2)["items"]} == rest, "what nobody has rated comes first"
+    said = say(service, two, dict.fromkeys(rest, 5), more=3, at_hand=[first[0]["id"]])
+    assert {each["id"] for each in said["items"]} == {each["id"] for each in first[1:]}
+    # Again is the same, and a second opinion of one rater does not count.
+    say(service, two, dict.fromkeys(rest, 1))
+    with service.bench.sessions() as session:
+        assert Counter(rating.value for rating in session.query(Rating)) == {3: 4, 5: 2}
+    say(service, one, dict.fromkeys(rest, 4))
+    assert batch(service, one)["items"] == []
+    assert len(batch(service, three)["items"]) == 4, "what has two ratings is done"
+    assert len(batch(service, one, "diversity")["items"]) == 4, "the other question is still open"
+    for wrong in ({1: 0}, {1: 6}, {999999: 3}):
+        say(service, one, wrong, status=422)
+    assert (
+        service.call("organizer", "PUT", f"/competitions/{slug}/ratings/{made['id']}/ended").json()["state"] == "ended"
+    )
+    assert service.call("organizer", "PUT", f"/competitions/{slug}/ratings/{made['id']}/ended").status_code == 409
+    say(service, three, {first[0]["id"]: 3}, status=409)
+
+
+def test_who_rates(service: Service, slug: str) -> None:
+    made = study(service, slug)
+    where = f"/ratings/{made['id']}/items"
+    assert len(batch(service, where, who="organizer")["items"]) == 6
+    body = {"kind": "realism", "ratings": {batch(service, where, who="admin", limit=1)["items"][0]["id"]: 2}}
+    assert service.call("admin", "POST", where, json=body).json()["rated"] == 1
+    assert service.call("ada", "GET", where, params={"kind": "realism"}).status_code == 404
+    assert service.call(None, "GET", where, params={"kind": "realism"}).status_code == 401
+    assert service.call(None, "GET", "/rate/guessed/items", params={"kind": "realism"}).status_code == 404
+    for who, status in (("ada", 403), (None, 401)):
+        for path in (f"/competitions/{slug}/ratings", f"/competitions/{slug}/ratings/{made['id']}"):
+            assert service.call(who, "GET", path).status_code == status
+    with service.bench.sessions.begin() as session:
+        entry = session.query(Submission).first()
+        assert entry is not None
+        entry.account.role = "reviewer"
+    refused = service.call("ada", "GET", where, params={"kind": "realism"})
+    assert (refused.status_code, refused.json()["type"]) == (403, "urn:kennel:problem:competes")
+
+
+def test_what_comes_of_it(service: Service, slug: str) -> None:
+    made = study(service, slug)
+    with service.bench.sessions() as session:
+        items = {item.id: item for item in session.query(RatingItem)}
+        teams = {item.submission_ref for item in items.values()}
+    better = min(teams)
+    for name in ("A", "B"):
+        where = invited(service, slug, made["id"], name)
+        ids = [each["id"] for each in batch(service, where)["items"]]
+        values = {}
+        for number, each in enumerate(sorted(ids)):
+            values[each] = (4 + number % 2) if items[each].submission_ref == better else 1
+        say(service, where, values)
+    seen = shown(service, slug, made["id"])
+    means = [(each["team"], each["items"], each["ratings"]) for each in seen["means"]]
+    assert means == [("Ada", 3, 6), ("Eve", 3, 6)]
+    ada, eve = seen["means"]
+    single = sorted(number for number, item in items.items() if item.kind == "realism")
+    said = [4 + at % 2 for at, number in enumerate(single) if items[number].submission_ref == better]
+    assert ada["mean"] == pytest.approx(np.mean(said))
+    assert ada["standard_error"] == pytest.approx(np.std(said, ddof=1) / np.sqrt(3))
+    assert (eve["mean"], eve["standard_error"]) == (1, 0)
+    realism, diversity = seen["kinds"]
+    assert (realism["ratings"], realism["agreement"], diversity["agreement"]) == (12, 1, None)
+
+    found = pq.read_table(io.BytesIO(content(service, slug, release(service, slug), "ratings.parquet"))).to_pylist()
+    assert len(found) == 12
+    assert {each["rater_kind"] for each in found} == {"invited"}
+    assert len({each["rater"] for each in found}) == 2
+    assert {each["item"] for each in found} == set(range(1, 7))
+    by_team: dict[str, set[int]] = {each["submission"]: set() for each in found}
+    for each in found:
+        by_team[each["submission"]].add(each["value"])
+        assert len(each["image_indexes"]) == 1
+    assert sorted(map(sorted, by_team.values())) == [[1], sorted(set(said))]

@@ -1,0 +1,265 @@
+"""The wire itself: what the official client never shows, and what another client could try."""
+
+from base64 import b64encode
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from scorer.accounts import api_tokens as service_tokens
+from scorer.accounts.rate_limits import RateLimiter
+from scorer.db.tables import Account, Upload
+from scorer.identifiers import digest_of
+from scorer.submissions import uploads
+from tests.api.conftest import API, Service
+from tests.api.submissions.test_resumable import send, stored
+from tests.factories import noise_images, zip_of
+from worker.maintenance import cleanup
+
+ZIP = zip_of(noise_images(9))
+CALLS = "competitions.CompetitionApiService"
+
+
+@pytest.fixture
+def slug(service: Service) -> str:
+    return service.competition(pending_limit=3, daily_limit=4)
+
+
+def rpc(service: Service, method: str, who: str = "ada", **body: Any) -> Any:
+    """A call of the wire."""
+    return service.call(who, "POST", f"/{CALLS}/{method}", json=body)
+
+
+def start(service: Service, slug: str, content: bytes = ZIP, who: str = "ada") -> tuple[str, str]:
+    """An upload's token and the address of its bytes."""
+    body = {"competitionName": slug, "contentLength": len(content), "fileName": "mine.zip"}
+    answer = rpc(service, "StartSubmissionUpload", who, **body, lastModifiedEpochSeconds=1_700_000_000)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["token"], answer.json()["createUrl"]
+
+
+def create(service: Service, slug: str, token: str, who: str = "ada", **body: Any) -> Any:
+    """Ask for the submission."""
+    return rpc(service, "CreateSubmission", who, competitionName=slug, blobFileTokens=token, **body)
+
+
+def said(answer: Any, code: int = 400) -> str:
+    """What a refusal tells; it has the client's form and nothing else."""
+    assert answer.status_code == code, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    assert set(answer.json()) == {"code", "message"}
+    assert answer.json()["code"] == code
+    return str(answer.json()["message"])
+
+
+def entries(service: Service, slug: str) -> list[dict[str, Any]]:
+    """Ada's submissions, by our own API."""
+    found: list[dict[str, Any]] = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    return found
+
+
+def test_every_step_can_be_repeated(service: Service, slug: str) -> None:
+    token, address = start(service, slug)
+    assert said(create(service, slug, token)) == f"{len(ZIP):,} bytes are still missing."
+    for content in (ZIP, ZIP):
+        assert service.http.put(address, content=content).status_code == 200
+    assert len(stored(service, "uploads")) == 1
+    first = create(service, slug, token, submissionDescription="mine")
+    again = create(service, slug, token, submissionDescription="other words")
+    assert (first.status_code, first.json()) == (200, again.json())
+    assert service.http.put(address, content=ZIP).status_code == 200
+    made = entries(service, slug)
+    assert [(each["ref"], each["note"], each["file_name"]) for each in made] == [
+        (first.json()["ref"], "mine", "mine.zip")
+    ]
+    assert f"/submissions/{made[0]['id']}" in first.json()["message"]
+
+
+def test_only_who_was_told_the_address_can_send(service: Service, slug: str) -> None:
+    token, address = start(service, slug)
+    path = address.rsplit("/", 1)[0]
+    for wrong in (f"{path}/guess", f"{path}/{token}"):
+        assert "no such upload" in said(service.http.put(wrong, content=ZIP), 404)
+    tus = send(service, f"/uploads/{token}", 0, ZIP)
+    assert tus.status_code == 409
+    assert "these would be more" in said(service.http.put(address, content=ZIP + b"x"))
+    assert "were announced" in said(service.http.put(address, content=ZIP[:-1]))
+    assert service.http.put(address, content=ZIP).status_code == 200
+    assert "no such upload" in said(create(service, slug, token, "bob"), 404)
+    assert "no such upload" in said(create(service, service.competition(), token), 404)
+    assert entries(service, slug) == []
+    assert create(service, slug, token).status_code == 200
+
+
+def test_an_upload_is_finished_only_when_asked(service: Service, slug: str) -> None:
+    token, address = start(service, slug)
+    assert service.http.put(address, content=ZIP).status_code == 200
+    later = datetime.now(UTC) + timedelta(hours=1)
+    with service.bench.sessions.begin() as session:
+        assert uploads.next_unfinished(session, later) is None
+    cleanup.clean_up_uploads(service.bench)
+    assert entries(service, slug) == []
+    with service.bench.sessions.begin() as session:
+        assert uploads.expire(session, later + timedelta(days=2)) == 1
+    assert "no such upload" in said(create(service, slug, token), 404)
+    assert "no such upload" in said(service.http.put(address, content=ZIP), 404)
+
+
+def test_a_zip_that_was_refused_stays_refused_and_costs_nothing(service: Service, slug: str) -> None:
+    bad = zip_of(noise_images(9, 3))
+    token, address = start(service, slug, bad)
+    assert service.http.put(address, content=bad).status_code == 200
+    first, again = (said(create(service, slug, token)) for _ in range(2))
+    assert (first, "3 images" in first) == (again, True)
+    limits = rpc(service, "GetSubmissionLimits", competitionName=slug).json()
+    assert limits == {"numToday": 0, "numTotal": 0, "numAllowedNow": 4, "limitedByTotal": False}
+
+
+def test_limits_hold_as_for_every_other_way_in(service: Service, slug: str) -> None:
+    for _ in range(3):
+        assert service.submit("ada", slug, ZIP).status_code == 202
+    limits = rpc(service, "GetSubmissionLimits", competitionName=slug).json()
+    assert (limits["numToday"], limits["numTotal"], limits["numAllowedNow"]) == (3, 3, 1)
+    refused = rpc(service, "StartSubmissionUpload", competitionName=slug, contentLength=len(ZIP))
+    assert "3 entries in progress" in said(refused)
+    assert "retry-after" not in refused.headers
+    huge = rpc(service, "StartSubmissionUpload", "bob", competitionName=slug, contentLength=1 << 40)
+    assert "larger than" in said(huge)
+    assert "at least one byte" in said(rpc(service, "StartSubmissionUpload", "bob", competitionName=slug))
+    service.work()
+    token, address = start(service, slug)
+    assert service.http.put(address, content=ZIP).status_code == 200
+    assert service.submit("ada", slug, ZIP).status_code == 202
+    # The last slot went to another way in, meanwhile.
+    assert "4 entries of this UTC day" in said(create(service, slug, token))
+
+
+def test_who_somebody_is(service: Service, slug: str) -> None:
+    def listed(authorization: str | None) -> Any:
+        headers = {} if authorization is None else {"Authorization": authorization}
+        return service.http.post(f"{API}/{CALLS}/ListCompetitions", json={}, headers=headers)
+
+    def basic(text: str) -> str:
+        return f"Basic {b64encode(text.encode()).decode()}"
+
+    for good in (
+        "Bearer secret-of-ada",
+        "bearer secret-of-ada",
+        basic("ada:secret-of-ada"),
+        basic("ADA:secret-of-ada"),
+    ):
+        assert listed(good).status_code == 200, good
+    for bad in (None, "", "Basic", "Basic !", "Basic /w==", basic("ada"), basic("ada:"), "Digest x", "Bearer"):
+        assert "KAGGLE_USERNAME is your handle" in said(listed(bad))
+    assert "not one of 'bob'" in said(listed(basic("bob:secret-of-ada")))
+    assert "not known here" in said(listed(basic("ada:x")))
+    who = "/security.OAuthService/IntrospectToken"
+    found = service.call(None, "POST", who, json={"token": "secret-of-ada"}).json()
+    with service.bench.sessions.begin() as session:
+        account = session.query(Account).filter_by(handle="ada").one()
+        assert found == {"active": True, "username": "ada", "userId": account.id}
+    assert service.call(None, "POST", who, json={"token": "guess"}).json()["active"] is False
+    assert service.call(None, "POST", who, json={}).json()["active"] is False
+
+
+def test_a_token_that_reads_does_not_submit(service: Service, slug: str) -> None:
+    with service.bench.sessions.begin() as session:
+        account = session.query(Account).filter_by(handle="ada").one()
+        service_tokens.issue(session, account, "read-only", name="x", now=datetime.now(UTC), scopes=["read"])
+    service.tokens["reader"] = "read-only"
+    assert rpc(service, "ListSubmissions", "reader", competitionName=slug).status_code == 200
+    refused = rpc(service, "StartSubmissionUpload", "reader", competitionName=slug, contentLength=9)
+    assert "scope submit" in said(refused)
+
+
+def test_a_browser_with_a_session_is_nobody_here(service: Service, slug: str) -> None:
+    service.http.cookies.set("kennel", "whatever")
+    answer = service.http.post(f"{API}/{CALLS}/ListSubmissions", json={"competitionName": slug})
+    assert "KAGGLE_USERNAME" in said(answer)
+
+
+def test_what_cannot_be_read_and_what_is_not_spoken(service: Service, slug: str) -> None:
+    assert "pageToken" in said(rpc(service, "ListSubmissions", competitionName=slug, pageToken="x"))
+    assert "pageSize" in said(rpc(service, "GetLeaderboard", competitionName=slug, pageSize=10**9))
+    assert "competitionName" in said(rpc(service, "ListDataFiles"))
+    assert "NUL" in said(rpc(service, "ListDataFiles", competitionName="a\0b"))
+    assert "no ListTopics" in said(rpc(service, "ListTopics"), 404)
+    assert "no competition" in said(rpc(service, "GetLeaderboard", competitionName="cats"), 404)
+
+
+def test_private_scores_wait_for_the_publication_and_entries_for_their_team(service: Service) -> None:
+    slug = service.competition()
+    refs = [
+        service.scored(who, slug, noise_images(seed))["ref"] for seed, who in enumerate(("ada", "ada", "bob"), start=20)
+    ]
+    for who in ("ada", "organizer"):
+        shown = rpc(service, "GetSubmission", who, ref=refs[0]).json()
+        assert (shown["status"], shown["privateScore"]) == ("COMPLETE", "")
+        assert float(shown["publicScore"]) > 0
+    unknown = said(rpc(service, "GetSubmission", ref=999_999), 404).replace("999999", str(refs[2]))
+    assert said(rpc(service, "GetSubmission", ref=refs[2]), 404) == unknown
+    first = rpc(service, "ListSubmissions", competitionName=slug, pageSize=1, page=1).json()
+    rest = rpc(service, "ListSubmissions", competitionName=slug, pageToken=first["nextPageToken"]).json()
+    pages = [each["ref"] for page in (first, rest) for each in page["submissions"]]
+    assert (pages, rest["nextPageToken"]) == ([refs[1], refs[0]], "")
+    before = rpc(service, "GetLeaderboard", competitionName=slug).json()
+    closes_at = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
+    service.call("organizer", "PATCH", f"/competitions/{slug}", json={"closes_at": closes_at})
+    act = {"published": True, "reason": "it is over", "override": "nobody has reviewed anything"}
+    assert service.call("organizer", "POST", f"/competitions/{slug}/publication", json=act).status_code == 201
+    shown = rpc(service, "GetSubmission", ref=refs[0]).json()
+    assert float(shown["privateScore"]) > 0
+    final = rpc(service, "GetLeaderboard", competitionName=slug).json()["submissions"]
+    ours = service.call(None, "GET", f"/competitions/{slug}/leaderboard?track=private").json()["entries"]
+    assert [each["teamName"] for each in final] == [each["team"] for each in ours]
+    assert [float(each["score"]) for each in final] == pytest.approx([each["score"] for each in ours])
+    assert rpc(service, "GetLeaderboard", competitionName=slug, overridePublic=True).json() == before
+    page = rpc(service, "GetLeaderboard", competitionName=slug, pageSize=1).json()
+    assert (page["submissions"], page["nextPageToken"]) == (final[:1], "1")
+    assert rpc(service, "GetSubmissionLimits", competitionName=slug).json()["numAllowedNow"] == 0
+
+
+def test_competitions_are_found_by_group_word_and_order(service: Service) -> None:
+    early = service.competition(title="Early dogs", closes_at=(datetime.now(UTC) + timedelta(days=1)))
+    late = service.competition(title="Late dogs")
+    service.competition(title="Secret dogs", opens_at=None, closes_at=None)
+    service.scored("ada", early, noise_images(5))
+
+    def refs(who: str = "ada", **body: Any) -> list[str]:
+        answer = rpc(service, "ListCompetitions", who, **body)
+        assert answer.status_code == 200, answer.text
+        return [each["ref"] for each in answer.json()["competitions"]]
+
+    assert refs() == [late, early]
+    assert refs(sortBy="COMPETITION_SORT_BY_EARLIEST_DEADLINE") == [early, late]
+    assert refs(group="COMPETITION_LIST_TAB_ENTERED") == [early]
+    assert refs(search="late DOGS") == [late]
+    assert len(refs("organizer")) == 3
+    assert len(refs("organizer", group="COMPETITION_LIST_TAB_UNLAUNCHED")) == 1
+    assert refs(group="COMPETITION_LIST_TAB_UNLAUNCHED") == []
+    page = rpc(service, "ListCompetitions", pageSize=1).json()
+    assert refs(pageSize=1, pageToken=page["nextPageToken"]) == refs(pageSize=1, page=2) == [early]
+
+
+def test_a_client_in_too_great_a_hurry_waits_where_it_can(service: Service, slug: str) -> None:
+    ref = service.submit("ada", slug, ZIP).json()["ref"]
+    service.app.state.rates = RateLimiter(service.bench.settings.model_copy(update={"rates": {"request": "1/minute"}}))
+    assert rpc(service, "GetSubmission", ref=ref).status_code == 200
+    hurried = rpc(service, "GetSubmission", ref=ref)
+    assert "too often" in said(hurried, 429)
+    assert 0 < int(hurried.headers["retry-after"]) <= 61
+    elsewhere = rpc(service, "ListSubmissions", competitionName=slug)
+    assert "too often" in said(elsewhere)
+    assert "retry-after" not in elsewhere.headers
+
+
+def test_the_address_of_the_bytes_is_where_the_client_came(service: Service, slug: str) -> None:
+    service.app.state.settings = service.bench.settings.model_copy(update={"public_url": "https://dogs.example/k"})
+    assert start(service, slug)[1].startswith(f"http://testserver{API}/kaggle/uploads/")
+    body = {"competitionName": slug, "contentLength": len(ZIP)}
+    headers = {"Host": "dogs.example"}
+    answer = service.call("ada", "POST", f"/{CALLS}/StartSubmissionUpload", json=body, headers=headers)
+    assert answer.json()["createUrl"].startswith(f"https://dogs.example/k{API}/kaggle/uploads/")
+    with service.bench.sessions.begin() as session:
+        kept = session.get_one(Upload, answer.json()["token"])
+        assert (kept.method, kept.put_digest) == ("wire", digest_of(answer.json()["createUrl"].rsplit("/", 1)[1]))

@@ -1,0 +1,179 @@
+"""Notices and webhooks over the API, and what a notice becomes in a mail."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from scorer.accounts import password_hashing
+from scorer.db.tables import Account
+from scorer.notifications import notices
+from scorer.notifications.notices import Kind
+from tests.api.accounts.test_accounts import browse, sign_in
+from tests.api.conftest import API, Service
+from tests.api.notifications.test_mail import Server, bench, server  # noqa: F401 - fixtures
+from tests.api.submissions.test_flow import _with_a_wrong_image
+from tests.api.submissions.test_uploads import refused
+from tests.factories import noise_images
+from worker.delivery.mail import send_due_mails
+from worker.runtime.context import WorkerContext
+
+URL = "https://hooks.example.org/kennel"
+
+
+def tell(service: Service, handle: str, *kinds: Kind) -> None:
+    """Notices for somebody."""
+    with service.bench.sessions.begin() as session:
+        account = session.query(Account).filter_by(handle=handle).one()
+        for kind in kinds:
+            notices.notify(session, account, kind, f"About {kind}", "Body.", "/somewhere", service.bench.now())
+
+
+def signed_in(service: Service, handle: str) -> str:
+    """A person of the service with a browser; the CSRF token."""
+    password = "quite long enough"
+    with service.bench.sessions.begin() as session:
+        session.query(Account).filter_by(handle=handle).one().password_hash = password_hashing.hash_of(password)
+    csrf: str = sign_in(service, handle, password).json()["csrf_token"]
+    return csrf
+
+
+def hook(service: Service, csrf: str, **body: Any) -> Any:
+    """An attempt to register a webhook."""
+    return browse(service, "POST", "/webhooks", csrf, json={"url": URL, **body})
+
+
+def test_what_happened_is_told_and_can_be_read_off(service: Service) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(10))
+    service.submit("ada", slug, _with_a_wrong_image(noise_images(11)))
+    service.work()
+    page = service.call("ada", "GET", "/notices").json()
+    assert [each["kind"] for each in page["notices"]] == ["entry-rejected", "entry-scored"]
+    assert page["unread"] == 2
+    assert page["notices"][1]["link"] == f"/submissions/{entry['id']}"
+    assert service.call("bob", "GET", "/notices").json() == {"notices": [], "unread": 0, "next_before": None}
+    newest = page["notices"][0]["id"]
+    assert service.call("ada", "PUT", f"/notices/{newest}/read").status_code == 204
+    unread = service.call("ada", "GET", "/notices", params={"unread": True}).json()
+    assert [each["kind"] for each in unread["notices"]] == ["entry-scored"]
+    refused(service.call("bob", "PUT", f"/notices/{newest}/read"), 404, "no-notice")
+    assert service.call("bob", "PUT", "/notices/read", json={"up_to": newest}).status_code == 204
+    assert service.call("ada", "GET", "/notices").json()["unread"] == 1
+    assert service.call("ada", "PUT", "/notices/read", json={"up_to": newest}).status_code == 204
+    assert service.call("ada", "GET", "/notices").json()["unread"] == 0
+
+
+def test_pages_of_notices_and_their_etag(service: Service) -> None:
+    tell(service, "ada", *list(Kind)[:5])
+    seen: list[int] = []
+    before: dict[str, int] = {}
+    while True:
+        page = service.call("ada", "GET", "/notices", params={"limit": 2, **before}).json()
+        seen += [each["id"] for each in page["notices"]]
+        if page["next_before"] is None:
+            break
+        before = {"before": page["next_before"]}
+    assert len(seen) == len(set(seen)) == 5
+    assert seen == sorted(seen, reverse=True)
+    first = service.call("ada", "GET", "/notices")
+    headers = {"If-None-Match": first.headers["etag"]}
+    assert service.call("ada", "GET", "/notices", headers=headers).status_code == 304
+    assert service.call("bob", "GET", "/notices", headers=headers).status_code == 200
+    tell(service, "ada", Kind.RULING)
+    assert service.call("ada", "GET", "/notices", headers=headers).status_code == 200
+
+
+def test_which_mails_come_is_ones_own_choice(service: Service) -> None:
+    mailed = service.call("ada", "GET", "/me/mails").json()["mailed"]
+    assert mailed == {kind.value: kind is not Kind.ENTRY_SCORED for kind in Kind}
+    changes = {"entry-scored": True, "invitation": False}
+    answer = service.call("ada", "PATCH", "/me/mails", json={"mailed": changes})
+    assert answer.json()["mailed"] == mailed | changes
+    assert service.call("ada", "GET", "/me/mails").json()["mailed"] == mailed | changes
+    assert service.call("bob", "GET", "/me/mails").json()["mailed"] == mailed
+    unknown = service.call("ada", "PATCH", "/me/mails", json={"mailed": {"gossip": True}})
+    assert unknown.status_code == 422
+
+
+def test_a_notice_arrives_by_mail_once_with_its_address(
+    service: Service,
+    bench: WorkerContext,  # noqa: F811
+    server: tuple[Server, str],  # noqa: F811
+) -> None:
+    with service.bench.sessions.begin() as session:
+        session.query(Account).filter_by(handle="ada").one().email = "ada@example.org"
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(10))
+    entry = service.submit("ada", slug, _with_a_wrong_image(noise_images(11))).json()
+    service.work()
+    site = replace(bench, settings=bench.settings.model_copy(update={"public_url": "https://kennel.example.org"}))
+    assert send_due_mails(site) == 1, "a rejection is mailed, a score is not unless it is asked for"
+    assert send_due_mails(site) == 0
+    (envelope,) = server[0].taken
+    content = envelope.content.decode() if isinstance(envelope.content, bytes) else ""
+    assert "Subject: submission.zip was rejected" in content
+    assert re.search(rf"^https://kennel\.example\.org/submissions/{entry['id']}\r$", content, re.MULTILINE)
+
+
+def test_a_webhook_is_made_by_somebody_at_a_browser_and_its_secret_is_shown_once(service: Service) -> None:
+    refused(service.call("ada", "POST", "/webhooks", json={"url": URL}), 403, "session-needed")
+    csrf = signed_in(service, "ada")
+    made = hook(service, csrf)
+    assert made.status_code == 201
+    assert made.headers["cache-control"] == "no-store"
+    secret = made.json()["secret"]
+    assert len(secret) >= 32
+    listed = service.call("ada", "GET", "/webhooks")
+    assert [each["url"] for each in listed.json()] == [URL]
+    assert secret not in listed.text
+    refused(hook(service, csrf, url="http://hooks.example.org"), 422, "bad-url")
+    assert service.call("bob", "GET", "/webhooks").json() == []
+
+
+def test_a_trial_delivery_and_what_became_of_it(service: Service) -> None:
+    csrf = signed_in(service, "ada")
+    webhook = hook(service, csrf).json()["id"]
+    sent = browse(service, "POST", f"/webhooks/{webhook}/ping", csrf)
+    assert sent.status_code == 202
+    (delivery,) = service.call("ada", "GET", f"/webhooks/{webhook}/deliveries").json()
+    assert (delivery["kind"], delivery["state"], delivery["id"]) == ("ping", "waiting", sent.json()["id"])
+    refused(service.call("bob", "GET", f"/webhooks/{webhook}/deliveries"), 404, "no-webhook")
+    assert browse(service, "DELETE", f"/webhooks/{webhook}", csrf).status_code == 204
+    refused(service.call("ada", "GET", f"/webhooks/{webhook}/deliveries"), 404, "no-webhook")
+
+
+def test_a_teams_webhook_hears_what_the_team_is_told(service: Service) -> None:
+    slug = service.competition()
+    csrf = signed_in(service, "ada")
+    refused(hook(service, csrf, competition=slug), 409, "no-team")
+    refused(hook(service, csrf, competition="no-such"), 404, "no-competition")
+    service.scored("ada", slug, noise_images(10))
+    made = hook(service, csrf, competition=slug)
+    assert (made.status_code, made.json()["team"]) == (201, "Ada")
+    tell(service, "ada", Kind.INVITATION)
+    service.scored("ada", slug, noise_images(11))
+    found = service.call("ada", "GET", f"/webhooks/{made.json()['id']}/deliveries").json()
+    assert [each["kind"] for each in found] == ["entry-scored"], "what one person is told is not the team's"
+
+
+@pytest.mark.parametrize("path", ["/notices", "/me/mails", "/webhooks"])
+def test_visitors_are_told_nothing(service: Service, path: str) -> None:
+    refused(service.call(None, "GET", path), 401, "no-token")
+
+
+def test_nothing_is_marked_or_chosen_with_a_token_that_only_reads(service: Service) -> None:
+    csrf = signed_in(service, "ada")
+    made = browse(service, "POST", "/tokens", csrf, json={"name": "reader", "scopes": ["read"]}).json()
+    service.http.cookies.clear()
+    service.tokens["reader"] = made["token"]
+    assert service.call("reader", "GET", "/notices").status_code == 200
+    refused(service.call("reader", "PUT", "/notices/read", json={"up_to": 1}), 403, "wrong-scope")
+    refused(service.call("reader", "PATCH", "/me/mails", json={"mailed": {}}), 403, "wrong-scope")
+
+
+def test_a_browser_without_proof_makes_no_webhook(service: Service) -> None:
+    signed_in(service, "ada")
+    refused(hook(service, ""), 403, "csrf")
+    assert service.http.get(f"{API}/webhooks").json() == []

@@ -1,0 +1,114 @@
+"""Closing a competition through the API and the command line."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from deploy.cli import admin_closing
+from deploy.client.api import Client
+from scorer.db.tables import Job
+from tests.api.conftest import API, Service
+from tests.factories import noise_images
+
+
+def fail_private(service: Service, entry: str) -> int:
+    """Let the private job of an entry end as failed; its id."""
+    with service.bench.sessions.begin() as session:
+        (job,) = [
+            each
+            for each in session.query(Job).filter_by(queue="score", priority=1)
+            if each.submission and each.submission.id == entry
+        ]
+        job.state, job.error, job.attempts = "failed", "the disk was full", 3
+        job.finished_at = service.bench.now()
+        return job.id
+
+
+def points(service: Service, slug: str) -> dict[str, Any]:
+    answer = service.call("organizer", "GET", f"/competitions/{slug}/publication")
+    assert answer.status_code == 200, answer.text
+    return {point["name"]: point for point in answer.json()["points"]}
+
+
+@pytest.fixture
+def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """``kennel admin`` against the service, as the admin."""
+    monkeypatch.setattr(Client, "send", _through(service))
+    monkeypatch.setenv("KENNEL_TOKEN", service.tokens["admin"])
+
+    def run(*arguments: str, code: int = 0) -> str:
+        done = CliRunner().invoke(admin_closing.app, list(arguments))
+        assert done.exit_code == code, (done.output, done.exception)
+        return done.output
+
+    return run
+
+
+def _through(service: Service) -> Any:
+    def send(self: Client, method: str, path: str, **options: Any) -> Any:
+        headers = {"Authorization": self._http.headers["Authorization"], **options.pop("headers", {})}
+        answer = service.http.request(method, f"{API}{path}", headers=headers, **options)
+        assert answer.status_code < 300, answer.text
+        return answer
+
+    return send
+
+
+def test_from_stuck_work_to_the_published_board(service: Service, command: Any) -> None:
+    slug = service.competition()
+    where = f"/competitions/{slug}/publication"
+    entry = service.scored("ada", slug, noise_images(10))["id"]
+    assert points(service, slug)["closed"]["count"] == 1
+    close = {"closes_at": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()}
+    assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=close).status_code == 200
+    service.submit("ada", slug, b"")
+    for who, status in ((None, 401), ("ada", 403)):
+        assert service.call(who, "GET", where).status_code == status
+        assert service.call(who, "POST", f"{where}/requeue").status_code == status
+        assert service.call(who, "GET", "/admin/work").status_code == status
+        assert service.call(who, "POST", "/admin/work/requeue", json={}).status_code == status
+    assert service.call("organizer", "GET", "/admin/work").status_code == 403
+
+    # The private measurement is there, so its job is no concern unless it is the newest; take the measurement's place.
+    job = fail_private(service, entry)
+    found = points(service, slug)
+    assert (found["failed-work"]["count"], found["failed-work"]["concerns"][0]["words"]) == (1, "the disk was full")
+    listed = service.call("admin", "GET", "/admin/work").json()
+    assert [(each["id"], each["error"], each["track"]) for each in listed["failed"]] == [
+        (job, "the disk was full", "private")
+    ]
+    assert f"failed: job {job} score {slug} private {entry} (attempt 3): the disk was full" in command("work")
+    assert "1 Nobody's" not in command("checklist", slug, code=1)
+
+    refused = service.call("organizer", "POST", where, json={"published": True, "reason": "now"})
+    assert refused.status_code == 409
+    assert refused.json()["type"].endswith("open-points")
+    assert "No private work has failed: 1 open" in refused.json()["faults"]
+    assert service.call("organizer", "POST", f"{where}/requeue").json() == {"requeued": 1}
+    with service.bench.sessions() as session:
+        assert session.get_one(Job, job).state == "waiting"
+    with service.bench.sessions.begin() as session:
+        session.get_one(Job, job).state = "done"
+    body = {"label": "legitimate"}
+    service.call("organizer", "PUT", f"/competitions/{slug}/submissions/{entry}/label", json=body)
+    assert [name for name, point in points(service, slug).items() if not point["passed"]] == []
+    assert "published" in command("publish", slug, "--reason", "All is done.")
+    assert service.call(None, "GET", f"/competitions/{slug}/leaderboard?track=private").status_code == 200
+    assert "withdrawn" in command("publish", slug, "--reason", "A mistake.", "--withdraw")
+    history = service.call("organizer", "GET", where).json()["history"]
+    assert [(each["published"], each["by"]) for each in history] == [(False, "admin"), (True, "admin")]
+
+
+def test_one_job_or_all_are_set_going_again(service: Service, command: Any) -> None:
+    slug = service.competition()
+    entries = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (10, 11, 12)]
+    failed = [fail_private(service, entry) for entry in entries]
+    assert command("requeue", str(failed[0])) == "1 to be tried again.\n"
+    assert command("requeue", "--competition", slug) == "2 to be tried again.\n"
+    assert command("requeue") == "0 to be tried again.\n"
+    again = service.call("admin", "POST", "/admin/work/requeue", json={"job": failed[0]})
+    assert (again.status_code, again.json()["type"]) == (409, "urn:kennel:problem:not-stuck")
+    log = service.call("admin", "GET", "/admin/audit", params={"action": "job.requeued"}).json()["entries"]
+    assert [(each["actor"], each["subject"]) for each in log] == [("admin", f"job:{failed[0]}")]

@@ -1,0 +1,271 @@
+"""The review desk through the API: what is flagged, two reviewers blind to each other, who decides."""
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from deploy.cli import admin
+from scorer.db.tables import AuditEntry
+from tests.api.conftest import API, Service
+from tests.factories import noise_images
+from tests.http_server import serve
+
+TRAINING = noise_images(1, 40, 16)
+"""What ``Service.competition`` trains with."""
+
+
+@dataclass
+class Desk:
+    """A competition with entries of every kind, and people who review it."""
+
+    service: Service
+    slug: str
+    entries: dict[str, str]
+
+    def queue(self, who: str, **params: Any) -> Any:
+        """The desk's queue, as somebody sees it."""
+        answer = self.service.call(who, "GET", f"/competitions/{self.slug}/desk", params=params)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def look(self, who: str, entry: str) -> Any:
+        """An entry at the desk."""
+        answer = self.service.call(who, "GET", f"/submissions/{self.entries[entry]}/desk")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def review(self, who: str, entry: str, label: str, **body: Any) -> Any:
+        """The answer to a review."""
+        path = f"/submissions/{self.entries[entry]}/reviews"
+        return self.service.call(who, "POST", path, json={"label": label, **body})
+
+    def notices(self, who: str) -> list[str]:
+        """What somebody was told, newest first."""
+        return [each["subject"] for each in self.service.call(who, "GET", "/notices").json()["notices"]]
+
+
+def hire(service: Service, *handles: str, role: str = "reviewer") -> None:
+    """Accounts with tokens, for ``service.call``."""
+    for handle in handles:
+        answer = service.call("admin", "POST", "/admin/accounts", json={"handle": handle, "role": role})
+        service.tokens[handle] = answer.json()["token"]
+
+
+def slug_of(answer: Any) -> tuple[int, str]:
+    """How a request was refused."""
+    return answer.status_code, answer.json()["type"].removeprefix("urn:kennel:problem:")
+
+
+def near_copies(seed: int = 5) -> Any:
+    """Eight training images with noise of a few grey levels: near copies, and no copies."""
+    return grainy(TRAINING[:8], seed)
+
+
+def grainy(images: Any, seed: int) -> Any:
+    """Images with noise of at most 6 grey levels."""
+    noise_ = np.random.default_rng(seed).integers(-6, 7, images.shape)
+    return np.clip(images + noise_, 0, 255).astype(np.uint8)
+
+
+@pytest.fixture
+def desk(service: Service) -> Desk:
+    """Ada is honest, Bob's entry is nearly a copy, Eve hands in Ada's images anew."""
+    hire(service, "rita", "rob", "rex")
+    slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1})
+    entries = {
+        "honest": service.scored("ada", slug, noise_images(10))["id"],
+        "near": service.scored("bob", slug, near_copies())["id"],
+        "same": service.scored("eve", slug, noise_images(10)[::-1])["id"],
+    }
+    return Desk(service, slug, entries)
+
+
+def test_what_needs_eyes_and_why(desk: Desk) -> None:
+    found = desk.queue("rita")
+    reasons = {each["submission_id"]: {one["name"] for one in each["reasons"]} for each in found["entries"]}
+    honest, near, same = (reasons[desk.entries[name]] for name in ("honest", "near", "same"))
+    assert "penalised" in near
+    assert "same-images" in honest & same
+    assert "same-zip" not in honest | same
+    weights = [each["weight"] for each in found["entries"]]
+    assert weights == sorted(weights, reverse=True)
+    assert found["counts"] == {"open": 3, "waiting": 0, "own": 0, "disputed": 0, "decided": 0}
+    assert {goal["track"]: (goal["reviewed"], goal["places"]) for goal in found["goals"]} == {
+        "public": (0, 1),
+        "private": (0, 1),
+    }
+    assert found["agreement"] == {"entries": 0, "agreed": 0, "kappa": None}
+    one = desk.queue("rita", limit=1)
+    assert one["next_after"] == 1
+    assert [one["entries"][0]] == found["entries"][:1]
+    rest = desk.queue("rita", after=1)["entries"]
+    assert [one["entries"][0], *rest] == found["entries"]
+
+
+def test_two_reviewers_are_blind_to_each_other_and_their_agreement_decides(desk: Desk) -> None:
+    first = desk.review("rita", "near", "aug", intent="intended", note="a training image, nudged")
+    assert first.status_code == 201, first.text
+    assert (first.json()["own"]["label"], first.json()["others"], first.json()["complete"]) == ("aug", [], False)
+    for who in ("rob", "organizer", "admin"):
+        opinions = desk.look(who, "near")["opinions"]
+        assert (opinions["own"], opinions["others"], opinions["decided"], opinions["count"]) == (None, [], None, 1)
+        assert "nudged" not in str(desk.look(who, "near"))
+    with desk.service.bench.sessions() as session:
+        logged = session.query(AuditEntry).filter_by(action="review.given").one()
+        assert logged.after == {"again": False}
+    assert desk.queue("rita")["counts"]["waiting"] == 1
+    assert desk.queue("rob")["counts"]["waiting"] == 0
+    again = desk.review("rita", "near", "aug", intent="unclear")
+    assert again.json()["own"]["intent"] == "unclear"
+    assert again.json()["count"] == 1
+
+    second = desk.review("rob", "near", "aug").json()
+    assert second["complete"]
+    assert second["decided"]["label"] == "aug"
+    assert [(each["reviewer"], each["intent"]) for each in second["others"]] == [("rita", "unclear")]
+    for who in ("rita", "rex", "organizer"):
+        refused = desk.review(who, "near", "legitimate")
+        assert slug_of(refused) == (409, "reviewed")
+    found = desk.queue("rex")
+    assert found["agreement"] == {"entries": 1, "agreed": 1, "kappa": None}
+    assert found["counts"]["decided"] == 1
+    board = desk.service.call("organizer", "GET", f"/competitions/{desk.slug}/leaderboard").json()
+    labels = {each["submission_id"]: each["label"] for each in board["entries"]}
+    assert labels.get(desk.entries["near"]) == "aug"
+
+
+def test_an_admin_who_is_neither_of_them_decides_where_reviewers_disagree(desk: Desk) -> None:
+    desk.review("rita", "honest", "legitimate")
+    assert desk.review("rob", "honest", "ae", intent="intended").json()["disputed"]
+    assert "Reviewers disagree in A competition" in desk.notices("admin")
+    path = f"/competitions/{desk.slug}/submissions/{desk.entries['honest']}/label"
+    refused = desk.service.call("organizer", "PUT", path, json={"label": "legitimate"})
+    assert slug_of(refused) == (403, "disputed")
+    assert desk.queue("rex")["counts"]["disputed"] == 1
+    done = desk.service.call("admin", "PUT", path, json={"label": "legitimate", "note": "no pair is alike"})
+    assert done.status_code == 200
+    found = desk.look("rita", "honest")["opinions"]
+    assert (found["disputed"], found["decided"]["label"]) == (False, "legitimate")
+    # Kappa by hand: one agreement and one disagreement over two labels.
+    desk.review("rita", "near", "aug")
+    desk.review("rex", "near", "aug")
+    assert desk.queue("rita")["agreement"] == {"entries": 2, "agreed": 1, "kappa": pytest.approx(1 / 3)}
+
+
+def test_who_may_sit_at_the_desk(desk: Desk) -> None:
+    near, call = desk.entries["near"], desk.service.call
+    for who, status in (("ada", 403), ("bob", 403), (None, 401)):
+        assert call(who, "GET", f"/competitions/{desk.slug}/desk").status_code == status
+        assert call(who, "GET", f"/submissions/{near}/desk").status_code == status
+        assert call(who, "POST", f"/submissions/{near}/reviews", json={"label": "aug"}).status_code == status
+        assert call(who, "GET", f"/submissions/{near}/pairs/private/1/reference").status_code == status
+    assert call("bob", "GET", f"/submissions/{near}/pairs/public").status_code == 404
+    assert call("rita", "GET", f"/submissions/{near}").status_code == 404
+    assert call("rita", "GET", f"/competitions/{desk.slug}/tracks/public/thresholds").status_code == 403
+    # A reviewer who competes sees nobody's private scores; an organizer never judges their own team.
+    call("rex", "PUT", f"/competitions/{desk.slug}/rules-acceptance", json={"rules_sha256": None})
+    own = desk.service.scored("rex", desk.slug, noise_images(31))["id"]
+    assert slug_of(call("rex", "GET", f"/competitions/{desk.slug}/desk")) == (403, "competes")
+    assert call("rex", "GET", f"/submissions/{near}/desk").status_code == 404
+    assert call("rex", "POST", f"/submissions/{own}/reviews", json={"label": "legitimate"}).status_code == 404
+    desk.entries["organizers"] = desk.service.scored("organizer", desk.slug, near_copies(7))["id"]
+    refused = desk.review("organizer", "organizers", "legitimate")
+    assert slug_of(refused) == (403, "own-team")
+    path = f"/competitions/{desk.slug}/submissions/{desk.entries['organizers']}/label"
+    assert slug_of(call("organizer", "PUT", path, json={"label": "legitimate"})) == (403, "own-team")
+    assert desk.queue("organizer")["counts"]["own"] == 1
+    assert desk.review("rita", "organizers", "aug").status_code == 201
+
+
+def test_an_entry_with_everything_beside_it(desk: Desk) -> None:
+    service = desk.service
+    second = service.scored("bob", desk.slug, noise_images(12))["id"]
+    service.call("organizer", "PUT", f"/competitions/{desk.slug}/submissions/{second}/label", json={"label": "ae"})
+    found = desk.look("rita", "near")
+    assert {each["track"] for each in found["entry"]["measurements"]} == {"public", "private"}
+    names = {each["name"] for each in found["findings"]}
+    assert {"public-fresh", "private-fresh", "public-near", "private-near"} <= names
+    (other,) = found["others"]
+    assert (other["submission_id"], other["label"]) == (second, None)
+    assert found["guesses"] == []
+    desk.review("rita", "near", "aug")
+    assert desk.look("rita", "near")["others"][0]["label"] == "ae"
+    (double,) = desk.look("rita", "same")["doubles"]
+    assert (double["submission_id"], double["same_zip"], double["team"]) == (desk.entries["honest"], False, "Ada")
+    assert service.call("rita", "GET", found["entry"]["sprite"].removeprefix(API)).status_code == 200
+    assert service.call("ada", "GET", found["entry"]["sprite"].removeprefix(API)).status_code == 404
+    code = service.call("rita", "GET", f"/submissions/{desk.entries['near']}/code")
+    assert slug_of(code) == (404, "no-code")
+
+
+def test_pairs_are_cut_from_the_zips_themselves(desk: Desk) -> None:
+    path = f"/submissions/{desk.entries['near']}/pairs"
+    pairs = desk.look("rita", "near")["pairs"]["public"]
+    assert len(pairs) == 8
+    assert all(each["difference"] < 6 < each["mirrored_difference"] and not each["mirrored"] for each in pairs)
+    for pair in pairs[:2]:
+        sides = [
+            np.asarray(
+                Image.open(
+                    io.BytesIO(desk.service.call("rita", "GET", f"{path}/public/{pair['number']}/{side}").content)
+                )
+            )
+            for side in ("generated", "reference")
+        ]
+        assert sides[0].shape == (16, 16, 3)
+        assert any((sides[1] == each).all() for each in TRAINING)
+        wanted = float(np.sqrt(np.mean((sides[0].astype(float) - sides[1]) ** 2)))
+        assert pair["difference"] == pytest.approx(wanted)
+    sheet = desk.service.call("rita", "GET", f"{path}/public")
+    assert sheet.headers["content-type"] == "image/png"
+    picture = np.asarray(Image.open(io.BytesIO(sheet.content)))
+    assert picture.shape == (32, 128, 3)
+    assert 0 < np.abs(picture[:16].astype(int) - picture[16:]).max() <= 6
+    known = {"If-None-Match": sheet.headers["etag"]}
+    assert desk.service.call("rita", "GET", f"{path}/public", headers=known).status_code == 304
+    assert desk.service.call("rita", "GET", f"{path}/public/99/generated").status_code == 404
+
+
+def test_private_photographs_are_shown_to_organizers_alone(desk: Desk) -> None:
+    service, private = desk.service, noise_images(3, 10, 16)  # as `Service.competition` has them
+    desk.entries["guessed"] = service.scored("eve", desk.slug, grainy(private[:8], 2))["id"]
+
+    def references(who: str) -> list[Any]:
+        found = [each["number"] for each in desk.look(who, "guessed")["pairs"]["private"]]
+        path = f"/submissions/{desk.entries['guessed']}/pairs/private"
+        answers = [service.call(who, "GET", f"{path}/{number}/reference") for number in range(1, 9)]
+        assert [number for number, answer in enumerate(answers, 1) if answer.is_success] == found
+        return [np.asarray(Image.open(io.BytesIO(each.content))) for each in answers if each.is_success]
+
+    assert all(any((image == each).all() for each in private) for image in references("organizer"))
+    assert len(references("organizer")) == 8
+    assert references("rita") == []
+    assert slug_of(service.call("rita", "GET", f"/submissions/{desk.entries['guessed']}/pairs/private")) == (
+        404,
+        "no-pairs",
+    )
+    assert desk.look("rita", "guessed")["entry"]["measurements"][0]["provenance"] is None
+
+
+def test_admins_give_roles(service: Service) -> None:
+    hire(service, "rita")
+    refused = service.call("organizer", "PUT", "/accounts/ada/role", json={"role": "organizer"})
+    assert refused.status_code == 403
+    changed = service.call("admin", "PUT", "/accounts/ADA/role", json={"role": "reviewer"})
+    assert (changed.status_code, changed.json()["role"]) == (200, "reviewer")
+    assert service.call("ada", "GET", "/me").json()["role"] == "reviewer"
+    last = service.call("admin", "PUT", "/accounts/admin/role", json={"role": "participant"})
+    assert slug_of(last) == (409, "last-admin")
+    assert service.call("admin", "PUT", "/accounts/nobody/role", json={"role": "admin"}).status_code == 404
+    assert service.call("admin", "PUT", "/accounts/ada/role", json={"role": "king"}).status_code == 422
+    with serve(service.app) as url:
+        command = ["role", "eve", "organizer", "--url", url, "--token", service.tokens["admin"]]
+        assert CliRunner().invoke(admin.app, command).output == "eve is organizer now.\n"
+    with service.bench.sessions() as session:
+        logged = session.query(AuditEntry).filter_by(action="role.changed", subject="account:ada").one()
+        assert (logged.before, logged.after) == ({"role": "participant"}, {"role": "reviewer"})

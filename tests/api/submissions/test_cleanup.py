@@ -1,0 +1,120 @@
+"""What uploads leave behind is cleared away; what was whole becomes a submission all the same."""
+
+import os
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from scorer.db.tables import AuditEntry, Upload
+from tests.api.conftest import Service
+from tests.api.submissions.test_resumable import TUS, ZIP, begun, head, send, stored
+from tests.factories import noise_images, zip_of
+from worker.maintenance import cleanup
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def slug(service: Service) -> str:
+    return service.competition()
+
+
+def later(service: Service, by: timedelta) -> None:
+    """Let the worker's clock run ahead."""
+    service.bench.now = lambda: datetime.now(UTC) + by
+
+
+def test_an_abandoned_upload_ends_and_its_bytes_go(service: Service, slug: str) -> None:
+    path, other = begun(service, slug, Idempotency_Key="k"), begun(service, slug)
+    send(service, path, 0, ZIP[:50])
+    later(service, DAY - timedelta(minutes=5))
+    cleanup.clean_up_uploads(service.bench)
+    assert (len(stored(service, "uploads")), head(service, path).status_code) == (1, 200)
+    later(service, DAY + timedelta(minutes=5))
+    cleanup.clean_up_uploads(service.bench)
+    assert stored(service, "uploads") == []
+    assert [head(service, each).status_code for each in (path, other)] == [404, 404]
+    assert begun(service, slug, Idempotency_Key="k") != path
+
+
+@pytest.mark.parametrize("end", ["done", "refused", "given up"])
+def test_the_parts_of_a_closed_upload_go(service: Service, slug: str, end: str) -> None:
+    content = zip_of(noise_images(1, 7)) if end == "refused" else ZIP
+    path = begun(service, slug, content)
+    send(service, path, 0, content[:50])
+    if end == "given up":
+        service.call("ada", "DELETE", path, headers=TUS)
+    else:
+        send(service, path, 50, content[50:])
+    assert stored(service, "uploads") != []
+    cleanup.clean_up_uploads(service.bench)
+    assert stored(service, "uploads") == []
+    assert len(stored(service, "submissions")) == (end == "done")
+    cleanup.clean_up_uploads(service.bench)
+
+
+def test_a_whole_upload_whose_server_was_killed_becomes_a_submission(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = begun(service, slug)
+
+    def killed(*_: object, **__: object) -> None:
+        raise InterruptedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("scorer.submissions.upload_bytes.finalise", killed)
+        with pytest.raises(InterruptedError):
+            send(service, path, 0, ZIP)
+    arrived = datetime.now(UTC)
+    cleanup.clean_up_uploads(service.bench)
+    assert service.call("ada", "GET", path).json()["state"] == "finishing", "somebody may still be at it"
+    later(service, timedelta(minutes=2))
+    cleanup.clean_up_uploads(service.bench)
+    shown = service.call("ada", "GET", path).json()
+    assert shown["state"] == "done"
+    entry = service.call("ada", "GET", f"/submissions/{shown['submission']}").json()
+    assert datetime.fromisoformat(entry["accepted_at"]) <= arrived
+    assert stored(service, "uploads") == []
+
+
+def test_bytes_that_belong_to_nothing_go_and_those_of_a_long_upload_stay(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    send(service, path, 0, ZIP[:50])
+    (part,) = stored(service, "uploads")
+    store = service.bench.blobs
+    store.write("uploads/gone.0000000000000.w", b"1")
+    torn = part.parents[1] / "submissions" / "killed.zip#1"
+    torn.parent.mkdir(exist_ok=True)
+    torn.write_bytes(b"half a zip")
+    whole = torn.with_name("whole.zip")
+    whole.write_bytes(b"a zip")
+    cleanup.remove_orphaned_blobs(service.bench)
+    assert len(stored(service, "uploads")) == 2
+    assert torn.exists()
+    old = (datetime.now(UTC) - cleanup.LOST_AFTER - DAY).timestamp()
+    for each in (*stored(service, "uploads"), torn, whole):
+        os.utime(each, (old, old))
+    cleanup.remove_orphaned_blobs(service.bench)
+    assert stored(service, "uploads") == [part]
+    assert stored(service, "submissions") == [whole]
+    with service.bench.sessions() as session:
+        assert session.query(Upload).one().parts == [f"uploads/{part.name}"]
+    assert "kennel-submission" in send(service, path, 50, ZIP[50:]).headers
+
+
+def test_what_is_long_over_is_removed_and_the_log_of_acts_stays(service: Service, slug: str) -> None:
+    path = begun(service, slug, Idempotency_Key="k")
+    made = send(service, path, 0, ZIP).headers["kennel-submission"]
+    cleanup.clean_up_uploads(service.bench)
+    with service.bench.sessions() as session:
+        acts = session.query(AuditEntry).count()
+    assert acts > 0
+    later(service, timedelta(days=29))
+    assert not any(cleanup.remove_expired_rows(service.bench).values())
+    later(service, timedelta(days=service.bench.settings.kept_days + 2))
+    assert cleanup.remove_expired_rows(service.bench)["uploads"] == 1
+    with service.bench.sessions() as session:
+        assert session.query(AuditEntry).count() == acts
+    assert service.call("ada", "GET", f"/submissions/{made}").status_code == 200
+    again = service.submit("ada", slug, ZIP)
+    assert again.status_code == 202

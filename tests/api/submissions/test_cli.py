@@ -1,0 +1,281 @@
+"""What participants do with the ``kennel`` command: every command, every exit status, JSON that programs can read."""
+
+import json
+import signal
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from deploy.cli.exit_codes import ExitCode
+from tests.api.cli_runner import CliTerminal, terminal, working_worker
+from tests.api.conftest import API, Service
+from tests.api.submissions.test_flow import _with_a_wrong_image as with_a_wrong_image
+from tests.factories import noise_images, zip_of
+from tests.linear_generators import audit_in_process, generator_with_operator
+from worker.evidence import generator_audit
+
+__all__ = ["terminal"]
+PASSWORD = "correct horse battery"
+
+
+def file_of(folder: Path, content: bytes, name: str = "dogs.zip") -> Path:
+    """A zip on the disk."""
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def kept(terminal: CliTerminal) -> dict[str, Any]:
+    """What a login has left on the disk, where only its owner can read it."""
+    file = terminal.folder / "config" / "kennel" / "login.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    found: dict[str, Any] = json.loads(file.read_text())
+    return found
+
+
+def remembered(terminal: CliTerminal) -> list[Path]:
+    """Uploads under way."""
+    return list((terminal.folder / "state" / "kennel" / "uploads").glob("*"))
+
+
+def test_an_entry_is_handed_in_and_followed_to_its_score(
+    terminal: CliTerminal, service: Service, tmp_path: Path
+) -> None:
+    slug = service.competition(daily_limit=5)
+    file = file_of(tmp_path, zip_of(noise_images(9)))
+    with working_worker(service):
+        done = terminal.run("submit", slug, file, "--note", "the first", "--watch")
+    assert done.status == ExitCode.DONE, done.err
+    assert "4 of 5 entries of this UTC day are left" in done.out
+    assert "MiFID" in done.out
+    steps = dict.fromkeys(line.split()[0].rstrip(":") for line in done.err.splitlines())
+    assert list(steps) == ["received", "checking", "queued", "scoring", "scored"]
+    (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert f"{terminal.url}/submissions/{entry['id']}" in done.out
+    assert (entry["file_name"], entry["note"], entry["status"]) == ("dogs.zip", "the first", "scored")
+    assert remembered(terminal) == []
+
+    listed = terminal.run("status", "--json")
+    assert [(each["id"], each["status"]) for each in listed.document] == [(entry["id"], "scored")]
+    assert entry["id"] in terminal.run("status", "--competition", slug).out
+    one = terminal.run("status", entry["id"], "--watch", "--json")
+    assert (one.status, one.document["status"]) == (ExitCode.DONE, "scored")
+    assert one.document["page"] == f"{terminal.url}/submissions/{entry['id']}"
+
+    again = terminal.run("submit", slug, file, "--json")
+    assert (again.status, again.document["status"]) == (ExitCode.DONE, "received"), (
+        "the same zip once more is a new entry"
+    )
+    assert again.document["id"] != entry["id"]
+    withdrawn = terminal.run("cancel", again.document["id"], "--json")
+    assert (withdrawn.status, withdrawn.document["status"]) == (ExitCode.DONE, "cancelled")
+    assert terminal.run("status", again.document["id"]).status == ExitCode.FAULTY
+    assert terminal.run("cancel", entry["id"]).status == ExitCode.REFUSED
+
+    chosen = terminal.run("pick", slug, entry["id"], "--json")
+    assert (chosen.status, chosen.document["submissions"]) == (ExitCode.DONE, [entry["id"]])
+    assert "has picked 1" in terminal.run("pick", slug).out
+    assert terminal.run("pick", slug, "--clear", "--json").document["chosen"] is False
+    assert terminal.run("pick", slug, "--clear", entry["id"]).status == ExitCode.USAGE
+    assert terminal.run("pick", slug, "-nothing").status == ExitCode.REFUSED
+
+
+def test_faults_are_found_before_anything_is_sent(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
+    slug = service.competition()
+    few, wrong = (
+        file_of(tmp_path, zip_of(noise_images(9, 7)), "few.zip"),
+        file_of(tmp_path, with_a_wrong_image(noise_images(9))),
+    )
+    found = terminal.run("submit", slug, wrong)
+    assert found.status == ExitCode.FAULTY
+    assert "  - " in found.err, "the first faults, by name"
+    told = terminal.run("submit", slug, wrong, "--json")
+    assert (told.status, told.err) == (ExitCode.FAULTY, "")
+    assert told.document["problem"]["type"] == "urn:kennel:problem:bad-images"
+    assert told.document["problem"]["faults"]
+    assert terminal.run("submit", slug, few).status == ExitCode.FAULTY
+    assert terminal.run("submit", slug, few, "--no-check").status == ExitCode.FAULTY, "the service says it, too"
+    assert remembered(terminal) == []
+    assert service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"] == []
+
+    with working_worker(service):
+        rejected = terminal.run("submit", slug, wrong, "--no-check", "--watch")
+    assert rejected.status == ExitCode.FAULTY
+    assert "rejected" in rejected.out
+    assert "  - " in rejected.out
+
+    fine = file_of(tmp_path, zip_of(noise_images(9)), "fine.zip")
+    asked = terminal.run("check", fine, "--competition", slug, "--json", who=None)
+    assert (asked.status, asked.document["count"], asked.document["size"]) == (ExitCode.DONE, 8, 16)
+    assert terminal.run("check", fine, "--count", 8, "--size", 16, who=None).status == ExitCode.DONE
+    assert terminal.run("check", fine, "--count", 9, "--size", 16, who=None).status == ExitCode.FAULTY
+    assert terminal.run("check", fine, "--competition", "none", who=None).status == ExitCode.REFUSED
+    assert terminal.run("check", tmp_path / "gone.zip", who=None).status == ExitCode.USAGE
+    assert terminal.run("submit", slug, tmp_path).status == ExitCode.USAGE
+
+
+def test_refusals_have_statuses_and_say_what_to_do(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
+    file, now = file_of(tmp_path, zip_of(noise_images(9))), datetime.now(UTC)
+    slug = service.competition(daily_limit=1)
+    assert terminal.run("submit", slug, file).status == ExitCode.DONE
+    full = terminal.run("submit", slug, file)
+    assert full.status == ExitCode.LIMIT
+    assert "the next one is possible at" in full.err
+    assert "That is in" in full.err
+    assert terminal.run("submit", slug, file, "--json").document["problem"]["type"].endswith(":daily-limit")
+
+    over = service.competition(closes_at=now - timedelta(minutes=1))
+    closed = terminal.run("submit", over, file)
+    assert (closed.status, "closed at" in closed.err) == (ExitCode.REFUSED, True)
+
+    nobody = terminal.run("submit", slug, file, who=None)
+    assert (nobody.status, "kennel login" in nobody.err) == (ExitCode.SIGN_IN, True)
+    unknown = terminal.run("status", who="a token of nobody")
+    assert (unknown.status, "kennel login" in unknown.err) == (ExitCode.SIGN_IN, True)
+    missing = terminal.run("leaderboard", "none")
+    assert (missing.status, "kennel competitions" in missing.err) == (ExitCode.REFUSED, True)
+    assert terminal.run("status", "none").status == ExitCode.REFUSED
+    assert terminal.run("leaderboard", slug, "--private").status == ExitCode.REFUSED
+    assert terminal.run("leaderboard").status == ExitCode.USAGE
+    gone = terminal.run("status", "--json", url="http://127.0.0.1:9")
+    assert gone.status == ExitCode.NO_ANSWER
+    assert gone.document["problem"]["type"] == "urn:kennel:problem:no-answer"
+    assert terminal.run("competitions", url=f"{terminal.url}/static").status in {ExitCode.REFUSED, ExitCode.NO_ANSWER}
+    assert terminal.run("admin", "update", "none", tmp_path / "gone.toml").status == ExitCode.USAGE
+
+
+def test_rules_are_shown_and_accepted(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
+    slug = service.competition(rules="Play fair.\x1b[31m\nNo copies.")
+    file = file_of(tmp_path, zip_of(noise_images(9)))
+    refused = terminal.run("submit", slug, file)
+    assert (refused.status, "kennel rules" in refused.err) == (ExitCode.REFUSED, True)
+    shown = terminal.run("rules", slug)
+    assert shown.status == ExitCode.DONE
+    assert "No copies." in shown.out
+    assert "\x1b" not in shown.out, "whoever writes rules does not steer terminals"
+    assert "have not accepted" in shown.out
+    accepted = terminal.run("rules", slug, "--accept", "--json")
+    assert (accepted.status, accepted.document["rules_accepted"]) == (ExitCode.DONE, True)
+    assert terminal.run("submit", slug, file).status == ExitCode.DONE
+    assert terminal.run("rules", service.competition(), "--accept").status == ExitCode.REFUSED, "there are none"
+    phases = {each["slug"]: each["phase"] for each in terminal.run("competitions", "--json").document}
+    assert phases[slug] == "open"
+    assert slug in terminal.run("competitions", who=None).out
+
+
+def test_the_board_is_a_table_json_and_csv(terminal: CliTerminal, service: Service) -> None:
+    slug = service.competition()
+    for number, who in enumerate(("ada", "bob", "eve")):
+        service.scored(who, slug, noise_images(20 + number))
+    board = terminal.run("leaderboard", slug, "--json", who=None)
+    teams = [each["team"] for each in board.document["entries"]]
+    assert len(teams) == 3
+    assert board.document["next_after"] is None
+    table = terminal.run("leaderboard", slug, who=None).out
+    assert all(team in table for team in teams)
+    first = terminal.run("leaderboard", slug, "--json", "--limit", 1).document
+    assert ([each["team"] for each in first["entries"]], first["next_after"]) == (teams[:1], 1)
+    found = terminal.run("leaderboard", slug, "--json", "--search", teams[2].upper()).document
+    assert [each["rank"] for each in found["entries"]] == [3]
+    as_csv = terminal.run("leaderboard", slug, "--csv").out
+    path = f"{terminal.url}{API}/competitions/{slug}/leaderboard?format=csv"
+    assert as_csv == httpx.get(path).text
+    head, row = terminal.run("leaderboard", slug, "--csv", "--search", teams[1]).out.splitlines()
+    assert (head, row.split(",")[:2]) == (as_csv.splitlines()[0], ["2", teams[1]])
+    assert terminal.run("leaderboard", slug, "--csv", "--json").status == ExitCode.USAGE
+
+
+def test_signing_in_by_token(terminal: CliTerminal, service: Service) -> None:
+    by_token = terminal.run("login", "--token-stdin", who=None, stdin=f"{service.tokens['bob']}\n")
+    assert by_token.status == ExitCode.DONE, by_token.err
+    assert "You are bob" in by_token.out
+    assert service.tokens["bob"] not in by_token.out + by_token.err
+    assert kept(terminal)["token"] == service.tokens["bob"]
+    assert terminal.run("status", "--json", who=None).status == ExitCode.DONE
+    elsewhere = terminal.run("status", who=None, url="http://127.0.0.1:9")
+    assert elsewhere.status == ExitCode.SIGN_IN, "the token goes nowhere else"
+    assert terminal.run("status", who="a token of nobody").status == ExitCode.SIGN_IN, "the environment wins"
+    assert terminal.run("login", "--token-stdin", who=None, stdin="wrong\n").status == ExitCode.SIGN_IN
+    assert terminal.run("login", "--token-stdin", who=None, url="gopher://x").status == ExitCode.USAGE
+    assert "bob is signed out" in terminal.run("logout", who=None).out
+    assert terminal.run("status", who=None).status == ExitCode.SIGN_IN
+    assert "Nobody" in terminal.run("logout", who=None).out
+
+    broken = terminal.folder / "config" / "kennel" / "login.json"
+    broken.write_text("{")
+    assert terminal.run("status", who=None).status == ExitCode.USAGE
+    assert terminal.run("login", "--token-stdin", who=None, stdin=service.tokens["eve"]).status == ExitCode.DONE
+    assert kept(terminal)["handle"] == "eve"
+
+
+@pytest.mark.heavy
+def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
+    terminal: CliTerminal, service: Service, tmp_path: Path
+) -> None:
+    body = {"handle": "grace", "email": "grace@example.org", "password": PASSWORD}
+    assert service.call(None, "POST", "/accounts", json=body).status_code == 201
+    answers = {"API token": "", "Handle": "grace", "Password": PASSWORD}
+    seen = terminal.talk("login", answers, hidden=("API token", "Password"))
+    assert "You are grace" in seen
+    assert PASSWORD not in seen
+    login = kept(terminal)
+    assert (login["handle"], login["url"]) == ("grace", terminal.url)
+    headers = {"Authorization": f"Bearer {login['token']}"}
+    (made,) = httpx.get(f"{terminal.url}{API}/tokens", headers=headers).json()
+    assert (made["id"], sorted(made["scopes"])) == (login["token_id"], ["read", "submit"])
+    assert httpx.get(f"{terminal.url}{API}/sessions", headers=headers).json() == [], "the session has ended"
+
+    slug = service.competition(rules="No copies.")
+    file = file_of(tmp_path, zip_of(noise_images(9)))
+    assert "No copies." in terminal.talk(f"submit {slug} {file}", {"Do you accept": "n"})
+    assert service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"] == []
+    seen = terminal.talk(f"submit {slug} {file}", {"Do you accept": "y"})
+    assert "uploading" in seen, "a bar"
+    (entry,) = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert (entry["submitted_by"], entry["id"] in seen) == ("grace", True)
+
+    assert terminal.run("logout", who=None).status == ExitCode.DONE
+    assert httpx.get(f"{terminal.url}{API}/me", headers=headers).status_code == 401, "the token is revoked"
+
+
+def test_a_generator_is_handed_in_and_its_end_is_told(
+    terminal: CliTerminal, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = service.scored("ada", service.competition(), noise_images(9))["id"]
+    assert terminal.run("generator", entry).status == ExitCode.REFUSED, "none is there"
+    file = file_of(tmp_path, b"PK\3\4", "generator.onnx")
+    assert terminal.run("generator", entry, file).status == ExitCode.USAGE, "without its --latent"
+    refused = terminal.run("generator", entry, file, "--latent", "12")
+    assert (refused.status, "This is a zip" in refused.err) == (ExitCode.FAULTY, True)
+    file.write_bytes(generator_with_operator("Erf2"))
+    handed = terminal.run("generator", entry, file, "--latent", "12", "--json")
+    assert (handed.status, handed.document["state"], handed.document["latent"]) == (ExitCode.DONE, "waiting", 12)
+    monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
+    service.work()
+    told = terminal.run("generator", entry)
+    assert told.status == ExitCode.FAULTY
+    assert "refused" in told.out
+    assert "Erf2" in told.out
+
+
+def test_ctrl_c_leaves_the_entry_alone(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
+    slug = service.competition()
+    file = file_of(tmp_path, zip_of(noise_images(9)))
+    with terminal.started("submit", slug, file, "--watch") as (process, says):
+        said = says.readline()
+        while said and "received" not in said:
+            said = says.readline()
+        assert said.startswith("received (position 1")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == ExitCode.INTERRUPTED
+        assert "goes on without you" in says.read()
+    (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert entry["status"] == "received"
+    with working_worker(service):
+        assert terminal.run("status", "--watch").status == ExitCode.DONE
+    assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"] == "scored"

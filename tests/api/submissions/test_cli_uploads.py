@@ -1,0 +1,96 @@
+"""Following and handing in over a network that cuts, and after the command itself was killed."""
+
+import os
+import time
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from deploy.cli.exit_codes import ExitCode
+from deploy.cli.participant import resumable_state
+from deploy.cli.participant.follow import events_of
+from deploy.client.api import Client, Unreachable
+from deploy.client.resumable import MAX_TRIES
+from tests.api.cli_runner import CliTerminal, terminal
+from tests.api.conftest import Service
+from tests.factories import noise_images, zip_of
+from tests.flaky_proxy import FlakyProxy
+
+__all__ = ["terminal"]
+COUNT, SIZE = 40, 128
+
+
+def test_an_upload_survives_cuts_and_a_killed_command(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
+    slug = service.competition(image_count=COUNT, image_size=SIZE)
+    file = tmp_path / "big.zip"
+    file.write_bytes(zip_of(noise_images(3, COUNT, SIZE)))
+    length = file.stat().st_size
+
+    cutting = FlakyProxy([terminal.url], after=length // 4, cuts=2)
+    with cutting.running() as address:
+        cut = terminal.run("submit", slug, file, "--json", url=address)
+    assert (cut.status, cutting.cut) == (ExitCode.DONE, 2), cut.err
+    assert cut.document["bytes"] == length
+    assert cutting.carried < 2 * length
+
+    memory = terminal.folder / "state" / "kennel" / "uploads"
+    slow = FlakyProxy([terminal.url], after=length, cuts=0, pause=0.05)
+    with slow.running() as address:
+        with terminal.started("submit", slug, file, "--no-check", url=address) as (process, _):
+            while slow.carried < length / 2:
+                assert process.poll() is None
+                time.sleep(0.01)
+        assert len(list(memory.iterdir())) == 1, "the upload is remembered"
+        slow.after, slow.cuts, slow.pause = 0, 1, 0  # what is still on the way is lost
+        other_note = terminal.run("submit", slug, file, "--note", "another", "--json", url=address)
+        assert "Going on" not in other_note.err, "with another note it is another entry"
+        before = slow.carried
+        resumed = terminal.run("submit", slug, file, "--json", url=address)
+    assert resumed.status == ExitCode.DONE, resumed.err
+    assert "Going on with an upload begun earlier" in resumed.err
+    assert slow.carried - before < 0.8 * length, "it went on, it did not begin again"
+    assert list(memory.iterdir()) == []
+    entries = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert {each["id"] for each in entries} == {each.document["id"] for each in (resumed, other_note, cut)}
+    assert len(entries) == 3
+    assert len({each["sha256"] for each in entries}) == 1
+
+
+def test_a_watcher_comes_back_and_misses_nothing(terminal: CliTerminal, service: Service) -> None:
+    slug = service.competition()
+    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()["id"]
+    line = FlakyProxy([terminal.url], after=1 << 30, cuts=0)
+    pauses: list[float] = []
+    with line.running() as address, Client(address, service.tokens["ada"]) as client:
+        events = events_of(client, entry, sleep=pauses.append)
+        assert next(events)["status"] == "received"
+        line.hang_up()
+        service.work()
+        assert [event["status"] for event in events] == ["checking", "queued", "scoring", "scored"]
+        assert pauses, "the line was cut"
+        assert [event["status"] for event in events_of(client, entry)][-1] == "scored"
+
+
+def test_a_watcher_gives_up_on_a_service_that_is_gone() -> None:
+    pauses: list[float] = []
+    with Client("http://127.0.0.1:9", "none") as client, pytest.raises(Unreachable):
+        next(events_of(client, "any", sleep=pauses.append))
+    assert len(pauses) == MAX_TRIES
+
+
+def test_what_is_remembered_is_forgotten_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    def promised(name: str, url: str = "http://127.0.0.1:9") -> resumable_state.ResumableUpload:
+        return resumable_state.resumable_upload_of(url, "dogs", BytesIO(b"bytes"), file_name=name, note="")
+
+    first = promised("a.zip")
+    assert promised("a.zip") == first
+    assert promised("b.zip").promise.key != first.promise.key
+    assert promised("a.zip", "http://127.0.0.1:10").promise.key != first.promise.key
+    old = time.time() - resumable_state.LIFETIME_SECONDS - 1
+    os.utime(first.file, (old, old))
+    assert promised("a.zip").promise.key != first.promise.key
+    promised("a.zip").forget()
+    assert not first.file.exists()

@@ -1,0 +1,101 @@
+"""A tus client that is not ours, two API servers, and a network that cuts."""
+
+import hashlib
+from io import BytesIO
+from typing import Any
+
+import pytest
+from tusclient.client import TusClient
+from tusclient.exceptions import TusUploadFailed
+
+from api.main import create_app
+from deploy.client.api import Client, Refused
+from deploy.client.resumable import MAX_TRIES, PendingUpload, upload_resumably
+from scorer.submissions.upload_bytes import PART_BYTES
+from tests.api.conftest import API, Service
+from tests.factories import noise_images, zip_of
+from tests.flaky_proxy import FlakyProxy
+from tests.http_server import serve
+
+CUTS = 10
+MEGABYTE = 10**6
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "megabytes"),
+    [(104, 256, 20), pytest.param(130, 512, 100, marks=pytest.mark.slow)],
+)
+def test_an_upload_survives_ten_cut_connections(service: Service, count: int, size: int, megabytes: int) -> None:
+    slug = service.competition(image_count=count, image_size=size)
+    content = zip_of(noise_images(1, count, size))
+    assert len(content) > megabytes * MEGABYTE
+    second = create_app(service.bench.settings)
+    with serve(service.app) as one, serve(second, lifespan="on") as other:
+        proxy = FlakyProxy([one, other], after=len(content) // (CUTS + 5), cuts=CUTS)
+        with proxy.running() as address:
+            client = TusClient(
+                f"{address}{API}/competitions/{slug}/uploads",
+                headers={"Authorization": f"Bearer {service.tokens['ada']}"},
+            )
+            uploader = client.uploader(
+                file_stream=BytesIO(content), metadata={"filename": "big.zip"}, retries=50, retry_delay=0.1
+            )
+            uploader.upload()
+    assert proxy.cut == CUTS
+    assert proxy.carried < len(content) + CUTS * PART_BYTES, "it went on, it did not begin again"
+    (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert (entry["file_name"], entry["bytes"]) == ("big.zip", len(content))
+    assert entry["sha256"] == hashlib.sha256(content).hexdigest()
+    path = f"/uploads/{(uploader.url or '').rsplit('/', 1)[1]}"
+    told = service.call("ada", "HEAD", path, headers={"Tus-Resumable": "1.0.0"})
+    assert told.headers["kennel-submission"] == entry["id"]
+
+
+def test_a_tus_client_sends_checksums_and_learns_of_a_refusal(service: Service) -> None:
+    slug = service.competition()
+    with serve(service.app) as server:
+        client = TusClient(
+            f"{server}{API}/competitions/{slug}/uploads",
+            headers={"Authorization": f"Bearer {service.tokens['ada']}"},
+        )
+        good = zip_of(noise_images(9))
+        client.uploader(file_stream=BytesIO(good), chunk_size=1000, upload_checksum=True).upload()
+        with pytest.raises(TusUploadFailed) as told:
+            client.uploader(file_stream=BytesIO(good[:-1])).upload()
+    assert told.value.status_code == 422
+    assert b"not-a-zip" in told.value.response_content
+    (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert entry["sha256"] == hashlib.sha256(good).hexdigest()
+
+
+def test_our_own_client_goes_on_after_cuts(service: Service) -> None:
+    count, size = 40, 128
+    slug, content = service.competition(image_count=count, image_size=size), zip_of(noise_images(3, count, size))
+    seen: list[int] = []
+    pauses: list[float] = []
+    with serve(service.app) as server:
+        proxy = FlakyProxy([server], after=len(content) // 4, cuts=3)
+        with proxy.running() as address, Client(address, service.tokens["ada"]) as client:
+
+            def hand_in(data: bytes, key: str, **options: Any) -> str:
+                promise = PendingUpload(slug, "ours.zip", len(data), key, "n")
+                return upload_resumably(client, promise, BytesIO(data), sleep=pauses.append, **options)
+
+            made = hand_in(content, "kept", progress=lambda sent, _: seen.append(sent))
+            assert hand_in(content, "kept") == made
+            with pytest.raises(Refused, match="zip"):
+                hand_in(content[:-1], "another")
+    assert proxy.cut == 3
+    assert len(pauses) >= 3
+    assert seen[-1] == len(content)
+    assert proxy.carried < 4 * len(content)
+    (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert (entry["id"], entry["file_name"], entry["note"]) == (made, "ours.zip", "n")
+
+
+def test_our_own_client_gives_up_on_a_service_that_is_gone() -> None:
+    pauses: list[float] = []
+    with Client("http://127.0.0.1:9", "none") as client, pytest.raises(Refused, match="No answer"):
+        upload_resumably(client, PendingUpload("any", "x.zip", 1, "key"), BytesIO(b"x"), sleep=pauses.append)
+    assert len(pauses) == MAX_TRIES
+    assert pauses == sorted(pauses)

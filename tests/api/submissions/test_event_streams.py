@@ -1,0 +1,405 @@
+"""Server-sent events of submissions, through a real server with a worker's own code beside it."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+
+import httpx
+import psutil
+import pytest
+from sqlalchemy import text
+
+from api.http import server_sent_events
+from api.http.server_sent_events import EventHub
+from deploy.standalone.ports import free_port
+from scorer.db.session import use_one_snapshot
+from scorer.errors import TooMany
+from scorer.jobs import leases
+from scorer.jobs.broker import waiting_messages
+from scorer.lifecycle import Queue, Status
+from scorer.submissions.progress import StatusSnapshot, SubmissionProgress, SubmissionStep, status_snapshots
+from tests.api.accounts.test_accounts import sign_in, sign_up
+from tests.api.conftest import API, Service
+from tests.api.submissions.streams import events_of, listen_to_events
+from tests.api.submissions.test_flow import board
+from tests.db.jobs.test_jobs import LEASE
+from tests.factories import noise_images, zip_of
+from tests.http_server import serve
+from worker.dispatch import run_next
+
+NOW = datetime(2026, 3, 14, tzinfo=UTC)
+STORY = ["received", "checking", "queued", "scoring", "scored"]
+
+
+@pytest.fixture
+def url(service: Service) -> Iterator[str]:
+    """A real server over the service's own parts."""
+    with serve(service.app) as address:
+        yield address
+
+
+def statuses(events: list[dict[str, object]]) -> list[object]:
+    """The steps, each once."""
+    return [event["status"] for event in {event["id"]: event for event in events}.values()]
+
+
+def test_a_listener_hears_every_step_as_it_happens(service: Service, url: str) -> None:
+    slug = service.competition()
+    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    heard = []
+    with listen_to_events(url, service.tokens["ada"], entry["id"]) as events:
+        heard.append(next(events))
+        assert heard[0]["queue_position"] == 1
+        assert run_next(service.bench, Queue.CHECK)
+        while heard[-1]["status"] != "queued":
+            heard.append(next(events))
+        assert (heard[-1]["queue_position"], heard[-1]["over"]) == (1, False)
+        assert run_next(service.bench, Queue.SCORE)
+        heard += events  # it ends by itself
+    assert statuses(heard) == STORY
+    assert [event["over"] for event in heard] == [False] * (len(heard) - 1) + [True]
+
+
+def test_who_comes_back_misses_nothing_and_hears_nothing_twice(service: Service, url: str) -> None:
+    slug = service.competition()
+    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    token = service.tokens["ada"]
+    with listen_to_events(url, token, entry["id"]) as events:
+        last = next(events)["id"]
+    service.work()
+    with listen_to_events(url, token, entry["id"], last) as events:
+        missed = list(events)
+    assert [event["status"] for event in missed] == STORY[1:]
+    with listen_to_events(url, token, entry["id"], "from another life") as events:
+        assert [event["status"] for event in events] == STORY
+    headers = {"Authorization": f"Bearer {token}", "Last-Event-ID": missed[-1]["id"]}
+    answer = httpx.get(f"{url}{API}/submissions/{entry['id']}/events", headers=headers, trust_env=False)
+    assert (answer.status_code, answer.content) == (204, b""), "a browser does not come back after this"
+
+
+def test_nothing_is_heard_of_the_private_track(service: Service, url: str) -> None:
+    slug = service.competition()
+    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    assert run_next(service.bench, Queue.CHECK)
+    assert run_next(service.bench, Queue.SCORE)
+    with listen_to_events(url, service.tokens["ada"], entry["id"]) as events:
+        before = list(events)
+    service.work()
+    assert service.call("organizer", "GET", f"/submissions/{entry['id']}").json()["private_state"] == "done"
+    with listen_to_events(url, service.tokens["ada"], entry["id"]) as events:
+        assert list(events) == before
+    progress = ("stage", "stage_in_words", "fraction", "queue_position", "estimate_seconds", "provisional")
+    assert set(before[-1]) == {"id", "status", "at", "reason", "cancellable", "over", *progress}
+    assert [before[-1][name] for name in progress] == [None] * 6
+
+
+def test_a_stage_has_words(service: Service, url: str) -> None:
+    slug = service.competition()
+    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    assert run_next(service.bench, Queue.CHECK)
+    with service.bench.sessions.begin() as session:
+        now = service.bench.now()
+        held = leases.claim_job(session, Queue.SCORE, holder="h", worker="w", now=now, lease=LEASE)
+        assert held
+        assert leases.renew_lease(session, held, stage="neighbours", fraction=0.62, now=now, lease=LEASE)
+    with listen_to_events(url, service.tokens["ada"], entry["id"]) as events:
+        newest = next(event for event in events if event["status"] == "scoring")
+    assert (newest["stage"], newest["stage_in_words"], newest["fraction"]) == ("neighbours", "nearest neighbours", 0.62)
+
+
+def test_only_the_team_and_organizers_may_listen(service: Service, url: str) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(10))
+    path = f"{url}{API}/submissions/{entry['id']}/events"
+    answers = {
+        who: httpx.get(path, headers={"Authorization": f"Bearer {service.tokens[who]}"}, trust_env=False).status_code
+        for who in ("ada", "bob", "organizer")
+    }
+    assert answers == {"ada": 200, "bob": 404, "organizer": 200}
+    assert httpx.get(path, trust_env=False).status_code == 401
+    unknown = httpx.get(
+        path.replace(entry["id"], "x"), headers={"Authorization": f"Bearer {service.tokens['bob']}"}, trust_env=False
+    )
+    assert unknown.json()["type"] == "urn:kennel:problem:no-submission"
+
+
+def test_a_browser_listens_with_its_cookie_alone(service: Service, url: str) -> None:
+    slug = service.competition()
+    assert sign_up(service).status_code == 201
+    csrf = sign_in(service).json()["csrf_token"]
+    entry = service.http.post(
+        f"{API}/competitions/{slug}/submissions", content=zip_of(noise_images(10)), headers={"X-CSRF-Token": csrf}
+    ).json()
+    service.work()
+    cookies = {"kennel": service.http.cookies["kennel"]}
+    headers = {"Accept": "text/event-stream", "Sec-Fetch-Site": "same-origin"}
+    answer = httpx.get(
+        f"{url}{API}/submissions/{entry['id']}/events", cookies=cookies, headers=headers, trust_env=False
+    )
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.headers["cache-control"] == "no-store"
+    assert [event["status"] for event in events_of(iter(answer.text.splitlines()))] == STORY
+
+
+def test_fair_turns_and_public_first_as_shown_over_the_api(service: Service, url: str) -> None:
+    slug = service.competition()
+    entries = [
+        ("ada", noise_images(20)),
+        ("ada", noise_images(21)),
+        ("ada", noise_images(22)),
+        ("bob", noise_images(23)),
+    ]
+    ids = [service.submit(who, slug, zip_of(images)).json()["id"] for who, images in entries]
+    while run_next(service.bench, Queue.CHECK):
+        pass
+    shown = [
+        service.call(who, "GET", f"/submissions/{each}").json()["queue_position"]
+        for (who, _), each in zip(entries, ids, strict=True)
+    ]
+    assert shown == [1, 3, 4, 2], "ada's second entry waits behind bob's first"
+    ended: list[str] = []
+    while len(ended) < 4:
+        assert run_next(service.bench, Queue.SCORE)
+        seen = {each: service.call("organizer", "GET", f"/submissions/{each}").json() for each in ids}
+        ended += [each for each in ids if seen[each]["status"] == "scored" and each not in ended]
+        assert {seen[each]["private_state"] for each in ids} <= {None, "waiting"}
+    assert ended == [ids[0], ids[3], ids[1], ids[2]]
+    assert len(board(service, slug)["entries"]) == 2
+    assert waiting_messages(service.bench.broker)[Queue.SCORE] > 0
+
+
+def test_a_look_sees_one_moment(service: Service) -> None:
+    slug = service.competition()
+    ref = service.submit("ada", slug, zip_of(noise_images(10))).json()["ref"]
+    now = service.bench.now()
+    with service.bench.sessions.begin() as session:
+        use_one_snapshot(session)
+        before = status_snapshots(session, {ref: 0}, now=now)
+        service.work()
+        assert status_snapshots(session, {ref: 0}, now=now) == before
+    with service.bench.sessions.begin() as session:
+        assert [step.status for step in status_snapshots(session, {ref: 0}, now=now)[ref].steps] == STORY
+
+
+# Many listeners
+
+
+@asynccontextmanager
+async def followers(url: str, wanted: list[tuple[str, str]]) -> AsyncIterator[list[httpx.Response]]:
+    """A stream for each (token, submission id)."""
+    limits = httpx.Limits(max_connections=None)
+    async with httpx.AsyncClient(timeout=60, limits=limits, trust_env=False) as client:
+        requests = [
+            client.build_request(
+                "GET", f"{url}{API}/submissions/{each}/events", headers={"Authorization": f"Bearer {token}"}
+            )
+            for token, each in wanted
+        ]
+        answers = [await client.send(request, stream=True) for request in requests]
+        try:
+            yield answers
+        finally:
+            for answer in answers:
+                await answer.aclose()
+
+
+@pytest.mark.heavy
+def test_hundreds_of_idle_listeners_cost_next_to_nothing(service: Service, url: str) -> None:
+    slug = service.competition()
+    people = ("ada", "bob", "eve", "organizer")
+    entry = {
+        who: service.submit(
+            who, slug, zip_of(noise_images(30 + number)), **({"benchmark": "b"} if who == "organizer" else {})
+        )
+        for number, who in enumerate(people)
+    }
+    wanted = [(service.tokens[who], entry[who].json()["id"]) for who in people for _ in range(80)]
+
+    async def listen() -> tuple[int, float, float, int]:
+        me = psutil.Process()
+        threads = me.num_threads()
+        begun = sum(me.cpu_times()[:2])
+        async with followers(url, wanted) as answers:
+            assert {answer.status_code for answer in answers} == {200}
+            spent = sum(me.cpu_times()[:2])
+            opening = spent - begun
+            await asyncio.sleep(5)
+            spent = sum(me.cpu_times()[:2]) - spent
+            held = _connections(service)
+            return me.num_threads() - threads, opening, spent, held
+
+    threads, opening, spent, held = asyncio.run(listen())
+    assert len(wanted) == 320
+    # Both are processor time of this process, so that a slow machine is slow in both.
+    assert spent < opening / 2, f"{spent:.2f} s of CPU in 5 s; to begin took {opening:.2f}"
+    assert held < 40, "none holds a connection to the database"
+    assert threads < 50, "none holds a thread"
+
+
+def _connections(service: Service) -> int:
+    with service.bench.sessions() as session:
+        return int(
+            session.scalar(text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")) or 0
+        )
+
+
+# The hub alone
+
+
+class Source:
+    """What a look finds; counts how often it is asked, and of how many."""
+
+    def __init__(self) -> None:
+        self.steps: dict[int, list[SubmissionStep]] = {}
+        self.progress = SubmissionProgress()
+        self.asked: list[int] = []
+        self.broken = False
+
+    def __call__(self, seen: Mapping[int, int]) -> dict[int, StatusSnapshot]:
+        self.asked.append(len(seen))
+        if self.broken:
+            raise ConnectionError("away")
+        return {
+            ref: StatusSnapshot(tuple(step for step in self.steps.get(ref, ()) if step.id > after), self.progress)
+            for ref, after in seen.items()
+        }
+
+
+async def _soon(true: Callable[[], bool]) -> None:
+    """Wait until it is true."""
+    async with asyncio.timeout(60):
+        while not true():
+            await asyncio.sleep(0.01)
+
+
+def step(number: int, status: Status = Status.QUEUED) -> SubmissionStep:
+    """A step."""
+    return SubmissionStep(number, status, NOW)
+
+
+def test_one_look_for_all_and_none_for_nobody() -> None:
+    async def story() -> None:
+        source = Source()
+        hub = EventHub(source, seconds=0.01)
+        streams = [
+            hub.follow(ref, StatusSnapshot((step(ref),), SubmissionProgress()), after=0, account_id=ref)
+            for ref in range(1, 301)
+            for _ in range(2)
+        ]
+        for stream in streams:
+            assert await anext(stream)
+        assert hub.listeners == 600
+        await _soon(lambda: len(source.asked) >= 3)
+        assert set(source.asked) == {300}
+        for stream in streams:
+            await stream.aclose()
+        assert hub.listeners == 0
+        await _soon(lambda: hub._looking is None)
+        asked = len(source.asked)
+        await asyncio.sleep(0.1)
+        assert len(source.asked) == asked, "nobody listens, nobody looks"
+
+    asyncio.run(story())
+
+
+def test_a_listener_survives_a_database_that_is_away() -> None:
+    async def story() -> None:
+        source = Source()
+        source.broken = True
+        hub = EventHub(source, seconds=0.01)
+        stream = hub.follow(1, StatusSnapshot((step(1),), SubmissionProgress()), after=0, account_id=1, heartbeat=0.05)
+        assert await anext(stream) == (step(1), SubmissionProgress())
+        assert await anext(stream) is None, "a sign of life"
+        source.steps[1] = [step(1), step(2, Status.SCORING), step(3), step(4, Status.SCORED)]
+        source.broken = False
+        heard = [state async for state in stream if state is not None]
+        assert [each.id for each, _ in heard] == [2, 3, 4]
+
+    asyncio.run(story())
+
+
+def test_progress_is_told_when_it_changes_and_only_then() -> None:
+    async def story() -> None:
+        source = Source()
+        source.progress = SubmissionProgress(queue_position=2)
+        hub = EventHub(source, seconds=0.01)
+        stream = hub.follow(1, StatusSnapshot((step(7),), source.progress), after=0, account_id=1, heartbeat=0.1)
+        assert await anext(stream) == (step(7), SubmissionProgress(queue_position=2))
+        assert await anext(stream) is None
+        source.progress = SubmissionProgress(queue_position=1)
+        assert await anext(stream) == (step(7), SubmissionProgress(queue_position=1))
+        again = hub.follow(1, StatusSnapshot((step(7),), source.progress), after=7, account_id=1)
+        assert await anext(again) == (step(7), SubmissionProgress(queue_position=1)), (
+            "who comes back sees how far it is"
+        )
+
+    asyncio.run(story())
+
+
+def test_one_account_cannot_take_all_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_sent_events, "MAX_STREAMS", 2)
+
+    async def story() -> None:
+        hub = EventHub(Source())
+        for _ in range(2):
+            hub.require_room(1)
+            stream = hub.follow(1, StatusSnapshot((step(1),), SubmissionProgress()), after=0, account_id=1)
+            assert await anext(stream)
+            keep.append(stream)
+        with pytest.raises(TooMany):
+            hub.require_room(1)
+        hub.require_room(2)
+
+    keep: list[object] = []
+    asyncio.run(story())
+
+
+def test_a_stream_ends_in_time_and_when_the_service_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(end: Callable[[EventHub], None]) -> None:
+        hub = EventHub(Source())
+        stream = hub.follow(1, StatusSnapshot((step(1),), SubmissionProgress()), after=0, account_id=1, heartbeat=0.05)
+        assert await anext(stream)
+        end(hub)
+        assert [state async for state in stream if state is not None] == []
+
+    asyncio.run(asyncio.wait_for(story(EventHub.close), 60))
+    monkeypatch.setattr(server_sent_events, "STREAM_LIFETIME_SECONDS", 0.2)
+    asyncio.run(asyncio.wait_for(story(lambda _: None), 60))
+
+
+def test_a_server_that_is_told_to_stop_does_not_wait_for_listeners(service: Service) -> None:
+    slug = service.competition()
+    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    port, settings = free_port(), service.bench.settings
+    environment = os.environ | {
+        "DATABASE_URL": settings.database_url.get_secret_value(),
+        "REDIS_URL": settings.redis_url.get_secret_value(),
+        "BLOB_URL": settings.blob_url,
+    }
+    command = [sys.executable, "-m", "uvicorn", "--factory", "api.main:create_app", "--port", str(port)]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as server:
+        try:
+            _wait_for(f"http://127.0.0.1:{port}{API}/health")
+            with listen_to_events(f"http://127.0.0.1:{port}", service.tokens["ada"], entry["id"]) as events:
+                assert next(events)["status"] == "received"
+                server.send_signal(signal.SIGTERM)
+                assert list(events) == []
+            assert server.wait(60) in {0, -signal.SIGTERM}
+        finally:
+            server.kill()
+
+
+def _wait_for(url: str) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        with suppress(httpx.TransportError):
+            if httpx.get(url, trust_env=False).status_code == 200:
+                return
+        time.sleep(0.1)
+    pytest.fail("the server did not start")

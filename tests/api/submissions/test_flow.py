@@ -1,0 +1,231 @@
+"""The main job through the API, with a worker's own code doing the work."""
+
+import csv
+import io
+import zipfile
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.api.conftest import Service
+from tests.factories import noise_images, zip_of
+
+
+def board(service: Service, slug: str, who: str | None = None, **params: Any) -> Any:
+    """The leaderboard as JSON."""
+    answer = service.call(who, "GET", f"/competitions/{slug}/leaderboard", params=params)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_from_a_zip_to_the_board(service: Service) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(10), note="first try")
+    assert entry["status"] == "scored"
+    assert entry["note"] == "first try"
+    (public,) = entry["measurements"]
+    assert public["track"] == "public"
+    assert public["fid"] > 0
+    assert 0 < public["memorization_distance"] < 1
+    assert public["rank"] == 1
+    assert sum(public["histogram"]["counts"]) == 8
+    found = board(service, slug)
+    assert [(place["rank"], place["team"], place["entries"]) for place in found["entries"]] == [(1, "Ada", 1)]
+    assert found["entries"][0]["score"] == pytest.approx(public["mifid"], abs=1e-5)
+
+
+def test_both_tracks_are_measured_once_each_against_their_own_reference(service: Service) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(10))
+    seen = service.call("organizer", "GET", f"/submissions/{entry['id']}").json()
+    public, private = seen["measurements"]
+    assert (public["track"], private["track"]) == ("public", "private")
+    assert (public["provenance"]["reference_images"], private["provenance"]["reference_images"]) == (40, 50)
+    assert public["fid"] != private["fid"]
+    assert len(public["closest_pairs"]) == 8
+    nearest = [pair["distance"] for pair in public["closest_pairs"]]
+    assert nearest == sorted(nearest)
+
+
+def test_the_first_threshold_is_half_the_heldout_distance(service: Service) -> None:
+    slug = service.competition()
+    prepared = service.call("organizer", "GET", f"/competitions/{slug}/tracks/public/preparation").json()
+    assert prepared["state"] == "done"
+    assert prepared["images"] == 40
+    (first,) = service.call("organizer", "GET", f"/competitions/{slug}/tracks/public/thresholds").json()
+    assert first["method"] == "heldout"
+    assert first["tau"] == prepared["heldout_distance"] / 2
+
+
+def test_copies_and_their_mirrors_are_listed_apart_without_a_score(service: Service) -> None:
+    slug = service.competition()
+    training = noise_images(1, 40, 16)
+    service.scored("ada", slug, training[:8])
+    mirrored = service.scored("bob", slug, training[8:16, :, ::-1])
+    service.scored("eve", slug, noise_images(11))
+    assert mirrored["measurements"][0]["copy"] is True
+    assert mirrored["measurements"][0]["mifid"] is None
+    found = board(service, slug)
+    assert [place["team"] for place in found["entries"]] == ["Eve"]
+    assert {copy["team"]: copy["reason"] for copy in found["copies"]} == {
+        "Ada": "100% of its images are training images, pixel by pixel (8 as they are, 0 mirrored).",
+        "Bob": "100% of its images are training images, pixel by pixel (0 as they are, 8 mirrored).",
+    }
+
+
+def test_a_bad_image_is_named_and_costs_no_slot(service: Service) -> None:
+    slug = service.competition(daily_limit=1)
+    images = noise_images(10)
+    entry = service.submit("ada", slug, _with_a_wrong_image(images)).json()
+    service.work()
+    seen = service.call("ada", "GET", f"/submissions/{entry['id']}").json()
+    assert seen["status"] == "rejected"
+    assert len(seen["faults"]) == 1
+    assert "3.png" in seen["faults"][0]
+    assert "15x16" in seen["faults"][0]
+    assert service.submit("ada", slug, zip_of(images)).status_code == 202, "the slot was given back"
+
+
+def _with_a_wrong_image(images: np.ndarray[Any, Any]) -> bytes:
+    source, target = io.BytesIO(zip_of(images)), io.BytesIO()
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for number, name in enumerate(sorted(old.namelist())):
+            content = old.read(name)
+            if number == 3:
+                small = io.BytesIO()
+                Image.fromarray(images[3][:, :15]).save(small, "PNG")
+                content = small.getvalue()
+            new.writestr(name, content)
+    return target.getvalue()
+
+
+def test_retuning_reranks_the_next_read_and_runs_no_task(service: Service) -> None:
+    slug = service.competition()
+    near = np.clip(noise_images(1, 40, 16)[:8].astype(int) + 20, 0, 255).astype(np.uint8)
+    close = service.scored("ada", slug, near)
+    far = service.scored("bob", slug, noise_images(11))
+    distances = {
+        who: entry["measurements"][0]["memorization_distance"] for who, entry in (("ada", close), ("bob", far))
+    }
+    assert distances["ada"] < distances["bob"]
+    path = f"/competitions/{slug}/tracks/public/thresholds"
+    for entry, label in ((close, "aug"), (far, "legitimate")):
+        answer = service.call(
+            "organizer", "PUT", f"/competitions/{slug}/submissions/{entry['id']}/label", json={"label": label}
+        )
+        assert answer.status_code == 200, answer.text
+    before = board(service, slug)
+    preview = service.call("organizer", "POST", path, json={"preview": True})
+    assert preview.status_code == 200
+    assert board(service, slug) == before
+    applied = service.call("organizer", "POST", path, json={"reason": "after labelling"})
+    assert applied.status_code == 201
+    strip = {"preview", "threshold_id"}
+    shown, done = preview.json(), applied.json()
+    assert {k: v for k, v in shown.items() if k not in strip} == {k: v for k, v in done.items() if k not in strip}
+    assert distances["ada"] < done["tau"] < distances["bob"]
+    confusion = done["choice"]["confusion"]
+    assert confusion == {"true_positives": 1, "false_negatives": 0, "false_positives": 0, "true_negatives": 1}
+    after = board(service, slug)
+    assert {place["team"]: place["penalised"] for place in after["entries"]} == {"Ada": True, "Bob": False}
+    assert after["tau"] == done["tau"]
+
+
+def test_methods_that_lack_what_they_need_say_so(service: Service) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(10))
+    path = f"/competitions/{slug}/tracks/public/thresholds"
+    answer = service.call("organizer", "POST", path, json={"method": "margin", "reason": "now"})
+    assert answer.status_code == 422
+    assert answer.json()["type"] == "urn:kennel:problem:no-labels"
+    assert (
+        service.call("organizer", "POST", path, json={"method": "manual", "tau": 0.1})
+        .json()["type"]
+        .endswith("no-reason")
+    )
+
+
+def test_the_board_answers_304_until_something_changes(service: Service) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(10))
+    path = f"/competitions/{slug}/leaderboard"
+    first = service.call(None, "GET", path)
+    known = {"If-None-Match": first.headers["etag"]}
+    assert service.call(None, "GET", path, headers=known).status_code == 304
+    service.call(
+        "organizer",
+        "POST",
+        f"/competitions/{slug}/tracks/public/thresholds",
+        json={"method": "manual", "tau": 0.001, "reason": "try"},
+    )
+    assert service.call(None, "GET", path, headers=known).status_code == 200
+
+
+def test_the_board_as_csv(service: Service) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(10))
+    answer = service.call(None, "GET", f"/competitions/{slug}/leaderboard", params={"format": "csv"})
+    (row,) = csv.DictReader(io.StringIO(answer.text))
+    assert (row["rank"], row["team"]) == ("1", "Ada")
+    assert answer.headers["content-type"].startswith("text/csv")
+
+
+def test_the_private_board_is_withheld_until_published(service: Service) -> None:
+    slug = service.competition(closes_at=(datetime.now(UTC) + timedelta(days=1)))
+    entry = service.scored("ada", slug, noise_images(10))
+    for who in (None, "ada", "bob"):
+        assert service.call(who, "GET", f"/competitions/{slug}/leaderboard?track=private").status_code == 403
+    assert [track["kind"] for track in service.call("ada", "GET", f"/competitions/{slug}").json()["tracks"]] == [
+        "public"
+    ]
+    assert "private" not in str(entry["measurements"])
+    assert board(service, slug, "organizer", track="private")["entries"][0]["team"] == "Ada"
+    publication = f"/competitions/{slug}/publication"
+    early = service.call("organizer", "POST", publication, json={"published": True, "reason": "done"})
+    assert early.json()["type"].endswith("not-closed")
+
+
+def test_a_benchmark_is_for_organizers_and_has_no_rank(service: Service) -> None:
+    slug = service.competition()
+    refused = service.submit("ada", slug, zip_of(noise_images(2)), benchmark="Held-out")
+    assert refused.status_code == 403
+    service.scored("organizer", slug, noise_images(2), benchmark="Held-out")
+    found = board(service, slug)
+    assert found["entries"] == []
+    assert [line["team"] for line in found["benchmarks"]] == ["Held-out"]
+
+
+def test_references_are_shared_by_content_and_fixed_by_the_first_entry(service: Service) -> None:
+    first, second = service.competition(), service.competition()
+    prepared = [
+        service.call("organizer", "GET", f"/competitions/{slug}/tracks/public/preparation").json()
+        for slug in (first, second)
+    ]
+    assert prepared[0] == prepared[1]
+    service.scored("ada", first, noise_images(10))
+    refused = service.call(
+        "organizer", "PUT", f"/competitions/{first}/references/train", content=zip_of(noise_images(4, 40))
+    )
+    assert refused.status_code == 409
+    assert refused.json()["type"].endswith("references-fixed")
+
+
+def test_a_new_held_out_set_moves_the_first_threshold_until_a_person_chooses(service: Service) -> None:
+    slug = service.competition()
+    thresholds, public = f"/competitions/{slug}/tracks/public/thresholds", f"/competitions/{slug}/tracks/public"
+
+    def prepared_with(seed: int) -> Any:
+        content = zip_of(noise_images(seed, 12))
+        service.call("organizer", "PUT", f"/competitions/{slug}/references/held_out", content=content)
+        service.call("organizer", "POST", f"{public}/preparation")
+        service.work()
+        return service.call("organizer", "GET", f"{public}/preparation").json()["heldout_distance"]
+
+    distance = prepared_with(77)
+    assert service.call("organizer", "GET", thresholds).json()[0]["tau"] == distance / 2
+    service.call("organizer", "POST", thresholds, json={"method": "manual", "tau": 0.07, "reason": "mine"})
+    prepared_with(78)
+    assert service.call("organizer", "GET", thresholds).json()[0]["tau"] == 0.07

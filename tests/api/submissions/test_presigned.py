@@ -1,0 +1,139 @@
+"""Zips that go straight to an S3 store (moto's): the API signs, checks and makes the submission."""
+
+import hashlib
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from deploy.client.api import Client
+from deploy.client.resumable import PendingUpload, upload_resumably
+from scorer.db.tables import Upload
+from scorer.settings import Settings
+from tests.api.conftest import API, Service
+from tests.api.submissions.test_resumable import begun, send
+from tests.api.submissions.test_uploads import refused
+from tests.api.test_blobs import s3
+from tests.factories import noise_images, zip_of
+from tests.http_server import serve
+from worker.maintenance import cleanup
+
+__all__ = ["s3"]
+ZIP = zip_of(noise_images(9))
+
+
+@pytest.fixture
+def settings(settings: Settings, s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Settings of a service whose store participants reach."""
+    values = {"ENDPOINT": s3, "ALLOW_HTTP": "true", "REGION": "us-east-1"}
+    for name, value in {**values, "ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": "secret"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    return settings.model_copy(update={"blob_url": f"s3://kennel/{tmp_path.name}", "s3_public_endpoint": s3})
+
+
+@pytest.fixture
+def slug(service: Service) -> str:
+    return service.competition()
+
+
+def create(service: Service, slug: str, **body: Any) -> Any:
+    """A creation in JSON."""
+    headers = {"Idempotency-Key": body.pop("key")} if "key" in body else {}
+    path = f"/competitions/{slug}/uploads"
+    return service.call("ada", "POST", path, json={"length": len(ZIP), **body}, headers=headers)
+
+
+def put(view: dict[str, Any], content: bytes = ZIP) -> None:
+    """Send the zip where the answer says, as somebody the store does not know."""
+    assert httpx.put(view["url"], content=content).status_code == 200
+
+
+def complete(service: Service, view: dict[str, Any], who: str = "ada") -> Any:
+    """Say that it is there."""
+    return service.call(who, "POST", f"/uploads/{view['id']}/complete")
+
+
+def test_a_zip_goes_straight_to_the_store(service: Service, slug: str) -> None:
+    sha256 = hashlib.sha256(ZIP).hexdigest()
+    answer = create(service, slug, file_name="mine.zip", note="by put", sha256=sha256)
+    view = answer.json()
+    assert (answer.status_code, view["method"], view["state"]) == (201, "put", "receiving")
+    assert answer.headers["location"] == f"{API}/uploads/{view['id']}"
+    put(view)
+    done = complete(service, view)
+    assert (done.status_code, done.json()["state"]) == (200, "done")
+    assert complete(service, view).json() == done.json()
+    entry = service.call("ada", "GET", f"/submissions/{done.json()['submission']}").json()
+    assert (entry["sha256"], entry["file_name"], entry["note"]) == (sha256, "mine.zip", "by put")
+    service.work()
+    assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"] == "scored"
+
+
+def test_what_is_put_later_changes_nothing(service: Service, slug: str) -> None:
+    view = create(service, slug).json()
+    put(view)
+    entry = complete(service, view).json()["submission"]
+    put(view, b"something else")
+    service.work()
+    assert service.call("ada", "GET", f"/submissions/{entry}").json()["status"] == "scored"
+    cleanup.clean_up_uploads(service.bench)
+    assert service.bench.blobs.older_than("uploads", service.bench.now()) == []
+
+
+def test_completing_needs_the_bytes_that_were_promised(service: Service, slug: str) -> None:
+    view = create(service, slug).json()
+    refused(complete(service, view), 409, "not-complete")
+    put(view, ZIP[:-1])
+    refused(complete(service, view), 409, "not-complete")
+    put(view)
+    refused(complete(service, view, "bob"), 404, "no-upload")
+    assert complete(service, view).json()["state"] == "done"
+
+
+def test_wrong_bytes_are_refused_for_good(service: Service, slug: str) -> None:
+    view = create(service, slug, sha256="0" * 64).json()
+    put(view)
+    refused(complete(service, view), 422, "wrong-sha256")
+    refused(complete(service, view), 422, "wrong-sha256")
+    torn = create(service, slug).json()
+    put(torn, bytes(len(ZIP)))
+    refused(complete(service, torn), 422, "not-a-zip")
+    assert service.bench.blobs.older_than("submissions", service.bench.now()) == []
+
+
+def test_the_same_key_is_the_same_upload(service: Service, slug: str) -> None:
+    first, again = create(service, slug, key="once").json(), create(service, slug, key="once").json()
+    assert first["id"] == again["id"]
+    put(again)
+    assert complete(service, first).json()["state"] == "done"
+    assert create(service, slug, key="once").json()["state"] == "done"
+    refused(create(service, slug, key="once", note="another"), 409, "key-reused")
+
+
+def test_tus_works_on_s3_too_and_ways_are_not_mixed(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    send(service, path, 0, ZIP[:100])
+    assert "kennel-submission" in send(service, path, 100, ZIP[100:]).headers
+    view = create(service, slug).json()
+    refused(send(service, f"/uploads/{view['id']}", 0, ZIP), 409, "wrong-method")
+    asked = create(service, slug, method="tus").json()
+    assert (asked["method"], asked["url"]) == ("tus", f"{API}/uploads/{asked['id']}")
+
+
+def test_a_bad_creation_says_what_is_wrong(service: Service, slug: str) -> None:
+    refused(create(service, slug, length=0), 422, "bad-request")
+    refused(create(service, slug, lenght=1), 422, "bad-request")
+    refused(create(service, slug, length=1 << 30), 413, "too-large")
+
+
+def test_our_own_client_puts_where_the_service_offers_it(service: Service, slug: str) -> None:
+    seen: list[int] = []
+    with serve(service.app) as url, Client(url, service.tokens["ada"]) as client:
+        promise = PendingUpload(slug, "put.zip", len(ZIP), "key", sha256=hashlib.sha256(ZIP).hexdigest())
+        made = upload_resumably(client, promise, BytesIO(ZIP), progress=lambda sent, _: seen.append(sent))
+    with service.bench.sessions() as session:
+        assert session.query(Upload).one().method == "put"
+    assert service.call("ada", "GET", f"/submissions/{made}").json()["file_name"] == "put.zip"
+    assert seen[-1] == len(ZIP)

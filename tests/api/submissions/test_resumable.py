@@ -1,0 +1,520 @@
+"""Uploads piece by piece: tus as its specification has it, what is kept after a cut, and what is refused when."""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio.to_thread import run_sync
+from sqlalchemy.orm import Session
+
+from scorer.archive import list_images
+from scorer.db.tables import Submission, Upload
+from scorer.errors import Conflict, TooLarge
+from scorer.submissions import upload_bytes, uploads
+from scorer.submissions.upload_bytes import Appender
+from tests.api.conftest import API, Service
+from tests.api.submissions.test_uploads import refused
+from tests.factories import noise_images, zip_of
+
+TUS = {"Tus-Resumable": "1.0.0"}
+ZIP = zip_of(noise_images(9))
+
+
+def words(**values: str) -> str:
+    """Upload-Metadata."""
+    return ",".join(f"{name} {b64encode(value.encode()).decode()}" for name, value in values.items())
+
+
+def create(service: Service, slug: str, length: int, who: str = "ada", **headers: str) -> Any:
+    """A creation in tus's headers; ``_`` stands for ``-``."""
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    path = f"/competitions/{slug}/uploads"
+    return service.call(who, "POST", path, headers={**TUS, "Upload-Length": str(length), **given})
+
+
+def begun(service: Service, slug: str, content: bytes = ZIP, **headers: str) -> str:
+    """The path of a new upload below the API."""
+    answer = create(service, slug, len(content), **headers)
+    assert answer.status_code == 201, answer.text
+    return str(answer.headers["location"]).removeprefix(API)
+
+
+def send(service: Service, path: str, offset: int, piece: Any, who: str = "ada", **headers: str) -> Any:
+    """A piece."""
+    given = {"Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
+    given |= {name.replace("_", "-"): value for name, value in headers.items()}
+    return service.call(who, "PATCH", path, headers={**TUS, **given}, content=piece)
+
+
+def head(service: Service, path: str, who: str = "ada") -> Any:
+    """How far it is, by tus."""
+    return service.call(who, "HEAD", path, headers=TUS)
+
+
+def stored(service: Service, folder: str) -> list[Path]:
+    """Blobs in a folder of the store."""
+    root = Path(service.bench.settings.blob_url.removeprefix("file://")) / folder
+    return sorted(root.rglob("*")) if root.exists() else []
+
+
+@pytest.fixture
+def slug(service: Service) -> str:
+    return service.competition()
+
+
+def test_pieces_become_a_submission_with_the_last_byte(service: Service, slug: str) -> None:
+    path = begun(service, slug, Upload_Metadata=words(filename="my entry.zip", note="third try"))
+    half = len(ZIP) // 2
+    first = send(service, path, 0, ZIP[:half])
+    assert (first.status_code, first.headers["upload-offset"]) == (204, str(half))
+    assert "kennel-submission" not in first.headers
+    told = head(service, path)
+    assert (told.status_code, told.headers["upload-offset"], told.headers["upload-length"]) == (
+        200,
+        str(half),
+        str(len(ZIP)),
+    )
+    assert told.headers["cache-control"] == "no-store"
+    last = send(service, path, half, ZIP[half:])
+    assert last.status_code == 204, last.text
+    entry = service.call("ada", "GET", f"/submissions/{last.headers['kennel-submission']}").json()
+    assert (entry["file_name"], entry["note"], entry["status"]) == ("my entry.zip", "third try", "received")
+    assert (entry["bytes"], entry["sha256"]) == (len(ZIP), hashlib.sha256(ZIP).hexdigest())
+    service.work()
+    assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"] == "scored"
+
+
+def test_who_asks_again_is_told_the_same_submission(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    made = send(service, path, 0, ZIP).headers["kennel-submission"]
+    repeated = send(service, path, len(ZIP), b"")
+    assert (repeated.status_code, repeated.headers["kennel-submission"]) == (204, made)
+    assert head(service, path).headers["kennel-submission"] == made
+    assert service.call("ada", "POST", f"{path}/complete").json()["submission"] == made
+    shown = service.call("ada", "GET", path).json()
+    assert (shown["state"], shown["submission"], shown["url"]) == ("done", made, None)
+    refused(send(service, path, 0, ZIP), 409, "wrong-offset")
+    assert len(service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]) == 1
+
+
+def test_discovery_says_what_is_spoken(service: Service, slug: str) -> None:
+    for path in (f"/competitions/{slug}/uploads", "/uploads/any"):
+        answer = service.call(None, "OPTIONS", path)
+        assert answer.status_code == 204
+        assert answer.headers["tus-version"] == "1.0.0"
+        assert set(answer.headers["tus-extension"].split(",")) == {"creation", "expiration", "checksum", "termination"}
+        assert int(answer.headers["tus-max-size"]) == service.bench.settings.max_upload_bytes
+        assert "sha1" in answer.headers["tus-checksum-algorithm"].split(",")
+
+
+def test_every_answer_names_the_version_and_other_versions_are_refused(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    answers = [head(service, path), send(service, path, 7, b"x"), head(service, "/uploads/none")]
+    assert [answer.status_code for answer in answers] == [200, 409, 404]
+    assert all(answer.headers["tus-resumable"] == "1.0.0" for answer in answers)
+    for method, where in (("POST", f"/competitions/{slug}/uploads"), ("HEAD", path), ("PATCH", path)):
+        for headers in ({"Tus-Resumable": "0.2.2"}, {}):
+            answer = service.call("ada", method, where, headers=headers)
+            assert (answer.status_code, answer.headers["tus-version"]) == (412, "1.0.0")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Content-Type": "application/zip", "Upload-Offset": "0"}, 415),
+        ({"Content-Type": "application/offset+octet-stream"}, 400),
+        ({"Content-Type": "application/offset+octet-stream", "Upload-Offset": "-1"}, 422),
+        ({"Content-Type": "application/offset+octet-stream", "Upload-Offset": "5"}, 409),
+        (
+            {
+                "Content-Type": "application/offset+octet-stream",
+                "Upload-Offset": "0",
+                "Upload-Checksum": "md4 AAAA",
+            },
+            400,
+        ),
+    ],
+)
+def test_a_piece_that_is_not_one_is_refused(service: Service, slug: str, headers: dict[str, str], status: int) -> None:
+    path = begun(service, slug)
+    answer = service.call("ada", "PATCH", path, headers={**TUS, **headers}, content=b"abc")
+    assert answer.status_code == status, answer.text
+    assert head(service, path).headers["upload-offset"] == "0"
+
+
+def test_a_wrong_offset_is_told_the_right_one(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    send(service, path, 0, ZIP[:10])
+    answer = send(service, path, 0, ZIP[:10])
+    refused(answer, 409, "wrong-offset")
+    assert answer.headers["upload-offset"] == "10"
+
+
+def appender(service: Service, path: str, writer: str, offset: int = 0) -> Appender:
+    """A request that has taken the upload over and adds bytes from ``offset`` on."""
+    begin, upload_id = service.bench.sessions.begin, path.rsplit("/", 1)[1]
+    with begin() as session:
+        upload = uploads.current_upload(session, upload_id)
+        uploads.take_over(session, upload, offset=offset, adds=None, writer=writer)
+    life = timedelta(hours=1)
+    return Appender(begin, service.bench.blobs, upload_id, writer, offset, upload.length, life, service.bench.now)
+
+
+async def torn(*pieces: bytes) -> AsyncIterator[bytes]:
+    """A body that breaks off."""
+    for piece in pieces:
+        yield piece
+    raise ConnectionError
+
+
+def test_what_came_before_a_cut_is_kept(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    with pytest.raises(ConnectionError):
+        anyio.run(appender(service, path, "w").append, torn(ZIP[:100], ZIP[100:150]))
+    assert head(service, path).headers["upload-offset"] == "150"
+    assert "kennel-submission" in send(service, path, 150, ZIP[150:]).headers
+
+
+def test_what_was_promised_is_kept_and_no_byte_more(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    with pytest.raises(TooLarge):
+        anyio.run(appender(service, path, "w").append, torn(ZIP[:50], ZIP[50:] + b"x"))
+    assert head(service, path).headers["upload-offset"] == "50"
+    assert "kennel-submission" in send(service, path, 50, ZIP[50:]).headers
+
+
+def test_parts_are_bounded_in_size_and_age(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upload_bytes, "PART_BYTES", 100)
+    path = begun(service, slug)
+    older = appender(service, path, "w")
+    with pytest.raises(ConnectionError):
+        anyio.run(older.append, torn(*(ZIP[at : at + 30] for at in range(0, 300, 30))))
+    assert [part.stat().st_size for part in stored(service, "uploads")] == [120, 120, 60]
+    monkeypatch.setattr(upload_bytes, "PART_FLUSH_AFTER", timedelta(0))
+    slow = appender(service, path, "v", 300)
+    with pytest.raises(ConnectionError):
+        anyio.run(slow.append, torn(ZIP[300:301], ZIP[301:302]))
+    assert [part.stat().st_size for part in stored(service, "uploads")] == [120, 120, 60, 1, 1]
+    assert "kennel-submission" in send(service, path, 302, ZIP[302:]).headers
+
+
+def test_a_newer_request_takes_over_from_one_that_hangs(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    older = appender(service, path, "older")
+
+    async def hanging() -> AsyncIterator[bytes]:
+        yield b"\0" * 40
+        newer = await run_sync(send, service, path, 0, ZIP[:70])
+        assert (newer.status_code, newer.headers["upload-offset"]) == (204, "70")
+        yield b"\0" * 40
+
+    with pytest.raises(Conflict) as told:
+        anyio.run(older.append, hanging())
+    assert told.value.slug == "taken-over"
+    assert [part.read_bytes() for part in stored(service, "uploads")] == [ZIP[:70]]
+    assert "kennel-submission" in send(service, path, 70, ZIP[70:]).headers
+
+
+def test_more_than_was_promised_is_refused_before_it_is_read(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    refused(send(service, path, 0, ZIP + b"x"), 413, "too-long")
+    assert head(service, path).headers["upload-offset"] == "0"
+
+
+def checksum(algorithm: str, data: bytes) -> str:
+    """Upload-Checksum."""
+    return f"{algorithm} {b64encode(hashlib.new(algorithm, data).digest()).decode()}"
+
+
+def test_a_piece_with_the_wrong_checksum_is_not_kept(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    refused(send(service, path, 0, ZIP[:60], Upload_Checksum=checksum("sha1", ZIP[:61])), 460, "checksum-mismatch")
+    assert head(service, path).headers["upload-offset"] == "0"
+    assert stored(service, "uploads") == []
+    first = send(service, path, 0, ZIP[:60], Upload_Checksum=checksum("sha1", ZIP[:60]))
+    assert first.headers["upload-offset"] == "60"
+    last = send(service, path, 60, ZIP[60:], Upload_Checksum=checksum("sha256", ZIP[60:]))
+    assert "kennel-submission" in last.headers
+
+
+def test_a_checked_piece_may_be_longer_than_a_part(service: Service) -> None:
+    slug = service.competition(image_count=500, image_size=64)
+    content = zip_of(noise_images(9, 500, 64))
+    assert len(content) > upload_bytes.PART_BYTES
+    path = begun(service, slug, content)
+    wrong = content[:-1] + bytes([content[-1] ^ 1])
+    refused(send(service, path, 0, content, Upload_Checksum=checksum("sha1", wrong)), 460, "checksum-mismatch")
+    assert head(service, path).headers["upload-offset"] == "0"
+    assert stored(service, "uploads") == [], "nothing of the piece is left"
+    whole = send(service, path, 0, content, Upload_Checksum=checksum("sha1", content))
+    assert (whole.status_code, whole.headers["upload-offset"]) == (204, str(len(content)))
+    made = service.call("ada", "GET", f"/submissions/{whole.headers['kennel-submission']}").json()
+    assert made["sha256"] == hashlib.sha256(content).hexdigest()
+
+
+def test_a_checked_piece_in_many_parts_counts_at_its_end(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upload_bytes, "PART_BYTES", 100)
+    path = begun(service, slug)
+
+    async def broken() -> AsyncIterator[bytes]:
+        for start in range(0, 1000, 50):
+            yield ZIP[start : start + 50]
+            assert head_of(service, path) == 0, "nothing counts before the checksum is known"
+        raise ConnectionResetError
+
+    def head_of(service: Service, path: str) -> int:
+        with service.bench.sessions() as session:
+            return session.get_one(Upload, path.rpartition("/")[2]).received
+
+    cut = appender(service, path, "a writer")
+    with pytest.raises(ConnectionResetError):
+        anyio.run(cut.append_whole, broken(), "sha1", hashlib.sha1(ZIP[:1000]).digest())
+    assert (head_of(service, path), stored(service, "uploads")) == (0, [])
+    piece = ZIP[:1000]
+    first = send(service, path, 0, piece, Upload_Checksum=checksum("sha256", piece))
+    assert (first.status_code, first.headers["upload-offset"]) == (204, "1000")
+    too_much = ZIP[1000:] + b"x"
+    refused(send(service, path, 1000, too_much, Upload_Checksum=checksum("sha1", too_much)), 413, "too-long")
+    last = send(service, path, 1000, ZIP[1000:], Upload_Checksum=checksum("sha1", ZIP[1000:]))
+    assert "kennel-submission" in last.headers
+
+
+def test_the_zip_is_judged_with_the_last_byte_and_the_verdict_stays(service: Service, slug: str) -> None:
+    wrong = zip_of(noise_images(1, 7))
+    path = begun(service, slug, wrong, Idempotency_Key="k")
+    problem = refused(send(service, path, 0, wrong), 422, "wrong-count")
+    again = refused(send(service, path, len(wrong), b""), 422, "wrong-count")
+    assert again == problem
+    assert head(service, path).status_code == 422
+    shown = service.call("ada", "GET", path).json()
+    assert shown["state"] == "refused"
+    assert shown["problem"] == {
+        "type": problem["type"],
+        "title": problem["title"],
+        "faults": problem.get("faults", []),
+    }
+    assert stored(service, "submissions") == []
+    assert begun(service, slug, Idempotency_Key="k") != path, "the key is free again"
+
+
+def test_a_promised_hash_is_checked(service: Service, slug: str) -> None:
+    right = begun(service, slug, Upload_Metadata=words(sha256=hashlib.sha256(ZIP).hexdigest()))
+    assert "kennel-submission" in send(service, right, 0, ZIP).headers
+    wrong = begun(service, slug, Upload_Metadata=words(sha256="0" * 64))
+    refused(send(service, wrong, 0, ZIP), 422, "wrong-sha256")
+
+
+def test_what_cannot_be_accepted_is_refused_before_a_byte(service: Service) -> None:
+    now = datetime.now(UTC)
+    over = service.competition(opens_at=now - timedelta(days=9), closes_at=now - timedelta(minutes=1))
+    refused(create(service, over, 10), 409, "closed")
+    slug = service.competition(pending_limit=1)
+    refused(create(service, slug, 1 << 20), 413, "too-large")
+    refused(create(service, slug, 0), 422, "empty")
+    refused(create(service, "none", 10), 404, "no-competition")
+    refused(service.call("ada", "POST", f"/competitions/{slug}/uploads", headers=TUS), 400, "no-length")
+    refused(create(service, slug, 10, Upload_Metadata="filename !!"), 422, "bad-metadata")
+    anonymous = service.call(None, "POST", f"/competitions/{slug}/uploads", headers={**TUS, "Upload-Length": "10"})
+    refused(anonymous, 401, "no-token")
+    assert service.submit("ada", slug, ZIP).status_code == 202
+    refused(create(service, slug, len(ZIP)), 429, "pending-limit")
+
+
+def test_limits_are_decided_again_at_the_end(service: Service) -> None:
+    slug = service.competition(daily_limit=1)
+    paths = [begun(service, slug), begun(service, slug)]
+    assert send(service, paths[0], 0, ZIP).status_code == 204
+    refused(send(service, paths[1], 0, ZIP), 429, "daily-limit")
+    assert len(stored(service, "submissions")) == 1
+
+
+def test_an_upload_is_its_owners_alone(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    for who in ("bob", "organizer"):
+        assert head(service, path, who).status_code == 404
+        refused(service.call(who, "GET", path), 404, "no-upload")
+        refused(send(service, path, 0, ZIP, who), 404, "no-upload")
+        refused(service.call(who, "DELETE", path, headers=TUS), 404, "no-upload")
+        refused(service.call(who, "POST", f"{path}/complete"), 404, "no-upload")
+    assert head(service, path).headers["upload-offset"] == "0"
+
+
+def test_an_upload_can_be_given_up(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    send(service, path, 0, ZIP[:50])
+    answer = service.call("ada", "DELETE", path, headers=TUS)
+    assert (answer.status_code, answer.headers["tus-resumable"]) == (204, "1.0.0")
+    assert head(service, path).status_code == 404
+    refused(send(service, path, 50, ZIP[50:]), 404, "no-upload")
+    done = begun(service, slug)
+    send(service, done, 0, ZIP)
+    refused(service.call("ada", "DELETE", done, headers=TUS), 409, "upload-closed")
+
+
+def test_the_accepted_moment_is_when_the_last_byte_arrived(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    before = datetime.now(UTC)
+    made = send(service, path, 0, ZIP).headers["kennel-submission"]
+    with service.bench.sessions() as session:
+        upload = session.query(Upload).one()
+        submission = session.query(Submission).one()
+    assert submission.id == made
+    assert submission.accepted_at == upload.completed_at
+    assert before <= submission.accepted_at <= datetime.now(UTC)
+
+
+@pytest.mark.parametrize(("ago", "accepted"), [(timedelta(minutes=1), True), (timedelta(minutes=20), False)])
+def test_who_began_in_time_may_finish_within_the_grace(
+    service: Service, slug: str, ago: timedelta, accepted: bool
+) -> None:
+    path = begun(service, slug)
+    now = datetime.now(UTC)
+    with service.bench.sessions.begin() as session:
+        session.query(Upload).one().begun_at = now - timedelta(hours=1)
+    change = {"closes_at": (now - ago).isoformat()}
+    assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=change).status_code == 200
+    refused(create(service, slug, len(ZIP)), 409, "closed")
+    answer = send(service, path, 0, ZIP)
+    if accepted:
+        assert answer.status_code == 204, answer.text
+    else:
+        refused(answer, 409, "closed")
+
+
+def test_an_upload_expires_and_progress_moves_that(service: Service, slug: str) -> None:
+    answer = create(service, slug, len(ZIP))
+    life = timedelta(seconds=service.bench.settings.upload_life_seconds)
+    first = parsedate_to_datetime(answer.headers["upload-expires"])
+    assert abs(first - datetime.now(UTC) - life) < timedelta(seconds=30)
+    path = answer.headers["location"].removeprefix(API)
+    with service.bench.sessions.begin() as session:
+        session.query(Upload).one().expires_at = datetime.now(UTC) + timedelta(seconds=60)
+    moved = parsedate_to_datetime(send(service, path, 0, ZIP[:5]).headers["upload-expires"])
+    assert abs(moved - datetime.now(UTC) - life) < timedelta(seconds=30)
+    with service.bench.sessions.begin() as session:
+        session.query(Upload).one().expires_at = datetime.now(UTC) - timedelta(seconds=1)
+    assert head(service, path).status_code == 404
+    refused(send(service, path, 5, ZIP[5:]), 404, "no-upload")
+
+
+def test_the_sixth_upload_ends_the_one_that_rested_longest(service: Service, slug: str) -> None:
+    paths = [begun(service, slug) for _ in range(uploads.MAX_OPEN_UPLOADS)]
+    send(service, paths[0], 0, ZIP[:5])
+    paths.append(begun(service, slug))
+    assert [head(service, path).status_code for path in paths] == [200, 404, 200, 200, 200, 200]
+
+
+def test_the_same_key_is_the_same_upload(service: Service, slug: str) -> None:
+    path = begun(service, slug, Idempotency_Key="once")
+    send(service, path, 0, ZIP[:5])
+    assert begun(service, slug, Idempotency_Key="once") == path
+    refused(create(service, slug, len(ZIP) + 1, Idempotency_Key="once"), 409, "key-reused")
+    refused(create(service, slug, len(ZIP), Idempotency_Key="once", Upload_Metadata=words(note="x")), 409, "key-reused")
+    made = send(service, path, 5, ZIP[5:]).headers["kennel-submission"]
+    assert begun(service, slug, Idempotency_Key="once") == path
+    assert head(service, path).headers["kennel-submission"] == made
+    other = create(service, slug, len(ZIP), who="bob", Idempotency_Key="once")
+    assert other.headers["location"] != f"{API}{path}"
+    elsewhere = service.competition()
+    assert begun(service, elsewhere, Idempotency_Key="once") != path
+
+
+def test_a_straight_upload_and_a_resumable_one_share_their_keys(service: Service, slug: str) -> None:
+    straight, once = f"/competitions/{slug}/submissions", {"Idempotency-Key": "once"}
+    made = service.call("ada", "POST", straight, content=ZIP, headers=once).json()["id"]
+    path = begun(service, slug, Idempotency_Key="once")
+    assert head(service, path).headers["kennel-submission"] == made
+    assert send(service, path, len(ZIP), b"").headers["kennel-submission"] == made
+    refused(create(service, slug, len(ZIP) - 1, Idempotency_Key="once", Upload_Metadata="note"), 409, "key-reused")
+    other = service.call("ada", "POST", straight, content=zip_of(noise_images(10)), headers=once)
+    refused(other, 409, "key-reused")
+    same = service.call("ada", "POST", straight, content=ZIP, headers=once)
+    assert same.json()["id"] == made
+    assert len(stored(service, "submissions")) == 1
+
+
+def test_a_straight_repetition_with_other_bytes_is_refused_even_if_it_hides_its_length(
+    service: Service, slug: str
+) -> None:
+    straight, once = f"/competitions/{slug}/submissions", {"Idempotency-Key": "once"}
+    assert service.call("ada", "POST", straight, content=ZIP, headers=once).status_code == 202
+    other = service.call("ada", "POST", straight, content=iter([zip_of(noise_images(10))]), headers=once)
+    refused(other, 409, "key-reused")
+    assert len(stored(service, "submissions")) == 1
+
+
+def test_a_fault_of_ours_leaves_the_upload_to_be_finished_later(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = begun(service, slug)
+
+    def broken(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("scorer.blobs.Blobs.join", broken)
+        with pytest.raises(OSError, match="disk"):
+            send(service, path, 0, ZIP)
+    assert service.call("ada", "GET", path).json()["state"] == "finishing"
+    assert "kennel-submission" in send(service, path, len(ZIP), b"").headers
+
+
+def test_two_who_finish_at_once_make_one_submission(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second claims while the first still works, as after a lease that ran out."""
+    path = begun(service, slug)
+    upload_id = path.rsplit("/", 1)[1]
+    done: list[int] = []
+
+    def late(*args: Any) -> Any:
+        if not done:
+            done.append(1)
+            with service.bench.sessions.begin() as session:
+                session.query(Upload).one().finishing_until = datetime.now(UTC)
+            begin = service.bench.sessions.begin
+            other = upload_bytes.finalise(
+                begin, service.bench.blobs, upload_id, public_id="second", now=service.bench.now
+            )
+            assert other.state == "done"
+        return list_images(*args)
+
+    monkeypatch.setattr(upload_bytes, "list_images", late)
+    assert send(service, path, 0, ZIP).headers["kennel-submission"] == "second"
+    with service.bench.sessions() as session:
+        assert _count(session) == 1
+    assert len(stored(service, "submissions")) == 1
+    service.work()
+    assert service.call("ada", "GET", "/submissions/second").json()["status"] == "scored"
+
+
+def _count(session: Session) -> int:
+    return session.query(Submission).count()
+
+
+def test_a_post_may_stand_for_a_patch(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    piece = {**TUS, "Upload-Offset": "0", "Content-Type": "application/offset+octet-stream"}
+    assert service.call("ada", "POST", path, headers=piece, content=ZIP).status_code == 405
+    answer = service.call("ada", "POST", path, headers={**piece, "X-HTTP-Method-Override": "PATCH"}, content=ZIP)
+    assert (answer.status_code, "kennel-submission" in answer.headers) == (204, True)
+
+
+def test_json_creates_for_tus_where_the_store_is_a_folder(service: Service, slug: str) -> None:
+    answer = service.call("ada", "POST", f"/competitions/{slug}/uploads", json={"length": len(ZIP), "note": "n"})
+    view = answer.json()
+    assert (answer.status_code, view["method"], view["offset"], view["note"]) == (201, "tus", 0, "n")
+    assert view["url"] == answer.headers["location"] == f"{API}/uploads/{view['id']}"
+    assert "kennel-submission" in send(service, f"/uploads/{view['id']}", 0, ZIP).headers
+    put = {"length": 5, "method": "put"}
+    refused(service.call("ada", "POST", f"/competitions/{slug}/uploads", json=put), 422, "no-put")
+    unfinished = begun(service, slug)
+    refused(service.call("ada", "POST", f"{unfinished}/complete"), 409, "not-complete")

@@ -1,0 +1,275 @@
+"""The door: what is refused, with which words, and that nothing is left behind."""
+
+import struct
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scorer.teams.quotas import RETRY_AFTER_SECONDS
+from tests.api.conftest import API, Service
+from tests.factories import noise_images, zip_of
+
+
+def refused(answer: Any, status: int, slug: str) -> dict[str, Any]:
+    """The problem, after a look at its form."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem: dict[str, Any] = answer.json()
+    assert problem["type"] == f"urn:kennel:problem:{slug}"
+    assert problem["status"] == status
+    assert problem["title"]
+    return problem
+
+
+def blobs(service: Service) -> list[Path]:
+    """Uploaded zips in the blob folder."""
+    folder = Path(service.bench.settings.blob_url.removeprefix("file://")) / "submissions"
+    return list(folder.rglob("*")) if folder.exists() else []
+
+
+def with_names(names: list[str]) -> bytes:
+    """A zip of empty members."""
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in names:
+            archive.writestr(name, b"x")
+    return buffer.getvalue()
+
+
+def encrypted(content: bytes) -> bytes:
+    """The same zip with the encryption flag set in its directory."""
+    changed = bytearray(content)
+    at = changed.index(b"PK\x01\x02")
+    struct.pack_into("<H", changed, at + 8, 1)
+    return bytes(changed)
+
+
+def bomb() -> bytes:
+    """Eight images' worth of names that would unpack to far more than images need."""
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(8):
+            archive.writestr(f"{number}.png", bytes(1 << 22))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "slug"),
+    [
+        (b"this is no zip", "not-a-zip"),
+        (b"", "not-a-zip"),
+        (encrypted(zip_of(noise_images(1))), "encrypted"),
+        (zip_of(noise_images(1, 7)), "wrong-count"),
+        (with_names([f"{number}.jpg" for number in range(8)]), "wrong-names"),
+        (bomb(), "zip-bomb"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_cheap_faults_are_answered_at_once(service: Service, content: bytes, slug: str) -> None:
+    where = service.competition(daily_limit=1)
+    refused(service.submit("ada", where, content), 422, slug)
+    assert blobs(service) == []
+    assert service.submit("ada", where, zip_of(noise_images(9))).status_code == 202, "no slot was spent"
+
+
+def test_an_accepted_upload_says_where_it_is(service: Service) -> None:
+    slug = service.competition()
+    answer = service.submit("ada", slug, zip_of(noise_images(9)), file_name="my entry.zip")
+    assert answer.status_code == 202
+    assert answer.headers["location"] == f"{API}/submissions/{answer.json()['id']}"
+    assert answer.json()["status"] == "received"
+    assert answer.json()["file_name"] == "my entry.zip"
+
+
+def test_a_token_is_needed_and_must_be_known(service: Service) -> None:
+    slug = service.competition()
+    path = f"/competitions/{slug}/submissions"
+    answer = service.call(None, "POST", path, content=zip_of(noise_images(9)))
+    refused(answer, 401, "no-token")
+    assert answer.headers["www-authenticate"] == "Bearer"
+    wrong = service.http.post(f"{API}{path}", content=b"", headers={"Authorization": "Bearer wrong"})
+    refused(wrong, 401, "bad-token")
+
+
+def test_a_zip_larger_than_its_images_can_be_is_refused_before_it_is_read(service: Service) -> None:
+    slug = service.competition()
+    promised = service.call("ada", "POST", f"/competitions/{slug}/submissions", content=bytes(1 << 20))
+    refused(promised, 413, "too-large")
+    streamed = service.call("ada", "POST", f"/competitions/{slug}/submissions", content=iter([bytes(1 << 16)] * 16))
+    refused(streamed, 413, "too-large")
+    assert blobs(service) == []
+
+
+def test_a_form_is_answered_with_the_way_that_works(service: Service) -> None:
+    slug = service.competition()
+    form = {"file": ("entry.zip", zip_of(noise_images(9)))}
+    problem = refused(service.call("ada", "POST", f"/competitions/{slug}/submissions", files=form), 422, "not-a-form")
+    assert "curl" in problem["title"]
+
+
+def test_nobody_enters_before_the_start_or_after_the_close(service: Service) -> None:
+    now = datetime.now(UTC)
+    later = service.competition(opens_at=now + timedelta(days=1))
+    refused(service.submit("ada", later, zip_of(noise_images(9))), 404, "no-competition")
+    refused(service.submit("organizer", later, zip_of(noise_images(9))), 409, "not-open")
+    over = service.competition(opens_at=now - timedelta(days=9), closes_at=now - timedelta(minutes=1))
+    for who in ("ada", "organizer"):
+        refused(service.submit(who, over, zip_of(noise_images(9))), 409, "closed")
+    assert service.submit("organizer", over, zip_of(noise_images(9)), benchmark="A line").status_code == 202
+
+
+def test_limits_hold_when_posts_come_at_once(service: Service) -> None:
+    slug = service.competition(daily_limit=3, pending_limit=100)
+    content = zip_of(noise_images(9))
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda _: service.submit("ada", slug, content), range(24)))
+    assert [answer.status_code for answer in answers].count(202) == 3
+    late = [answer for answer in answers if answer.status_code != 202]
+    refused(late[0], 429, "daily-limit")
+    assert 0 < int(late[0].headers["retry-after"]) <= 86_400
+    assert len(service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]) == 3
+    assert len(blobs(service)) == 3
+
+
+def test_only_so_many_wait_at_once(service: Service) -> None:
+    slug = service.competition(pending_limit=1)
+    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    second = service.submit("ada", slug, zip_of(noise_images(9)))
+    refused(second, 429, "pending-limit")
+    assert second.headers["retry-after"] == str(RETRY_AFTER_SECONDS)
+    service.work()
+    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+
+
+def test_a_repeated_request_is_the_same_submission(service: Service) -> None:
+    slug = service.competition(daily_limit=1)
+    first, second = (
+        service.call(
+            "ada",
+            "POST",
+            f"/competitions/{slug}/submissions",
+            content=zip_of(noise_images(9)),
+            headers={"Idempotency-Key": "once"},
+        )
+        for _ in range(2)
+    )
+    assert first.json()["id"] == second.json()["id"]
+    assert len(blobs(service)) == 1
+
+
+def test_a_submission_is_its_teams_and_the_organizers_only(service: Service) -> None:
+    slug = service.competition()
+    entry = service.submit("ada", slug, zip_of(noise_images(9))).json()
+    path = f"/submissions/{entry['id']}"
+    assert service.call("ada", "GET", path).status_code == 200
+    assert service.call("organizer", "GET", path).status_code == 200
+    refused(service.call("bob", "GET", path), 404, "no-submission")
+    refused(service.call("bob", "GET", "/submissions/nothing"), 404, "no-submission")
+    assert service.call("bob", "GET", f"/competitions/{slug}/submissions").json()["submissions"] == []
+
+
+def test_organizing_is_for_organizers(service: Service) -> None:
+    slug = service.competition()
+    entry = service.submit("ada", slug, zip_of(noise_images(9))).json()["id"]
+    attempts = [
+        ("POST", "/competitions", {}),
+        ("POST", f"/competitions/{slug}/tracks/public/preparation", None),
+        ("GET", f"/competitions/{slug}/tracks/private/thresholds", None),
+        ("POST", f"/competitions/{slug}/tracks/public/thresholds", {"method": "manual", "tau": 1, "reason": "mine"}),
+        ("PUT", f"/competitions/{slug}/submissions/{entry}/label", {"label": "legitimate"}),
+        ("POST", f"/competitions/{slug}/publication", {"published": True, "reason": "now"}),
+        ("POST", "/admin/accounts", {"handle": "mallory", "role": "admin"}),
+    ]
+    for method, path, body in attempts:
+        assert service.call("ada", method, path, json=body).status_code == 403, path
+        assert service.call(None, method, path, json=body).status_code == 401, path
+
+
+def test_a_broken_reference_set_says_which_file_is_wrong(service: Service) -> None:
+    slug = service.competition()
+    broken = BytesIO()
+    with zipfile.ZipFile(broken, "w") as archive:
+        archive.writestr("good.png", zipfile.ZipFile(BytesIO(zip_of(noise_images(1)))).read("00000.png"))
+        archive.writestr("torn.png", b"\x89PNG\r\n\x1a\n")
+    attached = service.call("organizer", "PUT", f"/competitions/{slug}/references/train", content=broken.getvalue())
+    assert attached.status_code == 200
+    service.call("organizer", "POST", f"/competitions/{slug}/tracks/public/preparation")
+    service.work()
+    found = service.call("organizer", "GET", f"/competitions/{slug}/tracks/public/preparation").json()
+    assert found["state"] == "failed"
+    assert "torn.png" in found["error"]
+    assert service.submit("ada", slug, zip_of(noise_images(9))).json()["type"] == "urn:kennel:problem:not-ready"
+
+
+def test_a_draft_does_not_exist_for_participants(service: Service) -> None:
+    draft = service.competition(opens_at=None)
+    for path in (f"/competitions/{draft}", f"/competitions/{draft}/submissions", f"/competitions/{draft}/leaderboard"):
+        refused(service.call("ada", "GET", path), 404, "no-competition")
+        assert service.call("organizer", "GET", path).status_code == 200
+
+
+def test_a_draft_is_opened_by_a_change(service: Service) -> None:
+    draft = service.competition(opens_at=None, closes_at=None)
+    path, now = f"/competitions/{draft}", datetime.now(UTC)
+    assert service.call("organizer", "GET", path).json()["missing"] == ["opens_at is not set"]
+    opened = {"opens_at": (now - timedelta(hours=1)).isoformat()}
+    refused(service.call("ada", "PATCH", path, json=opened), 403, "wrong-role")
+    assert service.call("organizer", "PATCH", path, json=opened).json()["missing"] == []
+    assert service.submit("ada", draft, zip_of(noise_images(9))).status_code == 202
+    wrong = {"closes_at": (now - timedelta(days=1)).isoformat()}
+    refused(service.call("organizer", "PATCH", path, json=wrong), 422, "bad-times")
+
+
+def test_a_repeated_request_after_the_close_is_still_the_same_submission(service: Service) -> None:
+    slug, now = service.competition(), datetime.now(UTC)
+    path, once = f"/competitions/{slug}/submissions", {"Idempotency-Key": "once"}
+    first = service.call("ada", "POST", path, content=zip_of(noise_images(9)), headers=once)
+    change = {"closes_at": (now - timedelta(hours=1)).isoformat(), "opens_at": (now - timedelta(days=2)).isoformat()}
+    assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=change).status_code == 200
+    again = service.call("ada", "POST", path, content=zip_of(noise_images(9)), headers=once)
+    assert again.json()["id"] == first.json()["id"]
+
+
+def test_names_of_teams_and_benchmarks_never_collide(service: Service) -> None:
+    slug = service.competition()
+    assert service.submit("ada", slug, zip_of(noise_images(9))).json()["team"] == "Ada"
+    for _ in range(2):
+        assert (
+            service.submit("organizer", slug, zip_of(noise_images(9)), benchmark="Ada").json()["team"]
+            == "Ada (benchmark)"
+        )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options"),
+    [
+        ("GET", "/competitions/a%00b", {}),
+        ("GET", "/submissions/%00", {}),
+        ("GET", "/competitions?x=%00", {}),
+        ("POST", "/admin/accounts", {"json": {"handle": "abc", "name": "a\0b"}}),
+    ],
+)
+def test_a_nul_character_is_refused(service: Service, method: str, path: str, options: dict[str, Any]) -> None:
+    refused(service.call("admin", method, path, **options), 422, "nul-character")
+
+
+def test_an_enormous_page_number_is_refused(service: Service) -> None:
+    slug = service.competition()
+    assert service.call(None, "GET", f"/competitions/{slug}/leaderboard?after={10**20}").status_code == 422
+    assert service.call("ada", "GET", f"/competitions/{slug}/submissions?before={10**20}").status_code == 422
+
+
+def test_a_blob_stays_when_the_broker_takes_no_message(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    slug = service.competition()
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("no broker")
+
+    monkeypatch.setattr(service.app.state.broker, "send_task", broken)
+    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    assert len(blobs(service)) == 1

@@ -1,0 +1,346 @@
+"""One's own results through the API: explanation, would-be rank, sprite, final picks, code, late entries."""
+
+import io
+import json
+import zipfile
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from sqlalchemy import text
+
+from scorer.evidence.code_uploads import MAX_CODE_BYTES
+from tests.api.conftest import Service
+from tests.api.submissions.test_uploads import blobs, refused
+from tests.factories import noise_images, zip_of
+
+NOTEBOOK = json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
+
+
+def code_zip(content: bytes = b"print('hello')") -> bytes:
+    """A zip of one script."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("train.py", content)
+    return buffer.getvalue()
+
+
+def make_reviewer(service: Service, who: str) -> None:
+    """Change somebody's role."""
+    with service.bench.sessions.begin() as session:
+        session.execute(text("UPDATE accounts SET role = 'reviewer' WHERE handle = :who"), {"who": who})
+
+
+def close(service: Service, slug: str, *, ago: timedelta = timedelta(hours=2)) -> None:
+    """Let the competition have closed."""
+    change(service, slug, closes_at=(datetime.now(UTC) - ago).isoformat())
+
+
+def change(service: Service, slug: str, **changes: Any) -> None:
+    """What an organizer changes."""
+    answer = service.call("organizer", "PATCH", f"/competitions/{slug}", json=changes)
+    assert answer.status_code == 200, answer.text
+
+
+# What is said of a score
+
+
+def test_an_entry_says_where_it_would_rank_and_why_it_is_penalised(service: Service) -> None:
+    slug = service.competition()
+    near = np.clip(noise_images(1, 40, 16)[:8].astype(int) + 20, 0, 255).astype(np.uint8)
+    first = service.scored("ada", slug, noise_images(10))["measurements"][0]
+    assert (first["rank"], first["would_be_rank"]) == (1, 1)
+    assert "so it is not penalised: its score is its FID." in first["explanation"]
+    tau = first["memorization_distance"] * 0.99
+    body = {"method": "manual", "tau": tau, "reason": "a test"}
+    assert service.call("organizer", "POST", f"/competitions/{slug}/tracks/public/thresholds", json=body).is_success
+    second = service.scored("ada", slug, near)["measurements"][0]
+    assert second["penalised"]
+    assert (second["rank"], second["would_be_rank"]) == (None, 1), "it is not the team's best, and nobody else is there"
+    factor = second["mifid"] / second["fid"]
+    assert f"is below tau = {tau:.3f}" in second["explanation"]
+    assert f"multiplied by {factor:.3g}" in second["explanation"]
+    third = service.scored("bob", slug, near)["measurements"][0]
+    assert (third["rank"], third["would_be_rank"]) == (2, 2)
+
+
+def test_a_copy_says_why_it_has_no_score(service: Service) -> None:
+    slug = service.competition()
+    (seen,) = service.scored("ada", slug, noise_images(1, 40, 16)[:8])["measurements"]
+    assert (seen["rank"], seen["would_be_rank"]) == (None, None)
+    assert seen["explanation"].startswith("It is a copy and has no score. 100% of its images are training images")
+
+
+# The sprite
+
+
+def test_the_sprite_shows_the_entrys_own_images_to_its_team_and_to_organizers(service: Service) -> None:
+    slug = service.competition()
+    images = noise_images(10)
+    entry = service.scored("ada", slug, images)
+    path = entry["sprite"].removeprefix("/api/v1")
+    for who in ("ada", "organizer", "admin"):
+        answer = service.call(who, "GET", path)
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "image/png"
+        assert answer.headers["cache-control"] == "private, max-age=31536000, immutable"
+        assert answer.headers["vary"] == "Authorization, Cookie"
+    picture = np.asarray(Image.open(io.BytesIO(answer.content)))
+    assert np.array_equal(picture, images.transpose(1, 0, 2, 3).reshape(16, 8 * 16, 3))
+    known = service.call("ada", "GET", path, headers={"If-None-Match": answer.headers["etag"]})
+    assert (known.status_code, known.content) == (304, b"")
+    refused(service.call("bob", "GET", path), 404, "no-submission")
+    refused(service.call("bob", "GET", path, headers={"If-None-Match": answer.headers["etag"]}), 404, "no-submission")
+    refused(service.call(None, "GET", path), 401, "no-token")
+
+
+def test_an_entry_that_was_not_checked_yet_or_is_rejected_has_none(service: Service) -> None:
+    slug = service.competition()
+    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    assert entry["sprite"] is None
+    refused(service.call("ada", "GET", f"/submissions/{entry['id']}/sprite"), 404, "no-sprite")
+
+
+# Picks
+
+
+def test_without_picks_the_best_public_entries_are_taken(service: Service) -> None:
+    slug = service.competition()
+    path = f"/competitions/{slug}/picks"
+    refused(service.call("ada", "GET", path), 404, "no-team")
+    entries = [service.scored("ada", slug, noise_images(seed)) for seed in (10, 11, 12)]
+    by_score = sorted(entries, key=lambda each: each["measurements"][0]["mifid"])
+    seen = service.call("ada", "GET", path).json()
+    assert seen["submissions"] == [each["id"] for each in by_score[:2]]
+    assert (seen["chosen"], seen["most"], seen["picked_by"]) == (False, 2, None)
+
+
+def test_picks_are_kept_as_history_and_the_newest_set_counts(service: Service) -> None:
+    slug = service.competition()
+    path = f"/competitions/{slug}/picks"
+    ids = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (10, 11, 12)]
+    first = service.call("ada", "PUT", path, json={"submissions": [ids[2], ids[0], ids[2]]})
+    assert first.status_code == 200, first.text
+    assert first.json() | {"until": "", "picked_at": ""} == {
+        "submissions": [ids[2], ids[0]], "chosen": True, "most": 2, "picked_by": "ada", "until": "", "picked_at": "",
+    }  # fmt: skip
+    service.call("ada", "PUT", path, json={"submissions": [ids[2], ids[0]]})
+    service.call("ada", "PUT", path, json={"submissions": [ids[1]]})
+    assert service.call("ada", "GET", path).json()["submissions"] == [ids[1]]
+    assert service.call("ada", "PUT", path, json={"submissions": []}).json()["chosen"] is False
+    with service.bench.sessions() as session:
+        rows = session.execute(text("SELECT submission_refs FROM pick_sets ORDER BY id")).scalars().all()
+    assert [len(each) for each in rows] == [2, 1, 0], "the same set again is no new choice"
+
+
+def test_only_scored_entries_of_ones_own_can_be_picked_and_not_too_many(service: Service) -> None:
+    slug, other = service.competition(), service.competition()
+    path = f"/competitions/{slug}/picks"
+    own = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (10, 11, 12)]
+    elsewhere = service.scored("ada", other, noise_images(13))["id"]
+    foreign = service.scored("bob", slug, noise_images(14))["id"]
+    waiting = service.submit("ada", slug, zip_of(noise_images(15))).json()["id"]
+    refused(service.call("ada", "PUT", path, json={"submissions": own}), 422, "too-many-picks")
+    told = {}
+    for wrong in (foreign, elsewhere, waiting, "nothing"):
+        body = {"submissions": [own[0], wrong]}
+        problem = refused(service.call("ada", "PUT", path, json=body), 422, "not-pickable")
+        told[wrong] = [fault.replace(wrong, "X") for fault in problem["faults"]]
+    assert set(map(tuple, told.values())) == {("X is not a scored entry of your team",)}, "ids tell nothing"
+    assert service.call("ada", "GET", path).json()["chosen"] is False
+
+
+def test_after_the_close_picks_stand(service: Service) -> None:
+    slug = service.competition()
+    path = f"/competitions/{slug}/picks"
+    entry = service.scored("ada", slug, noise_images(10))["id"]
+    assert service.call("ada", "PUT", path, json={"submissions": [entry]}).status_code == 200
+    close(service, slug)
+    problem = refused(service.call("ada", "PUT", path, json={"submissions": []}), 409, "closed")
+    assert problem["title"].startswith("The competition closed at 20")
+    assert problem["title"].endswith("; picks can no longer be changed.")
+    assert service.call("ada", "GET", path).json()["submissions"] == [entry]
+
+
+# Code
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "media", "suffix"),
+    [(code_zip(), "zip", "application/zip", "zip"), (NOTEBOOK, "notebook", "application/x-ipynb+json", "ipynb")],
+)
+def test_reviewers_and_organizers_read_code_its_team_sees_its_hash(
+    service: Service, content: bytes, kind: str, media: str, suffix: str
+) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(10))
+    assert entry["code"] is None
+    path = f"/submissions/{entry['id']}/code"
+    attached = service.call("ada", "PUT", path, content=content)
+    assert attached.status_code == 200, attached.text
+    seen = service.call("ada", "GET", f"/submissions/{entry['id']}").json()["code"]
+    assert seen == attached.json()
+    assert (seen["kind"], seen["bytes"], seen["attached_by"]) == (kind, len(content), "ada")
+    make_reviewer(service, "eve")
+    for who in ("organizer", "admin", "eve"):
+        answer = service.call(who, "GET", path)
+        assert (answer.status_code, answer.content) == (200, content)
+        assert answer.headers["content-type"] == media
+        assert answer.headers["content-disposition"] == f'attachment; filename="entry-{entry["ref"]}-code.{suffix}"'
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    refused(service.call("ada", "GET", path), 403, "wrong-role")
+    refused(service.call("bob", "GET", path), 404, "no-submission")
+    refused(service.call(None, "GET", path), 401, "no-token")
+
+
+def test_a_reviewer_who_competes_reads_nobodys_code(service: Service) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(10))
+    service.scored("eve", slug, noise_images(11))
+    make_reviewer(service, "eve")
+    path = f"/submissions/{entry['id']}/code"
+    assert service.call("ada", "PUT", path, content=NOTEBOOK).status_code == 200
+    refused(service.call("eve", "GET", path), 404, "no-submission")
+
+
+def test_code_may_be_replaced_until_the_close_and_only_the_newest_bytes_are_kept(service: Service) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(10))
+    path = f"/submissions/{entry['id']}/code"
+    service.call("ada", "PUT", path, content=code_zip())
+    kept = len(blobs(service))
+    replaced = service.call("ada", "PUT", path, content=NOTEBOOK).json()
+    assert len(blobs(service)) == kept
+    assert service.call("organizer", "GET", path).content == NOTEBOOK
+    with service.bench.sessions() as session:
+        hashes = session.execute(text("SELECT sha256 FROM code_attachments ORDER BY id")).scalars().all()
+    assert len(hashes) == 2
+    assert hashes[1] == replaced["sha256"]
+    close(service, slug)
+    refused(service.call("ada", "PUT", path, content=code_zip()), 409, "closed")
+    assert service.call("organizer", "GET", path).content == NOTEBOOK
+
+
+@pytest.mark.parametrize(
+    ("content", "slug_of_problem"),
+    [
+        (b"", "not-code"),
+        (b"import torch", "not-code"),
+        (b"[" * 100_000, "not-code"),
+        (b'{"cells": []}', "not-code"),
+        (code_zip()[:-10], "not-a-zip"),
+        (b"PK\3\4 and nothing more", "not-a-zip"),
+    ],
+)
+def test_what_is_neither_a_zip_nor_a_notebook_is_refused_and_not_kept(
+    service: Service, content: bytes, slug_of_problem: str
+) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(10))
+    before = blobs(service)
+    refused(service.call("ada", "PUT", f"/submissions/{entry['id']}/code", content=content), 422, slug_of_problem)
+    assert blobs(service) == before
+
+
+def test_code_is_at_most_20_mb_whether_it_says_so_or_not(service: Service) -> None:
+    slug = service.competition()
+    path = f"/submissions/{service.scored('ada', slug, noise_images(10))['id']}/code"
+    before = blobs(service)
+    refused(service.call("ada", "PUT", path, content=bytes(MAX_CODE_BYTES + 1)), 413, "too-large")
+    refused(service.call("ada", "PUT", path, content=iter([bytes(MAX_CODE_BYTES), b"x"])), 413, "too-large")
+    assert blobs(service) == before
+
+
+def test_nobody_attaches_code_to_what_is_not_theirs(service: Service) -> None:
+    slug = service.competition()
+    path = f"/submissions/{service.scored('ada', slug, noise_images(10))['id']}/code"
+    refused(service.call("bob", "PUT", path, content=NOTEBOOK), 404, "no-submission")
+    refused(service.call("organizer", "PUT", path, content=NOTEBOOK), 403, "not-yours")
+    refused(service.call(None, "PUT", path, content=NOTEBOOK), 401, "no-token")
+
+
+# After the deadline
+
+
+def test_late_entries_are_refused_unless_the_competition_takes_them(service: Service) -> None:
+    slug = service.competition()
+    close(service, slug)
+    refused(service.submit("ada", slug, zip_of(noise_images(10))), 409, "closed")
+
+
+def test_late_entries_have_a_board_of_their_own_and_no_private_track(service: Service) -> None:
+    slug = service.competition(late_submissions=True)
+    in_time = service.scored("ada", slug, noise_images(10))
+    assert in_time["late"] is False
+    close(service, slug)
+    late = [service.scored("bob", slug, noise_images(seed)) for seed in (11, 12)]
+    assert [(each["late"], each["status"]) for each in late] == [(True, "scored")] * 2
+    told = [each["kind"] for each in service.call("bob", "GET", "/notices").json()["notices"]]
+    assert told == ["entry-scored"] * 2
+    path = f"/competitions/{slug}/leaderboard"
+    main = service.call(None, "GET", path).json()
+    own = service.call(None, "GET", path, params={"track": "public", "late": True}).json()
+    assert (main["late"], main["teams"], [each["team"] for each in main["entries"]]) == (False, 1, ["Ada"])
+    assert (own["late"], own["teams"], [each["team"] for each in own["entries"]]) == (True, 1, ["Bob"])
+    assert own["entries"][0]["entries"] == 2
+    assert "Bob" not in service.call(None, "GET", path, params={"format": "csv"}).text
+    assert "Bob" in service.call(None, "GET", path, params={"format": "csv", "late": True}).text
+    private = service.call("organizer", "GET", path, params={"track": "private"}).json()
+    assert [each["team"] for each in private["entries"]] == ["Ada"]
+    seen = service.call("organizer", "GET", f"/submissions/{late[0]['id']}").json()
+    assert ([each["track"] for each in seen["measurements"]], seen["private_state"]) == (["public"], None)
+    best = min(late, key=lambda each: each["measurements"][0]["mifid"])
+    seen = service.call("bob", "GET", f"/submissions/{best['id']}").json()["measurements"][0]
+    assert (seen["rank"], seen["would_be_rank"]) == (1, 1)
+    problem = service.call("organizer", "GET", path, params={"track": "private", "late": True})
+    refused(problem, 422, "late-is-public")
+
+
+def test_the_late_board_and_the_main_one_have_different_etags(service: Service) -> None:
+    slug = service.competition(late_submissions=True)
+    path = f"/competitions/{slug}/leaderboard"
+    etags = {service.call(None, "GET", path, params={"late": late}).headers["etag"] for late in (False, True)}
+    assert len(etags) == 2
+
+
+def test_a_copy_that_is_late_is_listed_with_the_late_ones(service: Service) -> None:
+    slug = service.competition(late_submissions=True)
+    close(service, slug)
+    service.scored("bob", slug, noise_images(1, 40, 16)[:8])
+    path = f"/competitions/{slug}/leaderboard"
+    assert service.call(None, "GET", path).json()["copies"] == []
+    assert [each["team"] for each in service.call(None, "GET", path, params={"late": True}).json()["copies"]] == ["Bob"]
+
+
+def test_late_entries_have_limits_of_their_own(service: Service) -> None:
+    slug = service.competition(late_submissions=True, daily_limit=1)
+    service.scored("ada", slug, noise_images(10))
+    close(service, slug, ago=timedelta(seconds=1))
+    assert service.scored("ada", slug, noise_images(11))["late"] is True
+    refused(service.submit("ada", slug, zip_of(noise_images(12))), 429, "daily-limit")
+    change(service, slug, closes_at=(datetime.now(UTC) + timedelta(days=1)).isoformat())
+    refused(service.submit("ada", slug, zip_of(noise_images(13))), 429, "daily-limit")
+    with service.bench.sessions.begin() as session:
+        session.execute(text("UPDATE submissions SET accepted_at = accepted_at - interval '2 days' WHERE NOT late"))
+    assert service.submit("ada", slug, zip_of(noise_images(13))).status_code == 202, "the late one does not count"
+
+
+def test_a_late_entry_is_in_no_picks(service: Service) -> None:
+    slug = service.competition(late_submissions=True)
+    in_time = service.scored("ada", slug, noise_images(10))["id"]
+    close(service, slug)
+    late = service.scored("ada", slug, noise_images(11))["id"]
+    path = f"/competitions/{slug}/picks"
+    assert service.call("ada", "GET", path).json()["submissions"] == [in_time]
+    change(service, slug, closes_at=(datetime.now(UTC) + timedelta(days=1)).isoformat())
+    refused(service.call("ada", "PUT", path, json={"submissions": [late]}), 422, "not-pickable")
+
+
+def test_late_entries_go_on_after_the_publication(service: Service) -> None:
+    slug = service.competition(late_submissions=True)
+    close(service, slug)
+    body = {"published": True, "reason": "done", "override": "a test"}
+    assert service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body).status_code == 201
+    assert service.scored("ada", slug, noise_images(11))["late"] is True

@@ -1,0 +1,244 @@
+"""Limits: shown before they bite, given back for cancelled entries, and kept by a crowd of parallel posts."""
+
+import asyncio
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from threading import Thread
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import text
+
+from scorer.jobs import leases
+from scorer.jobs.broker import transaction
+from scorer.lifecycle import Queue
+from tests.api.conftest import API, Service
+from tests.api.submissions.test_uploads import refused
+from tests.api.teams.test_teams import join
+from tests.factories import noise_images, zip_of
+from tests.http_server import serve
+from worker.dispatch import run_next
+from worker.runtime.context import WorkerContext
+
+CROWD = 200
+
+
+def limits(service: Service, slug: str, who: str = "ada") -> Any:
+    """What a person reads about the limits of their team."""
+    answer = service.call(who, "GET", f"/competitions/{slug}/limits")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def cancel(service: Service, entry: Any, who: str = "ada") -> Any:
+    """An attempt to cancel."""
+    return service.call(who, "POST", f"/submissions/{entry['id']}/cancel")
+
+
+def submitted(service: Service, slug: str, who: str = "ada") -> Any:
+    """An entry that waits for its check."""
+    answer = service.submit(who, slug, zip_of(noise_images(9)))
+    assert answer.status_code == 202, answer.text
+    return answer.json()
+
+
+def claimed(bench: WorkerContext, queue: Queue) -> leases.Claim:
+    """A job that a worker has begun."""
+    with transaction(bench.sessions, bench.broker) as session:
+        held = leases.claim_job(session, queue, holder="h", worker="w", now=bench.now(), lease=timedelta(seconds=60))
+    assert held is not None
+    return held
+
+
+# Seen
+
+
+def test_limits_are_seen_with_the_moment_of_the_next_slot(service: Service) -> None:
+    slug = service.competition(daily_limit=2, pending_limit=2, rejected_limit=4)
+    before = datetime.now(UTC)
+    fresh = limits(service, slug)
+    tomorrow = (before + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    assert datetime.fromisoformat(fresh["resets_at"]) == tomorrow
+    assert before <= datetime.fromisoformat(fresh["next_entry_at"]) <= datetime.now(UTC)
+    assert {name: fresh[name] for name in fresh if not name.endswith("_at")} == {
+        "daily_limit": 2,
+        "used_today": 0,
+        "remaining_today": 2,
+        "pending_limit": 2,
+        "pending": 0,
+        "rejected_limit": 4,
+        "rejected_today": 0,
+        "refusal": None,
+    }
+    for _ in range(2):
+        submitted(service, slug)
+    full = limits(service, slug)
+    assert (full["used_today"], full["remaining_today"], full["pending"]) == (2, 0, 2)
+    assert full["refusal"] == "daily-limit"
+    assert full["next_entry_at"] == full["resets_at"]
+    refused(service.submit("ada", slug, zip_of(noise_images(9))), 429, "daily-limit")
+    assert limits(service, slug, "bob")["used_today"] == 0
+    refused(service.call(None, "GET", f"/competitions/{slug}/limits"), 401, "no-token")
+
+
+def test_no_daily_limit_is_null(service: Service) -> None:
+    slug = service.competition(daily_limit=None, pending_limit=1)
+    submitted(service, slug)
+    seen = limits(service, slug)
+    assert (seen["daily_limit"], seen["remaining_today"], seen["used_today"]) == (None, None, 1)
+    assert (seen["refusal"], seen["next_entry_at"]) == ("pending-limit", None), "nobody knows when one ends"
+
+
+def test_there_is_no_next_slot_after_the_close(service: Service) -> None:
+    now = datetime.now(UTC)
+    over = service.competition(closes_at=now - timedelta(minutes=1))
+    assert limits(service, over)["next_entry_at"] is None
+    last_day = service.competition(daily_limit=1, closes_at=now + timedelta(minutes=1))
+    submitted(service, last_day)
+    tomorrow = datetime.fromisoformat(limits(service, last_day)["resets_at"])
+    expected = None if tomorrow >= now + timedelta(minutes=1) else tomorrow.isoformat()
+    assert limits(service, last_day)["next_entry_at"] == expected
+
+
+def test_a_day_is_a_utc_day_and_limits_are_a_teams(service: Service) -> None:
+    slug = service.competition(daily_limit=1)
+    join(service, slug, "ada", "bob")
+    submitted(service, slug, "bob")
+    refused(service.submit("ada", slug, zip_of(noise_images(9))), 429, "daily-limit")
+    with service.bench.sessions.begin() as session:
+        start = "date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"
+        session.execute(text(f"UPDATE submissions SET accepted_at = {start} - interval '1 microsecond'"))
+    assert limits(service, slug)["used_today"] == 0
+    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+
+
+# Cancelled
+
+
+def test_an_entry_that_waits_is_cancelled_and_costs_nothing(service: Service) -> None:
+    slug = service.competition(daily_limit=1, pending_limit=1)
+    entry = submitted(service, slug)
+    done = cancel(service, entry)
+    assert (done.status_code, done.json()["status"]) == (200, "cancelled")
+    assert done.json()["finished_at"] is not None
+    assert done.json()["queue_position"] is None
+    assert cancel(service, entry).json() == done.json(), "again is the same"
+    assert limits(service, slug)["remaining_today"] == 1
+    service.work()
+    assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"] == "cancelled"
+    submitted(service, slug)
+
+
+def test_an_entry_is_cancelled_while_it_waits_for_its_score(service: Service) -> None:
+    slug = service.competition(daily_limit=1)
+    entry = submitted(service, slug)
+    assert run_next(service.bench, Queue.CHECK)
+    assert cancel(service, entry).json()["status"] == "cancelled"
+    assert not run_next(service.bench, Queue.SCORE), "no work is left"
+
+
+def test_an_entry_that_is_being_checked_is_cancelled_and_the_check_is_dropped(service: Service) -> None:
+    slug = service.competition(daily_limit=1)
+    entry = submitted(service, slug)
+    held, bench = claimed(service.bench, Queue.CHECK), service.bench
+    assert cancel(service, entry).json()["status"] == "cancelled"
+    with transaction(bench.sessions, bench.broker) as session:
+        assert not leases.finish_job(session, held, bench.now())
+    with transaction(bench.sessions, bench.broker) as session:
+        assert (
+            leases.sweep_jobs(session, now=bench.now() + timedelta(days=1), max_attempts=3, announced={})["expired"]
+            == 0
+        )
+    assert not run_next(bench, Queue.CHECK)
+
+
+def test_scoring_that_has_begun_goes_on(service: Service) -> None:
+    slug = service.competition(daily_limit=1)
+    entry = submitted(service, slug)
+    assert run_next(service.bench, Queue.CHECK)
+    claimed(service.bench, Queue.SCORE)
+    problem = refused(cancel(service, entry), 409, "too-late-to-cancel")
+    assert problem["title"] == "Its scoring has begun: an entry can be cancelled while it waits."
+    assert limits(service, slug)["remaining_today"] == 0
+
+
+def test_what_has_ended_is_not_cancelled(service: Service) -> None:
+    slug = service.competition()
+    scored = service.scored("ada", slug, noise_images(10))
+    refused(cancel(service, scored), 409, "too-late-to-cancel")
+    with service.bench.sessions.begin() as session:
+        session.execute(text("UPDATE submissions SET status = 'rejected'"))
+    problem = refused(cancel(service, scored), 409, "too-late-to-cancel")
+    assert problem["title"].startswith("It is rejected already")
+
+
+def test_an_entry_is_cancelled_by_its_own_team_alone(service: Service) -> None:
+    slug = service.competition()
+    join(service, slug, "ada", "bob")
+    entry = submitted(service, slug)
+    refused(cancel(service, entry, "eve"), 404, "no-submission")
+    refused(cancel(service, entry, "organizer"), 403, "not-yours")
+    assert cancel(service, entry, "bob").status_code == 200
+    line = service.submit("organizer", slug, zip_of(noise_images(9)), benchmark="Line").json()
+    assert cancel(service, line, "organizer").status_code == 200
+
+
+def test_a_cancel_and_a_worker_at_once_agree(service: Service) -> None:
+    """Either the entry is cancelled and nothing of it is left to do, or its scoring has begun and it is scored."""
+    slug = service.competition()
+    ended = Counter[str]()
+    for _ in range(8):
+        entry = submitted(service, slug)
+        worker = Thread(target=service.work)
+        worker.start()
+        answer = cancel(service, entry)
+        worker.join()
+        service.work()
+        status = service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"]
+        assert (answer.status_code, status) in {(200, "cancelled"), (409, "scored")}
+        ended[status] += 1
+    assert sum(ended.values()) == 8
+    with service.bench.sessions() as session:
+        left = session.execute(text("SELECT count(*) FROM jobs WHERE state IN ('waiting', 'running')")).scalar_one()
+        measured = session.execute(text("SELECT count(DISTINCT submission_ref) FROM measurements")).scalar_one()
+    assert (left, measured) == (0, ended["scored"])
+
+
+# Kept
+
+
+async def crowd(address: str, slug: str, tokens: list[str], content: bytes) -> list[httpx.Response]:
+    """Everyone's posts at once, each on a connection of its own."""
+    open_ended = httpx.Limits(max_connections=CROWD)
+    async with httpx.AsyncClient(base_url=f"{address}{API}", limits=open_ended, timeout=120) as client:
+        posts = [
+            client.post(
+                f"/competitions/{slug}/submissions",
+                content=content,
+                headers={"Authorization": f"Bearer {tokens[number % len(tokens)]}"},
+            )
+            for number in range(CROWD)
+        ]
+        return await asyncio.gather(*posts)
+
+
+@pytest.mark.heavy
+def test_two_hundred_parallel_posts_leave_exactly_the_limit(service: Service) -> None:
+    slug = service.competition(daily_limit=5, pending_limit=100)
+    join(service, slug, "ada", "bob")
+    cancelled = submitted(service, slug)
+    assert cancel(service, cancelled).status_code == 200
+    team = [service.tokens[who] for who in ("ada", "bob")]
+    with serve(service.app) as address:
+        answers = asyncio.run(crowd(address, slug, team, zip_of(noise_images(9))))
+    assert Counter(answer.status_code for answer in answers) == {202: 5, 429: CROWD - 5}
+    late = [answer for answer in answers if answer.status_code == 429]
+    assert {answer.json()["type"] for answer in late} == {"urn:kennel:problem:daily-limit"}
+    assert all(0 < int(answer.headers["retry-after"]) <= 86_400 for answer in late)
+    assert limits(service, slug)["used_today"] == 5
+    listed = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert Counter(each["status"] for each in listed) == {"received": 5, "cancelled": 1}
+    with service.bench.sessions() as session:
+        jobs = session.execute(text("SELECT count(*) FROM jobs WHERE queue = 'check' AND state = 'waiting'"))
+        assert jobs.scalar_one() == 5

@@ -1,0 +1,457 @@
+"""Teams: who founds, asks, joins, merges and leaves, and that no race makes more of it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from scorer.competitions.competition_state import state_of
+from scorer.db.tables import Account
+from scorer.notifications import webhooks
+from scorer.teams import teams
+from tests.api.conftest import Service
+from tests.api.submissions.test_uploads import refused
+from tests.factories import noise_images, zip_of
+
+
+def create(service: Service, slug: str, who: str, name: str) -> Any:
+    """An attempt to found a team."""
+    return service.call(who, "POST", f"/competitions/{slug}/teams", json={"name": name})
+
+
+def team(service: Service, slug: str, who: str) -> Any:
+    """A person's team as they see it."""
+    return service.call(who, "GET", f"/competitions/{slug}/team").json()
+
+
+def members(service: Service, slug: str, who: str) -> list[str]:
+    """Who is in a person's team; the leader first."""
+    return [each["handle"] for each in team(service, slug, who)["members"]]
+
+
+def ask(service: Service, slug: str, who: str, **whom: str) -> Any:
+    """An attempt to ask a person (``handle``) or a team (``team``) in."""
+    return service.call(who, "POST", f"/competitions/{slug}/team/invitations", json=whom)
+
+
+def answer(service: Service, slug: str, who: str, invitation: Any, accept: bool = True) -> Any:
+    """An attempt to answer."""
+    path = f"/competitions/{slug}/invitations/{invitation.json()['id']}/answer"
+    return service.call(who, "PUT", path, json={"accept": accept})
+
+
+def join(service: Service, slug: str, leader: str, who: str) -> None:
+    """Somebody is asked and accepts."""
+    done = answer(service, slug, who, ask(service, slug, leader, handle=who))
+    assert done.status_code == 200, done.text
+
+
+def leave(service: Service, slug: str, who: str) -> Any:
+    """An attempt to leave."""
+    return service.call(who, "DELETE", f"/competitions/{slug}/team/membership")
+
+
+def backdate(service: Service, days: int) -> None:
+    """Let every entry so far have been made earlier."""
+    with service.bench.sessions.begin() as session:
+        session.execute(text(f"UPDATE submissions SET accepted_at = accepted_at - interval '{days} days'"))
+
+
+def hook(service: Service, who: str, url: str, slug: str | None = None) -> None:
+    """A webhook of a person, or of their team."""
+    with service.bench.sessions.begin() as session:
+        account, now = session.query(Account).filter_by(handle=who).one(), service.bench.now()
+        team = teams.find_own_team(session, state_of(session, slug, now), account) if slug else None
+        webhooks.register(session, account, url, secret="s", team=team, local=False, now=now)
+
+
+def rows(service: Service, query: str) -> list[Any]:
+    """What the database holds."""
+    with service.bench.sessions() as session:
+        return [tuple(row) for row in session.execute(text(query))]
+
+
+# Founding and naming
+
+
+def test_a_person_founds_a_team_and_leads_it(service: Service) -> None:
+    slug = service.competition()
+    made = create(service, slug, "ada", "  Loose Leash ")
+    assert made.status_code == 201
+    assert made.json() == {
+        "name": "Loose Leash",
+        "members": [{"handle": "ada", "name": "Ada", "leader": True}],
+        "max_size": 5,
+        "invitations": [],
+    }
+    assert service.submit("ada", slug, zip_of(noise_images(9))).json()["team"] == "Loose Leash"
+    refused(create(service, slug, "ada", "Another"), 409, "in-a-team")
+    refused(service.call("bob", "GET", f"/competitions/{slug}/team"), 404, "no-team")
+
+
+@pytest.mark.parametrize("name", ["LOOSE leash", "Ｌoose Leash"])
+def test_no_two_teams_have_one_name_however_it_is_written(service: Service, name: str) -> None:
+    slug = service.competition()
+    create(service, slug, "ada", "Loose Leash")
+    refused(create(service, slug, "bob", name), 409, "name-taken")
+    assert create(service, service.competition(), "bob", name).status_code == 201, "elsewhere it is free"
+
+
+@pytest.mark.parametrize("name", ["  ", "a\u202eb", "line\nbreak"])
+def test_a_name_can_be_seen(service: Service, name: str) -> None:
+    refused(create(service, service.competition(), "ada", name), 422, "bad-name")
+
+
+def test_the_leader_renames_the_team_and_the_board_follows(service: Service) -> None:
+    slug = service.competition()
+    create(service, slug, "ada", "Loose Leash")
+    join(service, slug, "ada", "bob")
+    service.scored("ada", slug, noise_images(10))
+    board = f"/competitions/{slug}/leaderboard"
+    known = {"If-None-Match": service.call(None, "GET", board).headers["etag"]}
+
+    def rename(who: str, name: str) -> Any:
+        return service.call(who, "PATCH", f"/competitions/{slug}/team", json={"name": name})
+
+    refused(rename("bob", "Bob's"), 403, "leader-needed")
+    refused(rename("eve", "Eve's"), 404, "no-team")
+    assert rename("ada", "loose leash").json()["name"] == "loose leash", "a name may be respelled"
+    assert rename("ada", "Long Leash").json()["name"] == "Long Leash"
+    shown = service.call(None, "GET", board, headers=known)
+    assert [place["team"] for place in shown.json()["entries"]] == ["Long Leash"]
+    history = rows(service, "SELECT before, after FROM team_renamings ORDER BY id")
+    assert history == [("Loose Leash", "loose leash"), ("loose leash", "Long Leash")]
+
+
+def test_the_rules_are_accepted_before_a_team(service: Service) -> None:
+    slug = service.competition(rules="1. One account each.\n")
+    refused(create(service, slug, "ada", "Loose Leash"), 403, "rules-not-accepted")
+    refused(ask(service, slug, "ada", handle="bob"), 403, "rules-not-accepted")
+
+
+def test_teams_form_while_the_competition_is_open(service: Service) -> None:
+    now = datetime.now(UTC)
+    over = service.competition(closes_at=now - timedelta(minutes=1))
+    refused(create(service, over, "ada", "Late"), 409, "closed")
+    draft = service.competition(opens_at=None)
+    refused(create(service, draft, "ada", "Early"), 404, "no-competition")
+    refused(create(service, draft, "organizer", "Early"), 409, "not-open")
+
+
+# Asking people
+
+
+def test_an_invited_person_sees_it_gets_a_mail_and_joins(service: Service) -> None:
+    slug = service.competition()
+    with service.bench.sessions.begin() as session:
+        session.execute(text("UPDATE accounts SET email = 'bob@example.org' WHERE handle = 'bob'"))
+    create(service, slug, "ada", "Loose Leash")
+    asked = ask(service, slug, "ada", handle="BOB")
+    assert asked.status_code == 201
+    (seen,) = service.call("bob", "GET", f"/competitions/{slug}/invitations").json()
+    assert seen == asked.json()
+    assert (seen["kind"], seen["team"], seen["handle"], seen["invited_by"]) == ("join", "Loose Leash", "bob", "ada")
+    assert service.call("eve", "GET", f"/competitions/{slug}/invitations").json() == []
+    assert ask(service, slug, "ada", handle="bob").json()["id"] == seen["id"], "asking again is the same"
+    ((recipient, body, link),) = rows(service, "SELECT recipient, body, link FROM mails")
+    assert (recipient, link) == ("bob@example.org", f"/competitions/{slug}/team")
+    assert "Loose Leash" in body
+    assert answer(service, slug, "bob", asked).json()["state"] == "accepted"
+    assert answer(service, slug, "bob", asked).json()["state"] == "accepted", "accepting again is the same"
+    assert members(service, slug, "bob") == ["ada", "bob"]
+    assert team(service, slug, "ada")["invitations"] == []
+    refused(answer(service, slug, "bob", asked, accept=False), 409, "answered")
+    refused(ask(service, slug, "ada", handle="bob"), 409, "is-member")
+
+
+def test_somebody_without_an_address_is_asked_on_the_site_and_by_webhook(service: Service) -> None:
+    slug = service.competition()
+    hook(service, "bob", "https://hooks.example.org/bob")
+    assert ask(service, slug, "ada", handle="bob").status_code == 201
+    assert ask(service, slug, "ada", handle="bob").status_code == 201
+    assert rows(service, "SELECT count(*) FROM mails") == [(0,)]
+    (told,) = service.call("bob", "GET", "/notices").json()["notices"]
+    assert (told["kind"], told["link"]) == ("invitation", f"/competitions/{slug}/team")
+    assert told["body"].startswith('Ada (ada) asks you to join the team "Ada" in the competition')
+    sent = rows(
+        service, "SELECT url, kind, deliveries.subject FROM deliveries JOIN webhooks ON webhook_id = webhooks.id"
+    )
+    assert sent == [("https://hooks.example.org/bob", "invitation", "You are asked to join the team Ada")]
+    assert service.call("ada", "GET", "/notices").json()["notices"] == []
+    assert members(service, slug, "ada") == ["ada"], "asking makes a team of one"
+
+
+def test_only_the_leader_asks_and_only_who_is_asked_answers(service: Service) -> None:
+    slug = service.competition()
+    join(service, slug, "ada", "bob")
+    refused(ask(service, slug, "bob", handle="eve"), 403, "leader-needed")
+    refused(ask(service, slug, "ada", handle="nobody"), 404, "no-account")
+    asked = ask(service, slug, "ada", handle="eve")
+    for who in ("bob", "ada", "organizer"):
+        refused(answer(service, slug, who, asked), 404, "no-invitation")
+    assert members(service, slug, "ada") == ["ada", "bob"]
+    for body in ({}, {"handle": "eve", "team": "Eve"}):
+        assert ask(service, slug, "ada", **body).status_code == 422
+
+
+def test_an_invitation_is_declined_or_withdrawn_once_and_for_all(service: Service) -> None:
+    slug = service.competition()
+    declined = ask(service, slug, "ada", handle="bob")
+    assert answer(service, slug, "bob", declined, accept=False).json()["state"] == "declined"
+    refused(answer(service, slug, "bob", declined), 409, "answered")
+    withdrawn = ask(service, slug, "ada", handle="bob")
+    assert withdrawn.json()["id"] != declined.json()["id"], "asking anew is another invitation"
+    path = f"/competitions/{slug}/team/invitations/{withdrawn.json()['id']}"
+    refused(service.call("bob", "DELETE", path), 404, "no-team")
+    for _ in range(2):
+        assert service.call("ada", "DELETE", path).status_code == 204
+    refused(answer(service, slug, "bob", withdrawn), 409, "answered")
+    assert service.call("bob", "GET", f"/competitions/{slug}/invitations").json() == []
+
+
+def test_a_team_of_one_is_given_up_for_another_unless_it_has_entered(service: Service) -> None:
+    slug = service.competition()
+    create(service, slug, "bob", "Bob alone")
+    dangling = ask(service, slug, "bob", handle="eve")
+    join(service, slug, "ada", "bob")
+    assert members(service, slug, "bob") == ["ada", "bob"]
+    refused(answer(service, slug, "eve", dangling), 409, "answered")
+    service.submit("eve", slug, zip_of(noise_images(9)))
+    asked = ask(service, slug, "ada", handle="eve")
+    problem = refused(answer(service, slug, "eve", asked), 409, "has-entries")
+    assert "merge" in problem["title"]
+    assert members(service, slug, "eve") == ["eve"]
+    assert [each["state"] for each in service.call("eve", "GET", f"/competitions/{slug}/invitations").json()] == [
+        "open"
+    ], "nothing of a refused answer stays"
+
+
+def test_whoever_is_with_others_leaves_them_first(service: Service) -> None:
+    slug = service.competition()
+    join(service, slug, "ada", "bob")
+    asked = ask(service, slug, "eve", handle="bob")
+    refused(answer(service, slug, "bob", asked), 409, "in-a-team")
+    assert leave(service, slug, "bob").status_code == 204
+    assert answer(service, slug, "bob", asked).status_code == 200
+    assert members(service, slug, "bob") == ["eve", "bob"]
+
+
+def test_a_team_has_so_many_members_and_no_more(service: Service) -> None:
+    slug = service.competition(max_team_size=2)
+    asked = [ask(service, slug, "ada", handle=who) for who in ("bob", "eve")]
+    assert answer(service, slug, "bob", asked[0]).status_code == 200
+    refused(answer(service, slug, "eve", asked[1]), 409, "team-full")
+    refused(ask(service, slug, "ada", handle="organizer"), 409, "team-full")
+
+
+# Leaving
+
+
+def test_leaving_is_for_those_who_have_not_entered(service: Service) -> None:
+    slug = service.competition()
+    join(service, slug, "ada", "bob")
+    entry = service.submit("ada", slug, zip_of(noise_images(9))).json()
+    problem = refused(leave(service, slug, "ada"), 409, "has-entries")
+    assert "you stay in it" in problem["title"]
+    assert service.call("bob", "GET", f"/submissions/{entry['id']}").status_code == 200
+    assert leave(service, slug, "bob").status_code == 204
+    refused(leave(service, slug, "bob"), 404, "no-team")
+    refused(service.call("bob", "GET", f"/submissions/{entry['id']}"), 404, "no-submission")
+    assert service.submit("bob", slug, zip_of(noise_images(9))).json()["team"] == "Bob"
+
+
+def test_the_next_member_leads_when_the_leader_leaves_and_history_stays(service: Service) -> None:
+    slug = service.competition()
+    create(service, slug, "ada", "Loose Leash")
+    join(service, slug, "ada", "bob")
+    assert leave(service, slug, "ada").status_code == 204
+    assert [(each["handle"], each["leader"]) for each in team(service, slug, "bob")["members"]] == [("bob", True)]
+    join(service, slug, "bob", "ada")
+    assert members(service, slug, "ada") == ["bob", "ada"]
+    history = "SELECT a.handle, m.joined FROM memberships m JOIN accounts a ON a.id = m.account_id ORDER BY m.id"
+    assert rows(service, history) == [("ada", True), ("bob", True), ("ada", False), ("ada", True)]
+
+
+# Merging
+
+
+def test_merged_teams_are_one_on_the_board_in_lists_and_for_limits(service: Service) -> None:
+    slug = service.competition(daily_limit=5)
+    for who, seed in (("ada", 10), ("bob", 11), ("eve", 12)):
+        service.scored(who, slug, noise_images(seed))
+    theirs = service.call("bob", "GET", f"/competitions/{slug}/submissions").json()["submissions"][0]
+    board = f"/competitions/{slug}/leaderboard"
+    known = {"If-None-Match": service.call(None, "GET", board).headers["etag"]}
+    asked = ask(service, slug, "ada", team="bob")
+    assert (asked.json()["kind"], asked.json()["invited_team"]) == ("merge", "Bob")
+    assert answer(service, slug, "bob", asked).status_code == 200
+    assert members(service, slug, "bob") == ["ada", "bob"]
+    shown = service.call(None, "GET", board, headers=known).json()
+    assert {place["team"]: place["entries"] for place in shown["entries"]} == {"Ada": 2, "Eve": 1}
+    assert shown["teams"] == 2
+    assert len(service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]) == 2
+    seen = service.call("ada", "GET", f"/submissions/{theirs['id']}")
+    assert (seen.status_code, seen.json()["team"]) == (200, "Ada")
+    assert service.call("bob", "GET", f"/competitions/{slug}/limits").json()["used_today"] == 2
+    assert service.submit("bob", slug, zip_of(noise_images(13))).json()["team"] == "Ada"
+    # And once more: who was merged into Ada's team goes with it.
+    assert answer(service, slug, "ada", ask(service, slug, "eve", team="Ada")).status_code == 200
+    assert members(service, slug, "bob") == ["eve", "ada", "bob"]
+    service.work()
+    shown = service.call(None, "GET", board).json()
+    assert [(place["team"], place["entries"]) for place in shown["entries"]] == [("Eve", 4)]
+    assert service.call("ada", "GET", f"/competitions/{slug}/limits").json()["used_today"] == 4
+    handed_in = "SELECT t.name FROM submissions s JOIN teams t ON t.id = s.team_id ORDER BY s.ref"
+    assert rows(service, handed_in) == [("Ada",), ("Bob",), ("Eve",), ("Ada",)], "what was, stays"
+
+
+def test_a_team_that_is_asked_to_merge_is_told(service: Service) -> None:
+    slug = service.competition()
+    create(service, slug, "bob", "Long Leash")
+    join(service, slug, "bob", "eve")
+    hook(service, "bob", "https://hooks.example.org/team", slug)
+    create(service, slug, "ada", "Loose Leash")
+    assert ask(service, slug, "ada", team="Long Leash").status_code == 201
+    told = [service.call(who, "GET", "/notices").json()["notices"] for who in ("bob", "eve", "ada")]
+    assert [[each["subject"] for each in notices][:1] for notices in told] == [
+        ["Your team is asked to merge into Loose Leash"],
+        ["Your team is asked to merge into Loose Leash"],
+        [],
+    ]
+    assert "Bob leads your team and accepts or declines." in told[1][0]["body"]
+    assert rows(service, "SELECT kind, state FROM deliveries") == [("invitation", "waiting")]
+
+
+def test_a_merge_is_for_leaders_and_for_other_teams(service: Service) -> None:
+    slug = service.competition()
+    join(service, slug, "ada", "bob")
+    asked = ask(service, slug, "eve", team="Ada")
+    assert [each["id"] for each in service.call("bob", "GET", f"/competitions/{slug}/invitations").json()] == [
+        asked.json()["id"]
+    ], "all members see it"
+    refused(answer(service, slug, "bob", asked), 403, "leader-needed")
+    refused(answer(service, slug, "eve", asked), 404, "no-invitation")
+    refused(ask(service, slug, "bob", team="Eve"), 403, "leader-needed")
+    refused(ask(service, slug, "ada", team="Ada"), 409, "same-team")
+    refused(ask(service, slug, "ada", team="Nobody"), 404, "no-team")
+    service.submit("organizer", slug, zip_of(noise_images(9)), benchmark="Line")
+    refused(ask(service, slug, "ada", team="Line"), 404, "no-team")
+    crossing = ask(service, slug, "ada", team="Eve")
+    assert answer(service, slug, "ada", asked).status_code == 200
+    refused(answer(service, slug, "eve", crossing), 409, "answered")
+    refused(ask(service, slug, "eve", team="Ada"), 404, "no-team")
+    assert members(service, slug, "eve") == ["eve", "ada", "bob"]
+
+
+def test_a_merge_keeps_to_the_size_of_one_team(service: Service) -> None:
+    slug = service.competition(max_team_size=2)
+    join(service, slug, "ada", "bob")
+    create(service, slug, "eve", "Eve alone")
+    refused(ask(service, slug, "eve", team="Ada"), 409, "team-full")
+    assert leave(service, slug, "bob").status_code == 204
+    asked = ask(service, slug, "eve", team="Ada")
+    join(service, slug, "ada", "bob")
+    refused(answer(service, slug, "ada", asked), 409, "team-full")
+
+
+def test_a_merge_keeps_to_the_entries_that_one_team_could_have_made(service: Service) -> None:
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    slug = service.competition(daily_limit=2, opens_at=today - timedelta(days=1))
+    for who in ("ada", "bob"):
+        for seed in (10, 11):
+            assert service.submit(who, slug, zip_of(noise_images(seed))).status_code == 202
+    asked = ask(service, slug, "ada", team="Bob")
+    assert asked.status_code == 201, "4 entries in 2 days of 2 are what one team could have made"
+    backdate(service, 1)
+    assert service.submit("bob", slug, zip_of(noise_images(12))).status_code == 202
+    problem = refused(answer(service, slug, "bob", asked), 409, "too-many-entries")
+    tomorrow = today + timedelta(days=1)
+    assert "5 entries" in problem["title"]
+    assert f"{tomorrow:%Y-%m-%d} 00:00 UTC" in problem["title"]
+    assert members(service, slug, "bob") == ["bob"]
+
+
+def test_what_both_have_entered_today_counts_for_one(service: Service) -> None:
+    slug = service.competition(daily_limit=3)
+    for who in ("ada", "ada", "bob", "bob"):
+        assert service.submit(who, slug, zip_of(noise_images(10))).status_code == 202
+    assert answer(service, slug, "bob", ask(service, slug, "ada", team="Bob")).status_code == 200
+    limits = service.call("bob", "GET", f"/competitions/{slug}/limits").json()
+    assert (limits["used_today"], limits["remaining_today"], limits["refusal"]) == (4, 0, "daily-limit")
+    for who in ("ada", "bob"):
+        refused(service.submit(who, slug, zip_of(noise_images(11))), 429, "daily-limit")
+
+
+def test_members_stay_as_they_are_after_the_merge_deadline(service: Service) -> None:
+    slug = service.competition()
+    asked = ask(service, slug, "ada", handle="bob")
+    create(service, slug, "eve", "Eve alone")
+    merge = ask(service, slug, "eve", team="Ada")
+    passed = {"team_merge_deadline": (datetime.now(UTC) - timedelta(minutes=1)).isoformat()}
+    assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=passed).status_code == 200
+    refused(answer(service, slug, "bob", asked), 409, "merge-deadline")
+    refused(answer(service, slug, "ada", merge), 409, "merge-deadline")
+    refused(ask(service, slug, "ada", team="Eve alone"), 409, "merge-deadline")
+    refused(leave(service, slug, "eve"), 409, "merge-deadline")
+    assert answer(service, slug, "bob", asked, accept=False).status_code == 200, "no is possible"
+    assert create(service, slug, "bob", "Late Bob").status_code == 201, "alone one may still begin"
+
+
+# Races
+
+
+def test_two_acceptances_at_once_put_a_person_in_one_team(service: Service) -> None:
+    for _ in range(5):
+        slug = service.competition()
+        asked = [ask(service, slug, who, handle="eve") for who in ("ada", "bob")]
+        with ThreadPoolExecutor(2) as pool:
+            answers = list(pool.map(partial(answer, service, slug, "eve"), asked))
+        assert sorted(each.status_code for each in answers) == [200, 409]
+        found = [members(service, slug, who) for who in ("ada", "bob")]
+        assert sorted(map(len, found)) == [1, 2]
+
+
+def test_acceptances_at_once_do_not_exceed_the_size(service: Service) -> None:
+    for _ in range(5):
+        slug = service.competition(max_team_size=2)
+        asked = {who: ask(service, slug, "ada", handle=who) for who in ("bob", "eve", "organizer")}
+        with ThreadPoolExecutor(3) as pool:
+            answers = list(pool.map(partial(answer, service, slug), asked, asked.values()))
+        assert sorted(each.status_code for each in answers) == [200, 409, 409]
+        assert len(members(service, slug, "ada")) == 2
+
+
+def test_a_first_entry_and_an_acceptance_at_once_leave_one_team(service: Service) -> None:
+    for _ in range(5):
+        slug = service.competition()
+        asked = ask(service, slug, "ada", handle="bob")
+        with ThreadPoolExecutor(2) as pool:
+            entered = pool.submit(service.submit, "bob", slug, zip_of(noise_images(9)))
+            accepted = pool.submit(answer, service, slug, "bob", asked)
+        assert entered.result().status_code == 202
+        assert accepted.result().status_code in {200, 409}
+        expected = ["ada", "bob"] if accepted.result().status_code == 200 else ["bob"]
+        assert members(service, slug, "bob") == expected
+        assert service.call("bob", "GET", f"/submissions/{entered.result().json()['id']}").status_code == 200
+
+
+def test_entries_and_a_merge_at_once_keep_the_limit(service: Service) -> None:
+    for _ in range(3):
+        slug = service.competition(daily_limit=4)
+        for who in ("ada", "bob"):
+            assert service.submit(who, slug, zip_of(noise_images(9))).status_code == 202
+        asked = ask(service, slug, "ada", team="Bob")
+        with ThreadPoolExecutor(9) as pool:
+            posts = [pool.submit(service.submit, who, slug, zip_of(noise_images(9))) for who in ("ada", "bob") * 4]
+            merged = pool.submit(answer, service, slug, "bob", asked)
+        assert merged.result().status_code == 200
+        # Apart they may have entered 4 each before the merge; after it, not one more.
+        used = service.call("bob", "GET", f"/competitions/{slug}/limits").json()["used_today"]
+        assert used == 2 + [post.result().status_code for post in posts].count(202)
+        assert 4 <= used <= 8
+        for who in ("ada", "bob"):
+            refused(service.submit(who, slug, zip_of(noise_images(9))), 429, "daily-limit")
+        assert members(service, slug, "bob") == ["ada", "bob"]

@@ -1,0 +1,111 @@
+"""What organizers and the operator do is written down, with what was before."""
+
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from deploy.cli import admin
+from scorer.db.tables import Account, AuditEntry
+from tests.api.conftest import API, Service
+from tests.factories import noise_images
+
+
+def entries(service: Service, action: str) -> list[tuple[str | None, str, Any, Any]]:
+    """Who did it, to what, before and after; oldest first."""
+    with service.bench.sessions() as session:
+        rows = session.query(AuditEntry).filter_by(action=action).order_by(AuditEntry.id).all()
+        people = {account.id: account.handle for account in session.query(Account)}
+        return [(people.get(row.actor_id or 0), row.subject, row.before, row.after) for row in rows]
+
+
+def test_every_act_of_an_organizer_is_written_down(service: Service) -> None:
+    slug = service.competition(title="First")
+    entry = service.scored("ada", slug, noise_images(10))["id"]
+    where = f"/competitions/{slug}"
+    for body in ({"title": "Second"}, {"rules": "Be kind."}):
+        service.call("organizer", "PATCH", where, json=body)
+    for label in ("aug", "legitimate"):
+        body = {"label": label, "note": "seen"}
+        service.call("organizer", "PUT", f"{where}/submissions/{entry}/label", json=body)
+    thresholds = f"{where}/tracks/public/thresholds"
+    service.call("organizer", "POST", thresholds, json={"preview": True, "method": "manual", "tau": 0.3})
+    service.call("organizer", "POST", thresholds, json={"method": "manual", "tau": 0.3, "reason": "seen"})
+    service.call("admin", "POST", "/admin/accounts", json={"handle": "rev", "role": "reviewer"})
+
+    ((who, what, before, after),) = entries(service, "competition.created")
+    assert (who, what, before, after["title"]) == ("organizer", f"competition:{slug}", None, "First")
+    assert [each[2:] for each in entries(service, "competition.changed")] == [
+        ({"title": "First"}, {"title": "Second"}),
+        ({"rules": ""}, {"rules": "Be kind."}),
+    ]
+    assert [each[2:] for each in entries(service, "label.decided")] == [
+        (None, {"label": "aug", "note": "seen"}),
+        ({"label": "aug", "note": "seen"}, {"label": "legitimate", "note": "seen"}),
+    ]
+    ((who, what, before, after),) = entries(service, "threshold.chosen")
+    assert (who, what) == ("organizer", f"track:{slug}/public")
+    assert (before["method"], after) == ("heldout", {"tau": 0.3, "method": "manual", "reason": "seen"})
+    assert len(entries(service, "references.attached")) == 3
+    assert len(entries(service, "references.prepared")) == 2
+    assert entries(service, "account.created") == [("admin", "account:rev", None, {"role": "reviewer"})]
+
+
+def test_admins_read_it_page_by_page(service: Service) -> None:
+    slug = service.competition()
+    service.http.post(f"{API}/session", json={"login": "ada", "password": "wrong"})
+    first = service.call("admin", "GET", "/admin/audit", params={"limit": 2}).json()
+    (newest, _) = first["entries"]
+    assert (newest["action"], newest["subject"], newest["actor"]) == ("sign-in.failed", "account:ada", None)
+    rest = service.call("admin", "GET", "/admin/audit", params={"before": first["next_before"]}).json()
+    ids = [each["id"] for each in first["entries"] + rest["entries"]]
+    assert ids == sorted(ids, reverse=True)
+    assert rest["next_before"] is None
+    wanted = {"subject": f"competition:{slug}", "action": "competition.created"}
+    (made,) = service.call("admin", "GET", "/admin/audit", params=wanted).json()["entries"]
+    assert (made["actor"], made["after"]["slug"]) == ("organizer", slug)
+    for who, status in ((None, 401), ("ada", 403), ("organizer", 403)):
+        assert service.call(who, "GET", "/admin/audit").status_code == status
+
+
+def test_a_refused_act_is_no_act(service: Service) -> None:
+    slug = service.competition()
+    answer = service.call("organizer", "PATCH", f"/competitions/{slug}", json={"closes_at": "2001-01-01T00:00:00Z"})
+    assert answer.status_code == 422
+    assert entries(service, "competition.changed") == []
+
+
+@pytest.fixture
+def operator(service: Service, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+    """The operator at the machine, with the service's own settings."""
+    settings = service.bench.settings
+    monkeypatch.setenv("DATABASE_URL", settings.database_url.get_secret_value())
+    monkeypatch.setenv("REDIS_URL", settings.redis_url.get_secret_value())
+    monkeypatch.setenv("BLOB_URL", settings.blob_url)
+    monkeypatch.setenv("KENNEL_PUBLIC_URL", "https://kennel.example.org/")
+    return CliRunner()
+
+
+def test_the_operator_hands_out_a_reset_link(service: Service, operator: CliRunner) -> None:
+    printed = operator.invoke(admin.app, ["reset-link", "Ada"])
+    assert printed.exit_code == 0
+    link = printed.output.strip()
+    assert link.startswith("https://kennel.example.org/reset/")
+    body = {"password": "correct horse battery"}
+    assert service.http.put(f"{API}/password-resets/{link.rpartition('/')[2]}", json=body).status_code == 204
+    signed = service.http.post(f"{API}/session", json={"login": "ada", **body})
+    assert signed.status_code == 201
+    assert entries(service, "reset-link.made")[0][:2] == (None, "account:ada")
+
+
+def test_there_is_no_link_for_nobody(operator: CliRunner) -> None:
+    printed = operator.invoke(admin.app, ["reset-link", "nobody"])
+    assert printed.exit_code == 1
+    assert "no account 'nobody'" in str(printed.exception)
+
+
+def test_the_operator_makes_an_admin_whose_token_can_do_everything(service: Service, operator: CliRunner) -> None:
+    printed = operator.invoke(admin.app, ["create-admin", "root"])
+    service.tokens["root"] = printed.output.strip()
+    assert service.call("root", "GET", "/me").json()["scopes"] == ["read", "submit", "organize"]
+    assert service.call("root", "POST", "/admin/accounts", json={"handle": "new"}).status_code == 201

@@ -1,0 +1,153 @@
+"""Tau through the API: every choice at once, undo, history, and who is told."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.tables import PickSet, Ruling, Submission
+from tests.api.conftest import Service
+from tests.bulk_rows import EntryRow, add_rows
+from tests.factories import make_competition, set_tau
+
+MEDALS = {"gold": 3, "silver": 8, "bronze": 15}
+
+
+def random_competition(service: Service, seed: int = 1, entries: int = 80) -> str:
+    """A competition with entries of every kind: labelled or not, ties, copies, waived, disqualified, picked."""
+    rng, now = np.random.default_rng(seed), datetime.now(UTC)
+    labels = [None, None, "legitimate", "mgan", "sup", "aug", "other"]
+    rows = []
+    for index in range(entries):
+        label = labels[rng.integers(len(labels))]
+        numbers = {
+            kind: (
+                float(rng.choice([10.0, 20.0, 20.000001, 30.5, float(rng.uniform(5, 90))])),
+                0.0 if index % 20 == 19 else float(np.round(rng.normal(0.4 if label == "legitimate" else 0.3, 0.1), 2)),
+            )
+            for kind in ("public", "private")
+        }
+        numbers = {kind: (fid, abs(distance)) for kind, (fid, distance) in numbers.items()}
+        rows.append(EntryRow(f"Team {rng.integers(30)}", numbers, label, minute=int(rng.integers(0, 5))))
+    with service.bench.sessions.begin() as session:
+        state = make_competition(session, now, medals=MEDALS, closes_at=now + timedelta(days=1))
+        refs = add_rows(session, state, rows, now - timedelta(days=1))
+        # Without picks the best public entries count on the private track, so there must be public scores.
+        set_tau(session, state, "public", 0.2, now - timedelta(hours=1))
+        for place, kind in ((3, "waive"), (4, "disqualify"), (5, "waive"), (6, "disqualify"), (7, "disqualify")):
+            session.add(
+                Ruling(
+                    submission_ref=refs[place],
+                    kind=kind,
+                    reason="because",
+                    memorising=place % 2 == 0,
+                    author_id=state.competition.created_by,
+                    created_at=now,
+                )
+            )
+        team = session.get_one(Submission, refs[-1]).team_id
+        own = [each.ref for each in session.query(Submission).filter_by(team_id=team)]
+        session.add(
+            PickSet(team_id=team, submission_refs=own[-1:], author_id=state.competition.created_by, created_at=now)
+        )
+        return state.competition.slug
+
+
+def path(slug: str, kind: str = "private") -> str:
+    return f"/competitions/{slug}/tracks/{kind}/thresholds"
+
+
+def choose(service: Service, slug: str, kind: str = "private", **body: Any) -> Any:
+    return service.call("organizer", "POST", path(slug, kind), json={"method": "manual", "reason": "because", **body})
+
+
+def test_choices_previews_undo_and_history(service: Service) -> None:
+    slug = random_competition(service)
+    choices = service.call("organizer", "GET", f"{path(slug)}/choices").json()
+    assert [each["method"] for each in choices] == ["margin", "heldout", "otsu", "accuracy", "paper"]
+    assert choices[1]["lacks"]["type"] == "no-heldout-distance"
+    for each in choices:
+        if each["lacks"] is None:
+            preview = choose(service, slug, method=each["method"], preview=True).json()
+            assert (preview["tau"], preview["choice"]) == (each["tau"], each["choice"])
+    wronged = [
+        service.call("organizer", "GET", f"{path(slug)}/choices?alpha={alpha}").json()[0]["choice"]["confusion"]
+        for alpha in (0.0, 0.5)
+    ]
+    assert wronged[0]["false_positives"] == 0
+    assert wronged[1]["true_positives"] > wronged[0]["true_positives"]
+
+    first = choose(service, slug, tau=0.2).json()
+    preview = choose(service, slug, tau=0.35, preview=True).json()
+    second = choose(service, slug, tau=0.35, after=first["threshold_id"]).json()
+    strip = {"preview", "threshold_id"}
+    assert {k: v for k, v in preview.items() if k not in strip} == {k: v for k, v in second.items() if k not in strip}
+    assert second["medals"]
+    assert second["reviews"] != second["reviews_before"]
+    stale = choose(service, slug, tau=0.5, after=first["threshold_id"])
+    assert (stale.status_code, stale.json()["type"].rpartition(":")[2]) == (409, "tau-has-moved")
+
+    def undo(**body: Any) -> Any:
+        return service.call("organizer", "POST", f"{path(slug)}/undo", json=body)
+
+    assert undo().status_code == 422
+    back = undo(reason="too many", after=second["threshold_id"])
+    assert back.status_code == 201
+    assert (back.json()["method"], back.json()["tau"], back.json()["previous_tau"]) == ("undo", 0.2, 0.35)
+    gone = {each["submission_id"] for each in second["penalised"]}
+    assert {each["submission_id"] for each in back.json()["freed"]} == gone
+    assert undo(reason="more").json()["type"].endswith("nothing-to-undo")
+
+    steps = service.call("organizer", "GET", path(slug)).json()
+    assert [(each["tau"], each["method"], each["standing"], each["author"]) for each in steps] == [
+        (0.2, "undo", False, "organizer"), (0.35, "manual", False, "organizer"), (0.2, "manual", True, "organizer"),
+    ]  # fmt: skip
+    assert {each["submission_id"] for each in steps[0]["freed"]} == gone
+    assert {each["submission_id"] for each in steps[1]["penalised"]} == gone
+    audit = service.call("admin", "GET", "/admin/audit").json()["entries"]
+    assert [each["action"] for each in audit[:3]] == ["threshold.undone", "threshold.chosen", "threshold.chosen"]
+    assert audit[0]["before"]["tau"] == 0.35
+
+
+@pytest.mark.parametrize("kind", ["public", "private"])
+def test_the_board_is_the_one_that_was_shown_before(service: Service, kind: str) -> None:
+    """The moves of the preview, applied to the board of before, are the board of after."""
+    slug = random_competition(service, seed=7)
+
+    def ranks() -> dict[str, int]:
+        board = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track={kind}&limit=1000").json()
+        return {place["team"]: place["rank"] for place in board["entries"]}
+
+    choose(service, slug, kind, tau=0.1)
+    for tau in (0.3, 0.25, 0.41, 0.0, 2.0):
+        before = ranks()
+        preview = choose(service, slug, kind, tau=tau, preview=True).json()
+        assert ranks() == before
+        expected = before | {move["team"]: move["after"] for move in preview["moves"]}
+        choose(service, slug, kind, tau=tau)
+        assert ranks() == {team: rank for team, rank in expected.items() if rank is not None}
+
+
+def test_of_two_who_decide_upon_the_same_tau_one_is_told(service: Service) -> None:
+    slug = random_competition(service, entries=20)
+    newest = choose(service, slug, tau=0.2).json()["threshold_id"]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda tau: choose(service, slug, tau=tau, after=newest), (0.3, 0.4, 0.5, 0.6)))
+    assert sorted(answer.status_code for answer in answers) == [201, 409, 409, 409]
+
+
+def test_tau_is_for_organizers(service: Service) -> None:
+    slug = random_competition(service, entries=20)
+    for who, status in ((None, 401), ("ada", 403)):
+        for address in ("", "/choices", "/table"):
+            assert service.call(who, "GET", path(slug) + address).status_code == status
+        for address in ("", "/undo"):
+            body = {"reason": "x"}
+            assert service.call(who, "POST", path(slug, "public") + address, json=body).status_code == status
+    with service.bench.sessions.begin() as session:
+        state: CompetitionState = competition_state.state_of(session, slug, datetime.now(UTC))
+        assert state.tracks["private"].kind == "private"

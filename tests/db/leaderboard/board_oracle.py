@@ -1,0 +1,63 @@
+"""Ranked columns against the definition of a board."""
+
+from sqlalchemy.orm import Session
+
+from scorer.competitions.competition_state import CompetitionState
+from scorer.leaderboard import rows
+from scorer.leaderboard.rows import BoardRows
+from scorer.ranking import specification
+from scorer.ranking.vectorised import RankedBoard
+from tests.db.leaderboard.strategies import DECIMALS, DrawnCompetition
+
+
+def board_of(session: Session, state: CompetitionState, kind: str = "public", *, late: bool = False) -> BoardRows:
+    """The board of a track, by the tables."""
+    return rows.rows_of(session, state.competition, state.tracks, kind, late=late)
+
+
+def ranked_rows_of(found: specification.Standings) -> list[tuple[int, float, int, object]]:
+    """(rank, score, ref, team) of each rank."""
+    return [(line.rank, line.score, line.entry.ref, line.entry.team) for line in found.placings if line.rank]
+
+
+def benchmarks_of(found: specification.Standings) -> list[int]:
+    return [line.entry.ref for line in found.placings if line.rank is None]
+
+
+def refs_of(entries: tuple[specification.ScoredEntry, ...]) -> list[int]:
+    return [entry.ref for entry in entries]
+
+
+def assert_matches_specification(order: RankedBoard, drawn: DrawnCompetition, which: str, minute: int) -> None:
+    """Ranks, benchmarks, what is listed apart, and the rank of every entry and team."""
+    kind, late, judged = "private" if which == "private" else "public", which == "late", order.judged
+    expected = drawn.standings(kind, minute, late=late)
+    found = [
+        (rank, float(judged.score[row]), int(judged.field.ref[row]), int(judged.team[row]))
+        for rank, row in enumerate(order.rows, 1)
+    ]
+    assert found == ranked_rows_of(expected)
+    assert judged.field.ref[order.copies].tolist() == refs_of(expected.copies)
+    assert judged.field.ref[order.disqualified].tolist() == refs_of(expected.disqualified)
+    if not late:
+        assert judged.field.ref[order.benchmarks].tolist() == benchmarks_of(expected)
+        assert order.contenders.tolist() == contenders_of(drawn, kind, minute)
+    teams = {line.entry.team: line.rank for line in expected.placings}
+    best = {line.entry.ref: line.rank for line in expected.placings}
+    entries = drawn.field(kind, minute, late=late)
+    for entry in entries:
+        assert order.rank_of_team(int(str(entry.team))) == teams.get(entry.team)
+        assert order.rank_of(entry.ref) == best.get(entry.ref)
+        if kind == "public":
+            assert order.would_be_rank(entry.ref) == specification.would_be_rank(entries, entry.ref, DECIMALS)
+
+
+def contenders_of(drawn: DrawnCompetition, kind: str, minute: int) -> list[int]:
+    """The entries that can rank: of the private track final picks, and copies of teams that have none."""
+    final = None if kind == "public" else drawn.finals(minute)
+    entries = [entry for entry in drawn.field(kind, minute) if not entry.benchmark and not entry.disqualified]
+    return [
+        entry.ref
+        for entry in entries
+        if final is None or entry.ref in final.get(entry.team, ()) or (entry.copy and not final.get(entry.team))
+    ]

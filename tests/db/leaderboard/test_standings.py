@@ -1,0 +1,121 @@
+"""Ranked columns, and scores in SQL, against their readable definition, on random competitions."""
+
+import itertools
+import math
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Select, text
+from sqlalchemy.orm import Session
+
+from scorer.db import tables
+from scorer.db.leaderboard import board
+from scorer.db.leaderboard.changes import ChangeFeed
+from scorer.db.leaderboard.scores import judged_entries
+from scorer.db.tables import Track
+from scorer.leaderboard.board_cache import BoardKey, CachedBoards
+from scorer.leaderboard.rows import order_for
+from tests.db.leaderboard.board_oracle import assert_matches_specification
+from tests.db.leaderboard.strategies import (
+    BASE,
+    DIALECT,
+    MAX_FINAL_PICKS,
+    PRIVATE,
+    PUBLIC,
+    START,
+    DrawnCompetition,
+    Writer,
+    competitions,
+    write_competition,
+)
+from tests.examples import examples
+from tests.factories import make_account
+
+NOW = 99
+COMPETITION = tables.Competition(id=BASE, final_picks=MAX_FINAL_PICKS)
+TRACKS = {"public": Track(id=PUBLIC), "private": Track(id=PRIVATE), "late": Track(id=PUBLIC)}
+BOARDS = st.sampled_from(list(TRACKS))
+MINUTES = st.sampled_from([NOW, NOW, 0, 3, 6])
+
+
+def moment_of(minute: int) -> datetime | None:
+    return None if minute == NOW else START + timedelta(minutes=minute)
+
+
+class Prepared:
+    """Statements that the server plans once."""
+
+    def __init__(self, session: Session) -> None:
+        self.session, self._numbers = session, itertools.count()
+        self._names: dict[int, str] = {}
+
+    def all(self, statement: Select[Any]) -> list[Any]:
+        name = self._names.get(id(statement))
+        if name is None:
+            name = self._names[id(statement)] = f"read_{next(self._numbers)}"
+            bound = statement.compile(dialect=DIALECT, compile_kwargs={"literal_binds": True})
+            self.session.execute(text(f"PREPARE {name} AS {str(bound).replace(':', chr(92) + ':')}"))
+        return list(self.session.execute(text(f"EXECUTE {name}")))
+
+
+def scores_are_the_definition(ask: Any, drawn: DrawnCompetition, which: str, minute: int) -> None:
+    """The formula in SQL, over everything that it joins."""
+    kind = "private" if which == "private" else "public"
+    expected = [entry for late in (False, True) for entry in drawn.field(kind, minute, late=late)]
+    rows = {row.ref: row for row in ask(statement_of(TRACKS[which].id, minute))}
+    assert rows.keys() == {entry.ref for entry in expected}
+    for entry in expected:
+        row, score = rows[entry.ref], entry.score if entry.score is not None else math.nan
+        told = (row.team_id, row.accepted_at, row.copy, row.benchmark, row.disqualified)
+        assert told == (entry.team, entry.accepted_at, entry.copy, entry.benchmark, entry.disqualified)
+        assert row.mifid == score or (math.isnan(row.mifid) and math.isnan(score))
+
+
+@cache
+def statement_of(track_id: int, minute: int) -> Select[Any]:
+    return judged_entries(track_id=track_id, at=moment_of(minute))
+
+
+@pytest.fixture
+def tools(session: Session) -> Iterator[tuple[Writer, Prepared]]:
+    """What writes a competition, and what reads it."""
+    yield Writer(session, make_account(session, START).id), Prepared(session)
+    session.execute(text("DEALLOCATE ALL"))
+
+
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=list(HealthCheck))
+@given(drawn=competitions(), minute=MINUTES, which=BOARDS)
+def test_columns_read_from_the_tables_are_the_readable_definition(
+    session: Session, tools: tuple[Writer, Prepared], drawn: DrawnCompetition, minute: int, which: str
+) -> None:
+    writer, ask = tools
+    with session.begin_nested() as savepoint:
+        write_competition(writer, drawn)
+        late, at = which == "late", moment_of(minute)
+        kind = "private" if which == "private" else "public"
+        order = order_for(session, COMPETITION, TRACKS, kind, late=late, at=at)
+        assert_matches_specification(order, drawn, which, minute)
+        names = board.named(session, order.refs, late=late, at=at)
+        teams = order.judged.team[order.rows].tolist()
+        assert [names[ref].team for ref in order.refs] == [drawn.name_at(team - BASE, minute) for team in teams]
+        scores_are_the_definition(ask.all, drawn, which, minute)
+        savepoint.rollback()
+
+
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+@given(drawn=competitions(), minute=MINUTES, which=BOARDS)
+def test_a_board_that_a_process_begins_to_keep_is_too(
+    session: Session, tools: tuple[Writer, Prepared], drawn: DrawnCompetition, minute: int, which: str
+) -> None:
+    writer, _ = tools
+    with session.begin_nested() as savepoint:
+        write_competition(writer, drawn)
+        asked = BoardKey(TRACKS[which].id, which == "late", moment_of(minute))
+        order = CachedBoards(PUBLIC, PRIVATE, MAX_FINAL_PICKS, ChangeFeed(BASE)).order(session.connection(), asked)
+        assert_matches_specification(order, drawn, which, minute)
+        savepoint.rollback()

@@ -1,0 +1,263 @@
+"""Who is told what, by which ways, and how often: once."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy.orm import Session
+
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.tables import Account, Delivery, Mail, Membership, Notice, Team
+from scorer.errors import Conflict, Invalid, NotFound
+from scorer.jobs import leases
+from scorer.lifecycle import Phase, Queue
+from scorer.notifications import notices, webhooks
+from scorer.notifications.notices import Kind
+from scorer.review import publication
+from scorer.submissions import outcomes
+from tests.db.jobs.test_jobs import LEASE, MEASURED, claim, queued, received
+from tests.factories import make_account, make_competition, make_submission, make_team
+
+URL = "https://hooks.example.org/kennel"
+
+
+@pytest.fixture
+def state(session: Session, now: datetime) -> CompetitionState:
+    return make_competition(session, now)
+
+
+def join(session: Session, team: Team, now: datetime, email: str | None = None) -> Account:
+    """One more member of a team."""
+    account = make_account(session, now)
+    account.email = email
+    session.add(
+        Membership(
+            competition_id=team.competition_id, team_id=team.id, account_id=account.id, joined=True, created_at=now
+        )
+    )
+    session.flush()
+    return account
+
+
+def hook(session: Session, account: Account, now: datetime, team: Team | None = None) -> int:
+    """A webhook."""
+    return webhooks.register(session, account, URL, secret="s", team=team, local=False, now=now).id
+
+
+def told(session: Session, account: Account) -> list[str]:
+    """What somebody was told, oldest first."""
+    return [each.kind for each in reversed(notices.list_notices(session, account, limit=100))]
+
+
+def tell(session: Session, account: Account, kind: Kind, now: datetime) -> None:
+    """A notice of a kind."""
+    notices.notify(session, account, kind, "Subject", "Body.", "/somewhere", now)
+
+
+def test_a_mail_goes_to_whoever_has_an_address_and_wants_it(session: Session, now: datetime) -> None:
+    people = {address: make_account(session, now) for address in ("default@x.org", "more@x.org", "less@x.org", "none")}
+    for address, account in people.items():
+        account.email = address if "@" in address else None
+    notices.choose_mails(session, people["more@x.org"], {Kind.ENTRY_SCORED: True})
+    notices.choose_mails(session, people["less@x.org"], {Kind.RULING: True})
+    notices.choose_mails(session, people["less@x.org"], {Kind.RULING: False})
+    for account in people.values():
+        for kind in (Kind.ENTRY_SCORED, Kind.RULING):
+            tell(session, account, kind, now)
+        assert told(session, account) == ["entry-scored", "ruling"]
+    sent = [mail.recipient for mail in session.query(Mail).order_by(Mail.recipient)]
+    assert sent == ["default@x.org", "more@x.org", "more@x.org"]
+    mail = session.query(Mail).first()
+    assert mail
+    assert (mail.subject, mail.state, mail.link) == ("Subject", "waiting", "/somewhere")
+    assert mail.body.startswith("Body.\n\nWhich mails you get")
+    assert notices.mail_choices(session, people["less@x.org"]) == {
+        kind: kind not in {Kind.ENTRY_SCORED, Kind.RULING} for kind in Kind
+    }
+
+
+def test_a_team_is_told_once_each_and_its_webhook_once(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    team, other = (make_team(session, state, now) for _ in range(2))
+    members = [join(session, team, now) for _ in range(3)]
+    stranger = join(session, other, now)
+    of_team = hook(session, members[0], now, team)
+    personal = hook(session, members[1], now)
+    hook(session, stranger, now)
+    hook(session, stranger, now, other)
+    ended = hook(session, members[2], now)
+    webhooks.end(session, members[2], ended, now=now)
+    notices.notify_team(session, team.id, Kind.RULING, "Subject", "Body.", "/x", now)
+    assert all(told(session, member) == ["ruling"] for member in members)
+    assert told(session, stranger) == []
+    assert sorted(each.webhook_id for each in session.query(Delivery)) == [of_team, personal]
+
+
+def test_nothing_is_told_of_what_was_taken_back(session: Session, now: datetime) -> None:
+    account = make_account(session, now)
+    account.email = "a@x.org"
+    hook(session, account, now)
+    before = session.begin_nested()
+    tell(session, account, Kind.RULING, now)
+    before.rollback()
+    assert [session.query(table).count() for table in (Notice, Mail, Delivery)] == [0, 0, 0]
+
+
+def test_the_public_score_is_told_and_the_private_one_is_not(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    team = make_team(session, state, now)
+    member = join(session, team, now)
+    entry = queued(session, state, team, now)
+    assert told(session, member) == []
+    for public in (True, False):
+        held = claim(session, now)
+        assert held
+        assert held.public is public
+        assert outcomes.record_measurement(session, held, MEASURED, now=now)
+        assert not outcomes.record_measurement(session, held, MEASURED, now=now)
+        assert told(session, member) == ["entry-scored"]
+    (notice,) = notices.list_notices(session, member, limit=9)
+    assert (notice.subject, notice.link) == ("submission.zip has its public score", f"/submissions/{entry.id}")
+    assert not any(sign.isdigit() for sign in notice.body), "no number"
+
+
+def test_a_private_failure_is_told_to_no_participant(session: Session, state: CompetitionState, now: datetime) -> None:
+    team = make_team(session, state, now)
+    member = join(session, team, now)
+    queued(session, state, team, now)
+    public = claim(session, now)
+    assert public
+    assert outcomes.record_measurement(session, public, MEASURED, now=now)
+    private = claim(session, now)
+    assert private
+    leases.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
+    assert told(session, member) == ["entry-scored"]
+
+
+def test_a_rejection_is_told_with_its_reason(session: Session, state: CompetitionState, now: datetime) -> None:
+    team = make_team(session, state, now)
+    member = join(session, team, now)
+    received(session, state, team, now)
+    held = claim(session, now, queue=Queue.CHECK)
+    assert held
+    assert outcomes.reject(session, held, Invalid("x", "Image 3 is 15x16."), now=now)
+    assert not outcomes.reject(session, held, Invalid("x", "Image 3 is 15x16."), now=now)
+    (notice,) = notices.list_notices(session, member, limit=9)
+    assert notice.kind == "entry-rejected"
+    assert "Image 3 is 15x16. It is not counted" in notice.body
+
+
+def test_our_fault_is_told_once_all_attempts_have_failed(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    team = make_team(session, state, now)
+    member = join(session, team, now)
+    queued(session, state, team, now)
+    moment = now
+    for attempt in range(3):
+        assert told(session, member) == [], attempt
+        moment += timedelta(minutes=10)
+        assert claim(session, moment)
+        moment += LEASE + timedelta(seconds=1)
+        leases.sweep_jobs(session, now=moment, max_attempts=3, announced={})
+    (notice,) = notices.list_notices(session, member, limit=9)
+    assert notice.kind == "entry-failed"
+    assert leases.OUR_FAULT in notice.body
+
+
+def test_the_end_of_a_benchmark_is_told_to_nobody(session: Session, state: CompetitionState, now: datetime) -> None:
+    team = make_team(session, state, now)
+    team.benchmark = True
+    entry = make_submission(session, state, team, now=now, status="scored")
+    before = session.query(Notice).count()
+    lonely = Team(competition_id=state.competition.id, name="line", benchmark=True, created_at=now)
+    session.add(lonely)
+    session.flush()
+    entry.team_id = lonely.id
+    notices.notify_end(session, entry, Kind.ENTRY_SCORED, now=now)
+    assert session.query(Notice).count() == before
+
+
+def test_publication_is_told_to_all_who_compete_and_nobody_else(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    teams = [make_team(session, state, now) for _ in range(3)]
+    members = [join(session, team, now, f"m{number}@x.org") for number, team in enumerate(teams)]
+    elsewhere = join(session, make_team(session, make_competition(session, now), now), now, "other@x.org")
+    of_team = hook(session, members[0], now, teams[0])
+    author = make_account(session, now, "organizer")
+    closed = CompetitionState(state.competition, Phase.REVIEW, False, state.tracks, ())
+    publication.publish(
+        session, closed, published=True, reason="All is reviewed.", override="-", author=author, now=now
+    )
+    for member in members:
+        (notice,) = notices.list_notices(session, member, limit=9)
+        assert notice.kind == "publication"
+        assert notice.link == f"/competitions/{state.competition.slug}?track=private"
+    assert told(session, elsewhere) == told(session, author) == []
+    assert sorted(mail.recipient for mail in session.query(Mail)) == ["m0@x.org", "m1@x.org", "m2@x.org"]
+    assert [each.webhook_id for each in session.query(Delivery)] == [of_team]
+
+
+def test_read_marks_are_ones_own(session: Session, now: datetime) -> None:
+    one, two = (make_account(session, now) for _ in range(2))
+    for account in (one, two):
+        for kind in (Kind.RULING, Kind.INVITATION, Kind.PUBLICATION):
+            tell(session, account, kind, now)
+    newest, middle, oldest = notices.list_notices(session, one, limit=9)
+    notices.mark_read(session, one, middle.id, now=now)
+    assert notices.count_unread(session, one) == 2
+    notices.mark_read(session, one, middle.id, now=now + timedelta(hours=1))
+    session.refresh(middle)
+    assert middle.read_at == now, "the first reading counts"
+    with pytest.raises(NotFound):
+        notices.mark_read(session, two, middle.id, now=now)
+    assert [each.id for each in notices.list_notices(session, one, limit=9, unread=True)] == [newest.id, oldest.id]
+    assert [each.id for each in notices.list_notices(session, one, limit=9, before=newest.id)] == [middle.id, oldest.id]
+    notices.mark_all_read(session, one, up_to=middle.id, now=now)
+    assert notices.count_unread(session, one) == 1, "what came after the page was made is still news"
+    assert notices.count_unread(session, two) == 3
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://hooks.example.org/", "https://", "https:///x", "ftp://hooks.example.org", "hooks.example.org",
+        "https://user:secret@hooks.example.org/", "https://user@hooks.example.org", "https://[::1", "https://x:99999/",
+        "https://x/\n", "https://x/ y", "https://hooks.exämple.org/", "https://x/" + "a" * 2000, "javascript:alert(1)",
+    ],
+)  # fmt: skip
+def test_an_address_that_is_none_for_a_webhook(session: Session, now: datetime, url: str) -> None:
+    with pytest.raises(Invalid):
+        webhooks.register(session, make_account(session, now), url, secret="s", team=None, local=False, now=now)
+
+
+def test_webhooks_are_few_and_ones_own(session: Session, state: CompetitionState, now: datetime) -> None:
+    team = make_team(session, state, now)
+    member, mate, stranger = join(session, team, now), join(session, team, now), make_account(session, now)
+    of_team, personal = hook(session, member, now, team), hook(session, member, now)
+    assert [each.id for each in webhooks.list_webhooks(session, member)] == [of_team, personal]
+    assert [each.id for each in webhooks.list_webhooks(session, mate)] == [of_team], "of the whole team, the team's"
+    for account, forbidden in ((mate, personal), (stranger, personal), (stranger, of_team)):
+        with pytest.raises(NotFound):
+            webhooks.end(session, account, forbidden, now=now)
+        with pytest.raises(NotFound):
+            webhooks.deliveries(session, account, forbidden)
+    for _ in range(8):
+        hook(session, member, now)
+    with pytest.raises(Conflict):
+        hook(session, member, now)
+    webhooks.end(session, mate, of_team, now=now)
+    assert hook(session, member, now)
+
+
+def test_a_removed_webhook_is_sent_nothing_more(session: Session, now: datetime) -> None:
+    account = make_account(session, now)
+    personal = hook(session, account, now)
+    tell(session, account, Kind.RULING, now)
+    webhooks.end(session, account, personal, now=now)
+    assert webhooks.claim_deliveries(session, now=now, limit=9) == []
+    (delivery,) = session.query(Delivery)
+    session.refresh(delivery)
+    assert (delivery.state, delivery.error) == ("failed", "The webhook was removed.")

@@ -1,0 +1,278 @@
+"""What is open before the final board is published, and setting failed work going again."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy.orm import Session
+
+from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.setup import change
+from scorer.competitions.spec import CompetitionChanges
+from scorer.db.tables import AuditEntry, Job, Rebuttal, RebuttalAnswer, Review, Ruling, Submission
+from scorer.errors import Conflict, NotFound
+from scorer.jobs import failed_jobs, leases
+from scorer.lifecycle import Queue
+from scorer.notifications import notices
+from scorer.review import failed_scores, publication
+from scorer.submissions import outcomes
+from tests.db.jobs.test_jobs import LEASE, MEASURED, claim, queued
+from tests.db.notifications.test_notices import join
+from tests.factories import (
+    add_measurement,
+    make_account,
+    make_competition,
+    make_scored,
+    make_submission,
+    make_team,
+    set_label,
+    set_tau,
+)
+
+
+@pytest.fixture
+def state(session: Session, now: datetime) -> CompetitionState:
+    """A competition that has closed, with medals for two places."""
+    made = make_competition(
+        session, now, closes_at=now - timedelta(hours=1), medals={"gold": 1, "silver": 2, "bronze": 2}
+    )
+    set_tau(session, made, "public", 0.01, now)  # without it nobody has best public entries to be ranked by
+    set_tau(session, made, "private", 0.2, now)
+    return made
+
+
+def scored(session: Session, state: CompetitionState, now: datetime, *, fid: float, distance: float) -> Submission:
+    """An entry of a new team with both scores."""
+    entry = make_scored(session, state, make_team(session, state, now), fid=fid, distance=distance, now=now)
+    add_measurement(session, state, entry, fid=fid, distance=distance, now=now, kind="private")
+    return entry
+
+
+def open_points(session: Session, state: CompetitionState) -> dict[str, list[str]]:
+    """The open points, each with the entries behind it."""
+    points = publication.checklist(session, state)
+    assert all(point.passed == (point.count == 0) for point in points)
+    return {point.name: [each.submission_id for each in point.concerns] for point in points if not point.passed}
+
+
+def rule(session: Session, entry: Submission, kind: str, now: datetime) -> Ruling:
+    ruling = Ruling(submission_ref=entry.ref, kind=kind, reason="-", author_id=entry.account_id, created_at=now)
+    session.add(ruling)
+    session.flush()
+    return ruling
+
+
+def test_nothing_is_open_where_everything_is_done(session: Session, state: CompetitionState, now: datetime) -> None:
+    assert open_points(session, state) == {}
+    best, second, third = (scored(session, state, now, fid=fid, distance=0.4) for fid in (10, 20, 30))
+    assert open_points(session, state) == {"medals": [best.id, second.id]}, "the third has no medal"
+    set_label(session, best, "legitimate", now)
+    assert open_points(session, state) == {"medals": [second.id]}
+    rule(session, second, "keep", now)
+    assert open_points(session, state) == {}
+    assert third.id
+
+
+def test_an_open_competition_and_a_missing_threshold_are_points(session: Session, now: datetime) -> None:
+    assert open_points(session, make_competition(session, now)) == {"closed": [], "threshold": []}
+
+
+def test_who_is_within_two_standard_errors_of_tau_needs_a_ruling(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    """Measured entries of the factory have a standard error of 0.001."""
+    cases = {"far": (10, 0.2021), "near": (20, 0.2019), "freed": (15, 0.1985), "lost": (99, 0.1985), "below": (12, 0.1)}
+    found = {
+        name: scored(session, state, now, fid=fid, distance=distance).id for name, (fid, distance) in cases.items()
+    }
+    # The penalty moves "freed" and "lost" behind; without it "freed" had a medal, "lost" had none.
+    assert set(open_points(session, state)["borderline"]) == {found["near"], found["freed"]}
+    rule(session, session.query(Submission).filter_by(id=found["near"]).one(), "waive", now)
+    assert open_points(session, state)["borderline"] == [found["freed"]]
+
+
+def test_reviews_without_a_decision_and_rebuttals_without_an_answer(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    entry = make_scored(session, state, make_team(session, state, now), fid=1, distance=0.4, now=now)
+    add_measurement(session, state, entry, fid=1, distance=0.4, now=now, kind="private")
+    reviewer = make_account(session, now, "reviewer")
+    session.add(
+        Review(
+            submission_ref=entry.ref, reviewer_id=reviewer.id, label="aug", intent="unclear", note="", created_at=now
+        )
+    )
+    ruling = rule(session, entry, "disqualify", now)
+    rebuttal = Rebuttal(
+        submission_ref=entry.ref,
+        ruling_id=ruling.id,
+        team_id=entry.team_id,
+        author_id=entry.account_id,
+        text="No!",
+        created_at=now,
+    )
+    session.add(rebuttal)
+    session.flush()
+    assert open_points(session, state) == {"reviews": [entry.id], "rebuttals": [entry.id]}
+    set_label(session, entry, "aug", now)
+    session.add(
+        RebuttalAnswer(rebuttal_id=rebuttal.id, granted=False, answer="Yes.", author_id=reviewer.id, created_at=now)
+    )
+    session.flush()
+    assert open_points(session, state) == {}
+
+
+def test_work_that_is_not_done_is_told_apart(session: Session, now: datetime) -> None:
+    open_ = make_competition(session, now)
+    for kind in ("public", "private"):
+        set_tau(session, open_, kind, 0.2, now)
+    team = make_team(session, open_, now)
+    entry = queued(session, open_, team, now)
+    change(
+        session,
+        open_.competition.slug,
+        CompetitionChanges(closes_at=now - timedelta(hours=1)),
+        author=make_account(session, now, "organizer"),
+        now=now,
+    )
+    state = state_of(session, open_.competition.slug, now)
+    assert open_points(session, state) == {"public-work": [entry.id]}
+    held = claim(session, now)
+    assert held is not None
+    outcomes.record_measurement(session, held, MEASURED, now=now)
+    session.expire_all()
+    assert open_points(session, state) == {"private-work": [entry.id], "unscored": [entry.id]}
+    private = claim(session, now)
+    assert private is not None
+    leases.retry_or_fail(session, private, error="No weights.\nSecond line", now=now, max_attempts=1)
+    found = {point.name: point for point in publication.checklist(session, state) if not point.passed}
+    assert set(found) == {"failed-work", "unscored"}
+    (concern,) = found["failed-work"].concerns
+    assert (concern.submission_id, concern.words) == (entry.id, "No weights.")
+
+    author = make_account(session, now, "organizer")
+    assert failed_scores.restart_failed(session, author=author, now=now, state=state) == 1
+    assert failed_scores.restart_failed(session, author=author, now=now, state=state) == 0
+    again = claim(session, now)
+    assert again is not None
+    assert (again.job_id, again.attempt) == (private.job_id, 1), "the same job, with all its attempts"
+    outcomes.record_measurement(session, again, MEASURED, now=now)
+    session.flush()
+    assert set(open_points(session, state)) == {"medals"}
+    written = session.query(AuditEntry).filter_by(action="jobs.requeued").one()
+    assert written.subject == f"competition:{state.competition.slug}"
+    assert written.before == {"failed": {str(private.job_id): "No weights.\nSecond line"}}
+
+
+def test_a_late_entry_and_a_rejected_one_hold_nothing_up(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    team = make_team(session, state, now)
+    for status in ("scored", "queued"):
+        make_submission(session, state, team, now=now, status=status).late = True
+    make_submission(session, state, team, now=now, status="rejected")
+    session.flush()
+    assert open_points(session, state) == {}
+
+
+def test_a_failed_entry_waits_again_when_its_job_does(session: Session, now: datetime) -> None:
+    state = make_competition(session, now)
+    entry = queued(session, state, make_team(session, state, now), now)
+    held = claim(session, now)
+    assert held is not None
+    leases.fail(session, held, error="broken", reason="It broke.", now=now)
+    session.refresh(entry)
+    assert entry.status == "failed"
+    admin = make_account(session, now, "admin")
+    failed_jobs.restart(session, held.job_id, author=admin, now=now)
+    session.refresh(entry)
+    assert (entry.status, entry.reason, entry.finished_at) == ("queued", None, None)
+    with pytest.raises(Conflict):
+        failed_jobs.restart(session, held.job_id, author=admin, now=now)
+    with pytest.raises(NotFound):
+        failed_jobs.restart(session, 2**40, author=admin, now=now)
+    again = claim(session, now)
+    assert again is not None
+    # A running job can be taken from its worker, whose result is then dropped.
+    failed_jobs.restart(session, again.job_id, author=admin, now=now)
+    assert not outcomes.record_measurement(session, again, MEASURED, now=now)
+    last = claim(session, now)
+    assert last is not None
+    assert outcomes.record_measurement(session, last, MEASURED, now=now)
+    session.refresh(entry)
+    assert entry.status == "scored"
+    assert [
+        each.after and each.after["queue"] for each in session.query(AuditEntry).filter_by(action="job.requeued")
+    ] == ["score"] * 2
+
+
+def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: CompetitionState, now: datetime) -> None:
+    entry = scored(session, state, now, fid=1, distance=0.4)
+    failed = session.query(Job).filter_by(submission_ref=entry.ref, priority=1).one()
+    failed.state, failed.error = "failed", "once"
+    session.flush()
+    assert [row.id for row in failed_scores.failed_private(session, state)] == [failed.id]
+    add_measurement(session, state, entry, fid=1, distance=0.4, now=now, kind="private")
+    assert failed_scores.failed_private(session, state) == []
+    with pytest.raises(Conflict, match="taken its place"):
+        failed_jobs.restart(session, failed.id, author=make_account(session, now, "admin"), now=now)
+
+
+def test_the_backlog_tells_depth_and_age(session: Session, state: CompetitionState, now: datetime) -> None:
+    before = {row.queue: row for row in failed_jobs.read_backlog(session, now).queues}
+    leases.add_job(session, Queue.PREPARE, now=now - timedelta(minutes=5))
+    leases.add_job(session, Queue.PREPARE, now=now + timedelta(minutes=5))
+    session.flush()
+    held = leases.claim_job(session, Queue.PREPARE, holder="h", worker="w", now=now, lease=LEASE)
+    assert held is not None
+    leases.add_job(session, Queue.PREPARE, now=now - timedelta(minutes=3))
+    session.flush()
+    row = {each.queue: each for each in failed_jobs.read_backlog(session, now + 2 * LEASE).queues}["prepare"]
+    assert "prepare" not in before
+    assert (row.waiting, row.due, row.oldest_due_at) == (2, 1, now - timedelta(minutes=3))
+    assert (row.running, row.lost) == (1, 1)
+
+
+def test_publication_needs_a_word_while_points_are_open(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    author = make_account(session, now, "organizer")
+    entry = scored(session, state, now, fid=1, distance=0.4)
+    acts: dict[str, Any] = {"author": author, "now": now}
+    with pytest.raises(Conflict) as refused:
+        publication.publish(session, state, published=True, reason="Done.", override=" ", **acts)
+    assert refused.value.slug == "open-points"
+    assert refused.value.faults == ("The medal places are reviewed: 1 open",)
+    publication.publish(session, state, published=True, reason="Done.", override="Nobody objects.", **acts)
+    with pytest.raises(Conflict, match="already"):
+        publication.publish(session, state, published=True, reason="Done.", **acts)
+    publication.publish(session, state, published=False, reason="A mistake.", **acts)
+    set_label(session, entry, "legitimate", now)
+    publication.publish(session, state, published=True, reason="Now.", **acts)
+    written = session.query(AuditEntry).filter(AuditEntry.action.like("board.%")).order_by(AuditEntry.id).all()
+    assert [(each.action, each.before, each.after) for each in written] == [
+        (
+            "board.published",
+            {"published": False},
+            {"published": True, "reason": "Done.", "override": "Nobody objects.", "open": {"medals": 1}},
+        ),
+        ("board.withdrawn", {"published": True}, {"published": False, "reason": "A mistake."}),
+        ("board.published", {"published": False}, {"published": True, "reason": "Now."}),
+    ]
+    assert [act.reason for act in publication.publication_history(session, state)] == ["Now.", "A mistake.", "Done."]
+
+
+def test_a_deadline_that_moves_is_told_to_all_who_compete(session: Session, now: datetime) -> None:
+    state = make_competition(session, now, title="Dogs")
+    member = join(session, make_team(session, state, now), now)
+    author = make_account(session, now, "organizer")
+    slug, closes_at = state.competition.slug, state.competition.closes_at
+    assert closes_at is not None
+    change(session, slug, CompetitionChanges(title="Dogs!", closes_at=closes_at), author=author, now=now)
+    assert notices.list_notices(session, member, limit=9) == []
+    for days, said in ((2, "Dogs! has more time"), (-2, "Dogs! closes earlier")):
+        moved = closes_at + timedelta(days=days)
+        change(session, slug, CompetitionChanges(closes_at=moved), author=author, now=now)
+        newest = notices.list_notices(session, member, limit=9)[0]
+        assert (newest.kind, newest.subject) == ("deadline", said)
+        assert f"{moved:%Y-%m-%d %H:%M} UTC" in newest.body

@@ -1,0 +1,227 @@
+"""What listeners may hear: every step in order, the queue as it is claimed, and nothing of the private track."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.orm import Session
+
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.jobs import job_queue
+from scorer.db.tables import Delivery, Job, Mail, Notice, Submission, SubmissionEvent
+from scorer.jobs import leases
+from scorer.lifecycle import Queue, TrackKind
+from scorer.submissions import outcomes, progress
+from scorer.submissions.progress import StatusSnapshot, SubmissionProgress
+from tests.db.jobs.test_jobs import LEASE, MEASURED, claim, queued, received
+from tests.factories import make_competition, make_team
+
+STORY = ["received", "checking", "queued", "scoring", "queued", "scoring", "scored"]
+
+
+@pytest.fixture
+def state(session: Session, now: datetime) -> CompetitionState:
+    return make_competition(session, now)
+
+
+def look_at(session: Session, submission: Submission, now: datetime, after: int = 0) -> StatusSnapshot:
+    """One look."""
+    return progress.status_snapshots(session, {submission.ref: after}, now=now)[submission.ref]
+
+
+def scored_after_a_lost_worker(session: Session, state: CompetitionState, now: datetime) -> Submission:
+    """A submission whose first scoring attempt was lost."""
+    submission = queued(session, state, make_team(session, state, now), now)
+    assert claim(session, now, "first")
+    later = now + LEASE + timedelta(seconds=1)
+    leases.sweep_jobs(session, now=later, max_attempts=3, announced={})
+    second = claim(session, later, "second")
+    assert second
+    assert outcomes.record_measurement(session, second, MEASURED, now=later)
+    session.flush()
+    return submission
+
+
+def done(
+    session: Session,
+    state: CompetitionState,
+    *,
+    seconds: float,
+    ended: datetime,
+    kind: TrackKind = "public",
+    worker: str,
+) -> None:
+    """A score that was made some time ago."""
+    session.add(
+        Job(
+            queue="score",
+            track_id=state.tracks[kind].id,
+            state="done",
+            priority=int(kind == "private"),
+            turn=0,
+            due_at=ended,
+            attempts=1,
+            worker=worker,
+            created_at=ended,
+            started_at=ended - timedelta(seconds=seconds),
+            finished_at=ended,
+        )
+    )
+    session.flush()
+
+
+def test_every_step_is_told_in_order_once(session: Session, state: CompetitionState, now: datetime) -> None:
+    submission = scored_after_a_lost_worker(session, state, now)
+    steps = look_at(session, submission, now).steps
+    assert [step.status for step in steps] == STORY
+    assert [step.is_last for step in steps] == [False] * 6 + [True]
+    for number, step in enumerate(steps):
+        assert look_at(session, submission, now, after=step.id).steps == steps[number + 1 :]
+
+
+def test_one_look_serves_many_submissions_each_from_its_own_step(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    first, second = (queued(session, state, make_team(session, state, now), now) for _ in range(2))
+    newest = look_at(session, first, now).steps[-1].id
+    found = progress.status_snapshots(session, {first.ref: newest, second.ref: 0}, now=now)
+    assert found[first.ref].steps == ()
+    assert [step.status for step in found[second.ref].steps] == STORY[:3]
+    assert (found[first.ref].progress.queue_position, found[second.ref].progress.queue_position) == (1, 2)
+
+
+def test_a_refused_step_leaves_no_trace(session: Session, state: CompetitionState, now: datetime) -> None:
+    submission = scored_after_a_lost_worker(session, state, now)
+    held = claim(session, now + timedelta(hours=1))
+    assert held
+    assert not held.public
+    leases.fail(session, held, error="no", reason="private", now=now)
+    assert [step.status for step in look_at(session, submission, now).steps] == STORY
+
+
+def test_the_reason_comes_with_the_end(session: Session, state: CompetitionState, now: datetime) -> None:
+    submission = received(session, state, make_team(session, state, now), now)
+    held = claim(session, now, queue=Queue.CHECK)
+    assert held
+    leases.fail(session, held, error="a secret of ours", reason="Because.", now=now)
+    session.refresh(submission)
+    assert (look_at(session, submission, now).steps[-1].status, submission.reason) == ("failed", "Because.")
+    assert look_at(session, submission, now).steps[-1].reason == "Because."
+
+
+def test_nothing_of_the_private_track_is_told(session: Session, state: CompetitionState, now: datetime) -> None:
+    submission = scored_after_a_lost_worker(session, state, now)
+    before = look_at(session, submission, now)
+    held = claim(session, now + timedelta(hours=1))
+    assert held
+    assert not held.public
+    assert leases.renew_lease(session, held, stage="features", fraction=0.4, now=now, lease=LEASE)
+    assert look_at(session, submission, now) == before
+    assert before.progress == SubmissionProgress()
+    assert outcomes.record_measurement(session, held, MEASURED, now=now)
+    assert look_at(session, submission, now) == before
+
+
+def test_the_end_of_private_work_is_told_to_nobody(session: Session, state: CompetitionState, now: datetime) -> None:
+    for ends_well in (True, False):
+        scored_after_a_lost_worker(session, state, now)
+        held = claim(session, now + timedelta(hours=1))
+        assert held
+        assert not held.public
+        session.flush()
+        before = [session.query(table).count() for table in (Notice, Mail, Delivery, SubmissionEvent)]
+        if ends_well:
+            assert outcomes.record_measurement(session, held, MEASURED, now=now)
+        else:
+            leases.fail(session, held, error="no", reason="private", now=now)
+        session.flush()
+        assert before == [session.query(table).count() for table in (Notice, Mail, Delivery, SubmissionEvent)]
+
+
+def test_work_on_a_scored_entry_is_not_told_either(session: Session, state: CompetitionState, now: datetime) -> None:
+    submission = scored_after_a_lost_worker(session, state, now)
+    leases.add_job(session, Queue.SCORE, submission=submission, track_id=state.tracks["public"].id, now=now)
+    session.flush()
+    newest = look_at(session, submission, now).steps[-1].id
+    assert look_at(session, submission, now) == StatusSnapshot(
+        look_at(session, submission, now).steps, SubmissionProgress()
+    )
+    assert look_at(session, submission, now, after=newest).steps == ()
+
+
+def test_the_place_in_the_queue_is_the_order_of_claims(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    teams = [make_team(session, state, now) for _ in range(3)]
+    entries = [queued(session, state, team, now) for team in teams for _ in range(3)]
+    waiting = [job for entry in entries for job in job_queue.jobs_of(session, entry.ref) if job.state == "waiting"]
+    assert job_queue.positions_of(session, [job.id for job in waiting]) == {
+        job.id: job_queue.position_of(session, job) for job in waiting
+    }
+    shown = {entry.ref: look_at(session, entry, now).progress.queue_position for entry in entries}
+    claimed = []
+    while (held := claim(session, now)) is not None:
+        claimed.append(held.submission_ref)
+    assert [shown[ref or 0] for ref in claimed] == list(range(1, 10))
+
+
+def test_the_estimate_is_from_recent_public_scores_of_the_track(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    for number in range(5):
+        done(session, state, seconds=1000, ended=now - timedelta(days=2, seconds=number), worker="old")
+    for number in range(20):
+        seconds = 10 if number < 11 else 30
+        done(session, state, seconds=seconds, ended=now - timedelta(hours=1, seconds=number), worker="old")
+    other = make_competition(session, now)
+    for number in range(20):
+        done(session, state, kind="private", seconds=500, ended=now - timedelta(minutes=30), worker="old")
+        done(session, other, seconds=700, ended=now - timedelta(minutes=30, seconds=number), worker="old")
+    entries = [queued(session, state, make_team(session, state, now), now) for _ in range(5)]
+    assert look_at(session, entries[2], now).progress == SubmissionProgress(queue_position=3, estimate_seconds=None)
+    assert look_at(session, entries[2], now).progress.estimate_seconds is None, "no worker is in sight"
+    for worker in ("one", "two"):
+        assert leases.claim_job(session, Queue.SCORE, holder=worker, worker=worker, now=now, lease=LEASE)
+    seen = [look_at(session, entry, now).progress for entry in entries]
+    assert [each.queue_position for each in seen] == [None, None, 1, 2, 3]
+    assert [each.estimate_seconds for each in seen] == [10, 10, 5, 10, 15]
+    later = look_at(session, entries[0], now + timedelta(seconds=4)).progress
+    assert later.estimate_seconds == 6
+    assert later == seen[0], "time that passes is no news"
+    gone = now + LEASE + timedelta(seconds=1)
+    assert look_at(session, entries[2], gone).progress.estimate_seconds is None
+
+
+def test_a_worker_between_two_jobs_still_counts(session: Session, state: CompetitionState, now: datetime) -> None:
+    for worker, minutes in (("one", 0.1), ("two", 14), ("gone", 16)):
+        done(session, state, seconds=10, ended=now - timedelta(minutes=minutes), worker=worker)
+    entry = queued(session, state, make_team(session, state, now), now)
+    assert look_at(session, entry, now).progress.estimate_seconds == 5
+
+
+def test_private_work_moves_no_estimate_and_no_place(session: Session, state: CompetitionState, now: datetime) -> None:
+    done(session, state, seconds=10, ended=now - timedelta(seconds=5), worker="one")
+    entries = [queued(session, state, make_team(session, state, now), now) for _ in range(2)]
+    before = look_at(session, entries[1], now)
+    assert before.progress.estimate_seconds == 20
+    done(session, state, kind="private", seconds=500, ended=now - timedelta(seconds=5), worker="two")
+    for worker, waits in (("three", False), ("four", False), ("", True)):
+        leases.add_job(
+            session, Queue.SCORE, submission=entries[0], track_id=state.tracks["private"].id, private=True, now=now
+        )
+        session.flush()
+        job = job_queue.jobs_of(session, entries[0].ref)[-1]
+        if not waits:
+            job.state, job.holder, job.worker = "running", worker, worker
+            job.started_at, job.lease_until = now, now + LEASE
+    session.flush()
+    after = look_at(session, entries[1], now)
+    assert (after, after.progress.estimate_seconds) == (before, before.progress.estimate_seconds)
+
+
+def test_the_history_cannot_be_rewritten(session: Session, state: CompetitionState, now: datetime) -> None:
+    scored_after_a_lost_worker(session, state, now)
+    for statement in ("UPDATE submission_events SET status = 'failed'", "DELETE FROM submission_events"):
+        with pytest.raises(ProgrammingError, match="permission denied"), session.begin_nested():
+            session.execute(text(statement))

@@ -1,0 +1,165 @@
+"""Whose entries are whose, once teams were merged: in the view, on the board, for limits and in the queue."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.db.leaderboard import board
+from scorer.db.submissions import submissions as submissions_submissions
+from scorer.db.tables import Team, TeamMerge
+from scorer.db.teams import members, merges
+from scorer.jobs import leases
+from scorer.lifecycle import Queue
+from scorer.submissions import access
+from scorer.teams import final_picks, quotas, teams
+from tests.db.leaderboard.board_oracle import board_of
+from tests.factories import make_account, make_competition, make_scored, make_submission, make_team, set_tau
+
+
+@pytest.fixture
+def state(session: Session, now: datetime) -> CompetitionState:
+    made = make_competition(session, now, daily_limit=5)
+    set_tau(session, made, "public", 0.2, now)
+    return made
+
+
+def merge(session: Session, team: Team, into: Team, now: datetime) -> None:
+    """What accepting a merge writes down."""
+    author = make_account(session, now)
+    for team_id in (team.id, *merges.absorbed_ids(session, team.id)):
+        session.add(
+            TeamMerge(
+                competition_id=team.competition_id,
+                team_id=team_id,
+                into_team_id=into.id,
+                account_id=author.id,
+                created_at=now,
+            )
+        )
+    session.flush()
+
+
+def test_a_merged_team_is_ranked_by_the_best_entry_of_all(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    first, second, third, other = (make_team(session, state, now) for _ in range(4))
+    fids = {first: 30.0, second: 20.0, third: 10.0, other: 15.0}
+    entries = {team: make_scored(session, state, team, fid=fid, distance=0.5, now=now) for team, fid in fids.items()}
+    merge(session, third, second, now)
+    merge(session, second, first, now)
+    ranked = board_of(session, state).page(0, None)
+    entries_of = {ref: row.entries for ref, row in board.named(session, [line.ref for line in ranked]).items()}
+    assert [(line.team_id, line.score, entries_of[line.ref]) for line in ranked] == [
+        (first.id, 10.0, 3),
+        (other.id, 15.0, 1),
+    ]
+    view = "SELECT team_id, count(*) FROM scores WHERE competition_id = :id GROUP BY team_id ORDER BY team_id"
+    stored = session.execute(text(view), {"id": state.competition.id}).all()
+    assert [tuple(row) for row in stored] == [(first.id, 3), (other.id, 1)]
+    assert merges.current_team_id(session, third.id) is first
+    assert merges.absorbed_ids(session, first.id) == sorted([second.id, third.id])
+    assert merges.absorbed_ids(session, second.id) == [], "the newest row of a team counts"
+    assert entries[third].team_id == third.id, "what was, stays"
+
+
+def test_each_merge_is_another_version_of_the_board(session: Session, state: CompetitionState, now: datetime) -> None:
+    first, second = (make_team(session, state, now) for _ in range(2))
+    track = state.tracks["public"]
+    before = board.version_of(session, track, labels=False)
+    merge(session, second, first, now)
+    assert board.version_of(session, track, labels=False) != before
+
+
+def test_usage_and_lists_hold_what_was_merged(session: Session, state: CompetitionState, now: datetime) -> None:
+    first, second, other = (make_team(session, state, now) for _ in range(3))
+    for team, status in ((first, "scored"), (second, "queued"), (second, "rejected"), (other, "scored")):
+        make_submission(session, state, team, now=now, status=status)
+    merge(session, second, first, now)
+    usage = members.usage_of(session, first.id, now)
+    assert (usage.charged, usage.pending, usage.rejected) == (2, 1, 1)
+    listed = submissions_submissions.submissions_of(
+        session, state.competition.id, team_id=first.id, before=None, limit=10
+    )
+    assert sorted(each.team_id for each in listed) == [first.id, second.id, second.id]
+    assert members.count_charged(session, [first.id, second.id]) == 2
+
+
+def test_the_queue_is_fair_to_the_merged_team_as_to_one(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    first, second = (make_team(session, state, now) for _ in range(2))
+    merge(session, second, first, now)
+    jobs = []
+    for team in (first, second):
+        entry = make_submission(session, state, team, now=now, status="received")
+        jobs.append(leases.add_job(session, Queue.CHECK, submission=entry, now=now))
+        session.flush()
+    assert [job.team_id for job in jobs] == [first.id, first.id]
+    assert jobs[1].turn == jobs[0].turn + 1
+
+
+def test_members_are_those_whose_newest_row_says_so(session: Session, state: CompetitionState, now: datetime) -> None:
+    account = make_account(session, now)
+    team = teams.find_or_create_team(session, state.competition.id, account, now=now)
+    elsewhere = make_team(session, state, now)
+    assert members.members_of(session, team.id) == [account]
+    teams.join(session, elsewhere, [account], now=now)
+    assert members.members_of(session, team.id) == []
+    assert members.members_of(session, elsewhere.id)[1:] == [account]
+    assert members.team_of(session, state.competition.id, account.id) is elsewhere
+    assert teams.find_or_create_team(session, state.competition.id, account, now=now) is elsewhere
+
+
+def test_entries_picks_and_bests_are_the_merged_teams(session: Session, state: CompetitionState, now: datetime) -> None:
+    ada, bob = make_account(session, now), make_account(session, now)
+    first, second = (teams.find_or_create_team(session, state.competition.id, each, now=now) for each in (ada, bob))
+    entries = [
+        make_scored(session, state, team, fid=fid, distance=0.5, now=now)
+        for team, fid in ((first, 30.0), (second, 10.0), (second, 20.0))
+    ]
+    final_picks.pick(session, state, [entries[2].id], account=bob, now=now)
+    assert not access.is_own(session, entries[1], ada)
+    merge(session, second, first, now)
+    teams.join(session, first, [bob], now=now)
+    assert all(access.is_own(session, entry, each) for entry in entries for each in (ada, bob))
+    assert final_picks.final_entries_of(session, state, first).chosen is None, (
+        "the choice of a team that is no more is no choice"
+    )
+    assert final_picks.best_public(session, state, first.id) == (entries[1].ref, entries[2].ref)
+    chosen = final_picks.pick(session, state, [entries[0].id, entries[2].id], account=bob, now=now)
+    assert [each.ref for each in chosen.picks] == [entries[0].ref, entries[2].ref]
+    assert final_picks.picks_of(session, first.id) == (entries[0].ref, entries[2].ref)
+
+
+def test_late_entries_have_limits_and_a_board_apart_after_a_merge_too(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    state.competition.late_submissions = True
+    first = teams.find_or_create_team(session, state.competition.id, ada := make_account(session, now), now=now)
+    second = make_team(session, state, now)
+    for team in (first, second, second):
+        make_scored(session, state, team, fid=10.0, distance=0.5, now=now).late = True
+    make_scored(session, state, second, fid=10.0, distance=0.5, now=now)
+    merge(session, second, first, now)
+    assert members.usage_of(session, first.id, now).charged == 1
+    assert members.usage_of(session, first.id, now, late=True).charged == 3
+    assert members.count_charged(session, [first.id, second.id]) == 1
+    for late, count in ((False, 1), (True, 3)):
+        (line,) = board_of(session, state, late=late).page(0, None)
+        assert line.team_id == first.id
+        assert board.named(session, [line.ref], late=late)[line.ref].entries == count
+    assert quotas.quota_of(session, state, ada, now=now).remaining == 4
+    state.competition.closes_at = now
+    session.flush()
+    after = quotas.quota_of(session, state_of(session, state.competition.slug, now), ada, now=now)
+    assert (after.remaining, after.next_entry_at) == (2, now)
+
+
+def test_the_next_slot_before_the_start_is_the_start(session: Session, now: datetime) -> None:
+    opens_at = now + timedelta(days=1)
+    draft = make_competition(session, now, opens_at=opens_at)
+    organizer = make_account(session, now, "organizer")
+    assert quotas.quota_of(session, draft, organizer, now=now).next_entry_at == opens_at

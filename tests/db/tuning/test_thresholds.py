@@ -1,0 +1,219 @@
+"""Choosing tau, taking it back, and the table from which any tau can be judged."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy.orm import Session
+
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.leaderboard import board
+from scorer.db.tables import Account, CoarseLabel, Ruling, Submission
+from scorer.errors import Conflict
+from scorer.submissions.labels import label_info_of
+from scorer.tuning import threshold_history, thresholds, what_if
+from scorer.tuning.thresholds import Retuning, TuningRequest
+from tests.db.leaderboard.board_oracle import board_of
+from tests.examples import examples
+from tests.factories import make_account, make_competition, make_scored, make_team, set_label
+
+MOMENT = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
+MEDALS = {"gold": 1, "silver": 2, "bronze": 4}
+
+entries = st.lists(
+    st.tuples(
+        st.integers(0, 5),  # team
+        st.sampled_from([0.5, 1.0, 1.000004, 1.000006, 2.0, 7.5]),  # fid, with ties once rounded
+        st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.2500001, 0.4, 0.6]),  # distance
+        st.sampled_from([None, None, "legitimate", "mgan", "other"]),  # label
+        st.integers(0, 2),  # minute
+    ),
+    min_size=1,
+    max_size=14,
+)
+taus = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.22, 0.25, 0.3, 0.5, 0.7])
+
+
+def choose(
+    session: Session, state: CompetitionState, author: Account, tau: float, *, preview: bool = False
+) -> Retuning:
+    request = TuningRequest("manual", tau=tau, reason="because")
+    return thresholds.retune(session, state, "public", request, preview=preview, author=author, now=MOMENT)
+
+
+def made(session: Session, drawn: list[tuple[int, float, float, str | None, int]]) -> CompetitionState:
+    state = make_competition(session, MOMENT, medals=MEDALS)
+    teams = [make_team(session, state, MOMENT) for _ in range(6)]
+    for team, fid, distance, label, minute in drawn:
+        at = MOMENT - timedelta(minutes=minute)
+        entry = make_scored(session, state, teams[team], fid=fid, distance=distance, now=at)
+        if label is not None:
+            set_label(session, entry, label, MOMENT)
+    return state
+
+
+def told(retuning: Retuning) -> dict[str, Any]:
+    """All that a choice says it does."""
+    return {name: value for name, value in vars(retuning).items() if name != "threshold"}
+
+
+def judged_by_hand(table: what_if.WhatIfTable, tau: float) -> list[tuple[str, str, float]]:
+    """(team, entry, score) from rank 1 down: what a page makes of the table."""
+    best: dict[str, tuple[float, int]] = {}
+    for order, line in enumerate(table.lines):
+        score = line.penalised if line.distance < tau and not line.exempt else line.free
+        if score is not None and (score, order) < best.get(line.team, (float("inf"), 0)):
+            best[line.team] = (score, order)
+    return [(team, table.lines[order].id, score) for team, (score, order) in sorted(best.items(), key=lambda it: it[1])]
+
+
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(entries, taus, taus)
+def test_a_preview_is_what_happens_and_the_table_says_the_same(
+    session: Session, drawn: list[tuple[int, float, float, str | None, int]], first: float, second: float
+) -> None:
+    with session.begin_nested() as savepoint:
+        state = made(session, drawn)
+        author, track = make_account(session, MOMENT, "organizer"), state.tracks["public"]
+        choose(session, state, author, first)
+        names = board.team_names(session, state.competition.id)
+
+        def ranks() -> dict[str, int | None]:
+            return {names[line.team_id]: line.rank for line in board_of(session, state).page(0, None)}
+
+        before = ranks()
+        was = {row.id: row.penalised for row in board.scores_of_track(session, track.id)}
+        preview = choose(session, state, author, second, preview=True)
+        table = what_if.table_of(session, state, "public")
+        assert ranks() == before
+        assert told(choose(session, state, author, second)) == told(preview)
+        now = {row.id: row.penalised for row in board.scores_of_track(session, track.id)}
+        assert {each.submission_id for each in preview.penalised} == {id_ for id_ in now if now[id_] and not was[id_]}
+        assert {each.submission_id for each in preview.freed} == {id_ for id_ in now if was[id_] and not now[id_]}
+        after = ranks()
+        assert {(move.team, move.before, move.after) for move in preview.moves} == {
+            (team, before.get(team), after.get(team))
+            for team in before.keys() | after.keys()
+            if before.get(team) != after.get(team)
+        }
+        ranked = board_of(session, state).page(0, None)
+        ids = {ref: row.id for ref, row in board.named(session, [line.ref for line in ranked]).items()}
+        assert judged_by_hand(table, second) == [(names[line.team_id], ids[line.ref], line.score) for line in ranked]
+        savepoint.rollback()
+
+
+def test_medals_and_reviews(session: Session, now: datetime) -> None:
+    """Six teams on ranks 1 to 6 at tau 0; the second is known to memorise, the fourth to be honest."""
+    state = make_competition(session, now, medals=MEDALS)
+    rows = [(1.0, 0.1), (2.0, 0.2), (3.0, 0.3), (4.0, 0.4), (5.0, 0.5), (6.0, 0.6)]
+    entry = [
+        make_scored(session, state, make_team(session, state, now), fid=fid, distance=distance, now=now)
+        for fid, distance in rows
+    ]
+    set_label(session, entry[1], "mgan", now)
+    set_label(session, entry[3], "legitimate", now)
+    author = make_account(session, now, "organizer")
+    first = choose(session, state, author, 0.0)
+    # Places 1 to 4 go to the first, third, fourth and fifth entry; the second is passed over.
+    assert vars(first.reviews) == {"places": 4, "looked": 5, "open": 3}
+    done = choose(session, state, author, 0.15)
+    assert [(move.before, move.after) for move in done.medals] == [
+        ("silver", "gold"),
+        ("bronze", "silver"),
+        (None, "bronze"),
+        ("gold", None),
+    ]
+    assert [(move.before, move.after) for move in done.moves] == [(2, 1), (3, 2), (4, 3), (5, 4), (6, 5), (1, 6)]
+    assert done.reviews_before == first.reviews
+    assert vars(done.reviews) == {"places": 4, "looked": 5, "open": 3}
+    everybody = choose(session, state, author, 0.25)
+    assert vars(everybody.reviews) == {"places": 4, "looked": 4, "open": 3}
+    assert [change.label for change in everybody.penalised] == ["mgan"]
+
+
+def test_undo_restores_and_goes_on_going_back(session: Session, now: datetime) -> None:
+    state = made(session, [(0, 1.0, 0.2, None, 5), (1, 2.0, 0.4, None, 5)])
+    author = make_account(session, now, "organizer")
+
+    def undo(after: int | None = None) -> Retuning:
+        return thresholds.undo(session, state, "public", reason="no", after=after, author=author, now=now)
+
+    with pytest.raises(Conflict, match="no earlier tau"):
+        undo()
+    chosen = [choose(session, state, author, tau).threshold for tau in (0.1, 0.3, 0.5)]
+    back = undo()
+    assert back.threshold is not None
+    assert (back.threshold.tau, back.threshold.method) == (0.3, "undo")
+    assert back.threshold.choice["restores"] == chosen[1].id  # type: ignore[union-attr]
+    assert len(back.freed) == 1
+    assert back.choice.tau == 0.3
+    with pytest.raises(Conflict, match="another tau"):
+        undo(after=chosen[2].id)  # type: ignore[union-attr]
+    assert undo(after=back.threshold.id).choice.tau == 0.1
+    with pytest.raises(Conflict):
+        undo()
+    choose(session, state, author, 0.45)
+    assert undo().choice.tau == 0.1
+    steps = threshold_history.threshold_history(session, state, "public")
+    assert [step.threshold.tau for step in steps] == [0.1, 0.45, 0.1, 0.3, 0.5, 0.3, 0.1]
+    assert [step.standing for step in steps] == [False] * 6 + [True]
+    assert [(len(step.penalised), len(step.freed)) for step in steps] == [
+        (0, 2), (2, 0), (0, 1), (0, 1), (1, 0), (1, 0), (0, 0),
+    ]  # fmt: skip
+
+
+def test_an_entry_that_came_later_is_in_no_earlier_difference(session: Session, now: datetime) -> None:
+    state = made(session, [(0, 1.0, 0.2, None, 5)])
+    author = make_account(session, now, "organizer")
+    choose(session, state, author, 0.3)
+    make_scored(session, state, make_team(session, state, now), fid=1, distance=0.1, now=MOMENT + timedelta(hours=1))
+    (step,) = threshold_history.threshold_history(session, state, "public")
+    assert [change.memorization_distance for change in step.penalised] == [0.2]
+
+
+def test_other_counts_only_if_its_ruling_says_so(session: Session, now: datetime) -> None:
+    state = made(session, [(0, 1.0, 0.2, "other", 5), (1, 2.0, 0.4, "legitimate", 5), (2, 2.0, 0.3, None, 5)])
+    refs = sorted(each.ref for each in session.query(Submission).filter_by(competition_id=state.competition.id))
+    author = make_account(session, now, "organizer")
+
+    def memorising() -> list[bool | None]:
+        about = label_info_of(session, state.competition.id)
+        return [about[ref].memorising if ref in about else None for ref in refs]
+
+    def rule(memorising: bool | None) -> None:
+        session.add(
+            Ruling(
+                submission_ref=refs[0],
+                kind="disqualify",
+                reason="",
+                memorising=memorising,
+                author_id=author.id,
+                created_at=now,
+            )
+        )
+        session.flush()
+
+    assert memorising() == [None, False, None]
+    rule(True)
+    assert memorising() == [True, False, None]
+    rule(None)
+    assert memorising() == [None, False, None]
+    session.add(CoarseLabel(submission_ref=refs[2], label="aug", source="hand", author_id=author.id, created_at=now))
+    session.add(CoarseLabel(submission_ref=refs[1], label="aug", source="hand", author_id=author.id, created_at=now))
+    session.flush()
+    assert memorising() == [None, False, None], "an early guess is no decision"
+    guessed = label_info_of(session, state.competition.id, coarse=True)
+    assert (guessed[refs[2]].memorising, guessed[refs[2]].coarse) == (True, True)
+    assert (guessed[refs[1]].memorising, guessed[refs[1]].coarse) == (False, False)
+
+
+def test_every_method_says_what_it_would_choose_or_what_it_lacks(session: Session, now: datetime) -> None:
+    state = made(session, [(0, 1.0, 0.2, None, 5), (1, 2.0, 0.4, None, 5)])
+    found = {option.method: option for option in thresholds.method_options(session, state, "public")}
+    assert list(found) == ["margin", "heldout", "otsu", "accuracy", "paper"]
+    lacks = {method: option.lacks.slug for method, option in found.items() if option.lacks}
+    assert lacks == {"margin": "no-labels", "accuracy": "no-labels", "heldout": "no-heldout-distance"}
+    assert found["otsu"].choice is not None
+    assert found["otsu"].choice.tau == pytest.approx(0.3)

@@ -1,0 +1,94 @@
+"""A network that cuts: a proxy in front of real servers."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import cycle
+from threading import Thread
+from time import sleep
+from urllib.parse import urlsplit
+
+CHUNK = 1 << 16
+
+
+@dataclass
+class FlakyProxy:
+    """Passes connections on to ``servers`` (addresses) in turn, and cuts the first ``cuts`` ones that carry more than
+    ``after`` bytes to the server. ``pause`` (seconds before each 64 KiB) makes it slow."""
+
+    servers: list[str]
+    after: int
+    cuts: int
+    pause: float = 0.0
+    cut: int = 0
+    carried: int = 0
+    _threads: list[Thread] = field(default_factory=list)
+    _clients: list[socket.socket] = field(default_factory=list)
+
+    @contextmanager
+    def running(self) -> Iterator[str]:
+        """The address to connect to."""
+        targets = cycle(urlsplit(each).port or 80 for each in self.servers)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.settimeout(0.1)
+            open_ = [True]
+
+            def accept() -> None:
+                while open_:
+                    with suppress(TimeoutError):
+                        client, _ = listener.accept()
+                        client.settimeout(30)
+                        self._start(client, next(targets))
+
+            thread = Thread(target=accept)
+            thread.start()
+            try:
+                yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            finally:
+                open_.clear()
+                for each in (thread, *self._threads):
+                    each.join(30)
+
+    def hang_up(self) -> None:
+        """Cut every connection that there is."""
+        for each in self._clients:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def _start(self, client: socket.socket, port: int) -> None:
+        self._clients.append(client)
+        thread = Thread(target=self._connect, args=(client, port))
+        self._threads.append(thread)
+        thread.start()
+
+    def _connect(self, client: socket.socket, port: int) -> None:
+        with ExitStack() as stack:
+            stack.enter_context(client)
+            server = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+            back = Thread(target=self._answers, args=(server, client))
+            back.start()
+            with suppress(OSError):
+                self._asks(client, server)
+            for each in (client, server):
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+            back.join(30)
+
+    def _asks(self, client: socket.socket, server: socket.socket) -> None:
+        carried = 0
+        while data := client.recv(CHUNK):
+            sleep(self.pause)
+            carried += len(data)
+            self.carried += len(data)
+            if carried > self.after and self.cut < self.cuts:
+                self.cut += 1
+                return
+            server.sendall(data)
+
+    def _answers(self, server: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while data := server.recv(CHUNK):
+                client.sendall(data)
+        with suppress(OSError):
+            client.shutdown(socket.SHUT_RDWR)

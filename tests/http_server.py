@@ -1,0 +1,39 @@
+"""An application behind a real port of loopback: for browsers, for commands, for answers that don't end."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
+from time import monotonic, sleep
+from typing import Literal
+
+import uvicorn
+from fastapi import FastAPI
+
+
+@contextmanager
+def serve(app: FastAPI, *, lifespan: Literal["on", "off"] = "off") -> Iterator[str]:
+    """The address at which ``app`` answers. ``lifespan="on"`` starts and ends it, too; off is for one that somebody
+    else has started, such as the one of ``service.http``."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        # httptools, as the service runs: it takes the request lines of clients that ask us as their proxy.
+        config = uvicorn.Config(
+            app, http="httptools", ws="none", lifespan=lifespan, log_level="warning", timeout_graceful_shutdown=5
+        )
+        server = uvicorn.Server(config)
+        thread = Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            deadline = monotonic() + 20
+            while not server.started:
+                assert thread.is_alive()
+                assert monotonic() < deadline
+                sleep(0.02)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            # A server that stops waits for its answers, and an event stream would not end by itself.
+            if hasattr(app.state, "hub"):
+                app.state.hub.close()
+            server.should_exit = True
+            thread.join(20)

@@ -1,0 +1,525 @@
+"""What is planted: a competition whose every private value is unmistakable."""
+
+import hashlib
+import io
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from scorer.accounts import api_tokens, one_time_links, sessions
+from scorer.accounts.password_hashing import new_password_hash
+from scorer.accounts.sessions import Browser
+from scorer.blobs import Blobs
+from scorer.competitions import rules
+from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.db.tables import (
+    Account,
+    CodeAttachment,
+    Competition,
+    CompetitionReference,
+    DataFile,
+    GeneratorFile,
+    Guest,
+    Job,
+    Label,
+    Measurement,
+    PickSet,
+    Preparation,
+    Publication,
+    RatingItem,
+    RatingStudy,
+    Recovery,
+    ReferenceSet,
+    Release,
+    Submission,
+    Team,
+    TeamInvitation,
+    Threshold,
+    Upload,
+)
+from scorer.import_export.data_release import blob_key
+from scorer.insights import human_ratings
+from scorer.lifecycle import TrackKind
+from scorer.metrics.mifid import mifid
+from scorer.notifications import notices, webhooks
+from scorer.settings import Settings
+from scorer.teams import teams
+from tests.factories import (
+    add_evidence,
+    add_measurement,
+    make_account,
+    make_competition,
+    make_scored,
+    make_submission,
+    set_tau,
+)
+from tests.privacy.canary_values import Canary, number_canary, text_canary
+
+SLUG, DRAFT = "kennels", "draft-kennels"
+RULES = "Be fair."
+DATA_FILE = "train.csv"
+FIRST_REF = 810_917
+"""The number of the insider's scored entry."""
+FIRST_ITEM = 660_917
+"""The number of the first thing to rate."""
+PASSWORD = "correct horse battery staple"
+PEOPLE = {
+    # role -> handle, role of the account
+    "insider": ("ada", "participant"),
+    "outsider": ("eve", "participant"),
+    "reviewer": ("rhea", "reviewer"),
+    "organizer": ("olga", "organizer"),
+    "admin": ("root", "admin"),
+}
+ROLES = ("visitor", "outsider", "reviewer", "insider", "organizer", "admin")
+FAR_FUTURE = timedelta(days=9000)
+"""So that nothing is over by the clocks that requests look at themselves."""
+TAU = 0.3141812
+EPSILON = 3.7182e-13
+INSIDE, OUTSIDE = {"fid": 4173.1415926, "distance": 0.2731726}, {"fid": 2813.3718281, "distance": 0.2236067}
+HIDDEN_COUNT, HELD_OUT = 73519, 0.6171819
+
+
+@dataclass
+class Canaries:
+    """Secrets, and the ids of things that requests name."""
+
+    secrets: list[Canary] = field(default_factory=list)
+    ids: dict[str, Any] = field(default_factory=dict)
+
+    def word(self, name: str, kind: str, owner: str | None = None, *, text: str | None = None) -> str:
+        """A new secret text."""
+        made = text or f"zq-{name}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+        self.secrets.append(text_canary(name, kind, made, owner))
+        return made
+
+    def digest(self, name: str, kind: str) -> str:
+        """A new secret SHA-256."""
+        return self.word(name, kind, text=hashlib.sha256(f"planted {name}".encode()).hexdigest())
+
+    def number(self, name: str, kind: str, value: float) -> float:
+        """A new secret number."""
+        self.secrets.append(number_canary(name, kind, value))
+        return value
+
+
+def plant_canaries(session: Session, settings: Settings, now: datetime) -> Canaries:
+    """Fill an empty service. The kinds of secrets: ``score`` (shown once published), ``evidence`` (never shown to those
+    who compete), ``recovery`` (what a generator holds: shown to its team once published), ``reference``, ``team`` and
+    ``code`` (of the insider's team), ``guest`` (of organizers), ``mail``, ``storage``, ``draft``."""
+    planted = Canaries()
+    for start, table in enumerate(("tokens", "web_sessions", "notices", "webhooks", "team_invitations"), 71):
+        # Ids that stand nowhere by chance.
+        session.execute(text(f"ALTER TABLE {table} ALTER COLUMN id RESTART WITH {start}0917"))
+    for name, first in (
+        ("rating_items", FIRST_ITEM),
+        ("raters", FIRST_ITEM + 1000),
+        ("rating_studies", FIRST_ITEM + 2000),
+    ):
+        session.execute(text(f"ALTER TABLE {name} ALTER COLUMN id RESTART WITH {first}"))
+    session.execute(text(f"ALTER TABLE submissions ALTER COLUMN ref RESTART WITH {FIRST_REF}"))
+    store = Blobs(settings.blob_url)
+    people = _people(session, planted, now)
+    state = _competition(session, planted, people, now)
+    _references(session, planted, state, people["organizer"], now)
+    own, other = (
+        teams.find_or_create_team(session, state.competition.id, people[each], now=now)
+        for each in ("insider", "outsider")
+    )
+    own.name, other.name = "Alpha Kennel", "Beta Kennel"
+    _entries(session, planted, state, own, people["insider"], now, INSIDE, "own", "team")
+    _entries(session, planted, state, other, people["outsider"], now, OUTSIDE, "other", None)
+    for number_, distance in enumerate((0.61, 0.62)):
+        crowd = teams.find_or_create_team(session, state.competition.id, make_account(session, now), now=now)
+        add = make_scored(session, state, crowd, fid=50.0 + number_, distance=distance, now=now)
+        add_measurement(session, state, add, fid=3000.0 + number_, distance=0.4, now=now, kind="private")
+    _attachments(session, planted, store, people["insider"], now)
+    _recovered(session, planted, store, people["insider"], now)
+    _private_work(session, planted, state, own, now)
+    _correspondence(session, planted, state, own, people, now)
+    _closing(session, planted, store, state, people["organizer"], now)
+    return planted
+
+
+def _people(session: Session, planted: Canaries, now: datetime) -> dict[str, Account]:
+    people = {}
+    for role, (handle, kind) in PEOPLE.items():
+        account = make_account(session, now, kind, handle)
+        account.email = planted.word(f"mail-{role}", "mail", role, text=f"zq-{role}-mail@example.org")
+        agent = planted.word(f"agent-{role}", "mail", role)
+        opened = sessions.begin(session, account, secret=f"session-of-{role}", browser=Browser("x", agent), now=now)
+        token = api_tokens.issue(
+            session, account, f"token-of-{role}", name=planted.word(f"token-{role}", "mail", role), now=now
+        )
+        token.last_used_at = now  # so that reading by it changes nothing
+        planted.ids |= {f"token of {role}": token.id, f"session of {role}": opened.id}
+        people[role] = account
+    people["insider"].password_hash = new_password_hash(PASSWORD, handle="ada", email="ada@example.org")
+    one_time_links.issue(session, "reset", "reset-link", now=now, account=people["insider"])
+    one_time_links.issue(
+        session, "confirmation", "confirm-link", now=now, account=people["insider"], email="new@example.org"
+    )
+    return people
+
+
+def _competition(session: Session, planted: Canaries, people: dict[str, Account], now: datetime) -> CompetitionState:
+    make_competition(session, now, slug=DRAFT, title=planted.word("draft-title", "draft"), opens_at=None)
+    state = make_competition(session, now, slug=SLUG, title="Kennels", rules=RULES, closes_at=now + FAR_FUTURE)
+    state.tracks["private"].extractor = planted.word("private-extractor", "score")
+    state.tracks["private"].epsilon = EPSILON
+    planted.secrets.append(text_canary("private-epsilon", "score", repr(EPSILON)))
+    for role in ("insider", "outsider", "reviewer"):
+        version = rules.rules_version_of(state.competition) or ""
+        rules.accept_rules(session, state, version, account=people[role], now=now)
+    guest = planted.word("guest", "guest", text="zq-guest@example.org")
+    session.add(
+        Guest(
+            competition_id=state.competition.id, email=guest, invited=True, author_id=people["organizer"].id,
+            created_at=now,
+        )
+    )  # fmt: skip
+    set_tau(session, state, "public", 0.5, now)
+    planted.number("private-tau", "score", TAU)
+    why = planted.word("why-private-tau", "evidence")
+    chosen = {"interval": [planted.number("tau-low", "evidence", 0.30415926), TAU]}
+    session.add(
+        Threshold(
+            track_id=state.tracks["private"].id, tau=TAU, method="manual", choice=chosen, reason=why, created_at=now
+        )
+    )
+    return state
+
+
+def _references(session: Session, planted: Canaries, state: CompetitionState, author: Account, now: datetime) -> None:
+    sets = {}
+    for role in ("train", "held_out", "private_extra"):
+        kept = ReferenceSet(
+            sha256=planted.digest(f"reference-{role}", "reference"),
+            bytes=11,
+            blob_key=planted.word(f"reference-key-{role}", "storage"),
+            created_by=author.id,
+            created_at=now,
+        )
+        session.add(kept)
+        session.flush()
+        session.add(
+            CompetitionReference(
+                competition_id=state.competition.id,
+                role=role,
+                reference_set_id=kept.id,
+                attached_by=author.id,
+                attached_at=now,
+            )
+        )
+        sets[role] = kept
+    planted.number("private-reference-count", "reference", HIDDEN_COUNT)
+    planted.number("held-out-distance", "reference", HELD_OUT)
+    for kind, count in (("public", 40), ("private", HIDDEN_COUNT)):
+        preparation = Preparation(
+            key=planted.word(f"preparation-{kind}", "storage"),
+            extractor=state.tracks[kind].extractor,
+            image_size=16,
+            signed=True,
+            reference_set_ids=[each.id for each in sets.values()],
+            held_out_set_id=sets["held_out"].id,
+            count=count,
+            dimension=32,
+            heldout_distance=HELD_OUT,
+            provenance={"reference": planted.word(f"preparation-provenance-{kind}", "reference")},
+            created_at=now,
+            finished_at=now,
+        )
+        session.add(preparation)
+        session.flush()
+        state.tracks[kind].preparation_id = preparation.id
+
+
+def _entries(
+    session: Session,
+    planted: Canaries,
+    state: CompetitionState,
+    team: Team,
+    account: Account,
+    now: datetime,
+    private: dict[str, float],
+    whose: str,
+    kind: str | None,
+) -> None:
+    """A scored entry with its private measurement, and one that waits in the queue."""
+    scored = make_scored(
+        session, state, team, fid=41.5 if whose == "own" else 45.5, distance=0.61, now=now - timedelta(hours=1)
+    )
+    fid = planted.number(f"private-fid-{whose}", "score", private["fid"])
+    distance = planted.number(f"private-distance-{whose}", "score", private["distance"])
+    planted.number(f"private-score-{whose}", "score", float(mifid(fid, distance, TAU, EPSILON)))
+    measured = add_measurement(session, state, scored, fid=fid, distance=distance, now=now, kind="private")
+    _dress(planted, measured, whose)
+    for track in ("public", "private"):
+        _find(session, planted, state, scored, track, whose, kind, now)
+    waiting = make_submission(session, state, team, now=now, status="queued")
+    session.add(
+        Job(
+            queue="score", submission_ref=waiting.ref, track_id=state.tracks["public"].id, team_id=team.id,
+            state="waiting", priority=0, turn=int(whose == "other"), due_at=now, attempts=0, created_at=now,
+        )
+    )  # fmt: skip
+    for name, entry in (("scored", scored), ("waiting", waiting)):
+        entry.account_id = account.id
+        entry.finished_at = now - timedelta(hours=1) if name == "scored" else None
+        entry.blob_key = planted.word(f"zip-key-{name}-{whose}", "storage")
+        planted.ids[f"{name} {whose}"] = entry.id = f"zq{name}{whose}xyz"
+        if kind is not None:
+            planted.word(f"id-{name}", kind, text=entry.id)
+            entry.note, entry.file_name = planted.word(f"note-{name}", kind), planted.word(f"file-{name}", kind)
+            entry.sha256, entry.pixels_sha256 = (planted.digest(f"{each}-{name}", kind) for each in ("zip", "pixels"))
+    session.flush()
+
+
+def _dress(planted: Canaries, measured: Measurement, whose: str) -> None:
+    """Everything about a private measurement that could be told."""
+    measured.distance_se = planted.number(f"private-se-{whose}", "score", 0.0123457 if whose == "own" else 0.0178213)
+    bins = (31337, 27182, 16180) if whose == "own" else (29979, 24579, 66260)
+    counts = [int(planted.number(f"private-bin-{each}", "score", each)) for each in bins]
+    measured.histogram = {"low": 0.0, "high": 2.0, "counts": counts}
+    measured.artifact_key = planted.word(f"artifact-{whose}", "storage")
+    measured.scorer_version = planted.word(f"version-{whose}", "evidence")
+    measured.closest_pairs = [
+        {
+            "image": planted.word(f"pair-image-{whose}", "evidence"),
+            "reference": planted.word(f"pair-reference-{whose}", "reference"),
+            "distance": planted.number(f"pair-distance-{whose}", "evidence", 0.0917263 + 0.01 * (whose == "own")),
+        }
+    ]
+    measured.provenance = {"extractor": planted.word(f"provenance-{whose}", "evidence")}
+
+
+def _find(
+    session: Session,
+    planted: Canaries,
+    state: CompetitionState,
+    scored: Submission,
+    track: TrackKind,
+    whose: str,
+    kind: str | None,
+    now: datetime,
+) -> None:
+    """Evidence: nobody who competes sees any before publication, and images are its team's."""
+    where = f"{track}-{whose}"
+    place = ("public", "private").index(track) + 2 * (whose == "own")
+    value = planted.number(f"found-{where}", "score", -7.6180339 - place)
+    sentence = planted.word(f"sentence-{where}", "score")
+    extra = session.query(ReferenceSet).order_by(ReferenceSet.id.desc()).first()
+    assert extra is not None
+    name = planted.word(f"example-{where}", kind) if kind is not None else f"other-{track}.png"
+    example = {"generated": name, "distance": 0.25, "mirrored": False}
+    hidden = f"{extra.sha256[:8]}/{planted.word(f'hidden-example-{where}', 'reference')}"
+    finding = {
+        "test": "near-copies", "name": "near_copies", "value": value, "unit": "share", "direction": "lower is better",
+        "sentence": sentence, "standard_error": None, "p_value": None,
+    }  # fmt: skip
+    near = [{**example, "reference": "00000000/training.png"}, {**example, "reference": hidden}]
+    add_evidence(
+        session, state, scored, now=now, kind=track, findings=[finding], details={"near_copies": near},
+        near_copies_share=0.5, near_copies_p=0.001, near_copies_mirrored=0,
+    )  # fmt: skip
+
+
+def _attachments(session: Session, planted: Canaries, store: Blobs, account: Account, now: datetime) -> None:
+    """The insider's sprite, code and a half-finished upload."""
+    scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
+    scored.sprite_key = planted.word("sprite-key", "storage")
+    sprite = io.BytesIO()
+    Image.new("RGB", (128, 16)).save(sprite, "PNG")
+    store.write(scored.sprite_key, sprite.getvalue() + planted.word("sprite-bytes", "team").encode())
+    code = io.BytesIO()
+    with zipfile.ZipFile(code, "w") as archive:
+        archive.writestr("train.py", planted.word("code-bytes", "code"))
+    key = planted.word("code-key", "storage")
+    store.write(key, code.getvalue())
+    session.add(
+        CodeAttachment(
+            submission_ref=scored.ref,
+            kind="zip",
+            bytes=len(code.getvalue()),
+            sha256=planted.digest("code", "team"),
+            blob_key=key,
+            author_id=account.id,
+            created_at=now,
+        )
+    )
+    _offer(session, planted, store, scored, account, now)
+    note = planted.word("label-note", "evidence")
+    session.add(Label(submission_ref=scored.ref, label="aug", note=note, author_id=account.id, created_at=now))
+    session.add(PickSet(team_id=scored.team_id, submission_refs=[scored.ref], author_id=account.id, created_at=now))
+    planted.ids["upload"] = planted.word("upload", "team", text="zquploadidxyz")
+    session.add(
+        Upload(
+            id=planted.ids["upload"], competition_id=scored.competition_id, account_id=account.id, method="tus",
+            file_name=planted.word("upload-file", "team"), note=planted.word("upload-note", "team"), described="",
+            length=1000, state="receiving", received=0, parts=[planted.word("part-key", "storage")], begun_at=now,
+            expires_at=now + FAR_FUTURE,
+        )
+    )  # fmt: skip
+
+
+def _offer(
+    session: Session, planted: Canaries, store: Blobs, scored: Submission, account: Account, now: datetime
+) -> None:
+    """A file for everybody who has accepted the rules."""
+    key, content = planted.word("data-key", "storage"), b"1,2"
+    store.write(key, content)
+    session.add(
+        DataFile(
+            competition_id=scored.competition_id, name=DATA_FILE, offered=True, bytes=len(content), sha256="0" * 64,
+            crc32=zlib.crc32(content), blob_key=key, author_id=account.id, created_at=now,
+        )
+    )  # fmt: skip
+
+
+def _recovered(session: Session, planted: Canaries, store: Blobs, account: Account, now: datetime) -> None:
+    """The insider's generator, and what was found in it."""
+    scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
+    generator = GeneratorFile(
+        submission_ref=scored.ref, bytes=1000, sha256=planted.digest("generator", "team"),
+        blob_key=planted.word("generator-key", "storage"), dimension=8, distribution="normal",
+        seed=int(planted.number("generator-seed", "recovery", 917263)), author_id=account.id, created_at=now,
+    )  # fmt: skip
+    job = Job(
+        queue="recover", submission_ref=scored.ref, team_id=scored.team_id, state="done", priority=1, turn=0,
+        due_at=now, attempts=1, created_at=now, finished_at=now,
+    )  # fmt: skip
+    session.add_all([generator, job])
+    session.flush()
+    job.generator_id = generator.id
+    groups = ("train", "held_out", "generated")
+    arrays: dict[str, Any] = {
+        f"pairs.{group}.{side}": np.zeros((1, 16, 16, 3), np.uint8)
+        for group in groups
+        for side in ("target", "recovered")
+    }
+    key, buffer = planted.word("recovery-key", "storage"), io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    store.write(key, buffer.getvalue())
+    errors = {
+        group: [planted.number(f"recovery-{group}", "recovery", 0.4517263 + 0.01 * place)]
+        for place, group in enumerate(groups)
+    }
+    names = {"train": "n01.png", "held_out": planted.word("recovered-name", "reference"), "generated": None}
+    report = {
+        "sentence": planted.word("recovery-sentence", "recovery"), "findings": [], "errors": errors,
+        "pairs": {group: [{"error": errors[group][0], "name": names[group]}] for group in groups},
+        "plan": {"seed": generator.seed},
+    }  # fmt: skip
+    session.add(
+        Recovery(
+            job_id=job.id, generator_id=generator.id, report=report, arrays_key=key, created_at=now,
+            p_value=planted.number("recovery-p", "recovery", 0.0037183),
+            gap=planted.number("recovery-gap", "recovery", 0.3917264),
+            recovered_share=planted.number("recovery-share", "recovery", 0.9517265),
+            provenance={"worker": planted.word("recovery-worker", "storage")},
+        )
+    )  # fmt: skip
+
+
+def _private_work(session: Session, planted: Canaries, state: CompetitionState, team: Team, now: datetime) -> None:
+    """Work on a private track that is under way, and some that failed."""
+    scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
+    shared: dict[str, Any] = {
+        "queue": "score", "submission_ref": scored.ref, "track_id": state.tracks["private"].id, "team_id": team.id,
+        "priority": 1, "turn": 0, "due_at": now, "created_at": now,
+    }  # fmt: skip
+    fraction = planted.number("private-fraction", "evidence", 0.7310585)
+    worker = planted.word("private-worker", "evidence")
+    session.add(
+        Job(
+            state="running", attempts=1, holder="h", lease_until=now + FAR_FUTURE, worker=worker,
+            stage="frechet", fraction=fraction, started_at=now, **shared,
+        )
+    )  # fmt: skip
+    error = planted.word("private-error", "evidence")
+    session.add(Job(state="failed", attempts=3, error=error, finished_at=now, **shared))
+
+
+def _correspondence(
+    session: Session, planted: Canaries, state: CompetitionState, team: Team, people: dict[str, Account], now: datetime
+) -> None:
+    """What the insider is told, where it is posted, and whom the team asks."""
+    ada = people["insider"]
+    url = f"https://hooks.example.org/{planted.word('webhook', 'team')}"
+    hook = webhooks.register(session, ada, url, secret="whsec", team=None, local=False, now=now)
+    subject = planted.word("notice", "team")
+    notices.notify(session, ada, notices.Kind.ENTRY_SCORED, subject, "Body.", "/notices", now)
+    session.flush()
+    planted.ids["webhook"] = hook.id
+    planted.ids["notice"] = notices.list_notices(session, ada, limit=1)[0].id
+    friend, asked = make_account(session, now, handle=planted.word("asked-friend", "team")[:30]), []
+    for person in (friend, ada):
+        asking = team if person is friend else teams.find_or_create_team(
+            session, state.competition.id, make_account(session, now), now=now
+        )  # fmt: skip
+        invitation = TeamInvitation(
+            competition_id=state.competition.id, team_id=asking.id, account_id=person.id,
+            invited_by=ada.id if person is friend else friend.id, state="open", created_at=now,
+        )  # fmt: skip
+        session.add(invitation)
+        session.flush()
+        asked.append(invitation.id)
+    planted.ids["invitation made"], planted.ids["invitation received"] = asked
+
+
+def _closing(
+    session: Session, planted: Canaries, store: Blobs, state: CompetitionState, organizer: Account, now: datetime
+) -> None:
+    """A data release that is not handed out, a rating study, and who rates."""
+    content = planted.word("release-content", "evidence").encode()
+    planted.ids["release"] = planted.word("release", "evidence", text="zqreleaseidxyz")
+    names = ("tables.zip", "images/s-1.zip")
+    release = Release(
+        id=planted.ids["release"], competition_id=state.competition.id, images="ranked",
+        key=planted.word("release-key", "storage").encode(), sha256=planted.digest("release", "evidence"),
+        files=[{"name": name, "bytes": len(content), "sha256": planted.digest(name, "evidence")} for name in names],
+        author_id=organizer.id, created_at=now, finished_at=now,
+    )  # fmt: skip
+    for name in names:
+        store.write(blob_key(release.id, name), content)
+    scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
+    study = RatingStudy(
+        competition_id=state.competition.id, submission_refs=[scored.ref], images=1, grids=1, side=2, wanted=9, seed=1,
+        author_id=organizer.id, created_at=now, packed_at=now,
+    )  # fmt: skip
+    session.add_all([release, study])
+    session.flush()
+    key = planted.word("pack-key", "storage")
+    store.write(key, b"\x89PNG")
+    for kind in ("realism", "diversity"):
+        session.add(
+            RatingItem(
+                study_id=study.id, kind=kind, submission_ref=scored.ref, images=[1], blob_key=key, start=0, length=4
+            )
+        )
+        session.flush()
+    rater = human_ratings.invite_rater(
+        session, study, planted.word("rater", "evidence"), secret="rate-link", author=organizer, now=now
+    )
+    planted.ids |= {"study": study.id, "rater": rater.id}
+
+
+def publish(session: Session, now: datetime) -> None:
+    """Close the competition and show its private board."""
+    competition = session.query(Competition).filter_by(slug=SLUG).one()
+    competition.closes_at = now - timedelta(minutes=1)
+    session.add(
+        Publication(
+            competition_id=competition.id, published=True, reason="It is over.", author_id=competition.created_by,
+            created_at=now,
+        )
+    )  # fmt: skip
+    session.flush()
+    assert state_of(session, SLUG, now).published

@@ -1,0 +1,15 @@
+"""One world for all walks of a module: they put it back."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from deploy.standalone.ephemeral import Servers
+from tests.privacy.environment import Environment, planted_environment
+
+
+@pytest.fixture(scope="module")
+def world(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    """A service full of planted values."""
+    with planted_environment(servers, tmp_path_factory.mktemp("leaks")) as planted:
+        yield planted

@@ -1,0 +1,241 @@
+"""The walk: every route of an application, with every role, and what each of them was answered."""
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+from tests.privacy.canaries import PEOPLE, ROLES, Canaries
+from tests.privacy.canary_values import Canary, Leak
+from tests.privacy.environment import Environment
+from tests.privacy.requests import CALLS, IDS, RouteCall, csrf_token_of, nonexistent_id, parameters_of
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+HIDDEN_FROM_EVERYBODY = frozenset(
+    {"evidence", "reference", "storage", "mail", "score", "draft", "team", "code", "guest", "recovery"}
+)
+HIDDEN_KINDS: Mapping[str, frozenset[str]] = {
+    "visitor": HIDDEN_FROM_EVERYBODY,
+    "outsider": HIDDEN_FROM_EVERYBODY,
+    "reviewer": HIDDEN_FROM_EVERYBODY,
+    "insider": HIDDEN_FROM_EVERYBODY - {"team"},
+    "organizer": frozenset({"storage", "mail"}),
+    "admin": frozenset({"storage", "mail"}),
+}
+"""The kinds of secrets that a role must not see before publication."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """A method and a path with the names of its parameters, and the names of those of its query."""
+
+    method: str
+    path: str
+    queries: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def names(self) -> list[str]:
+        """The parameters of the path."""
+        return [part.split("}")[0].split(":")[0] for part in self.path.split("{")[1:]]
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether it changes nothing."""
+        return self.method in SAFE
+
+
+@dataclass(frozen=True)
+class RouteRequest:
+    """A route with its words put in."""
+
+    route: Route
+    call: RouteCall
+    words: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        told = "&".join(f"{name}={self.words[name]}" for name in self.route.queries if name in self.words)
+        path = self.route.path
+        for name in self.route.names:
+            path = path.replace(f"{{{name}}}", str(self.words[name]))
+        return f"{self.route.method} {path}" + (f"?{told}" if told else "")
+
+    def elsewhere(self) -> "RouteRequest | None":
+        """The same about things that do not exist; None if it names no thing."""
+        ids = {name: nonexistent_id(self.words[name]) for name in self.route.names if name in IDS}
+        return RouteRequest(self.route, self.call, {**self.words, **ids}) if ids else None
+
+
+@dataclass(frozen=True)
+class RouteAnswer:
+    """What somebody was answered."""
+
+    status: int
+    line: str
+    headers: str
+    body: str
+
+    def without(self, request: RouteRequest) -> "RouteAnswer":
+        """Without the words of the request: who asks about an id is told nothing by reading it."""
+        headers, body = self.headers, self.body
+        for name, value in sorted(request.words.items()):
+            if name in IDS:
+                headers, body = (text.replace(str(value), f"<{name}>") for text in (headers, body))
+        return RouteAnswer(self.status, self.line, headers, body)
+
+
+class UnknownRoute(AssertionError):
+    """A route that nobody has said how to call."""
+
+
+def routes_of(app: FastAPI) -> Iterator[Route]:
+    """Every route of an application: those of the OpenAPI document and those that are not in it."""
+    for each in iter_route_contexts(app.routes):
+        needed = each.dependant.query_params if getattr(each, "dependant", None) else ()
+        queries = tuple(sorted({parameter.alias for parameter in needed}))
+        for method in sorted(each.methods or ()):
+            yield Route(method, each.path or "", queries)
+
+
+def requests_of(route: Route, planted: Canaries) -> Iterator[RouteRequest]:
+    """Every way in which a route is called; ``Unknown`` if nobody has said how. Of its query, words are left out or
+    are others than their defaults, which come first."""
+    call = CALLS.get(str(route))
+    if call is None and not route.is_safe:
+        raise UnknownRoute(f"{route} has no example: say in tests/privacy/requests.py how it is called")
+    call = call or RouteCall()
+    words = {**parameters_of(planted), **call.words(planted)}
+    missing = [name for name in route.names if name not in words]
+    if missing:
+        raise UnknownRoute(f"{route}: say in tests/privacy/requests.py what {', '.join(missing)} can be")
+    asked = [name for name in route.queries if name in words] if route.method == "GET" else []
+    most = 1 if route.method == "HEAD" else None  # it answers as GET does, without the body
+    choices = [[None, *words[name][1:]] if name in asked else words[name][:most] for name in (*route.names, *asked)]
+    for chosen in itertools.product(*choices):
+        picked = zip((*route.names, *asked), chosen, strict=True)
+        yield RouteRequest(route, call, {name: value for name, value in picked if value is not None})
+
+
+def send(world: Environment, role: str, request: RouteRequest) -> RouteAnswer:
+    """Make a request as somebody."""
+    arguments = dict(request.call.body(role))
+    headers = dict(arguments.pop("headers", {}))
+    headers["Accept"] = "*/*" if request.route.path.startswith("/api/") else "text/html"
+    if role in PEOPLE and request.call.by_token:
+        headers["Authorization"] = f"Bearer token-of-{role}"
+    elif role in PEOPLE:
+        headers |= {"Cookie": f"kennel=session-of-{role}", "X-CSRF-Token": csrf_token_of(role)}
+    answer = world.http.request(request.route.method, str(request).split(" ", 1)[1], headers=headers, **arguments)
+    world.http.cookies.clear()
+    lines = "\n".join(f"{name}: {value}" for name, value in sorted(answer.headers.multi_items()))
+    return RouteAnswer(answer.status_code, answer.reason_phrase, lines, answer.content.decode("latin-1"))
+
+
+def send_and_restore(world: Environment, role: str, request: RouteRequest) -> RouteAnswer:
+    """Make a request as somebody, and take back what it changes."""
+    if request.route.is_safe:
+        return send(world, role, request)
+    with world.undone():
+        return send(world, role, request)
+
+
+def is_hidden(secret: Canary, role: str, request: RouteRequest, shown: Collection[str]) -> bool:
+    """Whether an answer must not tell it. ``shown``: the kinds that everybody may see by now."""
+    kinds = HIDDEN_KINDS[role] - set(shown) - request.call.shows.get(role, frozenset())
+    return secret.kind in kinds and secret.owner != role
+
+
+def leaks_in(request: RouteRequest, answer: RouteAnswer, secrets: Collection[Canary]) -> Iterator[tuple[str, Canary]]:
+    """Where (status line, headers, body) an answer tells which of these secrets."""
+    said = answer.without(request)
+    parts = {"status line": said.line.lower(), "headers": said.headers.lower(), "body": said.body.lower()}
+    return ((where, secret) for where, text in parts.items() for secret in secrets if secret.is_in(text))
+
+
+@dataclass
+class CrawlResult:
+    """What a walk has found: leaks, what nobody could use, what broke, and who saw what."""
+
+    leaks: list[Leak]
+    unused: list[str]
+    broken: list[str]
+    seen: dict[str, set[str]]
+    """The names of all the secrets that each role was shown, rightly or not."""
+
+
+def crawl(
+    world: Environment, *, roles: Collection[str] = ROLES, shown: Collection[str] = (), safe: bool = False
+) -> CrawlResult:
+    """Call every route (``safe``: that changes nothing) as every role, or as these."""
+    done = CrawlResult([], [], [], {role: set() for role in ROLES})
+    for route in routes_of(world.app):
+        if safe and not route.is_safe:
+            continue
+        expected = CALLS.get(str(route), RouteCall()).fails
+        statuses = set()
+        for request in requests_of(route, world.planted):
+            for role in (each for each in request.call.roles if each in roles):
+                answer = send_and_restore(world, role, request)
+                statuses.add(answer.status)
+                found = list(leaks_in(request, answer, world.planted.secrets))
+                done.seen[role] |= {secret.name for _, secret in found}
+                done.leaks += [
+                    Leak(role, str(request), where, secret.name)
+                    for where, secret in found
+                    if is_hidden(secret, role, request, shown)
+                ]
+                if answer.status >= 500 and answer.status != expected:
+                    done.broken.append(f"{role}: {request}: {answer.status} {answer.body[:200]}")
+        if not any(status < 400 or status == expected for status in statuses):
+            done.unused.append(f"{route}: {sorted(statuses)}")
+    return done
+
+
+def answers_of(world: Environment, roles: Collection[str]) -> dict[tuple[str, str], RouteAnswer]:
+    """What each role is told by every route that changes nothing."""
+    return {
+        (role, str(request)): send(world, role, request)
+        for route in routes_of(world.app)
+        if route.is_safe
+        for request in requests_of(route, world.planted)
+        for role in roles
+    }
+
+
+def differences(
+    before: Mapping[tuple[str, str], RouteAnswer], after: Mapping[tuple[str, str], RouteAnswer]
+) -> list[str]:
+    """Where two worlds look different to the same person."""
+    found = []
+    for (role, request), answer in before.items():
+        other = after[role, request]
+        where = [name for name in ("status", "headers", "body") if getattr(answer, name) != getattr(other, name)]
+        if where:
+            found.append(f"{role}: {request}: {', '.join(where)}")
+    return found
+
+
+def distinguishable_answers(world: Environment, roles: Collection[str]) -> list[str]:
+    """Where somebody can tell what is another's from what does not exist."""
+    found = []
+    for route in routes_of(world.app):
+        for request in requests_of(route, world.planted):
+            elsewhere = request.elsewhere()
+            for role in roles if elsewhere else ():
+                assert elsewhere
+                if role in request.call.shows or _is_own(role, request):
+                    continue
+                here = send_and_restore(world, role, request).without(request)
+                there = send_and_restore(world, role, elsewhere).without(elsewhere)
+                if here != there:
+                    found.append(f"{role}: {request}: {here.status} and {there.status}")
+    return found
+
+
+def _is_own(role: str, request: RouteRequest) -> bool:
+    return role == "outsider" and str(request.words.get("submission_id", "")).endswith("otherxyz")

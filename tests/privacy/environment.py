@@ -1,0 +1,127 @@
+"""A service full of planted values, which can be put back as it was."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy import Engine, create_engine, make_url, text
+from sqlalchemy.orm import Session, sessionmaker
+
+from api.http import dependencies
+from api.main import create_app
+from deploy.standalone.ephemeral import Servers
+from scorer.accounts.rate_limits import RATE_LIMITS
+from scorer.db.session import engine_of
+from scorer.settings import Settings
+from tests.conftest import TEMPLATE
+from tests.privacy import canaries
+from tests.privacy.canaries import Canaries
+
+NAME, KEPT = "leaks", "leaks_kept"
+NOW = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
+
+
+@dataclass
+class Environment:
+    """The application, what was planted in its database, and the means to put that back."""
+
+    servers: Servers
+    settings: Settings
+    app: FastAPI
+    http: TestClient
+    planted: Canaries
+    blobs: Path
+
+    @contextmanager
+    def rewriting(self) -> Iterator[Session]:
+        """A transaction that may change everything, history too; the world is put back afterwards."""
+        try:
+            with _owning(self.servers) as session:
+                yield session
+        except BaseException:
+            self.restore()
+            raise
+
+    def restore(self) -> None:
+        """Let the database and the blobs be what they were."""
+        self._engine.dispose()
+        _statements(
+            self.servers,
+            f"DROP DATABASE {NAME} WITH (FORCE)",
+            f"CREATE DATABASE {NAME} TEMPLATE {KEPT} STRATEGY FILE_COPY",
+        )
+        shutil.rmtree(self.blobs)
+        shutil.copytree(self.blobs.with_name("kept"), self.blobs)
+
+    @contextmanager
+    def undone(self) -> Iterator[None]:
+        """Whatever requests change in here is taken back: they all run within one transaction, in savepoints."""
+        usual = self.app.state.sessions
+        with self._engine.connect() as connection, connection.begin() as outer:
+            self.app.state.sessions = sessionmaker(
+                connection, join_transaction_mode="create_savepoint", expire_on_commit=False
+            )
+            try:
+                yield
+            finally:
+                self.app.state.sessions = usual
+                outer.rollback()
+                shutil.rmtree(self.blobs)
+                shutil.copytree(self.blobs.with_name("kept"), self.blobs)
+
+    @property
+    def _engine(self) -> Engine:
+        bound = self.app.state.sessions.kw["bind"]
+        assert isinstance(bound, Engine)
+        return bound
+
+
+@contextmanager
+def planted_environment(servers: Servers, folder: Path) -> Iterator[Environment]:
+    """A world of its own, and every clock in it at ``NOW``."""
+    blobs = folder / "blobs"
+    blobs.mkdir()
+    _statements(servers, f"CREATE DATABASE {NAME} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY")
+    url = make_url(servers.postgres.app_url).set(database=NAME)
+    settings = Settings(
+        database_url=url.render_as_string(hide_password=False),
+        redis_url=servers.redis.url,
+        blob_url=blobs.as_uri(),
+        scratch=folder / "scratch",
+        rates=dict.fromkeys(RATE_LIMITS, "1000000/minute"),
+    )
+    try:
+        with _owning(servers) as session:
+            planted = canaries.plant_canaries(session, settings, NOW)
+        _statements(servers, f"CREATE DATABASE {KEPT} TEMPLATE {NAME} STRATEGY FILE_COPY")
+        shutil.copytree(blobs, blobs.with_name("kept"))
+        app = create_app(settings)
+        app.dependency_overrides[dependencies.request_time] = lambda: NOW
+        with TestClient(app, raise_server_exceptions=False, follow_redirects=False) as http:
+            yield Environment(servers, settings, app, http, planted, blobs)
+    finally:
+        engine_of(settings).dispose()
+        _statements(servers, *(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)" for name in (NAME, KEPT)))
+
+
+@contextmanager
+def _owning(servers: Servers) -> Iterator[Session]:
+    """A transaction of the role that owns the tables, committed at the end."""
+    url = make_url(servers.postgres.owner_url).set(database=NAME)
+    engine = create_engine(url, connect_args={"options": "-c timezone=utc"})
+    with Session(engine, expire_on_commit=False) as session, session.begin():
+        yield session
+    engine.dispose()
+
+
+def _statements(servers: Servers, *statements: str) -> None:
+    engine = create_engine(servers.postgres.admin_url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for each in statements:
+            connection.execute(text(each))
+    engine.dispose()

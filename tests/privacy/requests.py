@@ -1,0 +1,379 @@
+"""How every route is called. A GET is called by itself where each word of its path and of its query is in ``WORDS`` or
+can be left out; every other route says here what its body is."""
+
+import base64
+import hashlib
+import io
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from api.http.csrf import csrf_token
+from scorer.insights.figures import FIGURES
+from tests.factories import noise_images, zip_of
+from tests.privacy.canaries import DATA_FILE, FIRST_ITEM, FIRST_REF, PASSWORD, PEOPLE, ROLES, RULES, SLUG, Canaries
+
+IDS = frozenset(
+    {
+        "submission_id",
+        "upload_id",
+        "invitation_id",
+        "notice_id",
+        "webhook_id",
+        "token_id",
+        "session_id",
+        "release_id",
+        "rater_id",
+    }
+)
+"""The parameters that name things which belong to somebody: what is another's must look like what does not exist."""
+
+
+def nonexistent_id(planted: Any) -> Any:
+    """An id of nothing, as long as a planted one: an answer's length must not differ either."""
+    return 100_007 if isinstance(planted, int) else f"{'zqnowhere':x<{len(planted)}}"
+
+
+def parameters_of(planted: Canaries) -> Mapping[str, Sequence[Any]]:
+    """What stands in paths and queries, by the name of the parameter. Ids are of the insider's things first."""
+    ids = planted.ids
+    return {
+        "slug": [SLUG],
+        "kind": ["public", "private"],
+        "role": ["train", "private_extra"],
+        "track": ["public", "private"],
+        "format": ["json", "csv"],
+        "late": ["false", "true"],
+        "search": ["a"],
+        "name": ["base.css"],
+        "link": ["reset-link"],
+        "submission_id": [ids[f"{state} {whose}"] for whose in ("own", "other") for state in ("scored", "waiting")],
+        "upload_id": [ids["upload"]],
+        "invitation_id": [ids["invitation made"]],
+        "notice_id": [ids["notice"]],
+        "webhook_id": [ids["webhook"]],
+        "token_id": [ids["token of insider"]],
+        "session_id": [ids["session of insider"]],
+        "release_id": [ids["release"]],
+        "study_id": [ids["study"]],
+        "rater_id": [ids["rater"]],
+        "item_id": [FIRST_ITEM],
+    }
+
+
+@dataclass(frozen=True)
+class RouteCall:
+    """A request. ``words`` replace those of ``words_of``; ``fails`` is the status of a route that nobody can use here
+    (an outside issuer that is not set up); ``shows`` are the kinds of secrets that a role reads by right; ``roles`` are
+    those who call it."""
+
+    body: Callable[[str], Mapping[str, Any]] = field(default=lambda _: {})
+    """Arguments of the client's ``request`` for a role: json, data, files, content, headers."""
+    words: Callable[[Canaries], Mapping[str, Sequence[Any]]] = field(default=lambda _: {})
+    fails: int | None = None
+    shows: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    roles: Sequence[str] = ROLES
+    by_token: bool = False
+    """By an API token, as programs call; else from a browser."""
+
+
+def call_with(**arguments: Any) -> RouteCall:
+    """A call with these arguments, whoever makes it."""
+    return RouteCall(lambda _: arguments)
+
+
+def json_call(**fields: Any) -> RouteCall:
+    """A call with a JSON body."""
+    return call_with(json=fields)
+
+
+def form_call(**fields: Any) -> RouteCall:
+    """A call with a form."""
+    return call_with(data={"sent": "yes", **fields})
+
+
+def slow_call(call: RouteCall) -> RouteCall:
+    """A call that hashes a password: few make it."""
+    return replace(call, roles=("visitor", "insider"))
+
+
+def call_on(name: str, key: str, call: RouteCall | None = None) -> RouteCall:
+    """A call whose parameter ``name`` is the planted id ``key``."""
+    call = call or RouteCall()
+    return replace(call, words=lambda planted: {name: [planted.ids[key]]})
+
+
+def multipart_call(**files: bytes) -> RouteCall:
+    """A form with a file in it, which carries its proof itself."""
+
+    def body(role: str) -> Mapping[str, Any]:
+        return {"data": {"csrf": csrf_token_of(role)}, "files": {"file": ("file.zip", *files.values())}}
+
+    return RouteCall(body)
+
+
+def csrf_token_of(role: str) -> str:
+    """What the forms of a role's browser carry."""
+    return csrf_token(f"session-of-{role}") if role in PEOPLE else ""
+
+
+def with_generator(role: str) -> Mapping[str, Any]:
+    """The form that hands in a generator."""
+    return {"data": {"csrf": csrf_token_of(role), **LATENT}, "files": {"file": ("a.onnx", b"\x08\x08")}}
+
+
+def _code() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a.py", "pass")
+    return file.getvalue()
+
+
+ENTRY = zip_of(noise_images(5))
+LATENT = {"latent": "8", "distribution": "normal"}
+CODE = _code()
+TUS = {"Tus-Resumable": "1.0.0"}
+PIECE = {**TUS, "Content-Type": "application/offset+octet-stream", "Upload-Offset": "0"}
+OPEN = {"Upload-Length": "1000", "Upload-Metadata": f"filename {base64.b64encode(b'a.zip').decode()}"}
+RESULTS = b"submission_id,fid_public,fid_private,distance_public,distance_private\n1,2,3,0.4,0.5\n"
+ACCEPTED = hashlib.sha256(RULES.encode()).hexdigest()
+PERSON = {"handle": "newcomer", "name": "New", "email": "newcomer@example.org", "password": "a long new pass phrase"}
+WEBHOOK = "https://hooks.example.org/new"
+COMPETITION = {"slug": "new", "title": "New", "public": {"extractor": "tiny"}, "private": {"extractor": "tiny"}}
+SHOWN_TO_REVIEWERS: Mapping[str, frozenset[str]] = {
+    "reviewer": frozenset({"score", "evidence", "recovery", "team", "code"})
+}
+"""What reviewers see of an entry, private scores too; the references they never see."""
+READS_CODE = RouteCall(shows={"reviewer": frozenset({"code"})})
+
+
+def kaggle_call(fails: int | None = None, **fields: Any) -> RouteCall:
+    """A call of the kaggle client."""
+    return replace(json_call(**fields), by_token=True, fails=fails)
+
+
+KAGGLE_COMPETITION: Mapping[str, Any] = {"competitionName": SLUG}
+DESK, PAIRS = "/submissions/{submission_id}/desk", "/api/v1/submissions/{submission_id}/pairs/{kind}"
+REVIEWED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - a table's cell
+    "submission_id": [planted.ids["scored own"]],
+    "number": [1],
+    "group": ["near-copies", "cell-1"],
+    "side": ["generated", "reference"],
+    "rebuttal_id": [100_007],
+    "handle": ["eve"],
+}
+RECOVERED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - likewise
+    "submission_id": [planted.ids["scored own"]],
+    "group": ["train", "held_out", "generated"],
+}
+
+
+def review_call(call: RouteCall, fails: int | None = None) -> RouteCall:
+    """A call at the review desk, about the insider's scored entry."""
+    return replace(call, words=REVIEWED, shows=SHOWN_TO_REVIEWERS, fails=fails)
+
+
+EVIDENCE = "/api/v1/submissions/{submission_id}/evidence/{kind}"
+DATA: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"name": [DATA_FILE]}  # noqa: E731 - likewise
+WIRE, SERVICE = "/api/v1/competitions.CompetitionApiService", "/api/v1/{service}Service/{method}"
+
+API, TEAM, PAGE = "/api/v1", "/api/v1/competitions/{slug}", "/competitions/{slug}"
+FINISHED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - a table's cell
+    "submission_id": [planted.ids["scored own"], planted.ids["scored other"]]
+}
+
+RATING: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {  # noqa: E731 - likewise
+    "kind": ["realism", "diversity"],
+    "secret": ["rate-link"],
+}
+RATED = {"kind": "realism", "item": str(FIRST_ITEM), "value": "3"}
+STUDY = {"images": 2, "grids": 1, "side": 2}
+FILES = f"{TEAM}/releases/{{release_id}}/files"
+
+CALLS: Mapping[str, RouteCall] = {
+    f"POST {API}/admin/work/requeue": json_call(),
+    "POST /admin/work/requeue": form_call(),
+    f"POST {TEAM}/publication/requeue": RouteCall(),
+    f"POST {PAGE}/publication": replace(form_call(act="publish", reason="Over."), fails=409),
+    f"POST {PAGE}/publication/requeue": form_call(),
+    f"POST {TEAM}/releases": json_call(),
+    f"PUT {TEAM}/releases/{{release_id}}/handed-out": json_call(shown=True),
+    f"GET {FILES}/{{name}}": RouteCall(words=lambda _: {"name": ["tables.zip"]}),
+    f"GET {FILES}/images/{{name}}": RouteCall(words=lambda _: {"name": ["s-1.zip"]}),
+    f"POST {PAGE}/release": form_call(images="none"),
+    f"POST {PAGE}/release/{{release_id}}": form_call(act="out"),
+    f"POST {TEAM}/ratings": json_call(**STUDY),
+    f"POST {TEAM}/ratings/{{study_id}}/raters": json_call(name="Rita"),
+    f"PUT {TEAM}/ratings/{{study_id}}/ended": RouteCall(),
+    f"POST {PAGE}/ratings": form_call(**STUDY),
+    f"POST {PAGE}/ratings/{{study_id}}/raters": form_call(name="Rita"),
+    f"POST {PAGE}/ratings/{{study_id}}/raters/{{rater_id}}/dismissal": form_call(),
+    f"POST {PAGE}/ratings/{{study_id}}/end": form_call(),
+    **{f"GET {where}": RouteCall(words=RATING) for where in ("/ratings/{study_id}", "/rate/{secret}")},
+    **{f"HEAD {where}": RouteCall(words=RATING) for where in ("/ratings/{study_id}", "/rate/{secret}")},
+    **{
+        f"POST {where}": replace(form_call(**RATED), words=RATING)
+        for where in ("/ratings/{study_id}", "/rate/{secret}")
+    },
+    **{
+        f"{method} {API}/{where}/items{rest}": replace(call, words=RATING)
+        for where in ("ratings/{study_id}", "rate/{secret}")
+        for method, rest, call in (
+            ("GET", "", RouteCall()),
+            ("POST", "", json_call(kind="realism", ratings={FIRST_ITEM: 4}, more=1)),
+            ("GET", "/{item_id}/picture", RouteCall()),
+        )
+    },
+    f"PUT {TEAM}/data/{{name}}": RouteCall(lambda _: {"content": b"1,2"}, DATA),
+    f"GET {TEAM}/data/{{name}}": RouteCall(words=DATA),
+    f"DELETE {TEAM}/data/{{name}}": RouteCall(words=DATA),
+    f"POST {WIRE}/ListCompetitions": kaggle_call(),
+    f"POST {WIRE}/GetLeaderboard": kaggle_call(**KAGGLE_COMPETITION),
+    f"POST {WIRE}/DownloadLeaderboard": kaggle_call(**KAGGLE_COMPETITION),
+    f"POST {WIRE}/GetSubmission": kaggle_call(ref=FIRST_REF),
+    f"POST {WIRE}/ListSubmissions": kaggle_call(**KAGGLE_COMPETITION),
+    f"POST {WIRE}/GetSubmissionLimits": kaggle_call(**KAGGLE_COMPETITION),
+    f"POST {WIRE}/ListDataFiles": kaggle_call(**KAGGLE_COMPETITION),
+    f"POST {WIRE}/DownloadDataFile": kaggle_call(**KAGGLE_COMPETITION, fileName=DATA_FILE),
+    f"POST {WIRE}/DownloadDataFiles": kaggle_call(**KAGGLE_COMPETITION),
+    f"POST {WIRE}/StartSubmissionUpload": kaggle_call(
+        **KAGGLE_COMPETITION, contentLength=1000, fileName="a.zip", lastModifiedEpochSeconds=1
+    ),
+    f"POST {WIRE}/CreateSubmission": kaggle_call(
+        400, **KAGGLE_COMPETITION, blobFileTokens="nothing", submissionDescription="d"
+    ),
+    "POST /api/v1/security.OAuthService/IntrospectToken": kaggle_call(token="token-of-insider"),
+    f"POST {SERVICE}": replace(kaggle_call(404), words=lambda _: {"service": ["a.B"], "method": ["Any"]}),
+    f"PUT {API}/kaggle/uploads/{{upload_id}}/{{secret}}": RouteCall(
+        lambda _: {"content": b"PK"},
+        lambda planted: {"upload_id": [planted.ids["upload"]], "secret": ["wrong"]},
+        fails=404,
+    ),
+    f"GET {API}/kaggle/files/{{slug}}/{{name}}": RouteCall(words=DATA, by_token=True),
+    f"GET {API}/kaggle/bundles/{{slug}}.zip": RouteCall(by_token=True),
+    f"POST {API}/accounts": slow_call(json_call(**PERSON)),
+    f"POST {API}/admin/accounts": json_call(handle="newcomer"),
+    f"POST {API}/admin/invitations": json_call(),
+    f"PUT {API}/me/password": slow_call(json_call(old=PASSWORD, new="another long pass phrase")),
+    f"PUT {API}/me/email": json_call(email="another@example.org"),
+    f"PUT {API}/email-confirmations/{{link}}": RouteCall(words=lambda _: {"link": ["confirm-link"]}),
+    f"POST {API}/password-resets": json_call(email="zq-insider-mail@example.org"),
+    f"PUT {API}/password-resets/{{link}}": slow_call(json_call(password="another long pass phrase")),
+    f"POST {API}/session": slow_call(json_call(login="ada", password=PASSWORD)),
+    f"DELETE {API}/session": RouteCall(),
+    f"DELETE {API}/sessions/{{session_id}}": RouteCall(),
+    f"POST {API}/tokens": json_call(name="new"),
+    f"DELETE {API}/tokens/{{token_id}}": RouteCall(),
+    f"POST {API}/competitions": json_call(**COMPETITION),
+    f"PATCH {TEAM}": json_call(title="Another"),
+    f"PUT {TEAM}/rules-acceptance": json_call(rules_sha256=ACCEPTED),
+    f"PUT {TEAM}/references/{{role}}": RouteCall(lambda _: {"content": ENTRY}, fails=409),
+    f"POST {TEAM}/tracks/{{kind}}/preparation": RouteCall(),
+    f"POST {TEAM}/imports": RouteCall(lambda _: {"content": RESULTS}, fails=409),
+    f"GET {TEAM}/insights/{{figure}}": RouteCall(words=lambda _: {"figure": FIGURES, "format": ["json", "svg"]}),
+    f"GET {TEAM}/gallery/{{submission_id}}": RouteCall(words=FINISHED),
+    f"POST {TEAM}/publication": RouteCall(lambda _: {"json": {"published": True, "reason": "Over."}}, fails=409),
+    f"POST {TEAM}/teams": RouteCall(lambda _: {"json": {"name": "Gamma Kennel"}}),
+    f"PATCH {TEAM}/team": json_call(name="Alpha Two"),
+    f"DELETE {TEAM}/team/membership": RouteCall(fails=409),
+    f"POST {TEAM}/team/invitations": json_call(handle="rhea"),
+    f"DELETE {TEAM}/team/invitations/{{invitation_id}}": RouteCall(),
+    f"PUT {TEAM}/invitations/{{invitation_id}}/answer": call_on(
+        "invitation_id", "invitation received", json_call(accept=False)
+    ),
+    f"POST {TEAM}/submissions": call_with(content=ENTRY),
+    f"POST {API}/submissions/{{submission_id}}/cancel": call_on("submission_id", "waiting own"),
+    f"GET {API}/submissions/{{submission_id}}/events": RouteCall(words=FINISHED),
+    f"GET {API}/submissions/{{submission_id}}/code": READS_CODE,
+    f"PUT {API}/submissions/{{submission_id}}/code": call_with(content=CODE),
+    f"PUT {API}/submissions/{{submission_id}}/generator": call_with(content=b"\x08\x08", params=LATENT),
+    f"GET {API}/submissions/{{submission_id}}/generator": RouteCall(shows=SHOWN_TO_REVIEWERS),
+    f"GET {API}/submissions/{{submission_id}}/generator/pairs/{{group}}": replace(
+        review_call(RouteCall()), words=RECOVERED
+    ),
+    "POST /submissions/{submission_id}/generator": RouteCall(with_generator),
+    f"POST {TEAM}/uploads": call_with(headers={**TUS, **OPEN}),
+    f"HEAD {API}/uploads/{{upload_id}}": call_with(headers=TUS),
+    f"OPTIONS {API}/uploads/{{upload_id}}": call_with(headers=TUS),
+    f"OPTIONS {TEAM}/uploads": call_with(headers=TUS),
+    f"PATCH {API}/uploads/{{upload_id}}": call_with(headers=PIECE, content=b"PK"),
+    f"POST {API}/uploads/{{upload_id}}": call_with(headers={**PIECE, "X-HTTP-Method-Override": "PATCH"}, content=b"PK"),
+    f"DELETE {API}/uploads/{{upload_id}}": call_with(headers=TUS),
+    f"POST {API}/uploads/{{upload_id}}/complete": RouteCall(fails=409),
+    f"PUT {API}/notices/read": json_call(up_to=1),
+    f"PUT {API}/notices/{{notice_id}}/read": RouteCall(),
+    f"PATCH {API}/me/mails": json_call(mailed={"ruling": False}),
+    f"POST {API}/webhooks": json_call(url=WEBHOOK),
+    f"DELETE {API}/webhooks/{{webhook_id}}": RouteCall(),
+    f"POST {API}/webhooks/{{webhook_id}}/ping": RouteCall(),
+    f"PUT {TEAM}/picks": json_call(submissions=[]),
+    f"POST {TEAM}/guests": json_call(who=["eve", "new-guest@example.org"]),
+    f"DELETE {TEAM}/guests/{{who}}": RouteCall(words=lambda _: {"who": ["zq-guest@example.org"]}),
+    f"POST {TEAM}/tracks/{{kind}}/thresholds": json_call(method="manual", tau=0.45, preview=True),
+    f"POST {TEAM}/tracks/{{kind}}/thresholds/undo": RouteCall(lambda _: {"json": {"reason": "No."}}, fails=409),
+    f"POST {TEAM}/network/comparisons": json_call(extractors=["efficientnet_lite0"]),
+    f"PUT {TEAM}/network": RouteCall(lambda _: {"json": {"extractor": "inception_v3", "reason": "No."}}, fails=409),
+    f"PUT {TEAM}/submissions/{{submission_id}}/label": call_on("submission_id", "scored own", json_call(label="aug")),
+    f"GET {TEAM}/desk": RouteCall(shows=SHOWN_TO_REVIEWERS),
+    f"GET {API}{DESK}": review_call(RouteCall()),
+    f"POST {API}/submissions/{{submission_id}}/reviews": review_call(json_call(label="aug"), fails=409),
+    f"PUT {API}/submissions/{{submission_id}}/coarse-label": review_call(json_call(label="aug")),
+    f"GET {PAIRS}": review_call(RouteCall(), fails=404),
+    f"GET {PAIRS}/{{number}}/{{side}}": review_call(RouteCall(), fails=404),
+    f"GET {EVIDENCE}": RouteCall(words=FINISHED, shows=SHOWN_TO_REVIEWERS),
+    f"GET {EVIDENCE}/{{group}}": review_call(RouteCall(), fails=404),
+    f"GET {API}/submissions/{{submission_id}}/sprite": RouteCall(shows=SHOWN_TO_REVIEWERS),
+    f"GET {API}/submissions/{{submission_id}}/rulings": RouteCall(shows=SHOWN_TO_REVIEWERS),
+    f"POST {API}/submissions/{{submission_id}}/rulings": review_call(json_call(kind="keep", reason="It is fine.")),
+    f"POST {API}/submissions/{{submission_id}}/rebuttals": review_call(json_call(text="Please look again."), fails=409),
+    f"POST {API}/rebuttals/{{rebuttal_id}}/answer": review_call(json_call(ruling=None, answer="No."), fails=404),
+    f"PUT {API}/accounts/{{handle}}/role": review_call(json_call(role="reviewer")),
+    f"GET {PAGE}/desk": RouteCall(shows=SHOWN_TO_REVIEWERS),
+    f"HEAD {PAGE}/desk": RouteCall(shows=SHOWN_TO_REVIEWERS),
+    f"GET {PAGE}/desk/next": RouteCall(shows=SHOWN_TO_REVIEWERS),
+    f"HEAD {PAGE}/desk/next": RouteCall(shows=SHOWN_TO_REVIEWERS),
+    f"GET {DESK}": review_call(RouteCall()),
+    f"HEAD {DESK}": review_call(RouteCall()),
+    f"POST {DESK}": review_call(form_call(label="aug"), fails=409),
+    f"POST {DESK}/label": review_call(form_call(label="aug")),
+    f"POST {DESK}/ruling": review_call(form_call(kind="keep", reason="It is fine.")),
+    f"POST {DESK}/rebuttals/{{rebuttal_id}}/answer": review_call(form_call(ruling="refuse", answer="No."), fails=404),
+    "POST /submissions/{submission_id}/rebuttal": review_call(form_call(text="Please look again."), fails=409),
+    f"POST {PAGE}/rules-acceptance": form_call(rules_sha256=ACCEPTED),
+    "POST /signup": slow_call(form_call(**PERSON)),
+    "POST /signin": slow_call(form_call(login="ada", password=PASSWORD)),
+    "POST /signout": RouteCall(),
+    "POST /reset": form_call(email="zq-insider-mail@example.org"),
+    "POST /reset/{link}": slow_call(form_call(password="another long pass phrase")),
+    "POST /confirm/{link}": replace(form_call(), words=lambda _: {"link": ["confirm-link"]}),
+    "GET /signin/oidc": RouteCall(fails=503),
+    "GET /signin/oidc/return": RouteCall(fails=401),
+    "POST /account/tokens": form_call(name="new", scope="read"),
+    "POST /account/tokens/{token_id}/revoke": RouteCall(),
+    "POST /account/sessions/{session_id}/end": RouteCall(),
+    "POST /account/password": slow_call(form_call(old=PASSWORD, new="another long pass phrase")),
+    "POST /account/email": form_call(email="another@example.org"),
+    "POST /notices/read": form_call(up_to="1"),
+    "POST /account/notices/mails": form_call(mailed="ruling"),
+    "POST /account/notices/webhooks": form_call(url=WEBHOOK),
+    "POST /account/notices/webhooks/{webhook_id}/remove": RouteCall(),
+    "POST /account/notices/webhooks/{webhook_id}/ping": RouteCall(),
+    f"POST {PAGE}/submit": multipart_call(zip=ENTRY),
+    "POST /submissions/{submission_id}/code": multipart_call(zip=CODE),
+    "POST /submissions/{submission_id}/cancel": call_on("submission_id", "waiting own"),
+    f"POST {PAGE}/picks": form_call(),
+    f"POST {PAGE}/tau": form_call(track="private", method="manual", tau="0.3", reason="Because."),
+    f"POST {PAGE}/tau/undo": RouteCall(lambda _: {"data": {"track": "public", "reason": "No."}}, fails=409),
+    f"POST {PAGE}/network/comparisons": form_call(extractor="efficientnet_lite0"),
+    f"POST {PAGE}/network": RouteCall(lambda _: {"data": {"extractor": "inception_v3", "reason": "No."}}, fails=409),
+    f"POST {PAGE}/team": form_call(name="Gamma Kennel"),
+    f"POST {PAGE}/team/name": form_call(name="Alpha Two"),
+    f"POST {PAGE}/team/invitations": form_call(handle="rhea"),
+    f"POST {PAGE}/team/merges": form_call(team="Beta Kennel"),
+    f"POST {PAGE}/team/invitations/{{invitation_id}}/withdrawal": RouteCall(),
+    f"POST {PAGE}/team/invitations/{{invitation_id}}/answer": call_on(
+        "invitation_id", "invitation received", form_call(accept="no")
+    ),
+    f"POST {PAGE}/team/leaving": RouteCall(fails=409),
+}

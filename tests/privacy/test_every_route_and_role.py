@@ -1,0 +1,176 @@
+"""Nothing private leaks: every route, every role, every planted value."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import (
+    Account,
+    CodeAttachment,
+    Delivery,
+    Evidence,
+    GeneratorFile,
+    Job,
+    Label,
+    Mail,
+    Measurement,
+    Notice,
+    PickSet,
+    Preparation,
+    Recovery,
+    ReferenceSet,
+    Submission,
+    TeamInvitation,
+    Threshold,
+    Track,
+    Upload,
+    Webhook,
+)
+from tests.privacy.canaries import publish
+from tests.privacy.crawler import RouteAnswer, answers_of, crawl, differences, distinguishable_answers
+from tests.privacy.environment import NOW, Environment
+
+RECOVERED: dict[str, Any] = {"findings": [], "errors": {}, "pairs": {}}
+COMPETING = ("visitor", "outsider", "insider")
+
+
+def named(world: Environment, *kinds: str) -> set[str]:
+    """The names of the planted secrets of these kinds."""
+    return {each.name for each in world.planted.secrets if each.kind in kinds}
+
+
+@pytest.fixture(scope="module")
+def before(world: Environment) -> dict[tuple[str, str], RouteAnswer]:
+    """What everybody who competes is told."""
+    return answers_of(world, COMPETING)
+
+
+@pytest.fixture
+def put_back(world: Environment) -> Iterator[None]:
+    """Whatever a test changes."""
+    yield
+    world.restore()
+
+
+@pytest.mark.heavy
+def test_no_route_tells_what_is_hidden(world: Environment) -> None:
+    found = crawl(world)
+    assert not found.broken
+    assert not found.unused, "nobody could use these: say in tests/privacy/requests.py how they are called"
+    assert not [str(each) for each in found.leaks]
+    # The eyes are open: what is to be seen is seen.
+    assert named(world, "score") <= found.seen["organizer"]
+    assert {"private-reference-count", "held-out-distance", "why-private-tau"} <= found.seen["organizer"]
+    assert named(world, "team") - found.seen["insider"] <= {
+        "upload", "pixels-scored", "pixels-waiting", "example-public-own", "example-private-own",
+    }  # fmt: skip
+    assert "code-bytes" in found.seen["reviewer"]
+
+
+@pytest.mark.heavy
+def test_publication_shows_scores_and_nothing_else(world: Environment, put_back: None) -> None:
+    with world.rewriting() as session:
+        publish(session, NOW)
+    found = crawl(world, roles=COMPETING[:2], shown={"score"}, safe=True)
+    own = crawl(world, roles=COMPETING[2:], shown={"score", "recovery"}, safe=True)
+    assert not found.broken + own.broken
+    assert not [str(each) for each in found.leaks + own.leaks]
+    on_the_board = {f"private-{what}-{whose}" for what in ("fid", "distance", "score") for whose in ("own", "other")}
+    assert on_the_board | {"private-tau", "private-extractor", "private-epsilon"} <= found.seen["visitor"]
+    assert {"private-se-own", "recovery-sentence", "recovery-gap"} <= own.seen["insider"]
+    assert "private-se-own" not in found.seen["outsider"]
+    assert {f"{what}-{track}-own" for what in ("found", "sentence") for track in ("public", "private")} <= (
+        found.seen["visitor"]
+    )
+    assert {"example-public-own", "example-private-own"} <= own.seen["insider"]
+
+
+@pytest.mark.heavy
+def test_what_is_private_changes_nothing_that_competitors_see(
+    world: Environment, before: dict[tuple[str, str], RouteAnswer], put_back: None
+) -> None:
+    with world.rewriting() as session:
+        change_what_is_private(session)
+    assert not differences(before, answers_of(world, COMPETING))
+
+
+def change_what_is_private(session: Session) -> None:
+    """Other private scores in another order, another tau, another network, other images, more work, other labels."""
+    track = session.scalars(select(Track).where(Track.kind == "private", Track.preparation_id.is_not(None))).one()
+    track.extractor, track.epsilon = "another", 1e-9
+    session.add(Threshold(track_id=track.id, tau=0.05, method="manual", choice={}, reason="", created_at=NOW))
+    ranked = session.scalars(select(Measurement).where(Measurement.track_id == track.id)).all()
+    for place, measurement in enumerate(sorted(ranked, key=lambda each: each.fid)):
+        measurement.fid, measurement.memorization_distance = 9000.0 - 1000 * place, 0.9
+        measurement.histogram, measurement.provenance, measurement.closest_pairs = {}, {"a": 1}, []
+        session.add(
+            Label(
+                submission_ref=measurement.submission_ref, label="legitimate", note="", created_at=NOW,
+                author_id=session.scalars(select(Account.id)).first(),
+            )
+        )  # fmt: skip
+        session.add(
+            Job(
+                queue="score", submission_ref=measurement.submission_ref, track_id=track.id, state="waiting",
+                priority=1, turn=0, due_at=NOW, attempts=0, created_at=NOW,
+            )
+        )  # fmt: skip
+    session.execute(
+        update(Job)
+        .where(Job.priority == 1, Job.state == "running")
+        .values(state="done", holder=None, finished_at=NOW + timedelta(seconds=5))
+    )
+    session.execute(update(Evidence).values(findings=[], details={}, near_copies_share=0.0))
+    session.execute(update(Recovery).values(p_value=0.5, gap=-0.1, report={**RECOVERED, "sentence": "Another."}))
+    session.execute(update(Preparation).where(Preparation.id == track.preparation_id).values(count=5))
+    session.execute(update(ReferenceSet).values(bytes=ReferenceSet.bytes + 1, blob_key="elsewhere"))
+
+
+def test_another_teams_work_changes_nothing_that_others_see(
+    world: Environment, before: dict[tuple[str, str], RouteAnswer], put_back: None
+) -> None:
+    with world.rewriting() as session:
+        change_what_is_the_insiders(session, world)
+    after = answers_of(world, COMPETING[:2])
+    assert not differences({key: answer for key, answer in before.items() if key in after}, after)
+
+
+def change_what_is_the_insiders(session: Session, world: Environment) -> None:
+    """Other notes, files, code, images, picks, uploads, invitations and addresses, and one entry less in the queue."""
+    for name in ("scored own", "waiting own"):
+        entry = session.scalars(select(Submission).where(Submission.id == world.planted.ids[name])).one()
+        entry.note, entry.file_name, entry.sha256, entry.bytes = "another", "another.zip", "0" * 64, 99
+        entry.sprite_key, entry.pixels_sha256, entry.idempotency_key = None, "0" * 64, name
+    entry.status, entry.reason = "rejected", "A reason of another team."
+    session.execute(update(CodeAttachment).values(sha256="0" * 64, bytes=7))
+    session.execute(update(GeneratorFile).values(sha256="0" * 64, bytes=7, dimension=9))
+    session.execute(update(PickSet).values(submission_refs=[]))
+    session.execute(update(Upload).values(note="another", state="ended"))
+    session.execute(update(Account).where(Account.handle == "ada").values(email="elsewhere@example.org"))
+    session.execute(update(TeamInvitation).values(state="withdrawn", answered_at=NOW, answered_by=entry.account_id))
+    for table in (Delivery, Notice):
+        session.execute(update(table).values(subject="another"))
+    session.execute(update(Webhook).values(url="https://elsewhere.example.org"))
+
+
+def test_what_is_anothers_looks_like_nothing(world: Environment) -> None:
+    assert not distinguishable_answers(world, ("visitor", "outsider", "reviewer"))
+
+
+def test_no_message_tells_what_is_hidden(world: Environment) -> None:
+    with world.rewriting() as session:
+        rows = [*session.scalars(select(Notice)), *session.scalars(select(Mail)), *session.scalars(select(Delivery))]
+        texts = [f"{row.subject} {row.body} {row.link}" for row in rows]
+    assert texts
+    told_of = {"score", "evidence", "reference", "storage"}
+    assert not [
+        each.name
+        for each in world.planted.secrets
+        if each.kind in told_of
+        for text in texts
+        if each.is_in(text.lower())
+    ]

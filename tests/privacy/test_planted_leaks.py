@@ -1,0 +1,185 @@
+"""The walk is red where something leaks: a leak of each kind is planted, and found."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from fastapi import APIRouter, HTTPException, Response
+from sqlalchemy import func, select
+
+from api.http.dependencies import CurrentCaller, DbSession
+from api.http.etags import etag_of
+from scorer.db.tables import Account, CodeAttachment, Job, Measurement, Submission, Threshold, Track
+from tests.privacy import crawler as walking
+from tests.privacy.canaries import ROLES
+from tests.privacy.crawler import (
+    Route,
+    UnknownRoute,
+    answers_of,
+    crawl,
+    differences,
+    distinguishable_answers,
+    requests_of,
+    routes_of,
+)
+from tests.privacy.environment import Environment
+from tests.privacy.test_every_route_and_role import change_what_is_private
+
+leaky = APIRouter()
+PRIVATE = select(Measurement).join(Track).where(Track.kind == "private").order_by(Measurement.id).limit(1)
+
+
+@leaky.get("/leak/json")
+def in_json(session: DbSession) -> dict[str, Any]:
+    """A private score, rounded."""
+    return {"score": round(session.scalars(PRIVATE).one().fid, 2)}
+
+
+@leaky.get("/leak/page")
+def on_a_page(session: DbSession) -> Response:
+    """A private distance, as pages round."""
+    return Response(f"<td>{session.scalars(PRIVATE).one().memorization_distance:.4f}</td>", media_type="text/html")
+
+
+@leaky.get("/leak/header")
+def in_a_header(session: DbSession) -> Response:
+    """A private threshold."""
+    tau = session.scalars(select(Threshold.tau).join(Track).where(Track.kind == "private")).first()
+    return Response(headers={"X-Tau": str(tau)})
+
+
+@leaky.get("/leak/error")
+def in_an_error(session: DbSession) -> None:
+    """Where another team's code lies."""
+    raise HTTPException(404, f"no blob {session.scalars(select(CodeAttachment.blob_key)).one()}")
+
+
+@leaky.get("/leak/crash")
+def in_a_crash() -> None:
+    """What breaks is found, too."""
+    raise RuntimeError
+
+
+@leaky.get("/leak/mail")
+def of_a_person(session: DbSession, caller: CurrentCaller) -> list[str | None]:
+    """Everybody's address."""
+    return list(session.scalars(select(Account.email)))
+
+
+@leaky.get("/leak/etag")
+def in_an_etag(session: DbSession) -> Response:
+    """Nothing to read, but it changes with what is private."""
+    return Response(headers={"ETag": etag_of(session.scalar(select(func.sum(Measurement.fid))))})
+
+
+@leaky.get("/leak/rank")
+def in_an_order(session: DbSession) -> list[int]:
+    """Teams in the order of their private scores: no number of them, yet all that they say."""
+    ordered = select(Submission.team_id).join(Measurement).join(Track).where(Track.kind == "private")
+    return list(session.scalars(ordered.order_by(Measurement.fid)))
+
+
+@leaky.get("/leak/queue")
+def in_the_queue(session: DbSession) -> int:
+    """How much waits, private work too."""
+    return session.scalar(select(func.count(Job.id)).where(Job.state == "waiting")) or 0
+
+
+@leaky.get("/leak/{submission_id}/exists")
+def by_an_id(submission_id: str, session: DbSession) -> None:
+    """Whether an id is somebody's."""
+    known = session.scalar(select(Submission.ref).where(Submission.id == submission_id))
+    raise HTTPException(403 if known else 404, "No.")
+
+
+@leaky.post("/leak/unsaid")
+def nobody_says_how(session: DbSession) -> None:
+    """A route without an example."""
+
+
+@leaky.get("/leak/{thing}/unsaid")
+def nobody_says_what(thing: str) -> str:
+    """A route with a word that nobody knows."""
+    return thing
+
+
+@contextmanager
+def only(monkeypatch: pytest.MonkeyPatch, path: str) -> Iterator[None]:
+    """Let walks go to one route."""
+    with monkeypatch.context() as patch:
+        patch.setattr(walking, "routes_of", lambda app: [each for each in routes_of(app) if each.path == path])
+        yield
+
+
+@pytest.fixture(scope="module")
+def leaking(world: Environment) -> Environment:
+    """The world with the leaks in its application."""
+    world.app.include_router(leaky)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("path", "where", "secret"),
+    [
+        ("/leak/json", "body", "private-fid-own"),
+        ("/leak/page", "body", "private-distance-own"),
+        ("/leak/header", "headers", "private-tau"),
+        ("/leak/error", "body", "code-key"),
+        ("/leak/mail", "body", "mail-insider"),
+    ],
+)
+def test_a_value_is_found(
+    leaking: Environment, monkeypatch: pytest.MonkeyPatch, path: str, where: str, secret: str
+) -> None:
+    with only(monkeypatch, path):
+        found = crawl(leaking).leaks
+    assert {("outsider", where), ("visitor", where)} <= {(each.role, each.where) for each in found}
+    assert secret in {each.secret for each in found}
+
+
+def test_what_breaks_is_found(leaking: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    with only(monkeypatch, "/leak/crash"):
+        assert len(crawl(leaking).broken) == len(ROLES)
+
+
+@pytest.mark.parametrize("path", ["/leak/etag", "/leak/rank", "/leak/queue"])
+def test_what_follows_private_data_is_found(leaking: Environment, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    with only(monkeypatch, path):
+        before = answers_of(leaking, ["visitor"])
+        assert not differences(before, answers_of(leaking, ["visitor"]))
+        try:
+            with leaking.rewriting() as session:
+                change_what_is_private(session)
+            assert len(differences(before, answers_of(leaking, ["visitor"]))) == 1
+        finally:
+            leaking.restore()
+
+
+def test_an_id_that_tells_is_found(leaking: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    with only(monkeypatch, "/leak/{submission_id}/exists"):
+        assert all("403 and 404" in each for each in distinguishable_answers(leaking, ["visitor"]))
+        assert len(distinguishable_answers(leaking, ["visitor"])) == 4
+
+
+@pytest.mark.parametrize("path", ["/leak/unsaid", "/leak/{thing}/unsaid"])
+def test_a_route_that_nobody_explains_is_found(leaking: Environment, path: str) -> None:
+    (route,) = [each for each in routes_of(leaking.app) if each.path == path]
+    with pytest.raises(UnknownRoute, match="say in tests"):
+        list(requests_of(route, leaking.planted))
+
+
+def test_a_route_that_nobody_can_use_is_found(leaking: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    with only(monkeypatch, "/leak/error"):
+        assert crawl(leaking).unused == ["GET /leak/error: [404]"]
+
+
+def test_the_walk_knows_every_route(world: Environment) -> None:
+    documented = {
+        Route(method.upper(), path, ()).path
+        for path, methods in world.app.openapi()["paths"].items()
+        for method in methods
+    }
+    walked = {each.path for each in routes_of(world.app)}
+    assert documented <= walked
+    assert {"/", "/submissions/{submission_id}", "/static/{name}"} <= walked - documented

@@ -1,0 +1,97 @@
+"""Our own zips: the same images, the same bytes."""
+
+import io
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scorer.archive import read_references, write_images, zip_folder
+from scorer.errors import Invalid, Unavailable
+from tests.pure.archive.broken_files import png, random_images
+
+
+def filled(folder: Path, names: list[str]) -> Path:
+    for name, image in zip(names, random_images(len(names)), strict=True):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(png(image))
+    return folder
+
+
+def test_the_same_images_give_the_same_bytes() -> None:
+    one, other = io.BytesIO(), io.BytesIO()
+    write_images(random_images(5), one)
+    write_images(random_images(5), other)
+    assert one.getvalue() == other.getvalue()
+
+
+def test_names_are_numbers_that_sort_like_the_images() -> None:
+    file = io.BytesIO()
+    write_images(random_images(12), file)
+    with zipfile.ZipFile(file) as archive:
+        assert archive.namelist() == sorted(archive.namelist())
+        assert archive.namelist()[11] == "00011.png"
+        assert archive.testzip() is None
+        assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_given_names_are_used() -> None:
+    file = io.BytesIO()
+    write_images(random_images(2), file, names=["b.png", "a.png"])
+    np.testing.assert_array_equal(read_references(file, 8).images, random_images(2)[::-1])
+
+
+@pytest.mark.parametrize("names", [["a.png"], ["a.png", "a.png"]])
+def test_each_image_needs_a_name_of_its_own(names: list[str]) -> None:
+    with pytest.raises(ValueError, match="2 images"):
+        write_images(random_images(2), io.BytesIO(), names)
+
+
+def test_a_folder_is_zipped_the_same_wherever_and_whenever_it_was_made(tmp_path: Path) -> None:
+    names = ["b/2.png", "a.png", "b/10.png"]
+    zips: list[io.BytesIO] = []
+    for folder, order in ((tmp_path / "one", names), (tmp_path / "two", names[::-1])):
+        images = dict(zip(names, random_images(3), strict=True))
+        for name in order:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(png(images[name]))
+        os.utime(folder / "a.png", (10**9, 10**9 + len(zips)))
+        zips.append(io.BytesIO())
+        assert zip_folder(folder, zips[-1]) == 3
+    assert zips[0].getvalue() == zips[1].getvalue()
+    assert read_references(zips[0], 8).names == ("a.png", "b/10.png", "b/2.png")
+
+
+def test_only_images_that_are_not_hidden_are_zipped(tmp_path: Path) -> None:
+    filled(tmp_path, ["a.PNG", "._a.png", "notes.txt", "b.jpg"])
+    file = io.BytesIO()
+    assert zip_folder(tmp_path, file) == 2
+    with zipfile.ZipFile(file) as archive:
+        assert archive.namelist() == ["a.PNG", "b.jpg"]
+
+
+def test_links_to_images_are_followed_and_links_to_folders_are_not(tmp_path: Path) -> None:
+    filled(tmp_path / "elsewhere", ["a.png"])
+    folder = filled(tmp_path / "folder", ["b.png"])
+    (folder / "linked.png").symlink_to(tmp_path / "elsewhere" / "a.png")
+    (folder / "loop").symlink_to(folder)
+    assert zip_folder(folder, io.BytesIO()) == 2
+
+
+def test_a_folder_that_is_missing_or_has_no_images_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="There is no folder"):
+        zip_folder(tmp_path / "missing", io.BytesIO())
+    with pytest.raises(Invalid, match="no PNG, JPEG or WebP"):
+        zip_folder(tmp_path, io.BytesIO())
+
+
+def test_a_name_that_is_no_text_is_an_error(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/\xff.png"
+    with open(path, "wb") as file:  # noqa: PTH123 - pathlib has no names of bytes
+        file.write(png(random_images(1)[0]))
+    with pytest.raises(Invalid) as caught:
+        zip_folder(tmp_path, io.BytesIO())
+    assert caught.value.slug == "wrong-names"

@@ -1,0 +1,70 @@
+"""What the demo says of its entries' evidence: told reasons, missing ones, false alarms, failures."""
+
+from typing import Any
+
+from rich.console import Console
+
+from deploy.demo import evidence
+from deploy.demo.entries import ENTRIES
+from scorer.findings.signs import SIGNS
+
+BY_KEY = {entry.key: entry for entry in ENTRIES}
+
+
+def found(*signs: str, state: str = "done") -> dict[str, Any]:
+    """An answer about one track."""
+    return {"state": state, "signs": [{"name": name, "words": f"The {name} of it."} for name in signs]}
+
+
+def test_the_table_of_entries_names_signs_that_there_are() -> None:
+    assert {name for entry in ENTRIES for name in entry.shows} <= {sign.name for sign in SIGNS}
+    assert all(not entry.shows for entry in ENTRIES if entry.label == "legitimate")
+    assert {BY_KEY[key].shows for key in ("autoencoder", "mirrored-copies")} == {
+        ("thumbnail-copies",),
+        ("mirrored-copies",),
+    }
+
+
+def test_what_is_told_and_what_is_wrong() -> None:
+    entries = {key: BY_KEY[key] for key in ("autoencoder", "gaussian-20", "mirrored-copies", "half-copied")}
+    answers = {
+        "autoencoder": {"public": found(), "private": found("thumbnail-copies", "repeats")},
+        "gaussian-20": {"public": found("repeats"), "private": found()},
+        "mirrored-copies": {"public": found("near-copies"), "private": found("near-copies")},
+        "half-copied": {"public": found("near-copies", "partly-copied"), "private": found(state="failed")},
+    }
+    assert evidence.expected_sign_lines(answers, entries) == [
+        "Bottleneck (thumbnail copies): The thumbnail-copies of it.",
+        "Half & Half (near copies): The near-copies of it.",
+        "Half & Half (partly copied): The partly-copied of it.",
+    ]
+    assert evidence.unexpected_evidence(answers, entries) == [
+        "Gaussian Kennels: it is honest, and its evidence shows repeats",
+        "Mirror, Mirror: its evidence does not show mirrored-copies",
+        "Half & Half: its private evidence is failed",
+    ]
+    console = Console(width=110, record=True)
+    console.print(evidence.evidence_table(answers, entries))
+    text = console.export_text()
+    assert "thumbnail copies, repeats" in text
+    assert "failed" in text
+
+
+class Client:
+    """Answers that evidence runs, and then that it is done."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def get(self, path: str) -> dict[str, Any]:
+        """The third look finds it."""
+        self.asked += 1
+        assert path.startswith("/submissions/s1/evidence/")
+        return found(state="running" if self.asked <= 2 else "done")
+
+
+def test_it_waits_for_all_evidence() -> None:
+    client: Any = Client()
+    answers = evidence.wait_for_evidence(client, ["s1"], Console(quiet=True), every=0.0)
+    assert answers["s1"]["private"]["state"] == "done"
+    assert client.asked == 4

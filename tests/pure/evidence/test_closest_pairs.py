@@ -1,0 +1,53 @@
+"""Pairs of images: which way round they match, and how they are shown."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from scorer.archive import ImageSpec, list_images, list_references, mirror_images
+from scorer.archive.selected_images import select_images, select_reference_images
+from scorer.errors import NotFound
+from scorer.evidence import closest_pairs
+from tests.factories import noise_images, zip_of
+
+
+def named(*pairs_: tuple[int, int]) -> list[dict[str, object]]:
+    """What a measurement says of pairs (image, reference)."""
+    return [
+        {"image": image, "reference": reference, "reference_name": f"0a/{reference}.png", "distance": 0.1}
+        for image, reference in pairs_
+    ]
+
+
+def test_a_mirrored_match_is_marked_and_shown_the_same_way_round() -> None:
+    references = dict(enumerate(noise_images(1, 4)))
+    images = {0: references[2], 1: mirror_images(references[3][None])[0], 5: noise_images(9, 1)[0]}
+    straight, turned, other = closest_pairs._paired(named((0, 2), (1, 3), (5, 0), (7, 1)), images, references)
+    assert (straight.difference, straight.is_mirrored, straight.reference_name) == (0.0, False, "2.png")
+    assert (turned.mirrored_difference, turned.is_mirrored) == (0.0, True)
+    assert [each.number for each in (straight, turned, other)] == [1, 2, 3]
+    picture = np.asarray(Image.open(io.BytesIO(closest_pairs.pairs_sheet([straight, turned, other]))))
+    assert picture.shape == (32, 48, 3)
+    assert (picture[:16, :32] == picture[16:, :32]).all()
+    with pytest.raises(NotFound):
+        closest_pairs.pairs_sheet([])
+
+
+def test_difference_is_in_grey_levels() -> None:
+    one = np.full((4, 4, 3), 10, np.uint8)
+    assert closest_pairs.difference(one, one + 7) == 7.0
+    assert closest_pairs.difference(one + 7, one) == 7.0  # no wrapping around of unsigned numbers
+
+
+def test_images_are_picked_by_their_places() -> None:
+    images = noise_images(3, 12)
+    file = io.BytesIO(zip_of(images))
+    listing = list_images(file, ImageSpec(12, 16))
+    found = select_images(file, listing, {11, 2, 40, -1}, 16)
+    assert sorted(found) == [2, 11]
+    assert all((found[place] == images[place]).all() for place in found)
+    references = select_reference_images(file, list_references(file), [5], 8)
+    assert {place: image.shape for place, image in references.items()} == {5: (8, 8, 3)}
+    assert references[5].dtype == np.uint8

@@ -1,0 +1,108 @@
+"""Columns against the readable definition, on random competitions that never saw a table."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from scorer.db.leaderboard.columns import to_microseconds
+from scorer.metrics.mifid import EPSILON
+from scorer.ranking import specification
+from scorer.ranking.columns import EntryColumns, FinalPicks, JudgingRules
+from scorer.ranking.vectorised import JudgedEntries, best_of, finals_of, order_of
+from tests.db.leaderboard.board_oracle import assert_matches_specification
+from tests.db.leaderboard.strategies import (
+    BASE,
+    BENCHMARK,
+    DECIMALS,
+    MAX_FINAL_PICKS,
+    START,
+    DrawnCompetition,
+    competitions,
+)
+from tests.examples import examples
+
+NOW = 99
+
+
+def field_of(drawn: DrawnCompetition, kind: str) -> EntryColumns:
+    """The newest measurements, as the tables would tell them."""
+    rows = [
+        (
+            BASE + number,
+            BASE + entry.team,
+            to_microseconds(START) + 60_000_000 * entry.accepted,
+            0,
+            *getattr(entry, kind)[-1][1:],
+            entry.copied_share,
+            drawn.is_late(entry),
+        )
+        for number, entry in enumerate(drawn.entries)
+        if getattr(entry, kind)
+    ]
+    kinds = (*[np.int64] * 4, *[np.float64] * 3, np.bool_)
+    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
+    return EntryColumns(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
+
+
+def terms_of(drawn: DrawnCompetition, kind: str) -> JudgingRules:
+    """What is in force in the end."""
+    into = {team: other for _, team, other in drawn.flat_merges()}
+    ruled = {number: word for _, number, word in drawn.rulings}
+    taus = [tau for _, tau in drawn.taus[kind]]
+
+    def refs(word: str) -> list[int]:
+        return [BASE + number for number, each in ruled.items() if each == word]
+
+    return JudgingRules(
+        tau=taus[-1] if taus else math.nan,
+        epsilon=EPSILON,
+        decimals=DECIMALS,
+        merged=np.array(sorted(BASE + team for team in into), np.int64),
+        into=np.array([BASE + into[team] for team in sorted(into)], np.int64),
+        benchmarks=np.array([BASE + BENCHMARK]),
+        disqualified=np.array(refs("disqualify"), np.int64),
+        waived=np.array(refs("waive"), np.int64),
+    )
+
+
+def picks_of(drawn: DrawnCompetition) -> FinalPicks:
+    """The newest picks of each team."""
+    newest = {team: chosen for _, team, chosen in drawn.picks}
+    pairs = sorted((BASE + ref, BASE + team) for team, chosen in newest.items() for ref in chosen)
+    ref, team = zip(*pairs, strict=True) if pairs else ((), ())
+    return FinalPicks(np.array(ref, np.int64), np.array(team, np.int64))
+
+
+@settings(max_examples=examples(1000), deadline=None)
+@given(competitions())
+def test_columns_are_the_readable_definition(drawn: DrawnCompetition) -> None:
+    public = JudgedEntries(field_of(drawn, "public"), terms_of(drawn, "public"))
+    final = finals_of(public, picks_of(drawn), MAX_FINAL_PICKS)
+    private = JudgedEntries(field_of(drawn, "private"), terms_of(drawn, "private"), final)
+    assert_matches_specification(order_of(public), drawn, "public", NOW)
+    assert_matches_specification(order_of(public, late=True), drawn, "late", NOW)
+    assert_matches_specification(order_of(private), drawn, "private", NOW)
+    best = specification.final_refs(drawn.field("public", NOW), {}, MAX_FINAL_PICKS, DECIMALS)
+    for team in np.unique(public.team).tolist():
+        own = JudgedEntries(public.field.chosen(public.team == team), public.terms)
+        assert tuple(best_of(own, MAX_FINAL_PICKS).tolist()) == best.get(team, ())
+
+
+def some(*refs: int, fid: float = 1.0) -> EntryColumns:
+    count = len(refs)
+    zeros, ones = np.zeros(count, np.int64), np.ones(count)
+    return EntryColumns(
+        np.array(refs, np.int64), zeros, zeros, zeros, fid * ones, ones, 0 * ones, np.zeros(count, np.bool_)
+    )
+
+
+@pytest.mark.parametrize(("old", "new", "refs"), [((1, 2, 5), (2, 3), [1, 2, 3, 5]), ((), (4,), [4]), ((1,), (), [1])])
+def test_what_is_new_takes_the_place_of_what_is_old(
+    old: tuple[int, ...], new: tuple[int, ...], refs: list[int]
+) -> None:
+    both = some(*old).with_rows(some(*new, fid=7.0))
+    assert both.ref.tolist() == refs
+    assert both.fid.tolist() == [7.0 if ref in new else 1.0 for ref in refs]
+    assert some(*old).without(set(new)).ref.tolist() == [ref for ref in old if ref not in new]

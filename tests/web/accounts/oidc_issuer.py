@@ -1,0 +1,106 @@
+"""A small OpenID Connect issuer on loopback, which can be told to lie."""
+
+import base64
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from joserfc import jwt
+from joserfc.jwk import RSAKey
+
+CLIENT = "kennel"
+SECRET = "a secret of the client"
+
+
+@dataclass
+class FakeIssuer:
+    """Who is signed in there (``person``), and how its word departs from the truth (``claims``, ``key``)."""
+
+    address: str = ""
+    person: dict[str, Any] = field(default_factory=lambda: {"sub": "42", "preferred_username": "grace"})
+    claims: dict[str, Any] = field(default_factory=dict)
+    described: dict[str, Any] = field(default_factory=dict)
+    published: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "1", "use": "sig"}))
+    key: RSAKey | None = None
+    header: dict[str, str] = field(default_factory=lambda: {"alg": "RS256", "kid": "1"})
+    codes: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def visit(self, url: str) -> str:
+        """A person signs in at the authorization endpoint; where their browser is sent back to."""
+        asked = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+        assert url.startswith(f"{self.address}/authorize?")
+        assert (asked["response_type"], asked["client_id"]) == ("code", CLIENT)
+        assert set(asked["scope"].split()) == {"openid", "email", "profile"}
+        assert asked["code_challenge_method"] == "S256"
+        code = f"code-{len(self.codes)}"
+        self.codes[code] = asked
+        return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"
+
+    def describe(self) -> dict[str, Any]:
+        """The discovery document."""
+        return {
+            "issuer": self.address,
+            "authorization_endpoint": f"{self.address}/authorize",
+            "token_endpoint": f"{self.address}/token",
+            "jwks_uri": f"{self.address}/keys",
+            **self.described,
+        }
+
+    def exchange(self, form: dict[str, str], credentials: str) -> dict[str, Any] | None:
+        """Tokens for a code; None if the code, the verifier or the client is wrong."""
+        asked = self.codes.pop(form.get("code", ""), None)
+        challenge = base64.urlsafe_b64encode(hashlib.sha256(form.get("code_verifier", "").encode()).digest())
+        expected = "Basic " + base64.b64encode(f"{CLIENT}:{SECRET}".encode()).decode()
+        if asked is None or challenge.decode().rstrip("=") != asked["code_challenge"] or credentials != expected:
+            return None
+        now = int(time.time())
+        claims = {"iss": self.address, "aud": CLIENT, "iat": now, "exp": now + 60, "nonce": asked["nonce"]}
+        claims = {**claims, **self.person, **self.claims}
+        claims = {name: value for name, value in claims.items() if value is not None}
+        token = jwt.encode(dict(self.header), claims, self.key or self.published)
+        return {"access_token": "unused", "token_type": "Bearer", "id_token": token}
+
+
+@contextmanager
+def running_issuer() -> Iterator[FakeIssuer]:
+    """An issuer that answers."""
+    issuer = FakeIssuer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            keys = {"keys": [issuer.published.as_dict(private=False)]}
+            self._answer({"/.well-known/openid-configuration": issuer.describe(), "/keys": keys}.get(self.path))
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            form = {name: values[0] for name, values in parse_qs(body).items()}
+            self._answer(issuer.exchange(form, self.headers.get("Authorization", "")))
+
+        def _answer(self, found: dict[str, Any] | None) -> None:
+            content = json.dumps(found or {"error": "invalid_grant"}).encode()
+            self.send_response(200 if found else 400)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    issuer.address = f"http://127.0.0.1:{server.server_port}"
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield issuer
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

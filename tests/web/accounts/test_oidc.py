@@ -1,0 +1,191 @@
+"""Signing in with an OpenID Connect issuer."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from joserfc.jwk import RSAKey
+from pydantic import SecretStr
+
+from tests.api.accounts.test_accounts import link_in, mails
+from tests.api.accounts.test_accounts import sign_up as sign_up_here
+from tests.api.conftest import Service
+from tests.web.accounts import oidc_issuer as issuers
+from tests.web.accounts.oidc_issuer import FakeIssuer
+from tests.web.html import parse_html
+
+HTML = {"Accept": "text/html"}
+
+
+@pytest.fixture
+def issuer(service: Service) -> Iterator[FakeIssuer]:
+    """An issuer that the service knows."""
+    with issuers.running_issuer() as each:
+        configure(
+            service,
+            public_url="http://testserver",
+            oidc_issuer=each.address,
+            oidc_client_id=issuers.CLIENT,
+            oidc_client_secret=SecretStr(issuers.SECRET),
+            oidc_name="Example ID",
+        )
+        yield each
+
+
+def configure(service: Service, **changes: Any) -> None:
+    """Other settings."""
+    state = service.app.state
+    state.settings = state.settings.model_copy(update=changes)
+
+
+def depart(service: Service, onward: str = "/account") -> str:
+    """Press the button; where the browser is sent."""
+    answer = service.http.get(f"/signin/oidc?next={onward}", follow_redirects=False)
+    assert answer.status_code == 303
+    location: str = answer.headers["location"]
+    return location
+
+
+def arrive(service: Service, back: str) -> Any:
+    """The browser comes back."""
+    assert back.startswith("http://testserver/signin/oidc/return?")
+    parts = urlsplit(back)
+    return service.http.get(f"{parts.path}?{parts.query}", headers=HTML)
+
+
+def travel(service: Service, issuer: FakeIssuer) -> Any:
+    """There and back."""
+    return arrive(service, issuer.visit(depart(service)))
+
+
+def me(service: Service) -> Any:
+    """Who is signed in."""
+    return service.http.get("/api/v1/me").json()
+
+
+def test_a_new_person_gets_an_account_and_comes_back_to_it(service: Service, issuer: FakeIssuer) -> None:
+    assert "Continue with Example ID" in service.http.get("/signin").text
+    issuer.person |= {"name": "Grace H.", "email": "grace@example.org", "email_verified": True}
+    landed = travel(service, issuer)
+    assert (landed.status_code, landed.url.path) == (200, "/account")
+    first = me(service)
+    assert (first["handle"], first["name"], first["email"]) == ("grace", "Grace H.", "grace@example.org")
+    service.http.cookies.clear()
+    issuer.person = {"sub": "42", "preferred_username": "renamed"}
+    travel(service, issuer)
+    assert me(service) == first
+
+
+def test_a_handle_that_is_taken_is_numbered_and_a_name_is_left_out(service: Service, issuer: FakeIssuer) -> None:
+    issuer.person = {"sub": "7", "preferred_username": "Ada", "name": "bob"}
+    travel(service, issuer)
+    assert (me(service)["handle"], me(service)["name"]) == ("Ada-2", "Ada-2")
+
+
+@pytest.mark.parametrize(
+    ("said", "handle"), [("", "person"), ("Ægir Þór", "gir-r"), ("--x", "person"), ("a" * 99, "a" * 30)]
+)
+def test_handles_are_made_of_what_the_issuer_says(service: Service, issuer: FakeIssuer, said: str, handle: str) -> None:
+    issuer.person = {"sub": "7", "preferred_username": said}
+    travel(service, issuer)
+    assert me(service)["handle"] == handle
+
+
+@pytest.mark.parametrize("verified", [True, False, None, "true"])
+def test_an_account_is_joined_by_a_verified_address_only(
+    service: Service, issuer: FakeIssuer, verified: object
+) -> None:
+    sign_up_here(service)
+    service.http.put(f"/api/v1/email-confirmations/{link_in(mails(service)[0])}")
+    issuer.person = {
+        "sub": "9",
+        "preferred_username": "other",
+        "email": "grace@example.org",
+        "email_verified": verified,
+    }
+    travel(service, issuer)
+    assert me(service)["handle"] == ("grace" if verified is True else "other")
+    assert me(service)["email"] == ("grace@example.org" if verified is True else None)
+
+
+def test_where_accounts_are_by_invitation_no_new_one_is_made(service: Service, issuer: FakeIssuer) -> None:
+    configure(service, sign_up="invitation")
+    answer = travel(service, issuer)
+    assert answer.status_code == 403
+    assert "by invitation" in parse_html(answer.text).one(class_="lead").text
+
+
+STALE = int(time.time()) - 3600
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"nonce": "another"},
+        {"nonce": None},
+        {"aud": "another"},
+        {"aud": ["kennel", "another"], "azp": "another"},
+        {"iss": "https://another.example"},
+        {"exp": STALE},
+        {"exp": None},
+        {"sub": None},
+    ],
+)
+def test_a_word_that_is_stale_or_meant_for_others_is_refused(
+    service: Service, issuer: FakeIssuer, claims: dict[str, object]
+) -> None:
+    issuer.claims = claims
+    assert travel(service, issuer).status_code == 401
+    assert "kennel" not in service.http.cookies
+
+
+def test_a_forged_signature_is_refused(service: Service, issuer: FakeIssuer) -> None:
+    issuer.key = RSAKey.generate_key(2048, {"kid": "1"})
+    assert travel(service, issuer).status_code == 401
+    issuer.key = None
+    assert travel(service, issuer).status_code == 200
+
+
+def test_another_browsers_sign_in_is_refused(service: Service, issuer: FakeIssuer) -> None:
+    mine = issuer.visit(depart(service))
+    depart(service)
+    assert arrive(service, mine).status_code == 401
+    service.http.cookies.clear()
+    assert arrive(service, issuer.visit(depart(service))).status_code == 200
+    service.http.cookies.clear()
+    assert arrive(service, mine).status_code == 401
+
+
+def test_a_code_works_only_with_its_verifier(service: Service, issuer: FakeIssuer) -> None:
+    back = issuer.visit(depart(service))
+    issuer.codes["code-0"]["code_challenge"] = "another"
+    assert arrive(service, back).status_code == 401
+
+
+def test_another_issuers_description_is_refused(service: Service, issuer: FakeIssuer) -> None:
+    issuer.described = {"issuer": "https://another.example"}
+    assert service.http.get("/signin/oidc", headers=HTML, follow_redirects=False).status_code == 503
+
+
+def test_an_issuer_that_is_away_is_told(service: Service, issuer: FakeIssuer) -> None:
+    configure(service, oidc_issuer="http://127.0.0.1:1")
+    assert service.http.get("/signin/oidc", headers=HTML, follow_redirects=False).status_code == 503
+
+
+def test_the_issuers_refusal_is_told(service: Service, issuer: FakeIssuer) -> None:
+    depart(service)
+    answer = service.http.get("/signin/oidc/return?error=access_denied", headers=HTML)
+    assert answer.status_code == 401
+    assert "access_denied" in answer.text
+
+
+def test_without_settings_there_is_no_such_way(service: Service) -> None:
+    assert "Continue with" not in service.http.get("/signin").text
+    assert service.http.get("/signin/oidc", headers=HTML, follow_redirects=False).status_code == 503
+
+
+def test_nobody_is_led_to_another_site_afterwards(service: Service, issuer: FakeIssuer) -> None:
+    landed = arrive(service, issuer.visit(depart(service, "//evil.example/")))
+    assert (landed.url.host, landed.url.path) == ("testserver", "/")

@@ -1,0 +1,241 @@
+"""The pages of the door and of one's account, as a browser without scripts would use them."""
+
+import re
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from scorer.db.tables import Account
+from tests.api.accounts.test_accounts import GOOD, link_in, mails, rated
+from tests.api.conftest import Service
+from tests.web import view_samples
+from tests.web.html import Element, parse_html
+from tests.web.view_samples import SampleSite
+
+GRACE = {"handle": "grace", "name": "Grace H.", "email": "grace@example.org", "password": GOOD}
+
+
+def read(service: Service, address: str) -> Element:
+    """A page."""
+    answer = service.http.get(address)
+    assert answer.status_code == 200, answer.text
+    return parse_html(answer.text)
+
+
+def form_at(page: Element, action: str) -> dict[str, str]:
+    """The hidden fields of the form that goes to ``action``."""
+    (form,) = [each for each in page.all("form") if each.attributes.get("action", "") == action]
+    return {each.attributes["name"]: each.attributes["value"] for each in form.all("input", type="hidden")}
+
+
+def send(service: Service, address: str, fields: dict[str, Any], **options: Any) -> Any:
+    """A form, sent as its page would, and where it leads."""
+    return service.http.post(address, data=fields, headers={"Accept": "text/html"}, **options)
+
+
+def sign_up(service: Service, **changes: str) -> Any:
+    """Grace fills in the form."""
+    return send(service, "/signup", {**form_at(read(service, "/signup"), "/signup"), **GRACE, **changes})
+
+
+def press(service: Service, page: str, action: str, **fields: Any) -> Any:
+    """Send one of a page's forms."""
+    return send(service, action or page, {**form_at(read(service, page), action), **fields})
+
+
+def test_from_an_empty_browser_to_a_token_that_works(service: Service) -> None:
+    home = sign_up(service)
+    assert home.status_code == 200
+    assert parse_html(home.text).one("nav", class_="door").one("bdi").text == "grace"
+    made = press(service, "/account", "/account/tokens", name="laptop", scope=["read", "submit"])
+    assert made.status_code == 201
+    assert made.headers["cache-control"] == "no-store"
+    secret = parse_html(made.text).one("code", class_="secret").text
+    assert secret not in service.http.get("/account").text, "shown once"
+    service.http.cookies.clear()
+    service.tokens["grace"] = secret
+    assert service.call("grace", "GET", "/me").json() | {"created_at": ""} == {
+        "handle": "grace", "name": "Grace H.", "role": "participant", "created_at": "", "email": None,
+        "scopes": ["read", "submit"],
+    }  # fmt: skip
+
+
+def test_what_is_wrong_is_said_and_what_was_typed_stays_but_the_password(service: Service) -> None:
+    answer = sign_up(service, password="too short")
+    assert answer.status_code == 422
+    page = parse_html(answer.text)
+    assert "10 to 256 characters" in page.one(role="alert").text
+    assert page.one("input", id="email").attributes["value"] == "grace@example.org"
+    assert "too short" not in answer.text
+    taken = sign_up(service, name="", handle="ada")
+    assert taken.status_code == 409
+    assert "is called 'ada' already" in parse_html(taken.text).one(role="alert").text
+
+
+def test_signing_in_leads_back_to_where_one_was(service: Service) -> None:
+    sign_up(service)
+    press(service, "/", "/signout")
+    assert [a.text for a in read(service, "/").one("nav", class_="door").all("a")] == ["Sign in", "Sign up"]
+    fields = form_at(read(service, "/signin?next=/account"), "/signin") | {"login": "Grace", "password": GOOD}
+    assert send(service, "/signin", fields).url.path == "/account"
+
+
+@pytest.mark.parametrize(
+    "target", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "/a b", "", "\\/x"]
+)
+def test_nobody_is_led_to_another_site(service: Service, target: str) -> None:
+    sign_up(service)
+    press(service, "/", "/signout")
+    fields = {"login": "grace", "password": GOOD, "next": target}
+    answer = send(service, "/signin", fields, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert service.http.get("/signin", params={"next": target}, follow_redirects=False).headers["location"] == "/"
+
+
+def test_a_wrong_password_is_told_on_the_form(service: Service) -> None:
+    sign_up(service)
+    press(service, "/", "/signout")
+    answer = send(service, "/signin", {"login": "grace", "password": "wrong", "next": "/"})
+    assert answer.status_code == 401
+    page = parse_html(answer.text)
+    assert page.one(role="alert").text == "There is no account with this name and this password."
+    assert page.one("input", id="login").attributes["value"] == "grace"
+    assert "kennel" not in service.http.cookies
+
+
+def test_every_form_of_a_signed_in_page_carries_the_proof(service: Service) -> None:
+    sign_up(service)
+    slug = service.competition(rules="Be kind.")
+    for address in ("/", "/account", f"/competitions/{slug}", "/reset", "/reset/x", "/confirm/x"):
+        forms = [each for each in read(service, address).all("form") if each.attributes.get("method") == "post"]
+        assert forms
+        for form in forms:
+            assert re.fullmatch("[0-9a-f]{64}", form.one("input", name="csrf").attributes["value"]), address
+
+
+@pytest.mark.parametrize(
+    "address", ["/signout", "/account/tokens", "/account/password", "/account/email", "/account/sessions/1/end"]
+)
+def test_a_form_without_the_proof_is_refused(service: Service, address: str) -> None:
+    sign_up(service)
+    answer = send(service, address, {"name": "t", "scope": "read", "new": "a better password", "old": GOOD})
+    assert answer.status_code == 403
+    assert "out of date" in parse_html(answer.text).one(class_="lead").text
+    assert read(service, "/account").one("h1").text == "Grace H."
+
+
+def test_the_rules_are_accepted_on_the_page(service: Service) -> None:
+    slug = service.competition(rules="1. Be kind.")
+    here = f"/competitions/{slug}"
+    assert read(service, here).one("p", class_="accept").one("a").attributes["href"] == f"/signin?next={here}"
+    sign_up(service)
+    landed = press(service, here, f"{here}/rules-acceptance")
+    assert landed.url.path == here
+    assert parse_html(landed.text).one("p", class_="accept").text == "You have accepted these rules. Submit an entry"
+    assert service.http.get(here, headers={"Authorization": "Bearer secret-of-ada"}).text.count("rules-acceptance") == 1
+
+
+def test_a_password_is_changed_and_other_sessions_end(service: Service) -> None:
+    sign_up(service)
+    other = service.http.cookies["kennel"]
+    service.http.cookies.clear()
+    send(service, "/signin", {"login": "grace", "password": GOOD, "next": "/"})
+    assert len(read(service, "/account").one("section", aria_labelledby="sessions").all("li")) == 2
+    wrong = press(service, "/account", "/account/password", old="wrong", new="a better password")
+    assert wrong.status_code == 403
+    assert parse_html(wrong.text).one(role="alert").text == "The present password is not right."
+    done = press(service, "/account", "/account/password", old=GOOD, new="a better password")
+    assert "all other sessions have ended" in parse_html(done.text).one(role="status").text
+    service.http.cookies.clear()
+    service.http.cookies.set("kennel", other)
+    asked = service.http.get("/account", headers={"Accept": "text/html"})
+    assert str(asked.url).endswith("/signin?next=/account"), "nobody is signed in"
+
+
+def test_whoever_asks_for_too_many_mails_is_told_when_to_come_again(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign_up(service)
+    rated(service, monkeypatch, mail="1/hour")
+    assert press(service, "/account", "/account/email", email="a@example.org").status_code == 200
+    hurried = press(service, "/account", "/account/email", email="a@example.org")
+    assert hurried.status_code == 429
+    assert 0 < int(hurried.headers["retry-after"]) <= 3600
+    assert "too often" in parse_html(hurried.text).one(role="alert").text
+
+
+def test_tokens_and_sessions_end_at_a_button(service: Service) -> None:
+    sign_up(service)
+    press(service, "/account", "/account/tokens", name="laptop", scope="read")
+    page = read(service, "/account")
+    (revoke,) = [f for f in page.all("form") if f.attributes["action"].endswith("/revoke")]
+    assert revoke.one("button").text == "Revoke laptop"
+    gone = press(service, "/account", revoke.attributes["action"])
+    assert "The token is revoked." in gone.text
+    (end,) = [f for f in read(service, "/account").all("form") if f.attributes["action"].endswith("/end")]
+    assert press(service, "/account", end.attributes["action"]).url.path == "/"
+    assert service.http.get("/account").status_code == 401
+
+
+def test_a_forgotten_password(service: Service) -> None:
+    sign_up(service)
+    press(service, f"/confirm/{link_in(mails(service)[0])}", "")
+    assert "grace@example.org" in read(service, "/account").one("section", aria_labelledby="address").text
+    service.http.cookies.clear()
+    for email in (GRACE["email"], "nobody@example.org"):
+        asked = press(service, "/reset", "/reset", email=email)
+        assert parse_html(asked.text).one("h1").text == "Please look into your mail"
+    assert len(mails(service)) == 2
+    address = f"/reset/{link_in(mails(service)[1])}"
+    for _ in range(2):
+        read(service, address)
+    assert send(service, address, {"password": "short"}).status_code == 422
+    assert send(service, address, {"password": "a better password"}).status_code == 200
+    used = send(service, address, {"password": "a third password"})
+    assert used.status_code == 404
+    assert "does not work" in parse_html(used.text).one(role="alert").text
+    assert send(service, "/signin", {"login": "grace", "password": "a better password", "next": "/"}).status_code == 200
+
+
+def test_an_invitation_opens_the_form(service: Service) -> None:
+    made = service.call("organizer", "POST", "/admin/invitations", json={}).json()["link"]
+    page = read(service, "/signup?" + made.split("?")[1])
+    assert form_at(page, "/signup")["invitation"] == made.split("=")[1]
+
+
+def test_hostile_names_stay_words(service: Service) -> None:
+    sign_up(service, name="<script>alert(1)</script>")
+    press(service, "/account", "/account/tokens", name="<img src=x onerror=alert(1)>", scope="read")
+    page = read(service, "/account")
+    assert page.one("h1").text == "<script>alert(1)</script>"
+    assert not page.all("script")
+    assert not page.all("img")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"login=%00&password=x", "application/x-www-form-urlencoded", 422),
+        (b"login=" + b"a" * 70_000, "application/x-www-form-urlencoded", 413),
+        (b"login=" + b"a" * 1_000, "application/x-www-form-urlencoded", 422),
+        (b"\xff=%ff", "application/x-www-form-urlencoded", 422),
+        (b"a=1&" * 200, "application/x-www-form-urlencoded", 422),
+        (b'{"login": "a"}', "application/json", 422),
+        (b"--b\r\n", "multipart/form-data; boundary=b", 422),
+    ],
+)
+def test_what_is_no_form_of_ours_is_refused(service: Service, body: bytes, kind: str, status: int) -> None:
+    answer = service.http.post("/signin", content=body, headers={"Content-Type": kind, "Accept": "text/html"})
+    assert answer.status_code == status
+
+
+def test_the_page_of_a_competition_is_another_for_everyone() -> None:
+    etags = set()
+    for who in (None, "olga", "oleg"):
+        account = Account(id=1, handle=who, role="participant") if who else None
+        with SampleSite(account=account).app() as app:
+            answer = TestClient(app).get(f"/competitions/{view_samples.SLUG}")
+            etags.add(answer.headers["etag"])
+            assert ("Accept the rules" in answer.text) is bool(who)
+    assert len(etags) == 3

@@ -1,0 +1,73 @@
+"""A real browser, what it says, and whom it asks."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+PHONE, DESKTOP = 360, 1280
+PATIENCE = 60.0
+"""Seconds: on a busy machine a page takes longer than the five that Playwright waits."""
+expect.set_options(timeout=PATIENCE * 1000)
+WIDTHS = (DESKTOP, 897, 896, 500, PHONE, 320)
+"""Cards give way to columns between 896 and 897."""
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# A browser's own calls home are no part of a test.
+QUIET = (
+    "--disable-quic", "--disable-gpu", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+)  # fmt: skip
+
+OVERFLOWING_ELEMENTS = """width => [...document.querySelectorAll('main *:not(.unseen):not(thead *, thead, svg image)')]
+    .filter(each => each.getClientRects().length)
+    .filter(each => { const box = each.getBoundingClientRect(); return box.left < 0 || box.right > width })
+    .map(each => each.outerHTML.slice(0, 80))"""
+LINES_OF_NUMBERS = """[...document.querySelectorAll('td.number')].map(each => {
+    const range = document.createRange();
+    range.selectNodeContents(each);
+    return new Set([...range.getClientRects()].map(box => Math.round(box.top))).size || 1;
+})"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, as the machine has it."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"CI needs a browser for these tests; none of {', '.join(BROWSERS)} is installed.")
+        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=QUIET)
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Visit:
+    """A tab, what its console said, and whom it asked."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def visit(
+    browser: Browser, url: str, *, width: int = DESKTOP, scheme: Literal["light", "dark"] = "light", **options: Any
+) -> Iterator[Visit]:
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, **options)
+    try:
+        each = Visit(context.new_page())
+        each.page.on("console", lambda message: each.complaints.append(message.text))
+        each.page.on("pageerror", lambda error: each.complaints.append(str(error)))
+        each.page.on("request", lambda request: each.requests.append(request.url))
+        each.page.goto(url)
+        yield each
+    finally:
+        context.close()

@@ -1,0 +1,233 @@
+"""Evidence from the worker to the screen: who sees it when, what is told first, and how it looks."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser
+
+from deploy.demo.generators import half_copied, mirrored, reconstructed
+from deploy.standalone.ephemeral import Servers
+from scorer.findings.signs import SIGNS
+from tests.api.conftest import Service, running_service
+from tests.api.review.test_review import hire
+from tests.api.teams.test_final_picks_and_code import close
+from tests.conftest import fresh_settings
+from tests.factories import zip_of
+from tests.http_server import serve
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser
+from tests.web.submissions.test_submissions import enter, read
+from tests.web.submissions.test_submissions_browser import LOAD_IMAGES, signed_in
+from tests.worker.evidence.test_evidence import COUNT, HELD_OUT, REFERENCES, SIZE, TRAINING, photographs
+
+__all__ = ["browser"]  # a fixture is found by its name here
+ENTRIES = {
+    "honest": photographs(4, COUNT),
+    "half": half_copied(TRAINING, COUNT, np.random.default_rng(0), rank=60),
+    "mirrored": mirrored(TRAINING, COUNT, np.random.default_rng(0)),
+    "autoencoder": reconstructed(TRAINING, COUNT, np.random.default_rng(0), rank=30),
+}
+KINDS = ("public", "private")
+
+
+@pytest.fixture(scope="module")
+def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service for the whole story, which these tests tell in order."""
+    with fresh_settings(servers, tmp_path_factory.mktemp("evidence")) as settings, running_service(settings) as each:
+        hire(each, "rita")
+        yield each
+
+
+@pytest.fixture(scope="module")
+def slug(service: Service) -> str:
+    return service.competition(REFERENCES, image_count=COUNT, image_size=SIZE, title="Waves that nobody made")
+
+
+@pytest.fixture(scope="module")
+def entries(service: Service, slug: str) -> dict[str, str]:
+    """The ids of Ada's entries, all examined but the last one."""
+    found = {}
+    for name, images in ENTRIES.items():
+        found[name] = service.submit("ada", slug, zip_of(images), note=name).json()["id"]
+    service.work(evidence=True)
+    found["waiting"] = service.submit("ada", slug, zip_of(photographs(9, COUNT)), note="waiting").json()["id"]
+    service.work()
+    return found
+
+
+def evidence(service: Service, who: str | None, entry: str, kind: str = "public") -> Any:
+    """The answer of the API, to nobody's browser."""
+    service.http.cookies.clear()
+    return service.call(who, "GET", f"/submissions/{entry}/evidence/{kind}")
+
+
+def signs(view: Any) -> set[str]:
+    """The signs of copying that an answer names."""
+    return {each["name"] for each in view["signs"]}
+
+
+def test_each_kind_of_copy_is_flagged_for_its_reason_and_an_honest_entry_for_none(
+    service: Service, slug: str, entries: dict[str, str]
+) -> None:
+    wanted = {
+        "honest": set[str](),
+        "half": {"near-copies", "partly-copied", "thumbnail-copies"},
+        "mirrored": {"mirrored-copies"},
+        "autoencoder": {"thumbnail-copies"},
+    }
+    desk = service.call("rita", "GET", f"/competitions/{slug}/desk").json()["entries"]
+    flagged = {each["submission_id"]: {reason["name"]: reason["words"] for reason in each["reasons"]} for each in desk}
+    for name, expected in wanted.items():
+        for kind in KINDS:
+            view = evidence(service, "rita", entries[name], kind).json()
+            assert view["state"] == "done"
+            assert signs(view) >= expected, (name, kind)
+            assert expected or not signs(view), (name, kind)
+            assert all(each["words"].endswith(".") for each in view["signs"])
+        reasons = flagged.get(entries[name], {})
+        assert set(reasons) & {each.name for each in SIGNS} >= expected
+        assert expected or not set(reasons) & {each.name for each in SIGNS}
+    words = flagged[entries["half"]]["partly-copied"]
+    assert words.startswith(("Public: ", "Both tracks: "))
+
+
+def test_every_number_has_a_unit_a_direction_and_a_sentence(service: Service, entries: dict[str, str]) -> None:
+    view = evidence(service, "rita", entries["half"]).json()
+    assert len(view["findings"]) >= 25
+    for each in view["findings"]:
+        assert each["test"]
+        assert each["unit"]
+        assert each["direction"]
+        assert each["sentence"].endswith(".")
+    assert {each["finding"] for each in map(vars, SIGNS)} <= {each["name"] for each in view["findings"]}
+    copied = [each for each in view["cells"] if each["copied"]]
+    assert copied
+    assert all(each["z"] < 0 and each["examples"]["pairs"] for each in copied)
+    described = service.http.get("/api/v1/openapi.json").json()["components"]["schemas"]["FindingView"]["properties"]
+    assert set(view["findings"][0]) == set(described)
+
+
+def test_pictures_show_the_very_images(service: Service, entries: dict[str, str]) -> None:
+    half, turned = (evidence(service, "rita", entries[name]).json() for name in ("half", "mirrored"))
+    for view, name in ((half, "near-copies"), (turned, "near-copies")):
+        (group,) = [each for each in view["matches"] if each["name"] == name]
+        answer = service.http.get(group["picture"], headers={"Authorization": f"Bearer {service.tokens['rita']}"})
+        picture = np.asarray(Image.open(io.BytesIO(answer.content)))
+        assert picture.shape == (2 * SIZE, len(group["pairs"]) * SIZE, 3)
+        assert (picture[:SIZE] == picture[SIZE:]).all()  # copies: above and below are equal, mirrored where they match
+        for column, pair in enumerate(group["pairs"]):
+            original = TRAINING[int(Path(pair["other"]).stem)]
+            below = picture[SIZE:, column * SIZE : (column + 1) * SIZE]
+            assert (below == (original[:, ::-1] if pair["mirrored"] else original)).all()
+        known = {"Authorization": f"Bearer {service.tokens['rita']}", "If-None-Match": answer.headers["ETag"]}
+        assert service.http.get(group["picture"], headers=known).status_code == 304
+    cell = next(each for each in half["cells"] if each["copied"])
+    answer = service.http.get(
+        cell["examples"]["picture"], headers={"Authorization": f"Bearer {service.tokens['rita']}"}
+    )
+    assert answer.headers["content-type"] == "image/png"
+    missing = service.call("rita", "GET", f"/submissions/{entries['honest']}/evidence/public/cell-999")
+    assert missing.status_code == 404
+
+
+def test_before_publication_nobody_but_the_desk_sees_it(service: Service, slug: str, entries: dict[str, str]) -> None:
+    entry = entries["half"]
+    picture = evidence(service, "rita", entry).json()["matches"][0]["picture"].removeprefix("/api/v1")
+    for who in ("ada", "bob", None):
+        for kind in KINDS:
+            assert evidence(service, who, entry, kind).status_code == 404
+        assert service.call(who, "GET", picture).status_code == (401 if who is None else 404)
+    enter(service, "ada")
+    assert not read(service, f"/submissions/{entry}").all("section", id="evidence")
+
+
+def test_work_that_is_not_done_is_told(service: Service, entries: dict[str, str]) -> None:
+    view = evidence(service, "organizer", entries["waiting"]).json()
+    assert (view["state"], view["findings"], view["matches"]) == ("waiting", [], [])
+    enter(service, "organizer")
+    desk = read(service, f"/submissions/{entries['waiting']}/desk").one("section", id="copying")
+    assert "The evidence waits for a worker." in desk.text
+
+
+def test_the_desk_tells_the_telling_first(service: Service, entries: dict[str, str]) -> None:
+    enter(service, "rita")
+    part = read(service, f"/submissions/{entries['half']}/desk").one("section", id="copying")
+    public, private = part.all("details", class_="exhibit")
+    assert "open" in public.attributes
+    assert "open" not in private.attributes
+    assert "signs of copying" in public.all("summary")[0].text
+    told = [each.text for each in public.one("ul", class_="signs").all("li")]
+    assert any("look like copies, whatever the average says" in each for each in told)
+    assert "is copied" in public.all("section", class_="cell")[0].text
+    assert public.one("details", class_="numbers-of").all("tr")
+    honest = read(service, f"/submissions/{entries['honest']}/desk").one("section", id="copying")
+    for each in honest.all("details", class_="exhibit"):
+        assert "no sign of copying" in each.all("summary")[0].text
+    assert all("open" not in each.attributes for each in honest.all("details"))
+
+
+def look(browser: Browser, service: Service, pages: dict[str, tuple[str, str]], address: str, folder: Path) -> None:
+    """Every page fits every screen, asks nobody else, and leaves a picture."""
+    looks: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("dark", 360))
+    for name, (who, path) in pages.items():
+        for scheme, wide in looks:
+            with signed_in(browser, service, address + path, who=who, width=wide, scheme=scheme) as tab:
+                tab.page.screenshot(path=folder / f"{name}-closed-{scheme}-{wide}.png", full_page=True)
+                tab.page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+                for width in WIDTHS if scheme == "light" else ():
+                    tab.page.set_viewport_size({"width": width, "height": 800})
+                    assert tab.page.evaluate(OVERFLOWING_ELEMENTS, width) == [], (name, width)
+                    assert tab.page.evaluate("document.documentElement.scrollWidth") == width, (name, width)
+                tab.page.set_viewport_size({"width": wide, "height": 800})
+                tab.page.evaluate(LOAD_IMAGES)
+                tab.page.wait_for_load_state("networkidle")
+                tab.page.screenshot(path=folder / f"{name}-{scheme}-{wide}.png", full_page=True)
+                assert tab.complaints == []
+                assert all(url.startswith(address) for url in tab.requests)
+
+
+def test_once_published_the_team_sees_all_and_others_the_words(
+    browser: Browser, service: Service, slug: str, entries: dict[str, str], tmp_path: Path
+) -> None:
+    close(service, slug)
+    act = {"published": True, "reason": "Over.", "override": "One entry waits for its evidence."}
+    answer = service.call("organizer", "POST", f"/competitions/{slug}/publication", json=act)
+    assert answer.status_code == 201, answer.text
+    entry = entries["half"]
+    for kind in KINDS:
+        own, other = (evidence(service, who, entry, kind).json() for who in ("ada", None))
+        assert signs(own) == signs(other) >= {"partly-copied"}
+        assert own["findings"] == other["findings"]
+        assert own["matches"]
+        assert any(each["examples"] for each in own["cells"])
+        assert other["matches"] == [each["examples"] for each in other["cells"] if each["examples"]] == []
+    picture = own["matches"][0]["picture"].removeprefix("/api/v1")
+    assert service.call("ada", "GET", picture).status_code == 200
+    assert service.call("bob", "GET", picture).status_code == 404
+    enter(service, "ada")
+    part = read(service, f"/submissions/{entry}").one("section", id="evidence")
+    assert "signs of copying" in part.text
+    with serve(service.app) as address:
+        pages = {
+            "desk": ("rita", f"/submissions/{entry}/desk"),
+            "mirrored": ("rita", f"/submissions/{entries['mirrored']}/desk"),
+            "queue": ("rita", f"/competitions/{slug}/desk"),
+            "entry": ("ada", f"/submissions/{entry}"),
+        }
+        look(browser, service, pages, address, tmp_path)
+
+
+def test_training_images_alone_are_shown(service: Service, entries: dict[str, str]) -> None:
+    names = {f"{place:05}.png" for place in range(len(TRAINING))}
+    for name in ENTRIES:
+        for kind in KINDS:
+            view = evidence(service, "ada", entries[name], kind).json()
+            groups = [*view["matches"], *(each["examples"] for each in view["cells"] if each["examples"])]
+            near = [group for group in groups if group["name"] not in {"repeats", "identical", "mirrored-twins"}]
+            assert near
+            assert {Path(pair["other"]).name for group in near for pair in group["pairs"]} <= names
+    assert len(HELD_OUT) < len(TRAINING)

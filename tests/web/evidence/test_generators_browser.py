@@ -1,0 +1,131 @@
+"""A generator on its entry's page and at the desk, in a real browser."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from scorer.settings import Settings
+from tests.api.conftest import Service
+from tests.api.review.test_review import hire
+from tests.factories import noise_images
+from tests.http_server import serve
+from tests.linear_generators import (
+    QUICK_PLAN,
+    audit_in_process,
+    generator_with_operator,
+    honest_generator,
+    memorising_generator,
+)
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser
+from tests.web.submissions.test_submissions_browser import LOAD_IMAGES, signed_in
+from worker.evidence import generator_audit
+
+__all__ = ["browser"]  # a fixture is found by its name here
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """A search that takes a moment."""
+    return settings.model_copy(update={"recovery": QUICK_PLAN})
+
+
+@pytest.fixture
+def site(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
+    """Ada's entry, and where its page is."""
+    monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
+    hire(service, "rita")
+    slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1}, title="Noise that nobody made")
+    entry = service.scored("ada", slug, noise_images(10), file_name="noise.zip")["id"]
+    with serve(service.app) as address:
+        yield address, f"/submissions/{entry}"
+
+
+def fill(page: Any, folder: Path, content: bytes, dimension: int) -> None:
+    """Fill the form in and send it."""
+    file = folder / "generator.onnx"
+    file.write_bytes(content)
+    page.get_by_label("Numbers of a latent vector").fill(str(dimension))
+    page.get_by_role("radio", name="standard normal").check()
+    page.get_by_label("ONNX file").set_input_files(file)
+    with page.expect_navigation():
+        page.get_by_role("button", name="the generator").click()
+
+
+@pytest.mark.heavy
+def test_a_team_hands_its_generator_in_and_the_desk_sees_what_it_holds(
+    browser: Browser, service: Service, site: tuple[str, str], tmp_path: Path
+) -> None:
+    address, entry = site
+    with signed_in(browser, service, address + entry) as tab:
+        page = tab.page
+        _fits(page)
+        _look(page, tmp_path, "form")
+        fill(page, tmp_path, b"PK\3\4", 40)
+        expect(page.get_by_role("alert")).to_contain_text("This is a zip")
+        fill(page, tmp_path, generator_with_operator("Erf2"), 12)
+        section = page.locator("#generator")
+        expect(section).to_contain_text("It waits to be searched, on place 1.")
+        _look(page, tmp_path, "waiting")
+        service.work()
+        # The page notices by itself.
+        expect(section).to_contain_text("The file cannot be used.", timeout=15_000)
+        expect(section).to_contain_text("Erf2")
+        _fits(page)
+        _look(page, tmp_path, "refused")
+        page.reload()
+        fill(page, tmp_path, memorising_generator(noise_images(1, 40, 16)), 40)
+        service.work()
+        page.reload()
+        expect(section).to_contain_text("It was searched.")
+        expect(section).not_to_contain_text("remembers")
+        assert tab.complaints == [
+            "Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"
+        ]
+        assert all(url.startswith(address) for url in tab.requests)
+    _see_at_the_desk(browser, service, address, entry, tmp_path)
+
+
+def _see_at_the_desk(browser: Browser, service: Service, address: str, entry: str, folder: Path) -> None:
+    for who, groups in (("rita", 2), ("organizer", 3)):
+        with signed_in(browser, service, f"{address}{entry}/desk", who=who) as tab:
+            section = tab.page.locator("#generator")
+            expect(section.locator(".mark").first).to_have_text("remembers training images")
+            expect(section.get_by_role("heading", level=3)).to_have_count(groups + 1)  # and "Before it"
+            assert section.get_by_role("img", name="Errors of recovery").count() == 1
+            expect(tab.page.locator(".reasons")).to_contain_text("recovered")
+            tab.page.evaluate(LOAD_IMAGES)
+            _fits(tab.page)
+            _look(tab.page, folder, f"desk-{who}")
+            assert tab.complaints == []
+            assert all(url.startswith(address) for url in tab.requests)
+    # An organizer hands another one in there.
+    with signed_in(browser, service, f"{address}{entry}/desk", who="organizer") as tab:
+        tab.page.get_by_text("Hand in another").click()
+        fill(tab.page, folder, b"\x80\x04", 12)
+        expect(tab.page.get_by_role("alert")).to_contain_text("This is a Python pickle, not ONNX")
+        fill(tab.page, folder, honest_generator(3, 16), 12)
+        assert tab.page.url == f"{address}{entry}/desk#generator"
+        service.work()
+        tab.page.reload()
+        expect(tab.page.locator("#generator .recovered .mark").first).to_have_text("no sign of copying")
+        _look(tab.page, folder, "desk-honest")
+
+
+def _fits(page: Any) -> None:
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(OVERFLOWING_ELEMENTS, width) == [], width
+        assert page.evaluate("document.documentElement.scrollWidth") == width, width
+
+
+def _look(page: Any, folder: Path, name: str) -> None:
+    looks: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("dark", 360))
+    for scheme, width in looks:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 800})
+        page.locator("#generator").screenshot(path=folder / f"{name}-{scheme}-{width}.png")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1280, "height": 800})

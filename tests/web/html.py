@@ -1,0 +1,77 @@
+"""A page as a tree, so that tests ask about elements and not about strings."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+VOID = {"link", "meta", "input", "br", "hr", "img"}
+
+
+@dataclass
+class Element:
+    """An element, what it says of itself, and what is in it."""
+
+    tag: str
+    attributes: dict[str, str]
+    children: list["Element | str"] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator["Element"]:
+        yield self
+        for child in self.children:
+            if isinstance(child, Element):
+                yield from child
+
+    @property
+    def text(self) -> str:
+        """All the text inside, with single spaces."""
+        pieces = (child if isinstance(child, str) else child.text for child in self.children)
+        return " ".join("".join(pieces).split())
+
+    def all(self, tag: str = "", **attributes: str) -> list["Element"]:
+        """Every element of this tag with these attributes; ``class_`` is one of its classes."""
+        return [each for each in self if tag in {"", each.tag} and _has(each, attributes)]
+
+    def one(self, tag: str = "", **attributes: str) -> "Element":
+        """The only such element."""
+        (found,) = self.all(tag, **attributes)
+        return found
+
+
+def _has(element: Element, wanted: dict[str, str]) -> bool:
+    given = element.attributes
+    return all(
+        value in given.get("class", "").split() if name == "class_" else given.get(name.replace("_", "-")) == value
+        for name, value in wanted.items()
+    )
+
+
+class _Builder(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = Element("", {})
+        self.open = [self.root]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        element = Element(tag, {name: value or "" for name, value in attrs})
+        self.open[-1].children.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open[-1].children.append(Element(tag, {name: value or "" for name, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open[-1].tag == tag, f"</{tag}> closes <{self.open[-1].tag}>"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.open[-1].children.append(data)
+
+
+def parse_html(html: str) -> Element:
+    """A document as a tree; fails where tags are not closed in order."""
+    builder = _Builder()
+    builder.feed(html)
+    builder.close()
+    assert len(builder.open) == 1, f"<{builder.open[-1].tag}> is never closed"
+    return builder.root

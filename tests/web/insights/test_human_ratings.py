@@ -1,0 +1,105 @@
+"""Quality ratings on pages: the organizers', the raters' without a script, and the raters' by keyboard."""
+
+from typing import Any
+
+from playwright.sync_api import Browser, expect
+
+from scorer.db.tables import Rater, Rating
+from tests.api.conftest import Service
+from tests.api.insights.test_human_ratings import slug, study
+from tests.http_server import serve
+from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, browser
+from tests.web.review.test_publication import send
+from tests.web.submissions.test_submissions import HTML, enter, read
+from tests.web.submissions.test_submissions_browser import signed_in
+
+__all__ = ["browser", "slug"]  # fixtures are found by their names here
+
+
+def said(service: Service) -> list[int]:
+    """All ratings in the order in which they came."""
+    with service.bench.sessions() as session:
+        return [rating.value for rating in session.query(Rating).order_by(Rating.id)]
+
+
+def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
+    enter(service, "organizer")
+    here = f"/competitions/{slug}/ratings"
+    page = read(service, here)
+    numbers: Any = {"teams": "2", "images": "2", "grids": "1", "side": "2", "wanted": "1", "submissions": ""}
+    wrong = send(service, page, here, 422, **numbers | {"side": "99"})
+    assert "side: Input should be less than or equal to 10" in wrong.text
+    answer = send(service, page, here, **numbers)
+    assert "waiting" in read(service, answer.headers["location"]).text.lower()
+    service.work()
+    page = read(service, here)
+    (own,) = [each.attributes["href"] for each in page.all("a") if each.text == "Rate yourself"]
+    number = own.rsplit("/", 1)[1]
+    send(service, page, f"{here}/{number}/raters", 422, name=" ")
+    made = send(service, page, f"{here}/{number}/raters", 201, name="Rita")
+    link = made.text.split('<code class="secret">')[1].split("<")[0]
+    assert link not in read(service, here).text
+
+    # Without a script: one form a picture, by role and by link.
+    page = read(service, own)
+    picture = service.http.get(page.one("img").attributes["src"])
+    assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
+    answer = send(service, page, own, value="4")
+    assert "1 rated by you" in read(service, answer.headers["location"]).text
+    enter(service, None)
+    address = link[link.index("/rate/") :]
+    page = read(service, address)
+    assert "Ada" not in page.text
+    assert "Eve" not in page.text
+    for _ in range(3):
+        send(service, page, address, value="2")
+        page = read(service, address)
+    assert page.one("h1").text == "Thank you"
+    assert (
+        service.http.post(address, data={"value": "6", "item": "1", "kind": "realism"}, headers=HTML).status_code == 422
+    )
+    assert said(service) == [4, 2, 2, 2]
+    grid = read(service, f"{address}?kind=diversity")
+    assert grid.one("h1").text == "How different are these from one another?"
+
+    enter(service, "organizer")
+    page = read(service, here)
+    assert "4 of 4 ratings" in page.text
+    with service.bench.sessions() as session:
+        rita = session.query(Rater).filter_by(name="Rita").one().id
+    send(service, page, f"{here}/{number}/raters/{rita}/dismissal")
+    assert service.http.get(address, headers=HTML).status_code == 409
+    send(service, page, f"{here}/{number}/end")
+    assert service.http.get(own, headers=HTML).status_code == 409
+    enter(service, "ada")
+    read(service, here, 403)
+    read(service, own, 404)
+
+
+def test_rating_by_keyboard_goes_on_to_the_end(service: Service, slug: str, browser: Browser) -> None:
+    made = study(service, slug, images=8, grids=0, wanted=1)
+    where = f"/ratings/{made['id']}"
+    with (
+        serve(service.app) as address,
+        signed_in(browser, service, f"{address}{where}", who="organizer") as tab,
+    ):
+        page = tab.page
+        page.keyboard.press("5")
+        page.locator("canvas").wait_for()
+        first = page.locator("canvas").evaluate("each => each.toDataURL()")
+        page.keyboard.press("1")
+        assert page.locator("canvas").evaluate("each => each.toDataURL()") != first
+        page.keyboard.press("z")
+        assert page.locator("canvas").evaluate("each => each.toDataURL()") == first, "the last one is taken back"
+        page.get_by_role("button", name="3").click()
+        expect(page.locator("[data-count]")).to_have_text("2")
+        page.set_viewport_size({"width": PHONE, "height": 800})
+        assert page.evaluate(OVERFLOWING_ELEMENTS, PHONE) == []
+        for _ in range(14):
+            page.locator("canvas").wait_for()
+            page.keyboard.press("2")
+        expect(page.locator("h1")).to_have_text("Thank you")
+        assert tab.complaints == []
+        pictures = [url for url in tab.requests if url.endswith("/picture")]
+        assert len(pictures) == 1, "all but the first come in batches"
+    assert sorted(said(service)) == [*[2] * 14, 3, 5]

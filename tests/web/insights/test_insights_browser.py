@@ -1,0 +1,96 @@
+"""The page of figures in a real browser: it fits, it tells what a dot is, and it needs no script to be read."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from deploy.standalone.ephemeral import Servers
+from tests.api.conftest import Service, running_service
+from tests.api.import_export.test_import_results import load, table
+from tests.conftest import fresh_settings
+from tests.factories import noise_images
+from tests.http_server import serve
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, visit
+
+__all__ = ["browser"]  # a fixture is found by its name here
+ORGANIZER: dict[str, Any] = {"extra_http_headers": {"Authorization": "Bearer secret-of-organizer"}}
+LABELS = ("non-mem", "mgan", "sup", "ae", "aug", "other", "")
+
+
+@pytest.fixture(scope="module")
+def site(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, str]]:
+    """A service's address, and two competitions: an imported one with all labels and a wide range of numbers, and
+    one with images."""
+    with fresh_settings(servers, tmp_path_factory.mktemp("insights")) as settings, running_service(settings) as service:
+        yield from _filled(service)
+
+
+def _filled(service: Service) -> Iterator[tuple[str, str, str]]:
+    rows = [(100 + at, "", "", 1.31**at, 2 + 1.4**at, 0.02 * at, 0.03 * at, LABELS[at % 7]) for at in range(1, 29)]
+    assert load(service, "old", table(*rows), title="An old competition").status_code == 201
+    slug = service.competition(image_count=120, image_size=32)
+    for who in ("ada", "bob"):
+        service.scored(who, slug, noise_images(10, 120, 32))
+    with serve(service.app) as address:
+        yield address, "old", slug
+
+
+def test_the_page_fits_every_screen_and_asks_nobody_else(browser: Browser, site: tuple[str, str, str]) -> None:
+    address, *slugs = site
+    for slug, who in ((slugs[0], ORGANIZER), (slugs[1], ORGANIZER), (slugs[0], dict[str, Any]())):
+        with visit(browser, f"{address}/competitions/{slug}/insights", **who) as tab:
+            for summary in tab.page.locator("summary").all():
+                summary.click()
+            for width in WIDTHS:
+                tab.page.set_viewport_size({"width": width, "height": 800})
+                assert tab.page.evaluate("document.documentElement.scrollWidth") == width, (slug, width)
+                outside = tab.page.evaluate(OVERFLOWING_ELEMENTS, width)
+                # A wide table scrolls inside a part of its own.
+                assert [each for each in outside if not each.startswith(("<t", "<caption"))] == [], (slug, width)
+            assert tab.complaints == []
+            assert all(url.startswith(address) for url in tab.requests)
+
+
+def told(tab: Any) -> str:
+    """What stands beside the dot that is pointed at."""
+    tab.page.wait_for_selector(".point:not([hidden])")
+    return str(tab.page.locator(".point:not([hidden])").inner_text())
+
+
+def test_a_dot_tells_what_it_is_by_mouse_and_by_keyboard(browser: Browser, site: tuple[str, str, str]) -> None:
+    address, slug, _ = site
+    with visit(browser, f"{address}/competitions/{slug}/insights?track=private", **ORGANIZER) as tab:
+        picture = tab.page.get_by_role("img", name="FID and memorization distance, private track")
+        picture.locator("circle").first.hover(force=True)
+        assert "Entry 101" in told(tab)
+        assert "label: mgan" in told(tab)
+        assert "FID: 3.4" in told(tab)
+        tab.page.mouse.move(0, 0)
+        assert tab.page.locator(".point:not([hidden])").count() == 0
+        picture.focus()
+        tab.page.keyboard.press("ArrowLeft")
+        assert "Entry 128" in told(tab), "the last one, from the left end on"
+        tab.page.keyboard.press("ArrowRight")
+        tab.page.keyboard.press("ArrowRight")
+        assert "Entry 102" in told(tab)
+        tab.page.keyboard.press("Escape")
+        assert tab.page.locator(".point:not([hidden])").count() == 0
+        assert tab.complaints == []
+
+
+def test_labels_choose_and_files_are_there_without_scripts(browser: Browser, site: tuple[str, str, str]) -> None:
+    address, slug, pictured = site
+    with visit(browser, f"{address}/competitions/{slug}/insights", java_script_enabled=False, **ORGANIZER) as tab:
+        page = tab.page
+        page.get_by_role("link", name="memorising GAN").click()
+        assert page.url.endswith("?track=public&label=mgan")
+        assert page.locator("#fid-told").inner_text().startswith("4 entries, each a dot.")
+        assert page.get_by_role("img", name="FID by label").locator("circle").count() == 4
+        file = page.locator("section", has=page.locator("#ranks")).get_by_role("link", name="SVG")
+        assert file.get_attribute("href") == f"/api/v1/competitions/{slug}/insights/ranks?label=mgan&format=svg"
+        page.goto(f"{address}/competitions/{pictured}/insights")
+        image = page.locator(".gallery img").first
+        assert image.get_attribute("width") == "320"
+        assert "the same zip" in page.locator(".twins").inner_text()

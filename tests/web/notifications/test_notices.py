@@ -1,0 +1,126 @@
+"""The pages of notices, as a browser without scripts would use them."""
+
+from scorer.competitions import competition_state
+from scorer.db.tables import Account, Delivery
+from scorer.notifications import notices
+from scorer.notifications.notices import Kind
+from scorer.teams import teams
+from tests.api.conftest import Service
+from tests.web.accounts.test_sign_in import press, read, sign_up
+from tests.web.html import Element, parse_html
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def tell(service: Service, *subjects: str) -> None:
+    """Notices for Grace."""
+    with service.bench.sessions.begin() as session:
+        account = session.query(Account).filter_by(handle="grace").one()
+        for subject in subjects:
+            now = service.bench.now()
+            notices.notify(session, account, Kind.RULING, subject, "One line.\nAnother.", "/competitions", now)
+
+
+def bell(page: Element) -> str:
+    """What the header says about notices."""
+    return page.one("a", class_="bell").text
+
+
+def test_the_header_counts_what_is_new_until_it_is_marked_as_read(service: Service) -> None:
+    sign_up(service)
+    assert bell(read(service, "/")) == "Notices"
+    assert read(service, "/notices").one(class_="empty").text.startswith("Nothing yet.")
+    tell(service, "First", HOSTILE)
+    assert bell(read(service, "/")) == "Notices 2 new"
+    page = read(service, "/notices")
+    assert [each.text for each in page.one("ol").all("h2")] == [f"{HOSTILE} new", "First new"]
+    assert page.one("ol").all("a")[0].attributes["href"] == "/competitions"
+    assert bell(read(service, "/notices")) == "Notices 2 new", "looking marks nothing"
+    after = parse_html(press(service, "/notices", "/notices/read").text)
+    assert bell(after) == "Notices"
+    assert [each.text for each in after.one("ol").all("h2")] == [HOSTILE, "First"]
+    assert not [each for each in after.all("form") if each.attributes["action"] == "/notices/read"]
+
+
+def test_a_competitions_page_is_fresh_when_a_notice_comes(service: Service) -> None:
+    slug = service.competition()
+    sign_up(service)
+    address = f"/competitions/{slug}"
+    tag = service.http.get(address).headers["etag"]
+    assert service.http.get(address, headers={"If-None-Match": tag}).status_code == 304
+    tell(service, "News")
+    assert service.http.get(address, headers={"If-None-Match": tag}).status_code == 200
+
+
+def test_older_notices_are_a_page_away(service: Service) -> None:
+    sign_up(service)
+    tell(service, *(f"Number {number}" for number in range(60)))
+    first = read(service, "/notices")
+    (more,) = [each for each in first.all("a") if each.attributes.get("rel") == "next"]
+    second = read(service, more.attributes["href"])
+    told = [each.text for page in (first, second) for each in page.one("ol").all("h2")]
+    assert told == [f"Number {number} new" for number in reversed(range(60))]
+
+
+def test_mails_are_chosen_by_boxes(service: Service) -> None:
+    sign_up(service)
+
+    def ticked() -> set[str]:
+        boxes = read(service, "/account/notices").all("input", type="checkbox")
+        return {each.attributes["value"] for each in boxes if "checked" in each.attributes}
+
+    assert ticked() == {kind.value for kind in Kind} - {"entry-scored"}
+    done = press(service, "/account/notices", "/account/notices/mails", mailed=["entry-scored", "ruling"])
+    assert parse_html(done.text).one(class_="done").text == "Your choice is kept."
+    assert ticked() == {"entry-scored", "ruling"}
+    press(service, "/account/notices", "/account/notices/mails")
+    assert ticked() == set()
+
+
+def test_a_webhook_from_its_form_to_its_removal(service: Service) -> None:
+    sign_up(service)
+    here, form = "/account/notices", "/account/notices/webhooks"
+    wrong = press(service, here, form, url="http://x.example.org/")
+    assert wrong.status_code == 422
+    assert "begins with https://" in parse_html(wrong.text).one(role="alert").text
+    assert parse_html(wrong.text).one("input", id="url").attributes["value"] == "http://x.example.org/"
+    made = press(service, here, form, url="https://hooks.example.org/x")
+    assert made.status_code == 201
+    assert made.headers["cache-control"] == "no-store"
+    secret = parse_html(made.text).one("code", class_="secret").text
+    assert secret not in service.http.get(here).text, "shown once"
+    (row,) = read(service, here).one("ul", class_="things").all("li")
+    assert "Nothing was sent yet." in row.text
+    ping, remove = [each.attributes["action"] for each in row.all("form")]
+    press(service, here, ping)
+    assert "A notice is on its way." in read(service, here).one("ul", class_="things").text
+    with service.bench.sessions.begin() as session:
+        session.query(Delivery).update({"state": "waiting", "attempts": 2, "error": "It answered 500."})
+    shown = read(service, here).one("ul", class_="things").text
+    assert "Last notice has not arrived after 2 attempts: It answered 500." in shown
+    gone = press(service, here, remove)
+    assert not parse_html(gone.text).all("ul", class_="things")
+
+
+def test_a_teams_webhook_can_be_chosen_where_there_is_a_team(service: Service) -> None:
+    slug = service.competition(title="Dogs & Co")
+    sign_up(service)
+    assert not read(service, "/account/notices").all("select")
+    with service.bench.sessions.begin() as session:
+        grace = session.query(Account).filter_by(handle="grace").one()
+        now = service.bench.now()
+        teams.find_or_create_team(
+            session, competition_state.state_of(session, slug, now).competition.id, grace, now=now
+        )
+    choices = read(service, "/account/notices").one("select").all("option")
+    assert [each.text for each in choices] == ["Mine", "The team Grace H. in Dogs & Co"]
+    made = press(
+        service, "/account/notices", "/account/notices/webhooks", url="https://x.example.org", competition=slug
+    )
+    assert "for the team Grace H." in parse_html(made.text).one("ul", class_="things").text
+
+
+def test_without_a_session_one_is_led_to_the_door(service: Service) -> None:
+    for path in ("/notices", "/account/notices"):
+        answer = service.http.get(path, headers={"Accept": "text/html"}, follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/signin?next={path}")

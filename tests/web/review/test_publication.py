@@ -1,0 +1,161 @@
+"""The pages that close a competition, as a browser without scripts would use them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from scorer.db.tables import AuditEntry, Job
+from tests.api.conftest import Service
+from tests.api.import_export.test_data_release import closed
+from tests.api.review.test_publication import fail_private
+from tests.factories import noise_images
+from tests.web.html import Element
+from tests.web.submissions.test_submissions import HTML, enter, hidden, read
+
+
+def send(service: Service, page: Element, action: str, status: int = 303, **fields: str) -> Any:
+    """Send a page's form."""
+    answer = service.http.post(action, data=hidden(page, action) | fields, headers=HTML, follow_redirects=False)
+    assert answer.status_code == status, answer.text
+    return answer
+
+
+@pytest.fixture
+def slug(service: Service) -> str:
+    """A competition that has closed, with one entry; the organizer is at the browser."""
+    slug = service.competition(title="Dogs <b>&</b> cats")
+    service.scored("ada", slug, noise_images(10), file_name="<i>zebra</i>.zip")
+    closed(service, slug)
+    enter(service, "organizer")
+    return slug
+
+
+def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> None:
+    here = f"/competitions/{slug}/publication"
+    (entry,) = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    fail_private(service, entry["id"])
+    page = read(service, here)
+    open_ = {
+        item.one("h3").text.split("  ")[0]: item for item in page.one("ul", class_="checklist").all("li", class_="open")
+    }
+    assert len(open_) == 2, list(open_)
+    assert "the disk was full" in page.text
+    assert page.one("nav", **{"aria-label": "Organizing"}).one("a", **{"aria-current": "page"}).text == "Publication"
+    send(service, page, f"{here}/requeue")
+    with service.bench.sessions.begin() as session:
+        session.query(Job).filter_by(queue="score", priority=1).one().state = "done"
+    page = read(service, here)
+    assert "1 point of 10 is open" in page.text
+    answer = send(service, page, here, 409, act="publish", reason="It is <b>done</b>.", override="")
+    assert "There are open points" in answer.text
+    assert "It is &lt;b&gt;done&lt;/b&gt;." in answer.text, "what was written is kept"
+    answer = send(service, page, here, act="publish", reason="It is <b>done</b>.", override="Nobody objects.")
+    page = read(service, answer.headers["location"])
+    assert "there for all to see" in page.one("p", class_="done").text
+    assert "Nobody objects" not in page.text
+    enter(service, None)
+    assert service.http.get(f"/competitions/{slug}?track=private").status_code == 200
+    assert "Data release" in service.http.get(f"/competitions/{slug}").text
+    enter(service, "organizer")
+    send(service, read(service, here), here, act="withdraw", reason="A mistake.")
+    enter(service, None)
+    assert service.http.get(f"/competitions/{slug}?track=private").status_code == 403
+
+
+def test_a_release_is_made_watched_handed_out_and_downloaded(service: Service, slug: str) -> None:
+    here = f"/competitions/{slug}/release"
+    page = read(service, here)
+    assert "There is no release yet." in page.text
+    send(service, page, here, 422, images="everything")
+    send(service, page, here, images="ranked")
+    page = read(service, f"{here}?done=started")
+    assert page.one("progress")
+    service.work()
+    page = read(service, here)
+    (bundle,) = [each for each in page.all("a") if each.text == "Download the tables"]
+    assert service.http.get(bundle.attributes["href"]).content[:2] == b"PK"
+    (made,) = service.call("organizer", "GET", f"/competitions/{slug}/releases").json()
+    enter(service, None)
+    assert "Nothing was released yet" in read(service, here).text
+    enter(service, "organizer")
+    send(service, page, f"{here}/{made['id']}", act="out")
+    send(service, page, f"{here}/{made['id']}", 409, act="out")
+    body = {"published": True, "reason": "done", "override": "a test"}
+    service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body)
+    enter(service, None)
+    shown = read(service, here)
+    assert [each.text for each in shown.all("a") if each.text == "submissions.parquet"] == ["submissions.parquet"]
+    assert shown.all("form") == []
+
+
+def test_the_audit_log_tells_what_changed(service: Service, slug: str) -> None:
+    other = service.competition()
+    body = {"title": "Dogs", "rules": "Be kind.\n" * 20}
+    service.call("organizer", "PATCH", f"/competitions/{slug}", json=body)
+    (entry,) = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    for label in ("aug", "legitimate"):
+        told = {"label": label, "note": ""}
+        service.call("organizer", "PUT", f"/competitions/{slug}/submissions/{entry['id']}/label", json=told)
+    here = f"/competitions/{slug}/audit"
+    page = read(service, here)
+    acts = [item.one("code").text for item in page.one("ol", class_="audit").all("li")]
+    assert acts[:4] == ["label.decided", "label.decided", "competition.changed", "competition.changed"]
+    assert "competition.created" in acts
+    assert "references.prepared" in acts
+    assert other not in page.text
+    newest = page.one("ol", class_="audit").all("li")[0]
+    assert [(each.one("dt").text, [dd.text for dd in each.all("dd")]) for each in newest.all("div")] == [
+        ("label", ["before:aug", "after:legitimate"])
+    ], "the note has not changed"
+    assert "Dogs <b>&</b> cats" in page.text
+
+    page = read(service, f"{here}?action=label.decided&actor=ORGANIZER")
+    assert len(page.one("ol", class_="audit").all("li")) == 2
+    assert "Nothing of that kind" in read(service, f"{here}?actor=ada").text
+    listed = service.call("organizer", "GET", f"/competitions/{slug}/audit", params={"limit": 1}).json()
+    assert (listed["entries"][0]["action"], listed["next_before"]) == ("label.decided", listed["entries"][0]["id"])
+    enter(service, None)
+    for who, status in (("ada", 403), (None, 401)):
+        assert service.call(who, "GET", f"/competitions/{slug}/audit").status_code == status
+    assert service.call("organizer", "GET", "/admin/audit").status_code == 403
+    enter(service, "ada")
+    read(service, here, 403)
+    read(service, "/admin/audit", 403)
+
+
+def test_the_whole_log_is_turned_page_by_page(service: Service) -> None:
+    with service.bench.sessions.begin() as session:
+        now = datetime.now(UTC)
+        for number in range(60):
+            after = {"number": number}
+            session.add(
+                AuditEntry(created_at=now, action="thing.done", subject="thing:x", address="9.9.9.9", after=after)
+            )
+    enter(service, "admin")
+    page = read(service, "/admin/audit?action=thing.done")
+    first = page.one("ol", class_="audit").all("li")
+    (older,) = [each for each in page.all("a") if each.attributes.get("rel") == "next"]
+    rest = read(service, older.attributes["href"]).one("ol", class_="audit").all("li")
+    assert (len(first), len(rest)) == (50, 10)
+    assert first[0].one("dl").text.split() == ["number", "after:59"]
+    assert rest[-1].one("dl").text.split() == ["number", "after:0"]
+    assert "9.9.9.9" in page.text
+
+
+def test_stuck_work_is_shown_and_set_going_again(service: Service, slug: str) -> None:
+    (entry,) = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    job = fail_private(service, entry["id"])
+    read(service, "/admin/work", 403)
+    enter(service, "admin")
+    page = read(service, "/admin/work")
+    assert "the disk was full" in page.text
+    assert "<i>zebra</i>.zip" in page.text
+    send(service, page, "/admin/work/requeue", job=str(job))
+    page = read(service, "/admin/work?done=one")
+    assert [row.one("th").text for row in page.one("tbody").all("tr")] == ["evidence", "score"]
+    assert "No job has failed." in page.text
+    fields = {"csrf": page.all("input", type="hidden")[0].attributes["value"]}
+    for wrong in ("x", str(job)):
+        answer = service.http.post("/admin/work/requeue", data=fields | {"job": wrong}, headers=HTML)
+        assert answer.status_code == (404 if wrong == "x" else 409)

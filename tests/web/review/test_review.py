@@ -1,0 +1,152 @@
+"""The pages of judging, as a browser without scripts would use them."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Service
+from tests.api.review.test_review import Desk, hire, near_copies
+from tests.api.teams.test_final_picks_and_code import close
+from tests.factories import noise_images
+from tests.web.submissions.test_submissions import HTML, enter, hidden, read
+
+
+@pytest.fixture
+def desk(service: Service) -> Desk:
+    """Ada is honest, Bob's entry is penalised."""
+    hire(service, "rita", "rob")
+    slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1})
+    entries = {
+        "honest": service.scored("ada", slug, noise_images(10))["id"],
+        "near": service.scored("bob", slug, near_copies(), note="first <b>try</b>")["id"],
+    }
+    return Desk(service, slug, entries)
+
+
+def send(desk: Desk, page: str, action: str, **fields: Any) -> Any:
+    """The answer to one of a page's forms, filled in; ``action`` without what follows its ``#``."""
+    found = [each.attributes["action"] for each in read(desk.service, page).all("form") if "action" in each.attributes]
+    (address,) = [each for each in found if each.partition("#")[0] == action]
+    data = {**hidden(read(desk.service, page), address), **fields}
+    return desk.service.http.post(action, data=data, headers=HTML, follow_redirects=False)
+
+
+def test_a_review_leads_to_the_next_entry(desk: Desk) -> None:
+    enter(desk.service, "rita")
+    board = read(desk.service, f"/competitions/{desk.slug}")
+    address = f"/competitions/{desk.slug}/desk"
+    assert [each.text for each in board.all("a", href=address)] == ["Review desk"]
+    queue = read(desk.service, address)
+    assert "For you 2" in [each.text for each in queue.all("a")]
+    first = desk.service.http.get(f"{address}/next", follow_redirects=False).headers["location"].partition("?")[0]
+    page = read(desk.service, first)
+    assert [each.attributes["value"] for each in page.all("input", name="label")] == [
+        "legitimate", "mgan", "sup", "ae", "aug", "other",
+    ]  # fmt: skip
+    assert not page.all("select", id="decision")  # that is an organizer's
+    wrong = send(desk, first, first)
+    assert wrong.status_code == 422
+    assert "Please say what the entry is." in wrong.text
+    assert send(desk, first, first, label="king").status_code == 422
+    saved = send(desk, first, first, label="legitimate", intent="intended", note="<i>fine</i>")
+    assert saved.status_code == 303
+    second = saved.headers["location"]
+    assert second.partition("?")[0] != first
+    assert read(desk.service, second).one(class_="done").text.startswith("Your review is saved.")
+    again = read(desk.service, first)
+    assert "You have said legitimate" in again.text
+    last = send(desk, second.partition("?")[0], second.partition("?")[0], label="aug")
+    assert last.headers["location"].startswith(f"{address}?done=")
+    assert "Nothing is left for you to review." in read(desk.service, last.headers["location"]).text
+    assert desk.service.http.post(first, data={"label": "aug"}, headers=HTML).status_code == 403  # no proof
+
+
+def test_the_desk_is_closed_to_participants(desk: Desk) -> None:
+    near = desk.entries["near"]
+    for who in ("bob", "ada"):
+        enter(desk.service, who)
+        assert not read(desk.service, f"/competitions/{desk.slug}").all("a", href=f"/competitions/{desk.slug}/desk")
+        read(desk.service, f"/competitions/{desk.slug}/desk", status=403)
+        read(desk.service, f"/submissions/{near}/desk", status=403)
+    enter(desk.service, None)
+    refused = desk.service.http.get(f"/submissions/{near}/desk", headers=HTML, follow_redirects=False)
+    assert refused.headers["location"].startswith("/signin")
+
+
+def test_a_case_from_the_ruling_to_the_answer(desk: Desk) -> None:
+    service, near = desk.service, desk.entries["near"]
+    entry, at_desk = f"/submissions/{near}", f"/submissions/{near}/desk"
+    enter(service, "bob")
+    early = read(service, entry).one("section", id="ruling").text
+    assert "Rebuttals are taken once the competition has closed." in early
+    assert "Closest" not in early
+    close(service, desk.slug)
+    enter(service, "organizer")
+    assert "Please say what shall become" in send(desk, at_desk, f"{at_desk}/ruling", reason="x").text
+    assert send(desk, at_desk, f"{at_desk}/label", label="aug", note="nudged").status_code == 303
+    made = send(desk, at_desk, f"{at_desk}/ruling", kind="disqualify", reason="Nudged <b>copies</b>.", memorising="")
+    assert made.headers["location"] == f"{at_desk}#ruling"
+
+    enter(service, "bob")
+    page = read(service, entry)
+    case = page.one("section", id="ruling")
+    assert "The entry is disqualified" in case.text
+    assert "Nudged <b>copies</b>." in case.text
+    assert "What the reviewers found: aug" in case.text
+    assert "Private" not in case.text
+    assert len(case.one("ul", class_="pairs").all("li")) == 8
+    (picture,) = {each.attributes["href"] for each in case.all("image")}
+    assert service.http.get(picture).headers["content-type"] == "image/png"
+    assert send(desk, entry, f"{entry}/rebuttal", text=" ").status_code == 422
+    assert send(desk, entry, f"{entry}/rebuttal", text="Ours, <i>really</i>.").status_code == 303
+    case = read(service, entry).one("section", id="ruling")
+    assert "Ours, <i>really</i>." in case.text
+    assert "Not answered yet." in case.text
+    assert not case.all("form")
+
+    enter(service, "organizer")
+    assert "Rebuttals to answer" in read(service, f"/competitions/{desk.slug}/desk").text
+    (form,) = [each for each in read(service, at_desk).all("form") if "rebuttals" in each.attributes["action"]]
+    action = form.attributes["action"].partition("#")[0]
+    assert send(desk, at_desk, action, ruling="waive", answer=" ").status_code == 422
+    assert send(desk, at_desk, action, ruling="waive", answer="We have seen the code.").status_code == 303
+    assert "Rebuttals to answer" not in read(service, f"/competitions/{desk.slug}/desk").text
+
+    enter(service, "bob")
+    case = read(service, entry).one("section", id="ruling")
+    assert [each.text for each in case.all("h3")] == [
+        "The entry is not penalised: its penalty is waived",
+        "The entry is disqualified replaced by a later ruling",
+    ]
+    assert "Granted" in case.text
+    assert "organizer" not in case.text  # who has ruled is for those who judge
+
+
+def test_an_organizer_reads_who_would_win_if_the_ruling_were_another(desk: Desk) -> None:
+    def rank(team: str) -> int:
+        found = desk.service.call("organizer", "GET", f"/competitions/{desk.slug}/leaderboard?track=private").json()
+        return next(int(each["rank"]) for each in found["entries"] if each["team"] == team)
+
+    address = f"/submissions/{desk.entries['honest']}/desk"
+    enter(desk.service, "rita")
+    assert "If the ruling were another" not in read(desk.service, f"{address}?stakes=yes").text
+    enter(desk.service, "organizer")
+    (link,) = [each for each in read(desk.service, address).all("a") if each.text.startswith("Who would win")]
+    told = read(desk.service, link.attributes["href"].partition("#")[0]).text
+    assert f"Disqualify it Private board: the team goes from rank {rank('Ada')} to no rank" in told
+
+
+def test_a_disqualified_entry_is_no_final_pick_on_the_pages_of_its_team(desk: Desk) -> None:
+    list_, own = f"/competitions/{desk.slug}/entries", f"/submissions/{desk.entries['near']}"
+
+    def marks(address: str) -> list[str]:
+        return [each.text for each in read(desk.service, address).all("span", class_="mark")]
+
+    enter(desk.service, "bob")
+    assert "taken without picks" in marks(list_)
+    assert "stands as a final pick" in marks(own)
+    body = {"kind": "disqualify", "reason": "It copies."}
+    assert desk.service.call("organizer", "POST", f"{own}/rulings", json=body).status_code == 201
+    assert marks(list_)[:1] == ["disqualified"]
+    assert "disqualified" in marks(own)
+    assert not {"taken without picks", "stands as a final pick"} & {*marks(list_), *marks(own)}

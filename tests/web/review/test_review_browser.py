@@ -1,0 +1,151 @@
+"""The review desk in a real browser: by keyboard, on a phone, in the dark."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.api.conftest import Service
+from tests.api.review.test_review import grainy, hire
+from tests.api.teams.test_final_picks_and_code import close, code_zip
+from tests.factories import noise_images
+from tests.http_server import serve
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser
+from tests.web.submissions.test_submissions_browser import signed_in
+
+__all__ = ["browser"]  # a fixture is found by its name here
+SIZE, COUNT = 16, 24
+SEES = "document.activeElement.matches('input[name=label]') && document.activeElement.value"
+
+
+def nudged(seed: int) -> Any:
+    """Training images, each with a little noise."""
+    return grainy(np.resize(noise_images(1, 40, SIZE), (COUNT, SIZE, SIZE, 3)), seed)
+
+
+@pytest.fixture
+def site(service: Service) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Entries of every kind, some labelled; their addresses at the desk."""
+    hire(service, "rita", "rob")
+    slug = service.competition(
+        image_count=COUNT, image_size=SIZE, medals={"gold": 1, "silver": 2, "bronze": 3}, title="Noise that nobody made"
+    )
+    label = f"/competitions/{slug}/submissions/"
+    entries = {}
+    for who, name, images in (
+        ("ada", "honest", noise_images(10, COUNT, SIZE)),
+        ("bob", "nudged", nudged(3)),
+        ("eve", "same", noise_images(10, COUNT, SIZE)[::-1]),
+        ("bob", "again", nudged(4)),
+        ("bob", "labelled", nudged(5)),
+        ("eve", "fresh", noise_images(11, COUNT, SIZE)),
+    ):
+        note = "Made with a generator of ours, as the notebook shows." if name == "nudged" else ""
+        entries[name] = service.scored(who, slug, images, file_name=f"{name}.zip", note=note)["id"]
+    for name, decided in (("labelled", "aug"), ("fresh", "legitimate")):
+        service.call("organizer", "PUT", f"{label}{entries[name]}/label", json={"label": decided, "note": "seen"})
+    service.call("bob", "PUT", f"/submissions/{entries['nudged']}/code", content=code_zip())
+    with serve(service.app) as address:
+        yield address, slug, entries
+
+
+def test_entries_are_reviewed_by_keyboard_alone(
+    browser: Browser, service: Service, site: tuple[str, str, dict[str, str]]
+) -> None:
+    address, slug, _ = site
+    with signed_in(browser, service, f"{address}/competitions/{slug}/desk", who="rita") as tab:
+        page: Page = tab.page
+        page.get_by_role("link", name="Review the next entry").press("Enter")
+        seen = []
+        for key, label in (("u", "aug"), ("1", "legitimate"), ("a", "ae")):
+            page.wait_for_selector("form[data-keys]")
+            seen.append(page.url.split("/")[4])
+            page.keyboard.press(key)
+            assert page.evaluate(SEES) == label
+            if label != "legitimate":
+                page.keyboard.press("i")
+                assert page.locator("input[name=intent]:checked").input_value() == "intended"
+            page.get_by_label("Note").fill("A letter, l, in a note chooses nothing.")
+            assert page.locator("input[name=label]:checked").input_value() == label
+            with page.expect_navigation():
+                page.keyboard.press("Control+Enter")
+            assert page.get_by_role("status").inner_text().startswith("Your review is saved.")
+        assert len(set(seen)) == 3
+        last = page.url.split("/")[4]
+        assert last not in seen
+        page.keyboard.press("ArrowRight")  # skipped: nothing else is left
+        page.wait_for_url("**/competitions/**")
+        assert page.get_by_role("link", name="For you 1").count() == 1
+        assert tab.complaints == []
+        assert all(url.startswith(address) for url in tab.requests)
+    found = service.call("rita", "GET", f"/competitions/{slug}/desk").json()["counts"]
+    assert (found["waiting"], found["open"]) == (3, 1)
+
+
+def test_keys_can_be_switched_off_and_the_form_needs_no_script(
+    browser: Browser, service: Service, site: tuple[str, str, dict[str, str]]
+) -> None:
+    address, _, entries = site
+    url = f"{address}/submissions/{entries['nudged']}/desk"
+    with signed_in(browser, service, url, who="rita") as tab:
+        tab.page.get_by_label("Use keys").uncheck()
+        tab.page.locator("h1").click()
+        tab.page.keyboard.press("u")
+        assert tab.page.locator("input[name=label]:checked").count() == 0
+        tab.page.reload()
+        assert not tab.page.get_by_label("Use keys").is_checked()
+    with signed_in(browser, service, url, java_script_enabled=False, who="rita") as tab:
+        tab.page.get_by_role("radio", name="aug").focus()
+        tab.page.keyboard.press("Space")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_url("**done=**")
+    with signed_in(browser, service, url, who="rob") as tab:
+        assert tab.page.get_by_text("1 of 2 reviews").count() == 1
+        assert tab.page.get_by_text("rita").count() == 0
+        tab.page.keyboard.press("4")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_url("**done=**")
+        tab.page.goto(url)
+        assert tab.page.get_by_text("Two reviewers disagree").count() == 1
+        assert tab.page.get_by_text("rita").count() == 1
+
+
+@pytest.mark.heavy
+def test_the_desk_fits_every_screen(
+    browser: Browser, service: Service, site: tuple[str, str, dict[str, str]], tmp_path: Path
+) -> None:
+    address, slug, entries = site
+    nudged = entries["nudged"]
+    close(service, slug)
+    service.call(
+        "organizer", "POST", f"/submissions/{nudged}/rulings", json={"kind": "disqualify", "reason": "Nudged."}
+    )
+    service.call(
+        "bob", "POST", f"/submissions/{nudged}/rebuttals", json={"text": "Our generator made them, see the code."}
+    )
+    pages = {
+        "queue": ("organizer", f"/competitions/{slug}/desk"),
+        "entry": ("organizer", f"/submissions/{nudged}/desk"),
+        "review": ("rita", f"/submissions/{nudged}/desk"),
+        "case": ("bob", f"/submissions/{nudged}"),
+        "penalised": ("bob", f"/submissions/{entries['again']}"),
+    }
+    for name, (who, path) in pages.items():
+        with signed_in(browser, service, address + path, who=who) as tab:
+            for width in WIDTHS:
+                tab.page.set_viewport_size({"width": width, "height": 800})
+                assert tab.page.evaluate(OVERFLOWING_ELEMENTS, width) == [], (name, width)
+                assert tab.page.evaluate("document.documentElement.scrollWidth") == width, (name, width)
+            assert tab.complaints == []
+        _look(browser, service, who, address + path, name, tmp_path)
+
+
+def _look(browser: Browser, service: Service, who: str, url: str, name: str, folder: Path) -> None:
+    looks: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("dark", 360))
+    for scheme, width in looks:
+        with signed_in(browser, service, url, who=who, width=width, scheme=scheme) as tab:
+            tab.page.wait_for_load_state("networkidle")
+            tab.page.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=True)

@@ -1,0 +1,177 @@
+"""A submission's page that keeps itself up to date, and the pages of notices, in a real browser."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, StreamingResponse
+from playwright.sync_api import Browser
+
+from api.rendering import templates
+from scorer.accounts import sessions
+from scorer.accounts.sessions import Browser as Place
+from scorer.db.tables import Account
+from scorer.jobs import leases
+from scorer.lifecycle import Queue
+from scorer.submissions import outcomes, provisional_scores
+from tests.api.conftest import Service
+from tests.db.jobs.test_jobs import LEASE, MEASURED
+from tests.factories import noise_images, zip_of
+from tests.http_server import serve
+from tests.web.accounts.test_sign_in import press, sign_up
+from tests.web.browser import DESKTOP, PHONE, browser, visit
+from tests.web.notifications.test_notices import tell
+from worker.dispatch import run_next
+
+__all__ = ["browser"]  # a fixture is found by its name here
+
+
+@dataclass
+class Theatre:
+    """A submission's page by the contract of event_stream.js, and a stream whose play the test writes."""
+
+    states: list[dict[str, Any]] = field(default_factory=list)
+    came_back_with: list[str] = field(default_factory=list)
+    cut: threading.Event = field(default_factory=threading.Event)
+
+    def play(self, status: str, **progress: Any) -> None:
+        """The next state."""
+        names = ("stage", "stage_in_words", "fraction", "queue_position", "estimate_seconds", "provisional")
+        known = {"status": status, "over": status == "scored", "cancellable": status == "queued"}
+        self.states.append({**dict.fromkeys(names), **known, **progress})
+
+    def app(self) -> FastAPI:
+        """The application around it."""
+        app = FastAPI()
+        app.include_router(templates.router)
+
+        @app.get("/")
+        def page() -> HTMLResponse:
+            shown = f"<title>x</title><link rel=icon href='{templates.static_url('logo.svg')}'><h1>Entry</h1>"
+            shown += f"<script src='{templates.static_url('event_stream.js')}' defer></script>"
+            if self.states and self.states[-1]["over"]:
+                shown += "<p id=end>Here is your score.</p>"
+            else:
+                shown += (
+                    "<section data-events=/events><p aria-live=polite><span data-live=status>received</span></p>"
+                    "<progress data-live=fraction max=1></progress><span data-live=stage></span>"
+                    "<p data-live-for=position hidden>Place <span data-live=position></span>,"
+                    " <span data-live=estimate></span></p></section>"
+                )
+            return HTMLResponse(shown, headers=templates.PAGE_HEADERS)
+
+        @app.get("/events")
+        def events(request: Request) -> StreamingResponse:
+            self.came_back_with.append(request.headers.get("last-event-id", ""))
+            return StreamingResponse(self._lines(), media_type="text/event-stream")
+
+        return app
+
+    def _lines(self) -> Iterator[str]:
+        yield "retry: 50\n\n"
+        told, deadline = int(self.came_back_with[-1] or 0), monotonic() + 20
+        while monotonic() < deadline:
+            for number in range(told, len(self.states)):
+                yield f"id: {number + 1}\ndata: {json.dumps(self.states[number])}\n\n"
+                told = number + 1
+            if self.cut.is_set():
+                self.cut.clear()
+                return
+            if self.states and self.states[-1]["over"]:
+                return
+            sleep(0.02)
+
+
+def test_a_submissions_page_keeps_itself_up_to_date(browser: Browser) -> None:
+    theatre = Theatre()
+    with serve(theatre.app()) as address, visit(browser, address) as tab:
+        status, place = tab.page.locator("[data-live=status]"), tab.page.locator("[data-live-for=position]")
+        assert status.inner_text() == "received"
+        assert not place.is_visible()
+        theatre.play("queued", queue_position=3, estimate_seconds=250)
+        place.wait_for(state="visible")
+        assert re.sub(r"\s+", " ", place.inner_text()) == "Place 3, about 4 min"
+        assert status.inner_text() == "queued"
+        progress, stage = tab.page.locator("progress"), tab.page.locator("[data-live=stage]")
+        assert (progress.evaluate("each => each.position"), stage.inner_text()) == (-1, "–")
+        theatre.cut.set()
+        theatre.play("scoring", stage="neighbours", stage_in_words="nearest neighbours", fraction=0.625)
+        tab.page.locator("progress[value]").wait_for()
+        assert progress.evaluate("each => each.value") == 0.625
+        assert progress.get_attribute("aria-valuetext") == "62 %"
+        assert stage.inner_text() == "nearest neighbours"
+        assert not place.is_visible()
+        theatre.play("scored")
+        tab.page.locator("#end").wait_for()
+        assert tab.complaints == []
+        assert all(url.startswith(address) for url in tab.requests)
+    assert theatre.came_back_with[0] == ""
+    assert set(theatre.came_back_with[1:]) <= {"1", "2"}
+    assert len(theatre.came_back_with) >= 2, "the line was cut once"
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_the_pages_of_notices_fit_and_can_be_read(service: Service, browser: Browser, width: int) -> None:
+    service.competition()
+    sign_up(service)
+    tell(service, "An entry was rejected", "W" * 120, "Short")
+    cookie = service.http.cookies["kennel"]
+    press(service, "/account/notices", "/account/notices/webhooks", url="https://hooks.example.org/" + "a" * 200)
+    with serve(service.app) as address:
+        for path in ("/notices", "/account/notices"):
+            with visit(browser, f"{address}/signin", width=width) as tab:
+                tab.page.context.add_cookies([{"name": "kennel", "value": cookie, "url": address}])
+                tab.page.goto(address + path)
+                assert tab.page.locator("h1").is_visible()
+                assert tab.page.evaluate("document.documentElement.scrollWidth") == width
+                assert tab.complaints == []
+
+
+def test_an_entrys_page_shows_a_provisional_score_and_whether_it_can_be_cancelled(
+    service: Service, browser: Browser, tmp_path: Path
+) -> None:
+    slug = service.competition()
+    with service.bench.sessions.begin() as session:
+        ada = session.query(Account).filter_by(handle="ada").one()
+        sessions.begin(session, ada, secret="of-ada", browser=Place("x"), now=service.bench.now())
+    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    assert run_next(service.bench, Queue.CHECK)
+    with serve(service.app) as address, visit(browser, f"{address}/signin", width=PHONE) as tab:
+        tab.page.context.add_cookies([{"name": "kennel", "value": "of-ada", "url": address}])
+        tab.page.goto(f"{address}/submissions/{entry['id']}")
+        cancel, rough = tab.page.locator("form.cancel button"), tab.page.locator("section.provisional")
+        assert cancel.is_visible()
+        assert not rough.is_visible()
+        held = begun(service)
+        cancel.wait_for(state="hidden")
+        with service.bench.sessions.begin() as session:
+            rough_one: dict[str, Any] = {"fid": 1234.5678, "memorization_distance": 0.98765}
+            provenance = {"precision": "bfloat16"}
+            provisional_scores.record_provisional(
+                session, held, now=service.bench.now(), provenance=provenance, **rough_one
+            )
+        rough.wait_for(state="visible")
+        assert rough.locator("dd").all_inner_texts() == ["1,234.56780", "1,234.56780", "0.9877"]
+        assert tab.page.locator("h1 + .status").inner_text().lower() == "scoring"
+        assert tab.page.evaluate("document.documentElement.scrollWidth") == PHONE
+        tab.page.screenshot(path=tmp_path / "provisional.png", full_page=True)
+        with service.bench.sessions.begin() as session:
+            assert outcomes.record_measurement(session, held, MEASURED, now=service.bench.now())
+        tab.page.get_by_role("heading", name="Public score", exact=True).wait_for()
+        assert not rough.count(), "the final one stands in its place"
+        assert tab.complaints == []
+
+
+def begun(service: Service) -> leases.Claim:
+    """A worker takes the entry up."""
+    with service.bench.sessions.begin() as session:
+        held = leases.claim_job(session, Queue.SCORE, holder="h", worker="w", now=service.bench.now(), lease=10 * LEASE)
+        assert held
+        return held

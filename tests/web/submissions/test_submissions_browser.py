@@ -1,0 +1,118 @@
+"""The pages of one's own results in a real browser."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.api.conftest import Service
+from tests.api.submissions.test_flow import _with_a_wrong_image as with_a_wrong_image
+from tests.api.teams.test_final_picks_and_code import code_zip
+from tests.factories import noise_images, zip_of
+from tests.http_server import serve
+from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, browser, visit
+from tests.web.submissions.test_submissions import enter
+
+__all__ = ["browser"]  # a fixture is found by its name here
+LOAD_IMAGES = "Promise.all([...document.images].map(each => { each.loading = 'eager'; return each.decode(); }))"
+
+
+@contextmanager
+def signed_in(browser: Browser, service: Service, url: str, *, who: str = "ada", **options: Any) -> Iterator[Any]:
+    """A tab of somebody's."""
+    enter(service, who)
+    cookie = {"name": "kennel", "value": f"session-of-{who}", "domain": "127.0.0.1", "path": "/"}
+    state = {
+        "cookies": [{**cookie, "expires": -1, "httpOnly": True, "secure": False, "sameSite": "Lax"}],
+        "origins": [],
+    }
+    with visit(browser, url, storage_state=state, **options) as tab:
+        yield tab
+
+
+@pytest.fixture
+def site(service: Service) -> Iterator[tuple[str, dict[str, str]]]:
+    """Ada's entries of every kind, and the addresses of their pages."""
+    slug = service.competition(image_count=120, image_size=32)
+    images = noise_images(10, 120, 32)
+    long = "a_very_long_name_without_any_space_in_it_" * 3 + ".zip"
+    scored = service.scored("ada", slug, images, file_name=long, note="the first one, with a note of some length")
+    tau = scored["measurements"][0]["memorization_distance"] * 1.01
+    body = {"method": "manual", "tau": tau, "reason": "just above it: the labels of the picture meet"}
+    assert service.call("organizer", "POST", f"/competitions/{slug}/tracks/public/thresholds", json=body).is_success
+    service.scored("bob", slug, noise_images(11, 120, 32))
+    copied = service.scored("ada", slug, noise_images(1, 40, 32)[[*range(40)] * 3], file_name="copies.zip")
+    rejected = service.submit("ada", slug, with_a_wrong_image(images), file_name="wrong.zip").json()
+    service.work()
+    waiting = service.submit("ada", slug, zip_of(noise_images(12, 120, 32)), file_name="waiting.zip").json()
+    service.call("ada", "PUT", f"/submissions/{scored['id']}/code", content=code_zip())
+    pages = {"entries": f"/competitions/{slug}/entries", "late": f"/competitions/{slug}?track=public&late=true"}
+    for name, entry in {"scored": scored, "copied": copied, "rejected": rejected, "waiting": waiting}.items():
+        pages[name] = f"/submissions/{entry['id']}"
+    with serve(service.app) as url:
+        yield url, pages
+
+
+@pytest.mark.heavy
+def test_pages_fit_every_screen_and_ask_nobody_else(
+    browser: Browser, service: Service, site: tuple[str, dict[str, str]], tmp_path: Path
+) -> None:
+    address, pages = site
+    for name, path in pages.items():
+        with signed_in(browser, service, address + path) as tab:
+            assert tab.page.locator("h1").is_visible()
+            for width in WIDTHS:
+                tab.page.set_viewport_size({"width": width, "height": 800})
+                assert tab.page.evaluate("document.documentElement.scrollWidth") == width, (name, width)
+                assert tab.page.evaluate(OVERFLOWING_ELEMENTS, width) == [], (name, width)
+                assert set(tab.page.evaluate(LINES_OF_NUMBERS)) <= {1}, (name, width)
+            assert tab.complaints == []
+            assert all(url.startswith(address) for url in tab.requests)
+        _look(browser, service, address + path, name, tmp_path)
+
+
+def _look(browser: Browser, service: Service, url: str, name: str, folder: Path) -> None:
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for scheme in schemes:
+        for width in (1280, 360):
+            with signed_in(browser, service, url, width=width, scheme=scheme) as tab:
+                tab.page.evaluate(LOAD_IMAGES)  # the network never rests: a waiting entry listens
+                tab.page.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=True)
+
+
+def test_picks_and_code_by_keyboard_without_scripts(
+    browser: Browser, service: Service, site: tuple[str, dict[str, str]], tmp_path: Path
+) -> None:
+    address, pages = site
+    with signed_in(browser, service, address + pages["entries"], java_script_enabled=False) as tab:
+        page: Page = tab.page
+        box = page.get_by_role("checkbox", name="copies.zip")
+        box.focus()
+        page.keyboard.press("Space")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**#picks")
+        assert page.get_by_role("checkbox", checked=True).count() == 1
+        page.goto(address + pages["scored"])
+        file = tmp_path / "code.zip"
+        file.write_bytes(code_zip(b"x" * 200_000))
+        page.get_by_label("Replace it with").set_input_files(file)
+        page.get_by_role("button", name="Replace", exact=True).click()
+        page.wait_for_url("**#code")
+        assert "A zip of 200" in page.locator("main").inner_text()
+
+
+def test_the_picture_of_distances_has_a_name_and_a_description(
+    browser: Browser, service: Service, site: tuple[str, dict[str, str]]
+) -> None:
+    address, pages = site
+    with signed_in(browser, service, address + pages["scored"]) as tab:
+        picture = tab.page.get_by_role("img", name="Histogram of the distances")
+        assert picture.count() == 1
+        bars = tab.page.evaluate("[...document.querySelectorAll('svg rect')].map(each => each.getBBox().width)")
+        assert bars
+        assert min(bars) > 0
+        tab.page.locator("img.sprite").scroll_into_view_if_needed()  # it is fetched when it comes near
+        tab.page.wait_for_function("document.querySelector('img.sprite').naturalWidth === 320")

@@ -1,0 +1,286 @@
+"""Handing an entry in from a browser: with the script, over a line that breaks, and with nothing but a form."""
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, Route
+
+from api.http.csrf import csrf_token
+from scorer.accounts import sessions
+from scorer.accounts.sessions import Browser as Where
+from scorer.db.tables import Account
+from scorer.teams.quotas import RETRY_AFTER_SECONDS
+from tests.api.conftest import Service, service
+from tests.factories import noise_images, zip_of
+from tests.flaky_proxy import FlakyProxy
+from tests.http_server import serve
+from tests.web.browser import OVERFLOWING_ELEMENTS, browser
+
+__all__ = ["browser", "service"]
+ZIP = zip_of(noise_images(9))
+HTML = {"Accept": "text/html"}
+
+
+def session_of(service: Service, handle: str) -> str:
+    """The cookie of somebody who has signed in."""
+    secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
+    with service.bench.sessions.begin() as session:
+        account = session.query(Account).filter_by(handle=handle).one()
+        sessions.begin(session, account, secret=secret, browser=Where("127.0.0.1", "a test"), now=now)
+    return secret
+
+
+def entries(service: Service, slug: str) -> list[dict[str, Any]]:
+    """What has been handed in."""
+    found: list[dict[str, Any]] = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    return found
+
+
+def form(service: Service, slug: str, secret: str, content: bytes, csrf: str | None = None, note: str = "") -> Any:
+    """The form as a browser without scripts sends it."""
+    return service.http.post(
+        f"/competitions/{slug}/submit",
+        data={"csrf": csrf_token(secret) if csrf is None else csrf, "note": note},
+        files={"file": ("mine.zip", content, "application/zip")},
+        headers={**HTML, "Cookie": f"kennel={secret}", "Sec-Fetch-Site": "same-origin"},
+        follow_redirects=False,
+    )
+
+
+def test_the_page_says_what_is_wanted_to_whoever_is_signed_in(service: Service) -> None:
+    slug = service.competition()
+    path = f"/competitions/{slug}/submit"
+    assert service.http.get(path, headers=HTML, follow_redirects=False).status_code in {303, 401}
+    page = service.http.get(path, headers={**HTML, "Cookie": f"kennel={session_of(service, 'ada')}"})
+    assert page.status_code == 200
+    assert "8 PNG images" in page.text
+    assert "connect-src 'self'" in page.headers["content-security-policy"]
+    assert f'href="{path}"' in service.http.get(f"/competitions/{slug}", headers=HTML).text
+
+
+def test_the_page_says_why_nothing_can_be_handed_in(service: Service) -> None:
+    slug, cookie = service.competition(pending_limit=1), {"Cookie": f"kennel={session_of(service, 'ada')}"}
+    assert service.submit("ada", slug, ZIP).status_code == 202
+    page = service.http.get(f"/competitions/{slug}/submit", headers={**HTML, **cookie})
+    assert "wait until one is scored" in page.text
+    assert "<form class=" not in page.text
+    ruled = service.competition(rules="Be fair.")
+    first = service.http.get(f"/competitions/{ruled}/submit", headers={**HTML, **cookie}).text
+    assert "Be fair." in first
+    assert "Accept the rules</button>" in first
+    assert 'name="file"' not in first
+
+
+def test_whoever_accepts_the_rules_there_can_go_on(service: Service) -> None:
+    slug, secret = service.competition(rules="Be fair.", daily_limit=3), session_of(service, "ada")
+    headers = {**HTML, "Cookie": f"kennel={secret}"}
+    fields = {"csrf": csrf_token(secret), "rules_sha256": hashlib.sha256(b"Be fair.").hexdigest()}
+    for then, goal in (("submit", "/submit"), ("", "#rules"), ("//evil.example", "#rules")):
+        answer = service.http.post(
+            f"/competitions/{slug}/rules-acceptance",
+            data={**fields, "then": then},
+            headers=headers,
+            follow_redirects=False,
+        )
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/competitions/{slug}{goal}")
+    page = service.http.get(f"/competitions/{slug}/submit", headers=headers).text
+    assert 'name="file"' in page
+    assert "3 of 3 entries left today" in page
+
+
+def test_only_who_is_invited_is_shown_a_way_in(service: Service) -> None:
+    slug, cookie = service.competition(invitation_only=True, rules="Be fair."), session_of(service, "ada")
+    headers, board = {**HTML, "Cookie": f"kennel={cookie}"}, f"/competitions/{slug}"
+    page = service.http.get(board, headers=headers).text
+    assert "Only people whom the organizers have invited can enter" in page
+    assert f"{board}/submit" not in page
+    assert "Accept the rules</button>" not in page
+    assert "by invitation, and you are not invited" in service.http.get(f"{board}/submit", headers=headers).text
+    assert "By invitation" in service.http.get("/", headers=headers).text
+    etag = service.http.get(board, headers=headers).headers["etag"]
+    invited = service.call("organizer", "POST", f"{board}/guests", json={"who": ["ada"]})
+    assert invited.status_code == 200
+    changed = service.http.get(board, headers={**headers, "If-None-Match": etag})
+    assert changed.status_code == 200
+    assert "By invitation: you are invited" in changed.text
+    assert f"{board}/submit" in changed.text
+
+
+def test_a_form_at_the_limit_is_told_when_to_come_again(service: Service) -> None:
+    slug, secret = service.competition(pending_limit=1, daily_limit=2), session_of(service, "ada")
+    assert form(service, slug, secret, ZIP).status_code == 303
+    waiting = form(service, slug, secret, ZIP)
+    assert (waiting.status_code, waiting.headers["retry-after"]) == (429, str(RETRY_AFTER_SECONDS))
+    service.work()
+    assert form(service, slug, secret, ZIP).status_code == 303
+    service.work()
+    over = form(service, slug, secret, ZIP)
+    assert over.status_code == 429
+    assert "the next one is possible at" in over.text
+    assert 0 < int(over.headers["retry-after"]) <= 86_400
+
+
+def test_a_plain_form_hands_an_entry_in(service: Service) -> None:
+    slug = service.competition()
+    answer = form(service, slug, session_of(service, "ada"), ZIP, note="by form")
+    (entry,) = entries(service, slug)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/submissions/{entry['id']}")
+    assert (entry["file_name"], entry["note"], entry["bytes"]) == ("mine.zip", "by form", len(ZIP))
+
+
+def test_a_plain_form_is_told_what_is_wrong(service: Service) -> None:
+    slug, secret = service.competition(), session_of(service, "ada")
+    wrong = form(service, slug, secret, b"no zip", note="keep me")
+    assert wrong.status_code == 422
+    assert 'role="alert"' in wrong.text
+    assert "keep me" in wrong.text
+    assert form(service, slug, secret, bytes(1 << 20)).status_code == 413
+    assert form(service, slug, secret, ZIP, note="x" * 2001).status_code == 422
+    empty = service.http.post(
+        f"/competitions/{slug}/submit",
+        data={"csrf": csrf_token(secret)},
+        files={"file": ("", b"")},
+        headers={**HTML, "Cookie": f"kennel={secret}"},
+    )
+    assert empty.status_code == 422
+    assert entries(service, slug) == []
+
+
+def test_a_form_of_somebody_elses_making_is_refused(service: Service) -> None:
+    slug, secret = service.competition(), session_of(service, "ada")
+    for csrf in ("", "wrong", csrf_token(session_of(service, "bob"))):
+        assert form(service, slug, secret, ZIP, csrf).status_code == 403
+    assert form(service, slug, "no-session", ZIP).status_code in {303, 401}
+    urlencoded = service.http.post(
+        f"/competitions/{slug}/submit",
+        data={"csrf": csrf_token(secret)},
+        headers={**HTML, "Cookie": f"kennel={secret}"},
+    )
+    assert urlencoded.status_code == 422
+    assert entries(service, slug) == []
+
+
+@contextmanager
+def tab(browser: Browser, service: Service, address: str, **options: Any) -> Iterator[Page]:
+    """A tab in which Ada is signed in."""
+    context = browser.new_context(**options)
+    context.add_cookies([{"name": "kennel", "value": session_of(service, "ada"), "url": address}])
+    try:
+        yield context.new_page()
+    finally:
+        context.close()
+
+
+def test_a_browser_goes_on_after_cuts_and_after_a_reload(browser: Browser, service: Service, tmp_path: Path) -> None:
+    count, size = 40, 128
+    slug, content = service.competition(image_count=count, image_size=size), zip_of(noise_images(3, count, size))
+    file = tmp_path / "my entry.zip"
+    file.write_bytes(content)
+    with serve(service.app) as server:
+        proxy = FlakyProxy([server], after=len(content) // 4, cuts=2)
+        with proxy.running() as address, tab(browser, service, address) as page:
+            page.goto(f"{address}/competitions/{slug}/submit")
+            page.route(
+                "**/api/v1/uploads/*",
+                lambda route: route.abort() if proxy.carried > len(content) / 3 else route.continue_(),
+            )
+            page.set_input_files("#file", file)
+            page.fill("#note", "from a browser")
+            page.click("#send")
+            page.get_by_text("The connection broke").wait_for()
+            page.unroute_all()
+            page.reload()
+            page.set_input_files("#file", file)
+            page.get_by_text("begun earlier").wait_for()
+            page.fill("#note", "from a browser")
+            page.click("#send")
+            page.wait_for_url("**/submissions/*", timeout=60_000)
+    (entry,) = entries(service, slug)
+    assert page.url.endswith(entry["id"])
+    assert (entry["file_name"], entry["note"], entry["bytes"]) == ("my entry.zip", "from a browser", len(content))
+    assert proxy.carried < 2 * len(content)
+
+
+def test_a_browser_is_told_what_is_wrong_with_the_zip(browser: Browser, service: Service, tmp_path: Path) -> None:
+    slug = service.competition()
+    file = tmp_path / "wrong.zip"
+    file.write_bytes(zip_of(noise_images(1, 7)))
+    complaints: list[str] = []
+    with serve(service.app) as url, tab(browser, service, url) as page:
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: complaints.append(message.text) if "Policy" in message.text else None)
+        page.goto(f"{url}/competitions/{slug}/submit")
+        page.set_input_files("#file", file)
+        page.click("#send")
+        page.locator("#problem p").wait_for()
+        assert "7" in page.locator("#problem").inner_text()
+        assert page.locator("#send").is_enabled()
+    assert complaints == []
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_without_a_script_the_form_works_and_fits(
+    browser: Browser, service: Service, tmp_path: Path, width: int
+) -> None:
+    slug = service.competition()
+    file = tmp_path / "plain.zip"
+    file.write_bytes(ZIP)
+    options: dict[str, Any] = {"java_script_enabled": False, "viewport": {"width": width, "height": 800}}
+    with serve(service.app) as url, tab(browser, service, url, **options) as page:
+        page.goto(f"{url}/competitions/{slug}/submit")
+        assert page.locator("form.submit").bounding_box()["width"] <= width  # type: ignore[index]
+        if folder := os.environ.get("KENNEL_SCREENSHOTS"):
+            page.screenshot(path=f"{folder}/submit-{width}.png", full_page=True)
+        page.set_input_files("#file", file)
+        page.click("#send")
+        page.wait_for_url("**/submissions/*")
+    (entry,) = entries(service, slug)
+    assert entry["file_name"] == "plain.zip"
+
+
+LONG = "a_very_long_name_without_any_space_in_it_" * 4 + ".zip"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (360, "dark"), (1280, "light")])
+def test_the_page_fits_a_phone_whatever_it_says(
+    browser: Browser, service: Service, tmp_path: Path, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    title = "Generative dogs without" + "a" * 40
+    slug = service.competition(title=title)
+    file = tmp_path / LONG
+    file.write_bytes(zip_of(noise_images(1, 7)))
+    options: dict[str, Any] = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
+    with serve(service.app) as url, tab(browser, service, url, **options) as page:
+
+        def fits(name: str) -> None:
+            if folder := os.environ.get("KENNEL_SCREENSHOTS"):
+                page.screenshot(path=f"{folder}/submit-{name}-{width}-{scheme}.png", full_page=True)
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
+
+        page.goto(f"{url}/competitions/{slug}/submit")
+        fits("empty")
+        page.set_input_files("#file", file)
+        page.fill("#note", "W" * 500)
+        waiting: list[Route] = []
+        page.route("**/uploads/*", lambda route: waiting.append(route))  # noqa: PLW0108 - a builtin will not do
+        page.click("#send")
+        page.locator("#stop").wait_for()
+        page.locator("#progress").wait_for()
+        fits("sending")
+        problem = {"type": "urn:x:wrong", "title": "Wrong.", "faults": [LONG, "b" * 300]}
+        waiting[0].fulfill(status=422, json=problem)
+        page.locator("#problem li").first.wait_for()
+        fits("refused")
+        small = page.evaluate(
+            "[...document.querySelectorAll('main button, main input[type=file]')]"
+            ".filter(each => each.offsetHeight && each.offsetHeight < 40).map(each => each.id)"
+        )
+        assert small == [], "fingers are wider than mice"

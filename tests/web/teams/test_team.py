@@ -1,0 +1,245 @@
+"""The page of one's team, as a browser without scripts would use it, and what the pages say of limits."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from playwright.sync_api import Browser
+from sqlalchemy import text
+
+from api.rendering.quota import QuotaMessage, quota_message_of
+from scorer.accounts import password_hashing
+from scorer.db.tables import Account
+from scorer.teams.quotas import Quota
+from tests.api.conftest import Service
+from tests.api.teams.test_teams import ask, create, join, members
+from tests.factories import noise_images, zip_of
+from tests.http_server import serve
+from tests.web import view_samples
+from tests.web.accounts.test_sign_in import press, read, send
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, visit
+from tests.web.html import Element, parse_html
+from tests.web.view_samples import SampleSite, allowance
+
+__all__ = ["browser"]  # a fixture is found by its name here
+
+MIDNIGHT = datetime(2026, 11, 3, tzinfo=UTC)
+PASSWORD = "correct horse battery"
+
+
+def give_password(service: Service, who: str) -> None:
+    """Let somebody of the fixture sign in."""
+    with service.bench.sessions.begin() as session:
+        session.execute(
+            text("UPDATE accounts SET password_hash = :hash WHERE handle = :who"),
+            {"hash": password_hashing.hash_of(PASSWORD), "who": who},
+        )
+
+
+def sign_in(service: Service, who: str) -> None:
+    """Somebody of the fixture sits down at the browser."""
+    service.http.cookies.clear()
+    give_password(service, who)
+    answer = service.http.post("/api/v1/session", json={"login": who, "password": PASSWORD})
+    assert answer.status_code == 201, answer.text
+
+
+def alert(answer: Any, status: int) -> str:
+    """What a refused form says, on its page."""
+    assert answer.status_code == status, answer.text
+    return parse_html(answer.text).one(role="alert").text
+
+
+def parts(page: Element) -> list[str]:
+    """The page's sections, by their headings' ids."""
+    return [each.attributes["id"] for each in page.one("main").all("h2")]
+
+
+# What is left
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (allowance(charged=0), QuotaMessage("5 of 5 entries left today")),
+        (allowance(charged=2), QuotaMessage("3 of 5 entries left today, 5 again at", MIDNIGHT)),
+        (allowance(charged=5), QuotaMessage("0 of 5 entries left today, next at", MIDNIGHT)),
+        (allowance(charged=8), QuotaMessage("0 of 5 entries left today, next at", MIDNIGHT)),
+        (allowance(daily=None, charged=800), QuotaMessage("Any number of entries today")),
+        (
+            allowance(charged=2, pending=2),
+            QuotaMessage("3 of 5 entries left today; 2 in progress, as many as are allowed at once"),
+        ),
+        (
+            allowance(daily=None, pending=2),
+            QuotaMessage("Any number of entries today; 2 in progress, as many as are allowed at once"),
+        ),
+        (allowance(rejected=20), QuotaMessage("20 uploads rejected today, as many as are allowed, next at", MIDNIGHT)),
+    ],
+)
+def test_what_is_left_is_told_with_the_moment_of_the_next(given: Quota, expected: QuotaMessage) -> None:
+    assert quota_message_of(given) == expected
+
+
+def test_the_last_day_has_no_next() -> None:
+    used = allowance(charged=5)
+    last = Quota(used.limits, used.usage, used.refusal, used.resets_at, None)
+    assert quota_message_of(last) == QuotaMessage(
+        "0 of 5 entries left today, and the competition closes before the next"
+    )
+
+
+def test_the_competitions_page_tells_its_viewer_what_is_left() -> None:
+    here = f"/competitions/{view_samples.SLUG}"
+    viewer = Account(id=7, handle="ada", name="Ada", role="participant")
+    with SampleSite(account=viewer).app() as app:
+        page = parse_html(TestClient(app).get(here).text)
+    lines = page.one("header", class_="competition").all("li")
+    (line,) = [each for each in lines if each.text.startswith("Your team")]
+    assert line.text == "Your team: 3 of 5 entries left today, 5 again at 00:00 UTC"
+    assert line.one("a").attributes["href"] == f"{here}/team"
+    assert line.one("time").attributes["datetime"] == "2026-11-03T00:00:00Z"
+    with SampleSite().app() as app:
+        assert "Your team" not in TestClient(app).get(here).text
+
+
+def test_the_competitions_page_follows_each_entry(service: Service) -> None:
+    slug = service.competition(daily_limit=3)
+    sign_in(service, "ada")
+    page = f"/competitions/{slug}"
+    first = service.http.get(page)
+    assert "3 of 3 entries left today" in first.text
+    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    again = service.http.get(page, headers={"If-None-Match": first.headers["etag"]})
+    assert again.status_code == 200
+    assert "2 of 3 entries left today" in again.text
+
+
+# The team
+
+
+def test_a_team_is_founded_grows_and_is_left_without_scripts(service: Service) -> None:
+    slug = service.competition(daily_limit=3)
+    here = f"/competitions/{slug}/team"
+    sign_in(service, "ada")
+    alone = read(service, here)
+    assert parts(alone) == ["name"]
+    founded = press(service, here, here, name="Loose <b>Leash</b>")
+    assert founded.history[0].status_code == 303
+    page = parse_html(founded.text)
+    assert page.one("h1").text == "Loose <b>Leash</b>"
+    assert page.one(role="status").text == "Your team is founded."
+    assert [item.text for item in page.one(class_="facts").all("li")] == [
+        "1 member of 5 at most",
+        "3 of 3 entries left today",
+    ]
+    renamed = press(service, here, f"{here}/name", name="Long Leash")
+    assert parse_html(renamed.text).one("h1").text == "Long Leash"
+    asked = parse_html(press(service, here, f"{here}/invitations", handle="bob").text)
+    assert parts(asked) == ["members", "invitations", "ask", "name", "leave"]
+    sign_in(service, "bob")
+    waiting = read(service, here)
+    assert parts(waiting) == ["received", "name"]
+    assert "Long Leash asks you to join it" in waiting.one(class_="things").text
+    (action,) = [each.attributes["action"] for each in waiting.all("form") if "/answer" in each.attributes["action"]]
+    joined = parse_html(press(service, here, action, accept="yes").text)
+    assert joined.one(role="status").text == "Welcome to the team."
+    assert parts(joined) == ["members", "leave"], "a member who does not lead asks nobody and names nothing"
+    assert members(service, slug, "bob") == ["ada", "bob"]
+    left = parse_html(press(service, here, f"{here}/leaving").text)
+    assert left.one(role="status").text == "You have left the team."
+    assert members(service, slug, "ada") == ["ada"]
+
+
+def test_what_cannot_be_done_is_said_where_it_was_asked_and_nothing_of_it_stays(service: Service) -> None:
+    slug = service.competition(daily_limit=1, opens_at=datetime.now(UTC) - timedelta(seconds=1))
+    here = f"/competitions/{slug}/team"
+    create(service, slug, "eve", "Eve's")
+    for who in ("ada", "bob"):
+        assert service.submit(who, slug, zip_of(noise_images(9))).status_code == 202
+    sign_in(service, "ada")
+    assert alert(press(service, here, f"{here}/name", name="EVE'S"), 409).startswith("There is a team")
+    assert "nobody with the handle" in alert(press(service, here, f"{here}/invitations", handle="nobody"), 404)
+    assert "Together you have made 2 entries" in alert(press(service, here, f"{here}/merges", team="Bob"), 409)
+    assert "leave" not in [each.attributes["action"].split("/")[-1] for each in read(service, here).all("form")]
+    invitation = ask(service, slug, "ada", handle="bob").json()
+    sign_in(service, "bob")
+    refused = press(service, here, f"{here}/invitations/{invitation['id']}/answer", accept="yes")
+    assert "your entries must come along" in alert(refused, 409)
+    assert [each["state"] for each in service.call("bob", "GET", f"/competitions/{slug}/invitations").json()] == [
+        "open"
+    ]
+    assert members(service, slug, "bob") == ["bob"]
+
+
+def test_a_merge_is_answered_on_the_page_by_the_leader(service: Service) -> None:
+    slug = service.competition()
+    here = f"/competitions/{slug}/team"
+    join(service, slug, "ada", "bob")
+    create(service, slug, "eve", "Eve's")
+    sign_in(service, "eve")
+    press(service, here, f"{here}/merges", team="Ada")
+    sign_in(service, "bob")
+    page = read(service, here)
+    assert "Eve's asks your team to merge into it" in page.one("main").text
+    assert "For Ada, who leads your team, to answer" in page.one("main").text
+    assert not [each for each in page.all("form") if "/answer" in each.attributes["action"]]
+    sign_in(service, "ada")
+    page = read(service, here)
+    (action,) = [each.attributes["action"] for each in page.all("form") if "/answer" in each.attributes["action"]]
+    assert parse_html(press(service, here, action, accept="yes").text).one("h1").text == "Eve's"
+    assert members(service, slug, "bob") == ["eve", "ada", "bob"]
+
+
+def test_forms_of_a_team_need_their_own_page_and_somebody_signed_in(service: Service) -> None:
+    slug = service.competition()
+    here = f"/competitions/{slug}/team"
+    answer = service.http.get(here, headers={"Accept": "text/html"}, follow_redirects=False)
+    assert answer.headers["location"].startswith("/signin")
+    sign_in(service, "ada")
+    for address in (here, f"{here}/name", f"{here}/invitations", f"{here}/merges", f"{here}/leaving"):
+        assert send(service, address, {"name": "Forged", "handle": "bob", "team": "Bob"}).status_code == 403, address
+    assert service.call("ada", "GET", f"/competitions/{slug}/team").status_code == 404
+
+
+def test_after_the_merge_deadline_the_page_offers_what_is_left(service: Service) -> None:
+    slug = service.competition()
+    here = f"/competitions/{slug}/team"
+    ask(service, slug, "ada", handle="bob")
+    passed = {"team_merge_deadline": (datetime.now(UTC) - timedelta(minutes=1)).isoformat()}
+    assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=passed).status_code == 200
+    sign_in(service, "bob")
+    page = read(service, here)
+    assert "members stay as they are" in page.one("main").text
+    (form,) = [each for each in page.all("form") if "/answer" in each.attributes["action"]]
+    assert [each.attributes["value"] for each in form.all("button")] == ["no"]
+    sign_in(service, "ada")
+    assert parts(read(service, here)) == ["members", "invitations", "name"]
+
+
+def test_the_page_of_a_team_in_a_real_browser(browser: Browser, service: Service) -> None:
+    slug = service.competition(daily_limit=5)
+    create(service, slug, "ada", "W" * 60)
+    for who in ("bob", "organizer"):
+        join(service, slug, "ada", who)
+    create(service, slug, "eve", "Eve's kennel")
+    ask(service, slug, "eve", team="W" * 60)
+    ask(service, slug, "ada", handle="admin")
+    give_password(service, "ada")
+    with serve(service.app) as where, visit(browser, f"{where}/signin", java_script_enabled=False) as tab:
+        page = tab.page
+        page.get_by_label("Handle or mail address").fill("ada")
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in").click()
+        page.goto(f"{where}/competitions/{slug}/team")
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
+        page.get_by_role("button", name="Withdraw what Admin is asked").click()
+        assert page.get_by_role("status").inner_text() == "The invitation is withdrawn."
+        page.get_by_role("button", name="Accept Eve's kennel").click()
+        assert page.get_by_role("heading", level=1).inner_text() == "Eve's kennel"
+        assert [each for each in tab.complaints if "[DOM]" not in each] == []
+        assert all(url.startswith(where) for url in tab.requests)

@@ -1,0 +1,65 @@
+"""Choosing the private network in a real browser, with a worker at work."""
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.api.conftest import Service
+from tests.factories import noise_images
+from tests.http_server import serve
+from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, browser
+from tests.web.submissions.test_submissions_browser import signed_in
+from tests.worker.tuning.test_extractor_choice import OTHER, label, near
+
+__all__ = ["browser"]  # a fixture is found by its name here
+
+
+@pytest.mark.heavy
+def test_compare_and_choose(browser: Browser, service: Service, tmp_path: Path) -> None:
+    slug = service.competition()
+    for who, name, images in (
+        ("ada", "aug", near(0)),
+        ("bob", "legitimate", noise_images(11)),
+        ("eve", "mgan", near(5)),
+    ):
+        label(service, slug, service.scored(who, slug, images), name)
+    with serve(service.app) as address:
+        url = f"{address}/competitions/{slug}/network"
+        with signed_in(browser, service, url, who="organizer") as tab:
+            page = tab.page
+            assert page.get_by_text("Compare a network first").is_visible()
+            page.get_by_role("checkbox", name=OTHER).focus()
+            page.keyboard.press("Space")
+            page.get_by_role("button", name="Compare").focus()
+            page.keyboard.press("Enter")
+            page.get_by_text("preparing the references").wait_for()
+            service.work()
+            # The page finds out by itself, and lets choose.
+            page.get_by_label("Why", exact=True).wait_for()
+            assert page.get_by_role("row").filter(has_text=OTHER).inner_text().count("3 of 3 measured") == 1
+            for width in WIDTHS:
+                page.set_viewport_size({"width": width, "height": 800})
+                assert page.evaluate("document.documentElement.scrollWidth") == width
+                assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
+                assert set(page.evaluate(LINES_OF_NUMBERS)) <= {1}
+            page.get_by_label("Why", exact=True).fill("it separates better")
+            page.keyboard.press("Enter")
+            page.get_by_text("3 to be scored").wait_for()
+            _look(browser, service, url, tmp_path)
+            service.work()
+            page.get_by_text("3 entries have a private score").wait_for()
+            assert OTHER in page.locator(".lead").inner_text()
+            assert tab.complaints == []
+            assert all(each.startswith(address) for each in tab.requests)
+        with signed_in(browser, service, url) as tab:
+            assert OTHER not in tab.page.content()
+
+
+def _look(browser: Browser, service: Service, url: str, folder: Path) -> None:
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for scheme in schemes:
+        for width in (1280, 360):
+            with signed_in(browser, service, url, who="organizer", width=width, scheme=scheme) as tab:
+                tab.page.screenshot(path=folder / f"network-{scheme}-{width}.png", full_page=True)

@@ -1,0 +1,99 @@
+"""The tau desk's picture, and its page without a browser."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.rendering.charts.distribution import AXIS, FLOOR, TOP, distribution_of
+from scorer.tuning.what_if import WhatIfRow
+from tests.api.conftest import Service
+from tests.api.tuning.test_thresholds import choose, path, random_competition
+from tests.web.html import Element, parse_html
+from tests.web.submissions.test_submissions import enter, read
+
+LABELS = [None, "legitimate", "mgan", "sup", "ae", "aug", "other"]
+
+
+def line(distance: float, label: str | None) -> WhatIfRow:
+    return WhatIfRow("id", "team", distance, None, label, None, False, None, None)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 2), st.sampled_from(LABELS)), max_size=40), st.one_of(st.none(), st.floats(0, 2))
+)
+def test_every_entry_is_in_the_picture_once(drawn: list[tuple[float, str | None]], tau: float | None) -> None:
+    picture = distribution_of([line(*each) for each in drawn], tau)
+    counts = Counter(label or "unlabelled" for _, label in drawn)
+    assert dict(picture.counts) == counts
+    assert picture.right > max([distance for distance, _ in drawn] + [tau or 0.0])
+    heights = Counter[str]()
+    for piece in picture.pieces:
+        heights[piece.label] += piece.height  # type: ignore[assignment] # a Counter of floats
+        assert 0 <= piece.x < piece.x + piece.width <= 100.001
+        assert TOP - 0.01 <= piece.y < piece.y + piece.height <= FLOOR + 0.01
+        assert (piece.y >= AXIS - 0.01) == (piece.label == "unlabelled")
+    tallest = max((height / counts[label] for label, height in heights.items()), default=0)
+    for label, count in counts.items():
+        assert heights[label] == pytest.approx(count * tallest)
+    if tau is not None:
+        assert 0 <= picture.x(tau) <= 100
+
+
+def test_the_picture_is_told_to_who_does_not_see_it() -> None:
+    told = distribution_of([line(0.1, "mgan"), line(0.2, "mgan"), line(0.4, None)], 0.3).description
+    assert "2 mgan, from 0.100 to 0.200" in told
+    assert "1 unlabelled, from 0.400 to 0.400" in told
+    assert distribution_of([], None).description.endswith("There are none yet.")
+
+
+def numbers(page: Element) -> dict[str, str]:
+    return {each.attributes["data-tau"]: each.text for each in page.all() if "data-tau" in each.attributes}
+
+
+def test_the_page_is_for_organizers_and_says_what_is_wrong(service: Service) -> None:
+    slug = random_competition(service, seed=2, entries=40)
+    here = f"/competitions/{slug}/tau"
+    for address in (here, f"/competitions/{slug}/network"):
+        enter(service, None)
+        assert read(service, address).one("h1").text == "Sign in"
+        enter(service, "ada")
+        read(service, address, 403)
+    enter(service, "organizer")
+    page = read(service, here)
+    assert "No tau is in force" in page.text
+    assert page.one("li", class_="chosen").text.startswith("Margin"), "the first that has what it needs"
+    assert "no held-out distance" in page.text
+    assert page.all("p", class_="empty")[0].text == "No tau has been chosen yet."
+    form = page.one("form", id="apply-form")
+    fields = {each.attributes["name"]: each.attributes["value"] for each in form.all("input", type="hidden")}
+
+    def post(action: str, **more: str) -> Element:
+        answer = service.http.post(action, data={**fields, **more}, headers={"Accept": "text/html"})
+        assert answer.status_code == 422, answer.text
+        return parse_html(answer.text)
+
+    assert "say why" in post(here).one(id="problem").text
+    assert "is not a number" in post(here, reason="x", method="manual", tau="0,3").one(id="problem").text
+    kept = post(here, reason="kept", method="nonsense")
+    assert "no method" in kept.one(id="problem").text
+    assert kept.one("input", id="reason").attributes["value"] == "kept"
+    assert service.call("organizer", "GET", path(slug)).json() == []
+    read(service, f"{here}?tau=3", 422)
+    done = service.http.post(here, data={**fields, "reason": "by the form"}, follow_redirects=False)
+    assert done.status_code == 303
+    (row,) = service.call("organizer", "GET", path(slug)).json()
+    assert (row["method"], row["reason"]) == ("margin", "by the form")
+    # What another has chosen in the meantime is not overwritten.
+    choose(service, slug, tau=0.2)
+    stale = service.http.post(here, data={**fields, "after": str(row["id"]), "reason": "x"})
+    assert stale.status_code == 409
+    page = read(service, f"{here}?tau=0.35")
+    preview = choose(service, slug, tau=0.35, preview=True).json()
+    shown = numbers(page)
+    assert shown["newly"] == f"+{len(preview['penalised'])}"
+    assert (shown["medals"], shown["moves"]) == (str(len(preview["medals"])), str(len(preview["moves"])))
+    assert read(service, f"{here}?track=public").one("nav", class_="kinds").one("a", aria_current="page").text == (
+        "Public track"
+    )

@@ -1,0 +1,171 @@
+"""The tau desk in a real browser: what it says while the slider moves is what the API says and what then happens."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Browser
+
+from scorer.lifecycle import TRACK_KINDS
+from tests.api.conftest import Service
+from tests.api.tuning.test_thresholds import choose, random_competition
+from tests.api.tuning.test_thresholds import path as thresholds_of
+from tests.bulk_rows import EntryRow, add_rows
+from tests.factories import make_competition, set_tau
+from tests.http_server import serve
+from tests.pure.oracles import competition_table
+from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, browser
+from tests.web.submissions.test_submissions_browser import signed_in
+
+__all__ = ["browser"]  # a fixture is found by its name here
+EFFECT = "tau => effectOf(window.tauDesk.table, tau)"
+TEXTS = """Object.fromEntries([...document.querySelectorAll("[data-tau]:not([data-tau=said])")]
+    .map(each => [each.dataset.tau, each.textContent]))"""
+
+
+@pytest.fixture
+def address(service: Service) -> Iterator[str]:
+    with serve(service.app) as url:
+        yield url
+
+
+def desk(browser: Browser, service: Service, url: str, **options: Any) -> Any:
+    """The tau desk as an organizer sees it."""
+    return signed_in(browser, service, url, who="organizer", **options)
+
+
+def test_the_page_says_what_the_api_says_and_what_happens(browser: Browser, service: Service, address: str) -> None:
+    slug = random_competition(service, seed=3)
+    for kind, first in (("private", None), ("public", 0.2), ("private", 0.33)):
+        if first is not None:
+            choose(service, slug, kind, tau=first)
+        with desk(browser, service, f"{address}/competitions/{slug}/tau?track={kind}") as tab:
+            tab.page.wait_for_selector(".live-desk")
+            for tau in (0.0, 0.1, 0.2, 0.25, 0.3, 0.31, 0.3333333333333333, 0.4, 0.7, 2.0):
+                found = tab.page.evaluate(EFFECT, tau)
+                told = choose(service, slug, kind, tau=tau, preview=True).json()
+                for name in ("penalised", "freed", "borderline", "moves", "medals", "reviews", "reviews_before"):
+                    assert found[name] == told[name], (kind, tau, name)
+                assert found["interval"] == told["choice"]["interval"]
+                assert found["confusion"] == told["choice"]["confusion"]
+            assert tab.complaints == []
+
+
+def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: Service, address: str) -> None:
+    slug = random_competition(service, seed=5)
+    choose(service, slug, tau=0.2)
+    url = f"{address}/competitions/{slug}/tau"
+    with desk(browser, service, url) as tab:
+        page = tab.page
+        page.wait_for_selector(".live-desk")
+        slider = page.get_by_role("slider", name="tau, by slider")
+        slider.focus()
+        before = slider.get_attribute("aria-valuetext")
+        for _ in range(40):
+            page.keyboard.press("ArrowRight")
+        tau = float(page.get_by_label("tau", exact=True).input_value())
+        assert tau > 0.2
+        assert slider.get_attribute("aria-valuetext") != before
+        assert page.get_by_role("heading", level=2).filter(has_text="does").inner_text() == f"What {tau:.4f} does"
+        shown = page.evaluate(TEXTS)
+        page.get_by_label("Why this tau").focus()
+        page.keyboard.type("by hand")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**#history")
+        (newest, _) = service.call("organizer", "GET", thresholds_of(slug)).json()
+        assert (newest["tau"], newest["method"], newest["reason"]) == (tau, "manual", "by hand")
+        assert f"+{len(newest['penalised'])}" == shown["newly"]
+        page.wait_for_selector(".live-desk")
+        assert page.evaluate(TEXTS)["penalised"] == shown["penalised"]
+        # A choice by method is applied as that method's.
+        page.locator(".options [data-method=otsu]").focus()
+        page.keyboard.press("Enter")
+        page.get_by_label("Why this tau").fill("Otsu says so")
+        page.get_by_role("button", name="Apply tau").click()
+        page.wait_for_function("() => document.querySelector('.steps-of-tau .mark').textContent === 'otsu'")
+        page.get_by_label("Take the newest choice back").fill("no")
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => document.querySelector('.steps-of-tau .mark').textContent === 'undo'")
+        assert service.call("organizer", "GET", thresholds_of(slug)).json()[0]["tau"] == tau
+        assert tab.complaints == []
+
+
+def test_without_scripts_the_page_says_the_same(browser: Browser, service: Service, address: str) -> None:
+    slug = random_competition(service, seed=6)
+    choose(service, slug, tau=0.2)
+    url = f"{address}/competitions/{slug}/tau"
+    with desk(browser, service, url) as live, desk(browser, service, url, java_script_enabled=False) as plain:
+        live.page.wait_for_selector(".live-desk")
+        for tau in ("0.1", "0.3", "0.41"):
+            live.page.get_by_label("tau", exact=True).fill(tau)
+            plain.page.get_by_label("tau", exact=True).fill(tau)
+            plain.page.get_by_role("button", name="Look").click()
+            plain.page.wait_for_url(f"**tau={tau}")
+            texts = plain.page.locator("[data-tau]:not([data-tau=said])").all_inner_texts()
+            assert texts == live.page.locator("[data-tau]:not([data-tau=said])").all_inner_texts()
+            for name in ("penalised", "freed", "medals", "moves", "borderline"):
+                selector = f"[data-list={name}]"
+                for each in (live, plain):
+                    if each.page.locator(selector).is_visible() and each.page.locator(f"{selector}[open]").count() == 0:
+                        each.page.locator(f"{selector} summary").click()
+                lists = [set(each.page.locator(f"{selector} li").all_inner_texts()) for each in (live, plain)]
+                assert lists[0] == lists[1], name
+        plain.page.get_by_role("link", name="by Margin").click()
+        assert plain.page.locator(".options .chosen").inner_text().startswith("Margin")
+
+
+@pytest.mark.heavy
+def test_the_released_table_of_2019(browser: Browser, service: Service, address: str, tmp_path: Path) -> None:
+    """Margin on the private track catches 446 of 498 and wrongs nobody; applied and undone in the browser."""
+    table, now = competition_table(), datetime.now(UTC)
+    names = {"non-mem": "legitimate", "": None}
+    with service.bench.sessions.begin() as session:
+        state = make_competition(session, now, slug="dogs-2019", title="Generative dogs of 2019")
+        entries = [
+            EntryRow(
+                f"Team {index}",
+                {
+                    kind: (float(table.fid[kind][index]), float(table.distance[kind][index]))
+                    for kind in ("public", "private")
+                },
+                names.get(label, label),
+                index,
+            )
+            for index, label in enumerate(table.labels)
+        ]
+        add_rows(session, state, entries, now - timedelta(days=9))
+        for kind in TRACK_KINDS:
+            set_tau(session, state, kind, 0.1, now - timedelta(days=3))
+    url = f"{address}/competitions/dogs-2019/tau"
+    with desk(browser, service, url) as tab:
+        page = tab.page
+        page.wait_for_selector(".live-desk")
+        before = page.evaluate(TEXTS)
+        page.locator(".options [data-method=margin]").click()
+        after = page.evaluate(TEXTS)
+        assert (after["tau"], after["caught"], after["wronged"]) == ("0.2494", "446", "0")
+        assert (before["caught"], before["looked"], after["looked"]) == ("0", "595", "149")
+        page.get_by_label("Why this tau").fill("nobody is wronged")
+        page.get_by_role("button", name="Apply tau").click()
+        page.wait_for_url("**#history")
+        newest = service.call("organizer", "GET", thresholds_of("dogs-2019")).json()[0]
+        assert (newest["method"], len(newest["penalised"])) == ("margin", 447)
+        page.get_by_label("Take the newest choice back").fill("once more")
+        page.get_by_role("button", name="Undo").click()
+        page.wait_for_function("() => document.querySelector('.steps-of-tau .mark').textContent === 'undo'")
+        assert page.evaluate(TEXTS)["penalised"] == before["penalised"]
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
+            assert set(page.evaluate(LINES_OF_NUMBERS)) <= {1}
+        assert tab.complaints == []
+        assert all(each.startswith(address) for each in tab.requests)
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for scheme in schemes:
+        for width in (1280, 360):
+            with desk(browser, service, f"{url}?method=margin", width=width, scheme=scheme) as tab:
+                tab.page.wait_for_selector(".live-desk")
+                tab.page.screenshot(path=tmp_path / f"tau-{scheme}-{width}.png", full_page=True)

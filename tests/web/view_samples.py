@@ -1,0 +1,285 @@
+"""Hand-made competitions and boards, and the pages over them without a database."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+from unittest.mock import patch
+
+from fastapi import FastAPI
+
+from api import error_handlers
+from api.http import dependencies
+from api.http.response_cache import ResponseCache
+from api.pages import router
+from scorer.accounts.api_tokens import SCOPES
+from scorer.competitions import competition_state, data_files, rules
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.tables import Account, Competition, DataFile, Threshold, Track
+from scorer.errors import NotFound
+from scorer.leaderboard import board_cache, standings
+from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
+from scorer.lifecycle import Phase, QuotaLimits, QuotaUsage, TrackKind, next_entry_at, refusal_of, utc_day
+from scorer.ranking.awards import award_of
+from scorer.teams import quotas
+from scorer.teams.quotas import Quota
+
+Row = TypeVar("Row", Place, Benchmark, CopyingTeam, DisqualifiedTeam)
+NOW = datetime(2026, 11, 2, 14, 5, 30, tzinfo=UTC)
+SLUG = "textures"
+DESCRIPTION = """Make new photographs of *textures* that nobody has taken: better than noise, not a copy.
+
+## The images
+
+Crops of 64 x 64 pixels from 14 photographs. See [the data](https://example.org/data).
+"""
+RULES = "1. One account each.\n2. No image of the training set, and nothing that is nearly one.\n"
+
+# team, score, fid, memorization distance, penalised, entries, minutes since the last entry
+DEMO = (
+    ("Kernel density 0.40", 31.20418, 31.20418, 0.3811, False, 3, 12),
+    ("Kernel density 0.25", 33.90127, 33.90127, 0.3702, False, 2, 47),
+    ("Linear autoencoder 200", 35.11764, 35.11764, 0.3598, False, 5, 190),
+    ("PCA Gaussian 64", 41.77093, 41.77093, 0.3847, False, 1, 260),
+    ("Gaussian mixture 8 x 64", 43.05511, 43.05511, 0.3790, False, 4, 1500),
+    ("Kernel density 0.80", 48.99013, 48.99013, 0.3955, False, 2, 2200),
+    ("PCA Gaussian 16", 66.41288, 66.41288, 0.4021, False, 1, 3100),
+    ("Blend of neighbours", 71.55902, 15.74298, 0.2200, False, 2, 4000),
+    ("Noise of 8 grey levels", 93.27411, 16.78934, 0.1800, True, 12, 5100),
+    ("One-hot mapping", 118.40277, 14.91875, 0.1260, True, 1, 6100),
+    ("Crop and resize", 186.51943, 13.05636, 0.0700, True, 3, 9000),
+    ("Nudged", 412.00150, 12.36004, 0.0300, True, 1, 20000),
+)
+
+
+def sample_competition(**values: object) -> Competition:
+    """A competition that is open until two weeks from ``NOW``."""
+    given = {
+        "id": 1,
+        "slug": SLUG,
+        "title": "Textures that nobody photographed",
+        "description": DESCRIPTION,
+        "rules": RULES,
+        "image_count": 10_000,
+        "image_size": 64,
+        "opens_at": NOW - timedelta(days=20),
+        "closes_at": datetime(2026, 11, 16, 23, 59, tzinfo=UTC),
+        "upload_grace_seconds": 900,
+        "daily_limit": 5,
+        "pending_limit": 2,
+        "medals": {"gold": 2, "silver": 4, "bronze": 7},
+        "score_decimals": 5,
+        "prizes": [],
+    }
+    return Competition(**{**given, **values})
+
+
+def sample_state(*, phase: Phase = Phase.OPEN, **values: object) -> CompetitionState:
+    """A competition's state; ``values`` are its columns."""
+    tracks = {
+        "public": Track(id=1, kind="public", extractor="efficientnet_lite0@1", epsilon=1e-15),
+        "private": Track(id=2, kind="private", extractor="nasnetalarge@1", epsilon=1e-15),
+    }
+    return CompetitionState(sample_competition(**values), phase, phase is Phase.FINAL, tracks, ())
+
+
+def sample_place(
+    rank: int,
+    team: str,
+    score: float,
+    fid: float,
+    distance: float,
+    penalised: bool,
+    entries: int,
+    minutes: int,
+) -> Place:
+    """A ranked line."""
+    at = NOW - timedelta(minutes=minutes)
+    return Place(rank, rank, team, score, fid, distance, penalised, f"s{rank}", at, entries, at, None)
+
+
+def sample_benchmark(score: float, team: str = "Held-out photographs") -> Benchmark:
+    """A reference line."""
+    return Benchmark(team, score, score, 0.1834, "b")
+
+
+def sample_copy(
+    team: str,
+    reason: str = "100% of its images are training images, pixel by pixel (400 as they are, 0 mirrored).",
+) -> CopyingTeam:
+    """A team that is nothing but a copy."""
+    return CopyingTeam(team, reason, 0.0, "c", NOW - timedelta(hours=3), None)
+
+
+def sample_disqualified(
+    team: str, reason: str = "Its generator is an autoencoder of the training images."
+) -> DisqualifiedTeam:
+    """A team whose entry was ruled out."""
+    return DisqualifiedTeam(team, reason, "d", NOW - timedelta(days=1), None)
+
+
+def demo_board() -> Board:
+    """The board of the demo: twelve teams, a benchmark, two copies."""
+    return sample_board(
+        [sample_place(rank, *row) for rank, row in enumerate(DEMO, 1)],
+        benchmarks=[sample_benchmark(12.30417)],
+        copies=[
+            sample_copy("Raw copies"),
+            sample_copy(
+                "Mirrored copies",
+                "100% of its images are training images, pixel by pixel (0 as they are, 400 mirrored).",
+            ),
+        ],
+    )
+
+
+def long_board(teams: int) -> Board:
+    """A board of many teams with scores of every size and names of every kind."""
+    names = (
+        "Ada",
+        "wasserstein & sons",
+        "Ögmundur Þór",
+        "深度学习小组",
+        "فريق الرؤية",
+        "a_very_long_handle_without_any_space_in_it_42",
+    )
+    return sample_board(
+        [
+            sample_place(
+                rank,
+                f"{names[rank % 6]} {rank}",
+                20 + 1.07**rank,
+                20 + 1.03**rank,
+                0.2 + 0.001 * (rank % 190),
+                rank % 9 == 0,
+                1 + rank * 7 % 120,
+                rank * rank,
+            )
+            for rank in range(1, teams + 1)
+        ],
+        benchmarks=[sample_benchmark(20.5), sample_benchmark(25.123, "Baseline"), sample_benchmark(1e6, "Noise")],
+    )
+
+
+def sample_board(
+    places: list[Place],
+    *,
+    benchmarks: list[Benchmark] | None = None,
+    copies: list[CopyingTeam] | None = None,
+    of: CompetitionState | None = None,
+    tau: float | None = 0.1905,
+    track: str = "public",
+) -> Board:
+    """A board of a track; its places win what they win there."""
+    of = of or sample_state()
+    medals, prizes = of.competition.medals, of.competition.prizes
+    awards = [award_of(each.rank, track, medals=medals, prizes=prizes) for each in places]
+    places = [replace(each, medal=won.medal, prize=won.prize) for each, won in zip(places, awards, strict=True)]
+    threshold = None if tau is None else Threshold(track_id=1, tau=tau, method="margin")
+    return Board(of, of.tracks[track], threshold, places, benchmarks or [], copies or [], len(places))
+
+
+def sample_data_file(number: int, name: str, count: int) -> DataFile:
+    """A file that the competition offers."""
+    return DataFile(id=number, name=name, bytes=count, sha256=f"{number:064x}")
+
+
+def allowance(*, daily: int | None = 5, charged: int = 2, pending: int = 0, rejected: int = 0) -> Quota:
+    """What a team may still enter at ``NOW``; 2 may be in progress and 20 rejected."""
+    of, usage = QuotaLimits(daily, 2, 20), QuotaUsage(charged, pending, rejected)
+    return Quota(of, usage, refusal_of(of, usage), utc_day(NOW)[1], next_entry_at(of, usage, NOW))
+
+
+@dataclass
+class SampleSite:
+    """What the pages find where the database would be."""
+
+    board: Board = field(default_factory=demo_board)
+    boards: dict[str, Board] = field(default_factory=dict)
+    """The boards of further competitions, by slug."""
+    states: list[CompetitionState] | None = None
+    version: str = "v1"
+    now: datetime = NOW
+    account: Account | None = None
+    accepted: bool = False
+    allowance: Quota = field(default_factory=allowance)
+    files: list[DataFile] = field(default_factory=list)
+
+    def _standings(
+        self,
+        _: object,
+        of: CompetitionState,
+        kind: TrackKind,
+        account: Account | None,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        late: bool = False,
+        as_of: datetime | None = None,
+        search: str = "",
+        now: datetime | None = None,
+    ) -> Board:
+        track = competition_state.visible_track(of, kind, account)
+        board = self.boards.get(of.competition.slug, self.board)
+
+        def found(rows: Iterable[Row]) -> list[Row]:
+            return [row for row in rows if search.casefold() in row.team.casefold()]
+
+        return replace(
+            board,
+            state=of,
+            track=track,
+            places=[place for place in found(board.places) if place.rank > after][:limit],
+            benchmarks=found(board.benchmarks),
+            copies=found(board.copies),
+            disqualified=found(board.disqualified),
+            late=late,
+            as_of=as_of,
+        )
+
+    def _state_of(self, _: object, slug: str, _now: datetime) -> CompetitionState:
+        for each in self._states():
+            if each.competition.slug == slug:
+                return each
+        raise NotFound("no-competition", f"There is no competition {slug!r}.")
+
+    def _version(self, _: object, of: CompetitionState, kind: TrackKind, account: Account | None, now: datetime) -> str:
+        competition_state.visible_track(of, kind, account)
+        return self.version
+
+    def _states(self) -> list[CompetitionState]:
+        if self.states is not None:
+            return self.states
+        return [self.board.state, *(board.state for board in self.boards.values())]
+
+    def _shown_states(self, _: object, account: Account | None, _now: datetime) -> list[CompetitionState]:
+        return [each for each in self._states() if competition_state._is_visible(each, account)]
+
+    def _count_teams(self, _: object, of: CompetitionState) -> int:
+        return self.boards.get(of.competition.slug, self.board).teams
+
+    @contextmanager
+    def app(self) -> Iterator[FastAPI]:
+        """The pages over this site."""
+        app = FastAPI()
+        app.state.shelf = ResponseCache()
+        router.mount_pages(app)
+        error_handlers.add_error_handlers(app)
+        app.dependency_overrides = {
+            dependencies.session: lambda: None,
+            dependencies.current_caller: lambda: self.account and dependencies.Caller(self.account, SCOPES, 1, "proof"),
+            dependencies.request_time: lambda: self.now,
+        }
+        with (
+            patch.object(standings, "standings", self._standings),
+            patch.object(standings, "board_version", self._version),
+            patch.object(competition_state, "state_of", self._state_of),
+            patch.object(board_cache, "cache_of", lambda _: None),
+            patch.object(competition_state, "visible_states", self._shown_states),
+            patch.object(standings, "count_teams", self._count_teams),
+            patch.object(rules, "has_accepted", lambda *_: self.accepted),
+            patch.object(quotas, "quota_of", lambda *_, **__: self.allowance),
+            patch.object(data_files, "list_files", lambda *_: self.files),
+        ):
+            yield app

@@ -1,0 +1,383 @@
+"""Evidence, from a recorded score to a row: made by a worker's own code, after the score, and the same every time."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import func, select
+from threadpoolctl import threadpool_limits
+
+from deploy.demo.generators import Pixels, half_copied, mirrored
+from deploy.standalone.ephemeral import Servers
+from scorer.db import competitions
+from scorer.db.evidence.evidence import newest_evidence, newest_evidence_job
+from scorer.db.jobs import failed_jobs
+from scorer.db.submissions import submissions
+from scorer.db.tables import Evidence, Job, Measurement, Submission
+from scorer.evidence import records
+from scorer.jobs import leases
+from scorer.lifecycle import Queue, Status
+from tests.api.conftest import Service, running_service
+from tests.conftest import fresh_settings
+from tests.factories import zip_of
+from worker.dispatch import run_next
+from worker.evidence import evidence_job
+from worker.evidence.methods import TEST_METHODS
+from worker.evidence.report import evidence_of
+from worker.runtime import preemption
+from worker.runtime.preemption import Preempted
+from worker.scoring import feature_cache, reference_features
+
+COUNT, SIZE = 120, 16
+
+
+def photographs(seed: int, count: int) -> Pixels:
+    """Smooth images with a little noise, all from one law, which mirroring does not change."""
+    rng = np.random.default_rng(seed)
+    grid = np.linspace(0, np.pi, SIZE)
+    waves = np.stack([np.outer(np.cos(a * grid), np.cos(b * grid)) for a in range(5) for b in range(5)])
+    smooth = 128 + np.einsum("nwc,wyx->nyxc", rng.normal(0, 12, (count, 25, 3)), waves)
+    images: Pixels = np.clip(np.rint(smooth + rng.normal(0, 2, smooth.shape)), 0, 255).astype(np.uint8)
+    return images
+
+
+TRAINING, HELD_OUT = photographs(1, 300), photographs(2, 150)
+REFERENCES = {"train": TRAINING, "held_out": HELD_OUT, "private_extra": photographs(3, 40)}
+ENTRIES = {
+    "honest": photographs(4, COUNT),
+    "half": half_copied(TRAINING, COUNT, np.random.default_rng(0), rank=60),
+    "mirrored": mirrored(TRAINING, COUNT, np.random.default_rng(0)),
+    "collapsed": np.concatenate([photographs(5, 20)] * 6),
+    "twins": np.concatenate([photographs(6, COUNT // 2), photographs(6, COUNT // 2)[:, :, ::-1]]),
+}
+
+
+@pytest.fixture(scope="module")
+def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service for all of them. On one thread: products this small are made while a second one is still woken."""
+    folder = tmp_path_factory.mktemp("evidence")
+    with threadpool_limits(1), fresh_settings(servers, folder) as settings, running_service(settings) as each:
+        yield each
+
+
+@pytest.fixture(scope="module")
+def slug(service: Service) -> str:
+    return service.competition(REFERENCES, image_count=COUNT, image_size=SIZE)
+
+
+@pytest.fixture(scope="module")
+def examined(service: Service, slug: str) -> dict[str, dict[str, Evidence]]:
+    """Every entry, scored and examined: its evidence by track."""
+    for name, images in ENTRIES.items():
+        answer = service.submit("ada", slug, zip_of(images), note=name)
+        assert answer.status_code == 202, answer.text
+    service.work(evidence=True)
+    with service.bench.sessions() as session:
+        entries = {each.note: each.ref for each in session.scalars(select(Submission))}
+        return {name: both(service, ref) for name, ref in entries.items()}
+
+
+def both(service: Service, ref: int) -> dict[str, Evidence]:
+    with service.bench.sessions() as session:
+        submission = session.get_one(Submission, ref)
+        tracks = competitions.tracks_of(session, submission.competition_id)
+        found = {kind: newest_evidence(session, ref, track.id) for kind, track in tracks.items()}
+        assert all(found.values())
+        session.expunge_all()
+        return {kind: each for kind, each in found.items() if each is not None}
+
+
+def finding(evidence: Evidence, name: str) -> dict[str, Any]:
+    (found,) = (each for each in evidence.findings if each["name"] == name)
+    return found
+
+
+# What it says.
+
+
+def test_every_number_is_there_with_its_unit_direction_and_sentence(
+    examined: dict[str, dict[str, Evidence]],
+) -> None:
+    expected = [(test.test, *number) for test in TEST_METHODS for number in test.numbers]
+    for evidence in (examined["honest"]["public"], examined["half"]["private"]):
+        told = [(each["test"], each["name"], each["unit"], each["direction"]) for each in evidence.findings]
+        assert told == expected
+        assert all(each["sentence"].endswith(".") for each in evidence.findings)
+        lacking = {each["name"] for each in evidence.findings if each["value"] is None}
+        assert lacking == {"inception_score", "fid_infinity"}
+
+
+def test_an_honest_entry_shows_nothing(examined: dict[str, dict[str, Evidence]]) -> None:
+    for evidence in examined["honest"].values():
+        assert evidence.z_u_p is not None
+        assert evidence.z_u_p > 0.01
+        assert evidence.copied_cells == 0
+        assert evidence.partly_copied_p is not None
+        assert evidence.partly_copied_p > 0.01
+        assert evidence.near_copies_p is not None
+        assert evidence.near_copies_p > 0.01
+        assert evidence.repeats_p is not None
+        assert evidence.repeats_p > 0.01
+        assert (evidence.identical, evidence.mirrored_twins) == (0, 0)
+
+
+def test_half_a_zip_of_copies_is_told(examined: dict[str, dict[str, Evidence]]) -> None:
+    """By single images, whatever the mean says; and by the images themselves."""
+    for evidence in examined["half"].values():
+        assert evidence.partly_copied_share is not None
+        assert 0.5 <= evidence.partly_copied_share < 0.7
+        assert evidence.partly_copied_p is not None
+        assert evidence.partly_copied_p < 1e-4
+        assert "copies, whatever the average says" in finding(evidence, "partly_copied")["sentence"]
+        assert finding(evidence, "pixel_copies")["value"] == 0.5
+        assert finding(evidence, "distance_25")["value"] == 0.0 < finding(evidence, "distance_75")["value"]
+        pairs = evidence.details["partly_copied"]
+        assert len(pairs) == 12
+        assert {pair["distance"] for pair in pairs} == {0.0}
+        for pair in pairs:  # the very images
+            row, column = (int(Path(pair[side]).stem) for side in ("generated", "reference"))
+            assert np.array_equal(ENTRIES["half"][row], TRAINING[column])
+
+
+def test_mirrored_copies_are_told_from_upright_ones(examined: dict[str, dict[str, Evidence]]) -> None:
+    evidence = examined["mirrored"]["public"]
+    assert evidence.near_copies_share == 1.0
+    assert evidence.near_copies_mirrored == COUNT
+    assert all(pair["mirrored"] and pair["distance"] == 0.0 for pair in evidence.details["near_copies"])
+    assert evidence.partly_copied_share is not None
+    assert evidence.partly_copied_share < 0.1
+    assert f"{COUNT} of them mirrored" in finding(evidence, "near_copies")["sentence"]
+
+
+def test_a_collapsed_generator_is_told(examined: dict[str, dict[str, Evidence]]) -> None:
+    evidence = examined["collapsed"]["public"]
+    assert (evidence.identical, evidence.mirrored_twins, evidence.repeats_share) == (COUNT, 0, 1.0)
+    assert len(evidence.details["identical"][0]) == 6
+    assert evidence.details["repeats"][0][2] == 0.0
+    assert "in 20 groups, the largest of 6" in finding(evidence, "identical")["sentence"]
+    twins = examined["twins"]["public"]
+    assert (twins.identical, twins.mirrored_twins) == (0, COUNT)
+
+
+def test_cells_are_shown_with_their_images(examined: dict[str, dict[str, Evidence]]) -> None:
+    evidence = examined["half"]["public"]
+    cells = evidence.details["cells"]
+    assert sum(cell["generated"] for cell in cells) == COUNT
+    assert sum(cell["copied"] for cell in cells) == evidence.copied_cells
+    assert evidence.copied_cells
+    for cell in cells:
+        assert len(cell["examples"]) == min(6, cell["generated"])
+        assert [each["distance"] for each in cell["examples"]] == sorted(each["distance"] for each in cell["examples"])
+    assert evidence.copied_cells_share == sum(cell["generated"] for cell in cells if cell["copied"]) / COUNT
+    # By sha256, as closest pairs name them.
+    assert all(len(each["reference"].split("/")[0]) == 8 for cell in cells for each in cell["examples"])
+
+
+# When it is made.
+
+
+def jobs(service: Service, ref: int) -> list[tuple[str, str]]:
+    """Queue and state of an entry's jobs, in the order in which they came."""
+    with service.bench.sessions() as session:
+        return [
+            (job.queue, job.state)
+            for job in session.scalars(select(Job).where(Job.submission_ref == ref).order_by(Job.id))
+        ]
+
+
+def handed_in(service: Service, slug: str, images: Pixels, *, who: str = "bob") -> int:
+    """An entry with a public score, nothing more; its ref."""
+    answer = service.submit(who, slug, zip_of(images))
+    assert answer.status_code == 202, answer.text
+    assert run_next(service.bench, Queue.CHECK)
+    assert run_next(service.bench, Queue.SCORE)
+    with service.bench.sessions() as session:
+        return submissions.submission_by_id(session, answer.json()["id"]).ref  # type: ignore[union-attr]
+
+
+def public(service: Service, ref: int) -> Evidence | None:
+    with service.bench.sessions() as session:
+        submission = session.get_one(Submission, ref)
+        return newest_evidence(session, ref, competitions.tracks_of(session, submission.competition_id)["public"].id)
+
+
+def test_it_comes_after_everything_that_is_scored(service: Service, slug: str, examined: Any) -> None:
+    """A worker of the queue of evidence does what is scored first, the private track, too; and the entry is scored
+    for its team all the while."""
+    ref = handed_in(service, slug, photographs(7, COUNT))
+    assert jobs(service, ref) == [("check", "done"), ("score", "done"), ("evidence", "waiting"), ("score", "waiting")]
+    assert run_next(service.bench, Queue.EVIDENCE)
+    assert jobs(service, ref)[2:4] == [("evidence", "waiting"), ("score", "done")]
+    with service.bench.sessions() as session:
+        submission = session.get_one(Submission, ref)
+        assert submission.status == Status.SCORED
+        # Nobody waits for its images: features are kept.
+        assert not (service.bench.scratch / "pixels" / f"{submission.id}.npy").exists()
+    service.work(evidence=True)
+    assert [state for _, state in jobs(service, ref)] == ["done"] * 5
+    assert list((service.bench.blobs._folder or Path()).glob(f"{feature_cache.FOLDER}/*/*")) == []
+
+
+def test_it_steps_aside_for_a_public_score(
+    service: Service, slug: str, examined: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the middle of a test; the next attempt finds the same, and none is counted."""
+    ref = handed_in(service, slug, photographs(8, COUNT))
+    assert run_next(service.bench, Queue.SCORE)
+    answer = service.submit("eve", slug, zip_of(photographs(9, COUNT)))
+    monkeypatch.setattr(preemption, "PREEMPT_AFTER", timedelta(0))
+
+    def arrives(*given: Any, **named: Any) -> Any:
+        run_next(service.bench, Queue.CHECK)
+        return evidence_of(*given, **named)
+
+    monkeypatch.setattr(evidence_job, "evidence_of", arrives)
+    assert run_next(service.bench, Queue.EVIDENCE)
+    assert jobs(service, ref)[2] == ("evidence", "waiting")
+    monkeypatch.undo()
+    with service.bench.sessions() as session:
+        waiting = submissions.submission_by_id(session, answer.json()["id"])
+        assert waiting is not None
+        assert waiting.status == Status.QUEUED
+        job = newest_evidence_job(session, ref, job_track(service, ref))
+        assert job is not None
+        assert (job.attempts, job.stage) == (0, None)
+    assert run_next(service.bench, Queue.EVIDENCE)  # the score that waits
+    with service.bench.sessions() as session:
+        assert session.get_one(Submission, waiting.ref).status == Status.SCORED
+    service.work(evidence=True)
+    assert public(service, ref) is not None
+
+
+def job_track(service: Service, ref: int) -> int:
+    with service.bench.sessions() as session:
+        submission = session.get_one(Submission, ref)
+        return competitions.tracks_of(session, submission.competition_id)["public"].id
+
+
+def test_a_killed_attempt_is_made_again_with_the_same_result(
+    service: Service, slug: str, examined: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once with the features that were kept, once without, and once after a measurement that was made again: bit for
+    bit the same, one row for each job."""
+    ref = handed_in(service, slug, ENTRIES["half"])
+    with service.bench.sessions() as session:
+        submission, track = session.get_one(Submission, ref), job_track(service, ref)
+
+    def killed(*_: object, **__: object) -> Any:
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(records, "record_evidence", killed)
+        while ("evidence", "running") not in jobs(service, ref):
+            try:
+                run_next(service.bench, Queue.EVIDENCE)
+            except SystemExit:
+                break
+    assert jobs(service, ref)[2] == ("evidence", "running")
+    now = service.bench.now()
+    with service.bench.sessions.begin() as session:
+        for job in session.scalars(select(Job).where(Job.state == "running")):
+            job.lease_until = now - timedelta(seconds=1)
+    with service.bench.sessions.begin() as session:
+        assert leases.sweep_jobs(session, now=now, max_attempts=3, announced={})["expired"] == 1
+    assert public(service, ref) is None
+    feature_cache.delete_features(service.bench, submission, track)
+    service.work(evidence=True)
+    first = public(service, ref)
+    assert first is not None
+    measured_again(service, ref, track)
+    service.work(evidence=True)
+    second = public(service, ref)
+    assert second is not None
+    assert (second.id > first.id, second.measurement_id > first.measurement_id) == (True, True)
+    same = examined["half"]["public"]
+    for other in (first, second):
+        assert (other.seed, other.findings, other.details) == (same.seed, same.findings, same.details)
+        assert other.authenticity_p == same.authenticity_p
+    with service.bench.sessions() as session:
+        count = select(func.count()).where(Evidence.submission_ref == ref, Evidence.track_id == track)
+        assert session.scalar(count) == 2
+
+
+def measured_again(service: Service, ref: int, track: int) -> None:
+    with service.bench.sessions.begin() as session:
+        submission = session.get_one(Submission, ref)
+        leases.add_job(
+            session, Queue.SCORE, submission=submission, track_id=track, private=True, now=service.bench.now()
+        )
+    before = count_of(service, ref, track)
+    assert run_next(service.bench, Queue.SCORE)
+    assert count_of(service, ref, track) == before + 1
+
+
+def count_of(service: Service, ref: int, track: int) -> int:
+    with service.bench.sessions() as session:
+        counted = select(func.count()).where(Measurement.submission_ref == ref, Measurement.track_id == track)
+        return int(session.scalar(counted) or 0)
+
+
+def test_what_is_made_of_the_references_goes_on_where_it_was_left(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The features of mirrored training images take as long as those of the images: pieces are kept."""
+    monkeypatch.setattr(reference_features, "IMAGES_PER_CHUNK", 100)
+    with service.bench.sessions() as session:
+        competition = competitions.competition_by_slug(session, slug)
+        assert competition is not None
+        training = competitions.references_of(session, competition.id)["held_out"].reference_set
+    address = reference_features.SetAddress(training.sha256, training.blob_key, SIZE)
+    extractor, seen = service.bench.extractor("tiny@1"), list[int]()
+
+    def interrupted(stage: str, share: float) -> None:
+        if stage == "mirrored" and share > 0.7:
+            raise Preempted
+
+    def watched(images: Any, **named: Any) -> Any:
+        seen.append(len(images))
+        return features(images, **named)
+
+    features = extractor.features
+    monkeypatch.setattr(extractor, "features", watched)
+    with pytest.raises(Preempted):
+        reference_features.mirrored_features_of(service.bench, address, "tiny@1", interrupted)
+    found = reference_features.mirrored_features_of(service.bench, address, "tiny@1", lambda *_: None)
+    assert seen == [100, 50, 50]
+    assert np.array_equal(found, features(np.ascontiguousarray(HELD_OUT[:, :, ::-1])))
+    reference_features.mirrored_features_of(service.bench, address, "tiny@1", lambda *_: None)
+    assert seen == [100, 50, 50]
+
+
+def test_evidence_that_fails_changes_nothing_else(
+    service: Service, slug: str, examined: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The team sees its score, an operator the failure, which can be tried again."""
+    ref = handed_in(service, slug, photographs(10, COUNT))
+    assert run_next(service.bench, Queue.SCORE)
+
+    def broken(*_: object, **__: object) -> Any:
+        raise RuntimeError("the disk is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(evidence_job, "evidence_of", broken)
+        for attempt in range(3):
+            with service.bench.sessions.begin() as session:
+                for job in session.scalars(select(Job).where(Job.submission_ref == ref, Job.state == "waiting")):
+                    job.due_at = service.bench.now() - timedelta(seconds=1)
+                    job.turn = -1 if job.track_id == job_track(service, ref) else job.turn
+            assert run_next(service.bench, Queue.EVIDENCE), attempt
+    assert jobs(service, ref)[2] == ("evidence", "failed")
+    with service.bench.sessions() as session:
+        submission = session.get_one(Submission, ref)
+        assert (submission.status, submission.reason) == (Status.SCORED, None)
+        (failed,) = (each for each in failed_jobs.failed(session) if each.submission_id == submission.id)
+        assert (failed.queue, failed.track, failed.error) == (
+            "evidence", "public", "RuntimeError: the disk is gone",
+        )  # fmt: skip
+    answer = service.call("admin", "POST", "/admin/work/requeue", json={"job": failed.id})
+    assert answer.json() == {"requeued": 1}
+    service.work(evidence=True)
+    assert public(service, ref) is not None

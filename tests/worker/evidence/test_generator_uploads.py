@@ -1,0 +1,284 @@
+"""A generator from its handing in to what was found in it, with a worker's own code and a real fenced process."""
+
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from deploy.standalone.ephemeral import Servers
+from scorer.db.jobs import job_queue
+from scorer.db.tables import AuditEntry, GeneratorFile, Job, Recovery
+from scorer.generators.recovery.plan import plan_from
+from scorer.lifecycle import Queue
+from scorer.onnx_files import MAX_LATENT_DIMENSION, export_command
+from tests.api.conftest import Service, running_service
+from tests.api.review.test_review import hire, slug_of
+from tests.api.teams.test_final_picks_and_code import close
+from tests.conftest import fresh_settings
+from tests.factories import noise_images, zip_of
+from tests.linear_generators import (
+    QUICK_PLAN,
+    audit_in_process,
+    generator_with_operator,
+    honest_generator,
+    memorising_generator,
+)
+from worker.dispatch import run_next
+from worker.evidence import generator_audit
+from worker.runtime import preemption
+
+TRAIN = noise_images(1, 40, 16)
+REMEMBERING, HONEST = memorising_generator(TRAIN), honest_generator(3, 16)
+
+
+@pytest.fixture(scope="module")
+def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service that searches few images, with two reviewers."""
+    folder = tmp_path_factory.mktemp("recovering")
+    with (
+        fresh_settings(servers, folder) as usual,
+        running_service(usual.model_copy(update={"recovery": QUICK_PLAN})) as each,
+    ):
+        hire(each, "rita")
+        yield each
+
+
+@pytest.fixture
+def unfenced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generators of our own, which are harmless, are searched in this process."""
+    monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
+
+
+def put(service: Service, who: str | None, entry: Any, content: bytes, **said: Any) -> Any:
+    params = {"latent": 40, "distribution": "normal"} | said
+    return service.call(who, "PUT", f"/submissions/{entry['id']}/generator", content=content, params=params)
+
+
+def seen(service: Service, who: str | None, entry: Any) -> Any:
+    return service.call(who, "GET", f"/submissions/{entry['id']}/generator").json()
+
+
+def reasons(service: Service, slug: str, entry: Any) -> list[str]:
+    found = service.call("rita", "GET", f"/competitions/{slug}/desk").json()["entries"]
+    (mine,) = [each for each in found if each["submission_id"] == entry["id"]] or [{"reasons": []}]
+    return [each["name"] for each in mine["reasons"]]
+
+
+@pytest.mark.heavy
+def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
+    slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1})
+    entry = service.scored("ada", slug, noise_images(11))
+    handed = put(service, "ada", entry, REMEMBERING)
+    assert handed.status_code == 202, handed.text
+    assert (handed.json()["state"], handed.json()["queue_position"]) == ("waiting", 1)
+    assert "recovered" not in reasons(service, slug, entry)
+    service.work()
+
+    told = seen(service, "rita", entry)
+    assert (told["state"], told["handed_in_by"], told["latent"]) == ("done", "ada", 40)
+    result = told["result"]
+    assert (result["verdict"], result["recovered_share"]) == ("copies", 1.0)
+    assert result["p_value"] < 0.01
+    assert result["gap"] > 0.9
+    assert result["report"]["targets"] == {"train": 16, "held_out": 12, "generated": 8}
+    assert "recovered" in reasons(service, slug, entry)
+
+    # Its team knows that the work is done, and what was found once that is told.
+    own = seen(service, "ada", entry)
+    assert (own["state"], own["result"], own["former"]) == ("done", None, [])
+    for who in ("bob", None):
+        assert service.call(who, "GET", f"/submissions/{entry['id']}/generator").status_code == (404 if who else 401)
+    _see_the_pairs(service, entry, result)
+    close(service, slug)
+    answer = service.call(
+        "organizer", "POST", f"/competitions/{slug}/publication",
+        json={"published": True, "reason": "Over.", "override": "a test"},
+    )  # fmt: skip
+    assert answer.is_success, answer.text
+    own = seen(service, "ada", entry)["result"]
+    assert own["verdict"] == "copies"
+    assert set(own["pairs"]) == {"train", "generated"}
+    assert slug_of(put(service, "ada", entry, HONEST)) == (409, "published")
+
+
+def _see_the_pairs(service: Service, entry: Any, result: Any) -> None:
+    """Pictures of training images are for the desk, those of held-out ones for organizers alone."""
+    address = f"/submissions/{entry['id']}/generator/pairs"
+    assert set(result["pairs"]) == {"train", "generated"}
+    assert set(seen(service, "organizer", entry)["result"]["pairs"]) == {"train", "held_out", "generated"}
+    pairs = result["pairs"]["train"]
+    assert pairs["sheet"] == f"/api/v1{address}/train"
+    assert all(each["name"].endswith(".png") and each["error"] < 0.025 for each in pairs["pairs"])
+    sheet = service.call("rita", "GET", f"{address}/train")
+    with Image.open(io.BytesIO(sheet.content)) as picture:
+        rows = np.asarray(picture)
+    assert rows.shape == (32, 16 * len(pairs["pairs"]), 3)
+    first = rows[:16, :16]
+    assert any(np.array_equal(first, each) for each in TRAIN), "above is the training image itself"
+    assert np.abs(first.astype(int) - rows[16:, :16]).mean() < 8
+    assert (
+        service.call("rita", "GET", f"{address}/train", headers={"If-None-Match": sheet.headers["ETag"]}).status_code
+        == 304
+    )
+    assert service.call("rita", "GET", f"{address}/generated").status_code == 200
+    assert service.call("organizer", "GET", f"{address}/held_out").status_code == 200
+    for who, group in (("rita", "held_out"), ("ada", "train"), ("ada", "held_out"), ("bob", "train")):
+        assert service.call(who, "GET", f"{address}/{group}").status_code == 404, (who, group)
+
+
+def test_photographs_that_had_to_be_shrunk_are_looked_for_too(service: Service, unfenced: None) -> None:
+    """References are kept as floats then: a generator, which makes 8 bits, is not refused for it."""
+    slug = service.competition({"train": noise_images(1, 40, 24), "held_out": noise_images(2, 12, 24)})
+    entry = service.scored("ada", slug, noise_images(13))
+    assert put(service, "ada", entry, HONEST, latent=12).status_code == 202
+    service.work()
+    told = seen(service, "rita", entry)
+    assert (told["state"], told["result"]["report"]["targets"]["train"]) == ("done", 16), told
+
+
+def test_an_honest_generator_shows_no_sign_and_hides_no_earlier_one(service: Service, unfenced: None) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(12))
+    assert put(service, "organizer", entry, REMEMBERING).status_code == 202
+    service.work()
+    assert put(service, "ada", entry, HONEST, latent=12, distribution="uniform").status_code == 202
+    service.work()
+    told = seen(service, "organizer", entry)
+    assert (told["result"]["verdict"], told["distribution"]) == ("no-sign", "uniform")
+    assert [(each["verdict"], each["handed_in_by"]) for each in told["former"]] == [("copies", "organizer")]
+    assert seen(service, "ada", entry)["former"] == []
+    assert "recovered" in reasons(service, slug, entry), "another file hides nothing"
+    with service.bench.sessions.begin() as session:
+        acts = session.query(AuditEntry).filter_by(action="generator.handed-in").all()
+        assert [(act.actor_id is not None, act.subject) for act in acts] == [(True, f"submission:{entry['id']}")]
+        recovery = session.query(Recovery).order_by(Recovery.job_id.desc()).first()
+        generator = session.query(GeneratorFile).order_by(GeneratorFile.id.desc()).first()
+        assert recovery is not None
+        assert generator is not None
+        assert recovery.report is not None
+        assert recovery.report["plan"] == plan_from({**QUICK_PLAN, "seed": generator.seed}).as_json()
+        assert recovery.provenance["generator_sha256"] == generator.sha256
+
+
+def test_what_cannot_be_read_is_refused_in_words_that_its_maker_is_told(service: Service) -> None:
+    slug = service.competition()
+    entry = service.scored("bob", slug, noise_images(13))
+    assert put(service, "bob", entry, generator_with_operator("Erf2"), latent=12).status_code == 202
+    service.work()
+    told = seen(service, "bob", entry)
+    assert told["state"] == "refused"
+    assert "Erf2" in told["refusal"]
+    (notice, *_) = service.call("bob", "GET", "/notices").json()["notices"]
+    assert notice["kind"] == "generator"
+    assert told["refusal"] in notice["body"]
+    assert notice["link"] == f"/submissions/{entry['id']}#generator"
+    with service.bench.sessions.begin() as session:
+        assert {job.state for job in session.query(Job).filter_by(queue="recover")} == {"done"}
+
+
+def test_what_an_organizer_hands_in_is_theirs_to_mend(service: Service, unfenced: None) -> None:
+    slug = service.competition()
+    entry = service.scored("eve", slug, noise_images(21))
+    assert put(service, "organizer", entry, HONEST, latent=13).status_code == 202
+    service.work()
+    assert seen(service, "eve", entry)["state"] == "refused"
+    told = {who: service.call(who, "GET", "/notices").json()["notices"] for who in ("organizer", "eve")}
+    assert told["organizer"][0]["kind"] == "generator"
+    assert "generator" not in {each["kind"] for each in told["eve"]}
+
+
+def test_what_is_no_onnx_or_comes_at_the_wrong_time_is_not_taken(service: Service) -> None:
+    slug = service.competition()
+    entry = service.scored("eve", slug, noise_images(14))
+    kept = _blobs(service)
+    for content in (b"", b"PK\3\4model", b"\x80\x04pickle", b"\x89HDF"):
+        refused = put(service, "eve", entry, content, latent=12)
+        assert slug_of(refused) == (422, "not-onnx")
+        assert export_command(12) in refused.text.replace('\\"', '"'), "whoever follows it hands in what is read"
+    assert put(service, "eve", entry, HONEST, latent=0).status_code == 422
+    assert put(service, "eve", entry, HONEST, latent=MAX_LATENT_DIMENSION + 1).status_code == 422
+    assert put(service, "eve", entry, HONEST, distribution="cauchy").status_code == 422
+    assert slug_of(put(service, "bob", entry, HONEST)) == (404, "no-submission")
+    assert put(service, None, entry, HONEST).status_code == 401
+    waiting = service.submit("eve", slug, zip_of(noise_images(15))).json()
+    assert slug_of(put(service, "eve", waiting, HONEST)) == (409, "not-scored")
+    assert slug_of(service.call("eve", "GET", f"/submissions/{entry['id']}/generator")) == (404, "no-generator")
+    assert {each for each in _blobs(service) if each.startswith("generators")} <= kept
+    service.work()
+
+
+def test_the_same_file_is_one_generator_and_a_day_has_few(service: Service, unfenced: None) -> None:
+    slug = service.competition()
+    entry = service.scored("eve", slug, noise_images(16))
+    once, again = put(service, "eve", entry, HONEST, latent=12), put(service, "eve", entry, HONEST, latent=12)
+    assert once.json() == again.json()
+    for seed in range(4):
+        assert put(service, "eve", entry, honest_generator(20 + seed, 16), latent=12).status_code == 202
+    assert slug_of(put(service, "eve", entry, honest_generator(30, 16), latent=12)) == (429, "generator-limit")
+    with service.bench.sessions.begin() as session:
+        states = [job.state for job in session.query(Job).filter_by(queue="recover", state="waiting")]
+        assert states == ["waiting"], "only the newest is searched"
+    assert put(service, "organizer", entry, honest_generator(30, 16), latent=12).status_code == 202
+    service.work()
+    assert seen(service, "organizer", entry)["former"] == []
+
+
+def test_a_search_makes_room_for_a_public_score_and_is_tried_again(
+    service: Service, unfenced: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(18))
+    put(service, "ada", entry, HONEST, latent=12)
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
+        monkeypatch.setattr(preemption, "PREEMPT_AFTER", preemption.PREEMPT_AFTER * 0)
+        service.submit("bob", slug, zip_of(noise_images(19)))
+        assert run_next(service.bench, Queue.CHECK)
+        return audit_in_process(*args, **options)
+
+    monkeypatch.setattr(generator_audit, "audit_in_sandbox", interrupted)
+    assert run_next(service.bench, Queue.RECOVER)
+    with service.bench.sessions.begin() as session:
+        (job,) = session.query(Job).filter_by(queue="recover", state="waiting")
+        assert (job.attempts, job.holder) == (0, None)
+        assert job_queue.count_due(session, datetime.now(UTC)).keys() >= {"recover", "score"}
+    assert run_next(service.bench, Queue.RECOVER)
+    with service.bench.sessions.begin() as session:
+        assert session.query(Job).filter_by(queue="recover", state="waiting").count() == 1, "the score went first"
+    service.work()
+    assert seen(service, "organizer", entry)["result"]["verdict"] == "no-sign"
+
+
+def test_our_own_faults_are_tried_again_and_nobody_is_refused_for_them(
+    service: Service, unfenced: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(20))
+    put(service, "ada", entry, HONEST, latent=12)
+
+    def broken(*args: Any, **options: Any) -> Any:
+        raise OSError("the disk is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(generator_audit, "audit_in_sandbox", broken)
+        assert run_next(service.bench, Queue.RECOVER)
+        assert seen(service, "ada", entry)["state"] == "waiting"
+        with service.bench.sessions.begin() as session:
+            (job,) = session.query(Job).filter_by(queue="recover", state="waiting")
+            job.attempts = service.bench.settings.max_attempts - 1
+            job.due_at = datetime.now(UTC)
+        assert run_next(service.bench, Queue.RECOVER)
+    assert seen(service, "ada", entry)["state"] == "failed"
+    # The same file handed in again is a new try.
+    put(service, "ada", entry, HONEST, latent=12)
+    service.work()
+    assert seen(service, "ada", entry)["state"] == "done"
+
+
+def _blobs(service: Service) -> set[str]:
+    return set(service.bench.blobs.older_than("generators", datetime.max.replace(tzinfo=UTC)))

@@ -1,0 +1,115 @@
+"""``kennel recover``: photographs from zips and folders, the report, the picture, and what refusals tell."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+from typer.testing import CliRunner, Result
+
+from deploy.cli import main
+from deploy.cli import recover as cli_recover
+from deploy.cli.exit_codes import ExitCode
+from deploy.cli.image_files import read_images
+from scorer.archive import write_images
+from scorer.errors import Invalid
+from scorer.generators.latents import Latent
+from scorer.generators.onnx.generator import read_generator
+from scorer.generators.recovery.audit import audit_generator
+from scorer.generators.recovery.report import Audit
+from tests.factories import noise_images
+from tests.worker.generators.onnx_files import linear_model
+
+Pixels = NDArray[np.uint8]
+RUN = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What the sandbox is asked; the audit itself is a short one in this process."""
+    calls: list[dict[str, Any]] = []
+
+    def here(content: bytes, latent: Latent, train: Pixels, held_out: Pixels, **asked: Any) -> Audit:
+        plan, progress = asked["plan"], asked["progress"]
+        calls.append({"train": train, "held_out": held_out, "latent": latent, **asked})
+        short = replace(plan, generated=8, distorted=0, starts=1, iterations=3)
+        return audit_generator(read_generator(content, latent), latent, train, held_out, plan=short, progress=progress)
+
+    monkeypatch.setattr(cli_recover, "audit_in_sandbox", here)
+    return calls
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A generator, a zip of photographs it was trained on, and a folder of fresh ones."""
+    (tmp_path / "g.onnx").write_bytes(linear_model().SerializeToString())
+    with (tmp_path / "train.zip").open("wb") as file:
+        write_images(noise_images(0, 9, 2), file)
+    (tmp_path / "fresh" / "more").mkdir(parents=True)
+    for place, image in enumerate(noise_images(1, 10, 2)):
+        Image.fromarray(image).save(tmp_path / "fresh" / ("more" if place % 2 else ".") / f"{place}.png")
+    return tmp_path
+
+
+def recover(files: Path, *more: str, generator: str = "g.onnx") -> Result:
+    given = [str(files / generator), "--train", str(files / "train.zip"), "--held-out", str(files / "fresh")]
+    return RUN.invoke(main.app, ["recover", *given, "--latent", "8", "--size", "2", *more])
+
+
+def test_a_report_is_printed_and_a_picture_written(files: Path, asked: list[dict[str, Any]]) -> None:
+    done = recover(files, "--json", "--pairs", str(files / "pairs.png"), "--targets", "8", "--seed", "5")
+    assert done.exit_code == ExitCode.DONE, done.output
+    report = json.loads(done.stdout)
+    assert report["verdict"] in {"copies", "no-sign", "inconclusive"}
+    assert report["targets"] == {"train": 8, "held_out": 8, "generated": 8}
+    with Image.open(files / "pairs.png") as picture:
+        assert picture.mode == "RGB"
+    [call] = asked
+    assert (call["plan"].train, call["plan"].held_out, call["plan"].seed) == (8, 8, 5)
+    assert call["latent"] == Latent(8, "normal")
+    np.testing.assert_array_equal(call["train"], noise_images(0, 9, 2))
+    assert {each.tobytes() for each in call["held_out"]} == {each.tobytes() for each in noise_images(1, 10, 2)}
+
+
+def test_a_part_of_the_images_alone_is_compared(files: Path, asked: list[dict[str, Any]]) -> None:
+    assert recover(files, "--region", "0", "0", "0.5", "1").exit_code == ExitCode.DONE
+    assert asked[0]["plan"].region == (0.0, 0.0, 0.5, 1.0)
+    refused = recover(files, "--json", "--region", "0.5", "0", "0", "1")
+    assert (refused.exit_code, "bad-plan" in refused.output, len(asked)) == (ExitCode.FAULTY, True, 1)
+
+
+def test_people_read_the_verdict_first(files: Path) -> None:
+    done = recover(files, "--distribution", "uniform")
+    assert done.exit_code == ExitCode.DONE, done.output
+    first, *rest = done.stdout.splitlines()
+    assert first.split(":")[0] in {"copies", "no-sign", "inconclusive"}
+    assert any(line.startswith("recovery_gap") for line in rest)
+
+
+def test_photographs_of_other_sizes_are_shrunk(files: Path, asked: list[dict[str, Any]]) -> None:
+    with (files / "train.zip").open("wb") as file:
+        write_images(noise_images(0, 9, 16), file)
+    assert recover(files).exit_code == ExitCode.DONE
+    assert (asked[0]["train"].shape, asked[0]["train"].dtype) == ((9, 2, 2, 3), np.uint8)
+
+
+def test_a_refused_file_is_told_in_json(files: Path) -> None:
+    (files / "bad.onnx").write_bytes(b"PK\x03\x04 something else")
+    done = recover(files, "--json", generator="bad.onnx")
+    assert done.exit_code == ExitCode.FAULTY
+    assert json.loads(done.stdout)["problem"]["type"] == "urn:kennel:problem:not-onnx"
+
+
+def test_files_that_are_not_there_are_told(files: Path) -> None:
+    assert recover(files, generator="none.onnx").exit_code == ExitCode.USAGE
+    (files / "empty").mkdir()
+    with pytest.raises(Invalid, match=r"empty has no PNG"):
+        read_images(files / "empty", 2, files, lambda _: None)
+    (files / "fresh" / "bad.png").write_bytes(b"no image")
+    done = recover(files, "--json")
+    assert done.exit_code == ExitCode.FAULTY
+    assert str(files / "fresh") in json.loads(done.stdout)["problem"]["title"]

@@ -1,0 +1,340 @@
+"""A recorded score made again from its stored zip: equal, or told that it is not and why."""
+
+import io
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sqlalchemy import func, select
+
+from deploy.cli import main
+from scorer.db import competitions
+from scorer.db.submissions import submissions
+from scorer.db.tables import Job, Measurement, Submission
+from scorer.errors import Conflict, KennelError, NotFound, Unavailable
+from scorer.extractors import ExtractorOptions
+from scorer.submissions.files import stored_zip
+from tests.api.conftest import Service
+from tests.factories import noise_images, zip_of
+from worker.runtime.heartbeat import Heartbeat
+from worker.scoring.rescore import RepeatedMeasurement, options_from, rescore
+from worker.scoring.verify import Verdict
+
+
+@pytest.fixture
+def entry(service: Service) -> str:
+    """The id of an entry that is scored on both tracks."""
+    return str(service.scored("ada", service.competition(), noise_images(10))["id"])
+
+
+def verified(service: Service, submission_id: str, *, verify: bool = True) -> list[RepeatedMeasurement]:
+    return rescore(service.bench, submission_id, verify=verify, progress=lambda _stage, _fraction: None)
+
+
+def refusal(service: Service, submission_id: str) -> KennelError:
+    """The error of an attempt, which is one sentence."""
+    with pytest.raises(KennelError) as error:
+        verified(service, submission_id)
+    assert "\n" not in error.value.message
+    return error.value
+
+
+def row_of(service: Service, submission_id: str) -> Submission:
+    with service.bench.sessions() as session:
+        found = submissions.submission_by_id(session, submission_id)
+    assert found is not None
+    return found
+
+
+def artifact_of(service: Service, submission_id: str) -> str:
+    """Where the distances of that measurement lie."""
+    key = newest(service, submission_id).artifact_key
+    assert key is not None
+    return key
+
+
+def newest(service: Service, submission_id: str) -> Measurement:
+    """The public measurement that counts."""
+    submission = row_of(service, submission_id)
+    with service.bench.sessions() as session:
+        track = competitions.tracks_of(session, submission.competition_id)["public"]
+        found = submissions.newest_measurement(session, submission.ref, track.id)
+    assert found is not None
+    return found
+
+
+def values_of(row: Job | Measurement) -> dict[str, Any]:
+    """All columns but the identity."""
+    return {column.name: getattr(row, column.name) for column in row.__table__.columns if column.name != "id"}
+
+
+def falsify(service: Service, submission_id: str, said: Mapping[str, Any] | None = None, **changes: Any) -> None:
+    """Add a newer public measurement that says other things than what was measured. ``said`` is in its provenance."""
+    true = newest(service, submission_id)
+    with service.bench.sessions.begin() as session:
+        done = session.get_one(Job, true.job_id)
+        job = Job(**values_of(done))
+        session.add(job)
+        session.flush()
+        values = values_of(true) | {"job_id": job.id, "provenance": true.provenance | dict(said or {})}
+        session.add(Measurement(**(values | changes)))
+
+
+# Equal.
+
+
+def test_both_tracks_are_equal_bit_for_bit(service: Service, entry: str) -> None:
+    tracks = verified(service, entry)
+    assert [each.recorded.track for each in tracks] == ["public", "private"]
+    for each in tracks:
+        assert each.comparison is not None
+        assert (each.comparison.verdict, each.differences) == (Verdict.IDENTICAL, ())
+        assert each.found.fid == each.recorded.fid
+    assert tracks[0].found.fid != tracks[1].found.fid
+
+
+def test_a_measurement_says_all_that_it_takes(service: Service, entry: str) -> None:
+    said = newest(service, entry).provenance
+    assert said["zip_sha256"] == row_of(service, entry).sha256
+    assert said["blas_threads"] >= 1
+    for name in ("extractor", "weights_sha256", "device", "mode", "batch_size", "precision", "reference", "bottleneck"):
+        assert said[name], name
+    for name in ("python", "numpy", "pillow", "blas"):
+        assert said[name], name
+
+
+def test_nothing_is_recorded_and_nothing_left_behind(
+    service: Service, entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def state() -> list[int]:
+        with service.bench.sessions() as session:
+            return [session.scalar(select(func.count()).select_from(table)) or 0 for table in (Measurement, Job)]
+
+    (folder := tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    before, blobs = state(), sorted((tmp_path / "blobs").rglob("*"))
+    (public, _) = verified(service, entry, verify=False)
+    assert public.comparison is None
+    assert (state(), sorted((tmp_path / "blobs").rglob("*"))) == (before, blobs)
+    assert list(folder.iterdir()) == []
+
+
+def test_every_stage_of_a_score_is_reported(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, float]] = []
+    call = Heartbeat.__call__
+
+    def listening(self: Heartbeat, stage: str, fraction: float) -> None:
+        told.append((stage, fraction))
+        call(self, stage, fraction)
+
+    slug = service.competition()
+    monkeypatch.setattr(Heartbeat, "__call__", listening)
+    service.scored("ada", slug, noise_images(10))
+    stages = [stage for stage, _ in told]
+    once = ["decoding", "features", "neighbours", "frechet", "evidence"]
+    assert list(dict.fromkeys(stages)) == ["checking", *once]
+    assert stages.count("evidence") == 4, "begun and done, twice"
+    assert [fraction for stage, fraction in told if stage == "evidence"] == [0.0, 1.0] * 2
+
+
+# Not equal.
+
+
+@pytest.mark.parametrize("name", ["fid", "memorization_distance"])
+def test_a_false_number_is_found(service: Service, entry: str, name: str) -> None:
+    true = getattr(newest(service, entry), name)
+    falsify(service, entry, **{name: true * 1.00001})
+    public, private = verified(service, entry)
+    assert public.comparison is not None
+    assert private.comparison is not None
+    assert (public.comparison.verdict, private.comparison.verdict) == (Verdict.DIFFERENT, Verdict.IDENTICAL)
+    assert public.comparison.relative == pytest.approx(1e-5, rel=1e-3)
+    assert public.comparison.images == 0
+
+
+def test_a_last_bit_is_told(service: Service, entry: str) -> None:
+    falsify(service, entry, fid=float(np.nextafter(newest(service, entry).fid, np.inf)))
+    comparison = verified(service, entry)[0].comparison
+    assert comparison is not None
+    assert (comparison.verdict, comparison.equal) == (Verdict.CLOSE, True)
+
+
+def test_a_false_neighbour_is_found(service: Service, entry: str) -> None:
+    key = artifact_of(service, entry)
+    with np.load(io.BytesIO(service.bench.blobs.read(key))) as arrays:
+        distance, index = arrays["distance"], arrays["index"]
+    index[3] += 1
+    buffer = io.BytesIO()
+    np.savez(buffer, distance=distance, index=index)
+    service.bench.blobs.write(key, buffer.getvalue())
+    comparison = verified(service, entry)[0].comparison
+    assert comparison is not None
+    assert (comparison.verdict, comparison.images) == (Verdict.DIFFERENT, 1)
+
+
+@pytest.mark.parametrize("damage", [b"", b"no arrays", b"PK\x05\x06" + bytes(18)])
+def test_damaged_distances_are_one_sentence(service: Service, entry: str, damage: bytes) -> None:
+    service.bench.blobs.write(artifact_of(service, entry), damage)
+    assert refusal(service, entry).slug == "unreadable-artifact"
+
+
+def test_another_zip_is_refused(service: Service, entry: str) -> None:
+    submission = row_of(service, entry)
+    service.bench.blobs.write(stored_zip(submission).key, zip_of(noise_images(11)))
+    error = refusal(service, entry)
+    assert isinstance(error, Conflict)
+    assert error.slug == "other-zip"
+    assert stored_zip(submission).sha256 in error.message
+    service.bench.blobs.delete(stored_zip(submission).key)
+    assert refusal(service, entry).slug == "blob-missing"
+
+
+# What differs, and what cannot be done here.
+
+
+def test_other_versions_are_notes_beside_the_result(service: Service, entry: str) -> None:
+    falsify(service, entry, {"numpy": "1.0", "batch_size": 3}, scorer_version="0")
+    public = verified(service, entry)[0]
+    assert public.comparison is not None
+    assert public.comparison.verdict is Verdict.IDENTICAL, "tiny does not depend on its batch"
+    numpy, scorer = public.differences
+    assert numpy == f"numpy: 1.0 then, {np.__version__} now"
+    assert scorer.startswith("scorer version: 0 then")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_sum_is_shared_by_as_many_threads_as_then(service: Service, entry: str, threads: int) -> None:
+    falsify(service, entry, {"blas_threads": threads})
+    assert verified(service, entry)[0].differences == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "slug"),
+    [
+        ({"weights_sha256": "0" * 64}, "other-weights"),
+        ({"extractor": "tiny@0"}, "unknown-extractor"),
+        pytest.param(
+            {"extractor": "efficientnet_lite0@1", "device": "cuda"},
+            "no-gpu",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here"),
+        ),
+    ],
+)
+def test_what_cannot_be_repeated_here_is_one_sentence(
+    service: Service, entry: str, said: dict[str, str], slug: str
+) -> None:
+    falsify(service, entry, said)
+    error = refusal(service, entry)
+    assert isinstance(error, Unavailable)
+    assert error.slug == slug
+    assert error.message.startswith("The public score can't be repeated here: ")
+
+
+def test_a_reference_that_is_gone_is_one_sentence(service: Service, entry: str) -> None:
+    falsify(service, entry, {"reference": "0" * 64})
+    assert refusal(service, entry).slug == "no-reference"
+
+
+def test_what_was_never_measured_is_one_sentence(service: Service) -> None:
+    slug = service.competition()
+    waiting = service.submit("ada", slug, zip_of(noise_images(10))).json()["id"]
+    assert refusal(service, waiting).slug == "not-measured"
+    assert isinstance(refusal(service, "nobody"), NotFound)
+
+
+# The options that a provenance says.
+
+
+def test_options_are_those_of_the_provenance() -> None:
+    base = ExtractorOptions(weights_dir=Path("weights"), weights_sha256={"inception_v3": "a"}, device="auto")
+    said = {"device": "cpu", "mode": "compiled", "batch_size": 5, "threads": 3, "precision": "bfloat16"}
+    found = options_from(said | {"weights_sha256": "b", "torch": "2"}, base)
+    assert {name: getattr(found, name) for name in said} == said
+    assert (found.weights_dir, found.weights_sha256) == (base.weights_dir, base.weights_sha256)
+
+
+def test_what_is_no_option_is_left_out() -> None:
+    base = ExtractorOptions(mode="eager", threads=2)
+    assert options_from({"mode": "numpy", "precision": "float64", "threads": True, "batch_size": "8"}, base) == base
+    assert options_from({}, base) == base
+
+
+# The command.
+
+
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str, str]:
+    """Exit status, output and errors of the ``kennel`` command."""
+    monkeypatch.setattr(sys, "argv", ["kennel", *map(str, argv)])
+    with pytest.raises(SystemExit) as end:
+        main.main()
+    assert isinstance(end.value.code, int)
+    return end.value.code, *capsys.readouterr()
+
+
+def addresses(service: Service) -> dict[str, str]:
+    settings = service.bench.settings
+    return {
+        "DATABASE_URL": settings.database_url.get_secret_value(),
+        "REDIS_URL": settings.redis_url.get_secret_value(),
+        "BLOB_URL": settings.blob_url,
+        "KENNEL_SCRATCH": str(settings.scratch),
+    }
+
+
+def test_the_command_finds_the_service_by_its_data_folder(
+    service: Service,
+    entry: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "addresses.json").write_text(json.dumps(addresses(service)))
+    status, out, _ = run(monkeypatch, capsys, "rescore", entry, "--verify", "--data", tmp_path)
+    assert status == 0
+    assert out.count("equal, bit for bit") == 2
+    assert f"{newest(service, entry).fid!r}   recorded {newest(service, entry).fid!r}" in out
+    falsify(service, entry, {"numpy": "1.0"}, fid=1.0)
+    status, out, _ = run(monkeypatch, capsys, "rescore", entry, "--verify", "--data", tmp_path)
+    assert status == 1
+    assert "  not equal\n  note: numpy: 1.0 then" in out
+    assert "recorded 1.0\n" in out
+    status, out, _ = run(monkeypatch, capsys, "rescore", entry, "--data", tmp_path)
+    assert (status, "recorded" in out) == (0, False), "without --verify it only prints what it finds"
+
+
+def test_the_command_finds_the_service_by_the_environment(
+    service: Service, entry: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in addresses(service).items():
+        monkeypatch.setenv(name, value)
+    status, out, _ = run(monkeypatch, capsys, "rescore", entry, "--verify", "--json")
+    found = json.loads(out)
+    assert (status, found["submission"], found["equal"]) == (0, entry, True)
+    public = found["tracks"][0]
+    assert (public["track"], public["extractor"], public["verdict"]) == ("public", "tiny@1", "equal, bit for bit")
+    assert (public["fid"], public["relative"], public["images_that_differ"]) == (public["recorded"]["fid"], 0, 0)
+    service.bench.blobs.write(stored_zip(row_of(service, entry)).key, b"another")
+    status, out, err = run(monkeypatch, capsys, "rescore", entry)
+    assert (status, out) == (1, "")
+    assert err.startswith(f"The stored zip of {entry} is not the one that was handed in")
+
+
+def test_a_service_that_does_not_run_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = {
+        "DATABASE_URL": "postgresql://kennel@127.0.0.1:1/kennel",
+        "REDIS_URL": "redis://127.0.0.1:1/0",
+        "BLOB_URL": (tmp_path / "blobs").as_uri(),
+    }
+    (tmp_path / "addresses.json").write_text(json.dumps(nowhere))
+    status, _, err = run(monkeypatch, capsys, "rescore", "an-id", "--data", tmp_path)
+    assert (status, err) == (1, f"The database of {tmp_path} does not answer: is Kennel running?\n")
+    status, _, err = run(monkeypatch, capsys, "rescore", "an-id", "--data", tmp_path / "nothing")
+    assert status == 1
+    assert "has Kennel run on this folder?" in err

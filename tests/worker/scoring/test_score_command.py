@@ -1,0 +1,320 @@
+"""``kennel score``: two zips in, numbers and evidence out, in bounded memory."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from deploy.cli import main, score
+from deploy.cli.score import EvidenceOptions, score_files
+from scorer.archive import read_references, write_images
+from scorer.errors import Invalid, KennelError, Unavailable
+from scorer.extractors import ExtractorOptions, load
+from scorer.lifecycle import STAGES as STAGES_IN_WORDS
+from scorer.metrics.memorization import memorization_distance
+from scorer.metrics.mifid import mifid
+from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
+from scorer.metrics.sample_quality.frechet_standard_error import frechet_standard_error
+from scorer.metrics.sample_quality.prdc import prdc_with_error
+from tests.factories import noise_images
+
+STAGES = ["decoding", "reference-decoding", "reference-features", "features", "neighbours", "frechet"]
+WITH_EVIDENCE = [*STAGES, "held-out-decoding", "mirrored", "held-out", "grounds", "evidence"]
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary files are made."""
+    (folder := tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
+
+
+def written(path: Path, images: NDArray[np.uint8], names: list[str] | None = None) -> Path:
+    with path.open("wb") as file:
+        write_images(images, file, names)
+    return path
+
+
+def coarse(seed: int, count: int) -> NDArray[np.uint8]:
+    """Images (count, 64, 64, 3) of 8 x 8 squares: small in a zip, large when decoded."""
+    return noise_images(seed, count, 8).repeat(8, axis=1).repeat(8, axis=2)
+
+
+def scored(submission: Path, reference: Path, **changes: Any) -> dict[str, Any]:
+    wanted: dict[str, Any] = {
+        "tau": 0.5,
+        "epsilon": 1e-15,
+        "weights": None,
+        "evidence": None,
+        "progress": lambda _stage, _share: None,
+    }
+    return score_files(submission, reference, "tiny", **(wanted | changes))
+
+
+# Right.
+
+
+def test_the_numbers_are_those_of_the_images_in_memory(tmp_path: Path) -> None:
+    """Mapped or not, cut up or not: the definition, applied to the decoded arrays."""
+    generated, training = noise_images(1, 30), noise_images(2, 50)
+    found = scored(written(tmp_path / "g.zip", generated), written(tmp_path / "t.zip", training))
+    extractor = load("tiny", options=ExtractorOptions())
+    own, other = extractor.features(generated), extractor.features(training)
+    distance = memorization_distance(own, other)
+    fid = frechet_distance(statistics_of(own), statistics_of(other))
+    assert (found["fid"], found["memorization_distance"]) == (fid, distance)
+    assert found["mifid"] == mifid(fid, distance, 0.5, 1e-15)
+    assert (found["penalised"], found["copy"]) == (True, False)
+    assert (found["images"], found["reference_images"]) == (30, 50)
+    assert found["provenance"]["pillow"]
+
+
+def test_a_reference_of_other_sizes_is_widened_on_the_way(tmp_path: Path) -> None:
+    """A photograph of another size among the others makes all of them float32, in a file too."""
+    training = io.BytesIO()
+    with zipfile.ZipFile(training, "w") as archive:
+        for index, size in enumerate([16, 16, 24, 16, 40]):
+            image = io.BytesIO()
+            Image.fromarray(noise_images(index, 1, size)[0]).save(image, "PNG")
+            archive.writestr(f"{index}.png", image.getvalue())
+    (tmp_path / "t.zip").write_bytes(training.getvalue())
+    expected = read_references(training, 16)
+    assert (str(expected.images.dtype), expected.resized) == ("float32", 2)
+    own, other = (
+        load("tiny", options=ExtractorOptions()).features(each) for each in (noise_images(9), expected.images)
+    )
+    found = scored(written(tmp_path / "g.zip", noise_images(9)), tmp_path / "t.zip")
+    assert found["memorization_distance"] == memorization_distance(own, other)
+
+
+def test_the_closest_pairs_are_named(tmp_path: Path) -> None:
+    """Of nine images two come from the reference, one of them a little changed."""
+    generated, training = noise_images(1, 9), noise_images(2, 12)
+    generated[4] = training[7]
+    generated[2] = training[3]
+    generated[2, 0, 0] ^= 64
+    names = [f"dogs/{index}.png" for index in range(12)]
+    pairs = scored(written(tmp_path / "g.zip", generated), written(tmp_path / "t.zip", training, names))[
+        "closest_pairs"
+    ]
+    order = sorted(names, key=str.encode)
+    assert len(pairs) == score.MAX_SHOWN_PAIRS
+    assert (pairs[0]["image"], pairs[0]["reference"], pairs[0]["distance"]) == ("00004.png", "dogs/7.png", 0.0)
+    assert (pairs[1]["image"], pairs[1]["reference"]) == ("00002.png", "dogs/3.png")
+    assert [pair["distance"] for pair in pairs] == sorted(pair["distance"] for pair in pairs)
+    assert pairs[1]["distance"] > 0
+    assert all(pair["reference"] in order for pair in pairs)
+
+
+def test_evidence_is_of_the_same_features_and_the_same_every_time(tmp_path: Path) -> None:
+    generated, training, fresh = noise_images(1, 40), noise_images(2, 60), noise_images(3, 50)
+    generated[:20] = training[:20]
+    zips = written(tmp_path / "g.zip", generated), written(tmp_path / "t.zip", training)
+    beside = EvidenceOptions(written(tmp_path / "h.zip", fresh))
+    found = scored(*zips, evidence=beside)["evidence"]
+    again = scored(*zips, evidence=beside)["evidence"]
+    assert [found[part] for part in ("findings", "details", "numbers")] == [
+        again[part] for part in ("findings", "details", "numbers")
+    ]
+    told = {each["name"]: each for each in found["findings"]}
+    extractor = load("tiny", options=ExtractorOptions())
+    own, other = extractor.features(generated), extractor.features(training)
+    assert told["fid"]["standard_error"] == frechet_standard_error(own, statistics_of(other))
+    both, _ = prdc_with_error(own, other)
+    assert (told["precision"]["value"], told["coverage"]["value"]) == (both.precision, both.coverage)
+    assert told["partly_copied"]["value"] == found["numbers"]["partly_copied_share"] >= 0.5
+    assert found["details"]["partly_copied"][0]["reference"].endswith(".png")
+    assert {"near-copies", "partly-copied"} <= set(found["signs"])
+    assert scored(*zips)["evidence"] is None
+
+
+def test_evidence_without_held_out_photographs_says_what_it_lacks(tmp_path: Path) -> None:
+    zips = written(tmp_path / "g.zip", noise_images(1, 40)), written(tmp_path / "t.zip", noise_images(2, 60))
+    found = scored(*zips, evidence=EvidenceOptions(None))["evidence"]
+    told = {each["name"]: each for each in found["findings"]}
+    for name in ("z_u", "c_t", "ndb_over", "partly_copied", "near_copies", "repeats", "relative_mmd"):
+        assert told[name]["value"] is None
+        assert told[name]["sentence"] == "There are no held-out photographs to compare with."
+    assert told["ndb_share"]["sentence"] == "60 different training images can't make 100 cells."
+    assert all(told[name]["value"] is not None for name in ("identical", "authenticity", "kid", "precision", "fid"))
+    assert found["numbers"].keys() == {"identical", "mirrored_twins"}
+    assert found["signs"] == []
+
+
+def test_every_stage_is_told_from_its_start_to_its_end(tmp_path: Path) -> None:
+    generated, training = (
+        written(tmp_path / "g.zip", noise_images(1, 20)),
+        written(tmp_path / "t.zip", noise_images(2, 20)),
+    )
+    for evidence, stages in ((None, STAGES), (EvidenceOptions(training), WITH_EVIDENCE)):
+        told: list[tuple[str, float]] = []
+        scored(generated, training, evidence=evidence, progress=lambda *step, told=told: told.append(step))
+        assert list(dict.fromkeys(stage for stage, _ in told)) == stages
+        assert set(stages) <= STAGES_IN_WORDS.keys()
+        for stage in stages:
+            shares = [share for each, share in told if each == stage]
+            assert shares == sorted(shares)
+            assert shares[-1] == 1.0
+
+
+# Bounded.
+
+
+def peak(tmp_path: Path, count: int) -> int:
+    """The most bytes that Python and numpy held while ``count`` images were scored against as many."""
+    generated, training = (written(tmp_path / f"{seed}-{count}.zip", coarse(seed, count)) for seed in (1, 2))
+    tracemalloc.start()
+    try:
+        scored(generated, training)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_does_not_grow_with_the_images(tmp_path: Path) -> None:
+    """Six times as many images take far less more memory than their pixels."""
+    peak(tmp_path, 8)  # what is made once, such as the projection of tiny
+    few, many = peak(tmp_path, 200), peak(tmp_path, 1200)
+    pixels_more = 2 * (1200 - 200) * 64 * 64 * 3
+    assert many - few < pixels_more / 4
+
+
+def test_a_disk_that_is_too_full_is_told_before_it_is_written_to(
+    tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generated = written(tmp_path / "g.zip", noise_images(1, 20))
+    usage = type("Usage", (), {"free": 20 * 16 * 16 * 3 - 1})
+    monkeypatch.setattr("worker.runtime.decoded_images.shutil.disk_usage", lambda _: usage)
+    with pytest.raises(Unavailable, match="15,360 bytes") as error:
+        scored(generated, generated)
+    assert error.value.slug == "no-room"
+    assert list(temporary.iterdir()) == []
+
+
+def test_nothing_is_left_behind(tmp_path: Path, temporary: Path) -> None:
+    def interrupt(stage: str, _share: float) -> None:
+        if stage == "features":
+            assert list(temporary.rglob("*.npy"))
+            raise KeyboardInterrupt
+
+    generated = written(tmp_path / "g.zip", noise_images(1))
+    scored(generated, generated)
+    assert list(temporary.iterdir()) == []
+    with pytest.raises(KeyboardInterrupt):
+        scored(generated, generated, progress=interrupt)
+    assert list(temporary.iterdir()) == []
+
+
+def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, temporary: Path) -> None:
+    """The command itself, interrupted while it decodes."""
+    generated = written(tmp_path / "g.zip", coarse(1, 3000))
+    command = [Path(sys.executable).with_name("kennel"), "score", generated, "--reference", generated]
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    process = subprocess.Popen(
+        [*map(str, command), "--extractor", "tiny"],
+        env=environment,
+        stderr=subprocess.PIPE,
+        # Tests that run in the background of a shell ignore Ctrl-C, and so would their children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+    )
+    end = time.monotonic() + 60
+    while not list(temporary.rglob("*.npy*")):
+        assert process.poll() is None, "it ended before it could be interrupted"
+        assert time.monotonic() < end
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in said
+    assert list(temporary.iterdir()) == []
+
+
+# Refused.
+
+
+def refusal(submission: Path, reference: Path) -> KennelError:
+    with pytest.raises(Invalid) as error:
+        scored(submission, reference)
+    assert "\n" not in error.value.message
+    return error.value
+
+
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    good = written(tmp_path / "good.zip", noise_images(1))
+    (cut := tmp_path / "cut.zip").write_bytes(good.read_bytes()[:1000])
+    missing, folder = tmp_path / "none.zip", tmp_path
+    for one, other, about in ((cut, good, cut), (good, cut, cut), (missing, good, missing), (good, folder, folder)):
+        assert str(about) in refusal(one, other).message
+    assert refusal(missing, good).message == f"{missing} cannot be read: No such file or directory."
+
+
+def test_a_broken_image_is_named(tmp_path: Path) -> None:
+    """The first image is looked at for its size, the others for everything."""
+    good = written(tmp_path / "good.zip", noise_images(1))
+    for index in (0, 5):
+        content = bytearray(good.read_bytes())
+        content[content.index(b"IDAT", content.index(f"{index:05}.png".encode())) + 20] ^= 1
+        (broken := tmp_path / "broken.zip").write_bytes(content)
+        error = refusal(broken, good)
+        assert f"{index:05}.png" in " ".join([error.message, *error.faults])
+
+
+def test_what_is_no_png_is_named(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "text.zip", "w") as archive:
+        archive.writestr("a.png", "hello")
+    error = refusal(tmp_path / "text.zip", tmp_path / "text.zip")
+    assert error.message.endswith("The first image, a.png, is not a PNG.")
+
+
+def test_weights_that_are_missing_are_told_first(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable) as error:
+        score_files(
+            tmp_path / "none.zip",
+            tmp_path / "none.zip",
+            "inception_v3",
+            tau=None,
+            epsilon=1e-15,
+            weights=tmp_path,
+            evidence=None,
+            progress=lambda _stage, _share: None,
+        )
+    assert error.value.slug == "missing-weights"
+
+
+# The command.
+
+
+def test_the_command_prints_json_or_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    generated, training = written(tmp_path / "g.zip", noise_images(1)), written(tmp_path / "t.zip", noise_images(2))
+    command = ["kennel", "score", str(generated), "--reference", str(training), "--extractor", "tiny"]
+    outputs = []
+    for options in (["--json"], [], ["--evidence"]):
+        monkeypatch.setattr(sys, "argv", [*command, *options])
+        with pytest.raises(SystemExit) as end:
+            main.main()
+        assert end.value.code == 0
+        outputs.append(capsys.readouterr().out)
+    found = json.loads(outputs[0])
+    assert found["mifid"] is None
+    assert f"fid                    {found['fid']}\n" in outputs[1]
+    first = found["closest_pairs"][0]
+    assert f"{first['image']} and {first['reference']}\n" in outputs[1]
+    assert outputs[1].count(" and ") == score.MAX_SHOWN_PAIRS
+    assert "signs of copying       none\n" in outputs[2]
+    assert "identical              No two of the 8 images are the same, pixel by pixel.\n" in outputs[2]
+    assert "two_sample_real        Of the real images " in outputs[2]

@@ -1,0 +1,269 @@
+"""Which network should be private: comparing on labelled entries, and choosing, with a worker's own code."""
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from deploy.cli import admin_judging
+from scorer.db import accounts, competitions
+from scorer.db.jobs import job_queue
+from scorer.db.submissions import submissions
+from scorer.db.tables import ComparedDistance, Job, Measurement, Publication, Threshold, Track
+from scorer.lifecycle import Queue, Status
+from tests.api.conftest import Service
+from tests.factories import noise_images, zip_of
+from tests.http_server import serve
+from worker.dispatch import run_next
+from worker.runtime import preemption
+from worker.scoring.reference_features import load_prepared
+
+OTHER = "efficientnet_lite0@1"
+
+
+def near(seed: int) -> Any:
+    """Images close to the training images of the service's competitions."""
+    return np.clip(noise_images(1, 40, 16)[seed : seed + 8].astype(int) + 20, 0, 255).astype(np.uint8)
+
+
+def network(service: Service, slug: str) -> Any:
+    answer = service.call("organizer", "GET", f"/competitions/{slug}/network")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def compare(service: Service, slug: str, *extractors: str, coarse: bool = False) -> Any:
+    body = {"extractors": extractors, "coarse": coarse}
+    return service.call("organizer", "POST", f"/competitions/{slug}/network/comparisons", json=body)
+
+
+def choose(service: Service, slug: str, extractor: str = OTHER, **more: Any) -> Any:
+    body = {"extractor": extractor, "reason": "it separates better", **more}
+    return service.call("organizer", "PUT", f"/competitions/{slug}/network", json=body)
+
+
+def slug_of(answer: Any) -> str:
+    return str(answer.json()["type"]).rpartition(":")[2]
+
+
+def label(service: Service, slug: str, entry: Any, name: str) -> None:
+    answer = service.call(
+        "organizer", "PUT", f"/competitions/{slug}/submissions/{entry['id']}/label", json={"label": name}
+    )
+    assert answer.is_success, answer.text
+
+
+def guess(service: Service, entry: Any, name: str) -> None:
+    answer = service.call("organizer", "PUT", f"/submissions/{entry['id']}/coarse-label", json={"label": name})
+    assert answer.json().items() >= {"label": name, "source": "hand"}.items()
+
+
+def refuse(service: Service, slug: str) -> None:
+    """What cannot be compared or chosen, and by whom."""
+    assert (compare(service, slug, OTHER).status_code, slug_of(compare(service, slug, OTHER))) == (409, "no-labels")
+    assert slug_of(compare(service, slug, "tiny")) == "no-candidates"
+    assert slug_of(compare(service, slug, "resnet")) == "unknown-extractor"
+    assert slug_of(choose(service, slug)) == "not-prepared"
+    assert slug_of(choose(service, slug, "tiny")) == "no-change"
+    for who, status in (("ada", 403), (None, 401)):
+        assert service.call(who, "GET", f"/competitions/{slug}/network").status_code == status
+        body = {"extractors": [OTHER]}
+        assert service.call(who, "POST", f"/competitions/{slug}/network/comparisons", json=body).status_code == status
+        chosen = {"extractor": OTHER, "reason": "x"}
+        assert service.call(who, "PUT", f"/competitions/{slug}/network", json=chosen).status_code == status
+
+
+def compared(service: Service, slug: str, entries: list[Any]) -> Any:
+    """The other network's space, once it is compared: of a memoriser, a legitimate entry, and one that is guessed to
+    be legitimate."""
+    label(service, slug, entries[0], "aug")
+    label(service, slug, entries[1], "legitimate")
+    guess(service, entries[2], "legitimate")
+    begun = compare(service, slug, OTHER, "tiny", coarse=True)
+    assert begun.status_code == 202, begun.text
+    assert [(each["extractor"], each["state"]) for each in begun.json()["spaces"]] == [
+        ("tiny@1", "done"), (OTHER, "preparing"),
+    ]  # fmt: skip
+    assert slug_of(choose(service, slug)) == "not-prepared"
+    service.work()
+    found = network(service, slug)["comparison"]
+    assert (found["memorising"], found["legitimate"], found["coarse"]) == (1, 2, 1)
+    present, other = found["spaces"]
+    assert (present["present"], present["measured"], other["state"], other["measured"]) == (True, 3, "done", 3)
+    assert other["choice"]["auc"] == 1.0
+    assert other["choice"]["confusion"]["true_positives"] == 1
+    assert other["choice"]["memorization_margin"] > 0
+    with service.bench.sessions.begin() as session:
+        assert session.query(ComparedDistance).count() == 3
+    # Again: nothing is measured twice. Without guesses: of fewer entries.
+    assert compare(service, slug, OTHER).json()["spaces"][1]["measured"] == 2
+    service.work()
+    with service.bench.sessions.begin() as session:
+        assert session.query(ComparedDistance).count() == 3
+    return other
+
+
+def assert_measured_apart(service: Service) -> None:
+    """The former track keeps its measurements; the private one has what comparing has measured."""
+    with service.bench.sessions.begin() as session:
+        tracks = {track.id: track for track in session.query(Track) if track.kind != "public"}
+        assert sorted((track.kind, track.extractor) for track in tracks.values()) == [
+            ("former", "tiny@1"), ("private", OTHER),
+        ]  # fmt: skip
+        measured = [
+            (tracks[each.track_id].kind, each.provenance["extractor"])
+            for each in session.query(Measurement)
+            if each.track_id in tracks
+        ]
+        assert sorted(measured) == [("former", "tiny@1")] * 3 + [("private", OTHER)] * 5
+        assert session.query(Job).filter_by(queue="score", state="cancelled").count() == 1
+        # What comparing measured is what scoring measured.
+        private = next(track.id for track in tracks.values() if track.kind == "private")
+        for each in session.query(ComparedDistance):
+            scored = submissions.newest_measurement(session, each.submission_ref, private)
+            assert scored is not None
+            assert scored.memorization_distance == each.memorization_distance
+        assert {each.tau for each in session.query(Threshold) if tracks.get(each.track_id)}
+
+
+@pytest.mark.heavy
+def test_from_a_comparison_to_another_private_network(service: Service) -> None:
+    slug = service.competition()
+    entries = [
+        service.scored(who, slug, images)
+        for who, images in (("ada", near(0)), ("bob", noise_images(11)), ("eve", noise_images(12)))
+    ]
+    refuse(service, slug)
+    other = compared(service, slug, entries)
+    # A private job that waits on the former track is not done any more; one entry is scored in between.
+    service.submit("eve", slug, zip_of(noise_images(13)))
+    assert run_next(service.bench, Queue.CHECK)
+    assert run_next(service.bench, Queue.SCORE)
+    before = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
+    assert len(before["entries"]) == 3
+    moment = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    chosen = choose(service, slug)
+    assert chosen.status_code == 200, chosen.text
+    assert (chosen.json()["extractor"], chosen.json()["waiting"], chosen.json()["scored"]) == (OTHER, 4, 0)
+    after = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
+    assert after["entries"] == []
+    assert service.call("ada", "GET", f"/competitions/{slug}").json()["missing"] is None
+    thresholds = service.call("organizer", "GET", f"/competitions/{slug}/tracks/private/thresholds").json()
+    assert [each["method"] for each in thresholds] == ["heldout"]
+    assert thresholds[0]["tau"] == pytest.approx(other["heldout_distance"] / 2)
+    bob = service.scored("bob", slug, noise_images(14))
+    done = network(service, slug)
+    assert (done["scored"], done["waiting"], done["failed"]) == (5, 0, 0)
+    assert_measured_apart(service)
+    after = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
+    assert len(after["entries"]) == 3
+    # The former network stays in the comparison, by what was measured with it.
+    spaces = [(each["extractor"], each["present"], each["state"]) for each in done["comparison"]["spaces"]]
+    assert spaces == [(OTHER, True, "done"), ("tiny@1", False, "done")]
+    label(service, slug, bob, "legitimate")
+    spaces = [
+        (each["extractor"], each["state"], each["measured"]) for each in network(service, slug)["comparison"]["spaces"]
+    ]
+    assert spaces == [(OTHER, "done", 3), ("tiny@1", "incomplete", 2)]
+    # The board of before can be shown again.
+    past = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private&as_of={moment}").json()
+    assert (past["entries"], past["tau"]) == (before["entries"], before["tau"])
+    (act,) = service.call("admin", "GET", "/admin/audit?action=track.replaced").json()["entries"]
+    assert (act["before"]["extractor"], act["after"]["extractor"]) == ("tiny@1", OTHER)
+    assert act["after"]["reason"] == "it separates better"
+    seen = service.call("organizer", "GET", f"/submissions/{entries[0]['id']}").json()
+    assert [each["track"] for each in seen["measurements"]] == ["public", "private"]
+    assert seen["private_state"] == "done"
+    # Nothing of all this is told to anybody else.
+    for path in (f"/competitions/{slug}", f"/submissions/{entries[0]['id']}", f"/competitions/{slug}/leaderboard"):
+        assert "efficientnet" not in service.call("ada", "GET", path).text
+
+
+def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that is told to compare scores what waits; one that compares already lets go."""
+    slug = service.competition()
+    entry = service.scored("ada", slug, near(0))
+    label(service, slug, entry, "aug")
+    assert compare(service, slug, OTHER).status_code == 202
+    assert run_next(service.bench, Queue.PREPARE)
+    service.submit("bob", slug, zip_of(noise_images(11)))
+    assert run_next(service.bench, Queue.CHECK)
+    assert run_next(service.bench, Queue.COMPARE)
+    bob = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"][0]
+    assert bob["status"] == Status.SCORED
+    assert run_next(service.bench, Queue.COMPARE)  # his private score
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        monkeypatch.setattr("worker.scoring.compare.load_prepared", load_prepared)
+        monkeypatch.setattr(preemption, "PREEMPT_AFTER", preemption.PREEMPT_AFTER * 0)
+        service.submit("eve", slug, zip_of(noise_images(12)))
+        assert run_next(service.bench, Queue.CHECK)
+        return load_prepared(*args, **options)
+
+    monkeypatch.setattr("worker.scoring.compare.load_prepared", interrupted)
+    assert run_next(service.bench, Queue.COMPARE)
+    with service.bench.sessions.begin() as session:
+        (job,) = session.query(Job).filter_by(queue="compare")
+        assert (job.state, job.attempts, job.holder) == ("waiting", 0, None)
+        assert session.query(ComparedDistance).count() == 0
+        due = job_queue.count_due(session, datetime.now(UTC))
+        assert (due[Queue.COMPARE], due[Queue.SCORE]) == (1, 1)
+    service.work()
+    assert network(service, slug)["comparison"]["spaces"][1]["measured"] == 1
+
+
+def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> None:
+    slug = service.competition()
+    with service.bench.sessions.begin() as session:
+        track = next(each for each in session.query(Track).filter_by(kind="private"))
+        track.extractor = "inception_v3@1"  # as if it were another one than the prepared tiny
+    with service.bench.sessions.begin() as session:
+        track = next(each for each in session.query(Track).filter_by(kind="private"))
+        assert track.preparation is not None
+        track.preparation.heldout_distance = None
+    assert slug_of(choose(service, slug, "tiny")) == "no-heldout-distance"
+    with serve(service.app) as url:
+
+        def kennel(*words: str) -> str:
+            options = ["--url", url, "--token", service.tokens["organizer"]]
+            done = CliRunner().invoke(admin_judging.app, [*words, *options], catch_exceptions=False)
+            assert done.exit_code == 0, done.output
+            return str(done.stdout)
+
+        said = kennel("network", slug, "tiny", "--reason", "by command", "--tau", "0.125")
+        assert said == "The private track has tiny@1; 0 entries are to be scored.\n"
+        by_hand = ("--method", "manual", "--tau", "0.5", "--reason", "x")
+        assert json.loads(kennel("retune", slug, "private", *by_hand))["previous_tau"] == 0.125
+        undone = json.loads(kennel("retune", slug, "private", "--undo", "--reason", "y"))
+        assert (undone["method"], undone["tau"]) == ("undo", 0.125)
+        label(service, slug, service.scored("ada", slug, noise_images(11)), "legitimate")
+        # Compared with the former space, whose references are ready: a worker finishes it in another thread.
+        with ThreadPoolExecutor(1) as pool:
+            words = pool.submit(kennel, "compare", slug, OTHER)
+            while not words.done():
+                service.work()
+                time.sleep(0.05)
+        found = json.loads(words.result())
+        assert [space["measured"] for space in found["spaces"] if not space["present"]][:1] == [1]
+    history = service.call("organizer", "GET", f"/competitions/{slug}/tracks/private/thresholds").json()
+    assert [(each["tau"], each["method"]) for each in history] == [(0.125, "undo"), (0.5, "manual"), (0.125, "manual")]
+    with service.bench.sessions.begin() as session:
+        author = accounts.account_by_handle(session, "organizer")
+        competition = competitions.competition_by_slug(session, slug)
+        assert author is not None
+        assert competition is not None
+        session.add(
+            Publication(
+                competition_id=competition.id,
+                published=True,
+                reason="",
+                author_id=author.id,
+                created_at=datetime.now(UTC),
+            )
+        )
+    assert slug_of(choose(service, slug)) == "published"
