@@ -23,43 +23,43 @@ from worker.scoring.score import score_submission
 log = logging.getLogger(__name__)
 
 
-def run_next(bench: WorkerContext, queue: Queue) -> bool:
+def run_next(context: WorkerContext, queue: Queue) -> bool:
     """Do the fairest due job of a queue, or of one that goes first; False when there was none."""
-    claim = next(filter(None, (_claim(bench, each) for each in (*PRECEDING_QUEUES.get(queue, ()), queue))), None)
+    claim = next(filter(None, (_claim(context, each) for each in (*PRECEDING_QUEUES.get(queue, ()), queue))), None)
     if claim is None:
         return False
     log.info("job %s (%s, attempt %s) starts", claim.job_id, claim.queue, claim.attempt)
     try:
-        with Heartbeat(bench, claim) as heartbeat:
-            JOB_FUNCTIONS[claim.queue](bench, claim, heartbeat)
+        with Heartbeat(context, claim) as heartbeat:
+            JOB_FUNCTIONS[claim.queue](context, claim, heartbeat)
     except Preempted:
         log.info("job %s makes room for a public score", claim.job_id)
-        with transaction(bench.sessions, bench.broker) as session:
-            leases.release(session, claim, now=bench.now())
+        with transaction(context.sessions, context.broker) as session:
+            leases.release(session, claim, now=context.now())
     except LeaseLost:
         log.warning("job %s was taken over by another worker; its result is dropped", claim.job_id)
     except Exception as error:
         log.exception("job %s failed", claim.job_id)
-        _retry_or_fail(bench, claim, error)
+        _retry_or_fail(context, claim, error)
     else:
         log.info("job %s is done", claim.job_id)
     return True
 
 
-def _claim(bench: WorkerContext, queue: Queue) -> leases.Claim | None:
-    with transaction(bench.sessions, bench.broker) as session:
+def _claim(context: WorkerContext, queue: Queue) -> leases.Claim | None:
+    with transaction(context.sessions, context.broker) as session:
         return leases.claim_job(
-            session, queue, holder=secrets.token_hex(8), worker=bench.name, now=bench.now(), lease=bench.lease
+            session, queue, holder=secrets.token_hex(8), worker=context.name, now=context.now(), lease=context.lease
         )
 
 
-def _retry_or_fail(bench: WorkerContext, claim: leases.Claim, error: Exception) -> None:
-    with transaction(bench.sessions, bench.broker) as session:
+def _retry_or_fail(context: WorkerContext, claim: leases.Claim, error: Exception) -> None:
+    with transaction(context.sessions, context.broker) as session:
         if isinstance(error, Invalid):  # the same input is as wrong next time
-            leases.fail(session, claim, error=_error_text(error), reason=error.message, now=bench.now())
+            leases.fail(session, claim, error=_error_text(error), reason=error.message, now=context.now())
         else:
-            most = bench.settings.max_attempts
-            leases.retry_or_fail(session, claim, error=_error_text(error), now=bench.now(), max_attempts=most)
+            most = context.settings.max_attempts
+            leases.retry_or_fail(session, claim, error=_error_text(error), now=context.now(), max_attempts=most)
 
 
 def _error_text(error: Exception) -> str:

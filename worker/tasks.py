@@ -14,7 +14,7 @@ from worker.runtime.context import WorkerContext
 
 
 @cache
-def bench() -> WorkerContext:
+def worker_context() -> WorkerContext:
     """This process's connections and models, made on first use: never before the fork."""
     return WorkerContext.open(settings, app)
 
@@ -22,35 +22,35 @@ def bench() -> WorkerContext:
 @app.task(name=WORK)
 def work(queue: str) -> None:
     """Do the fairest due piece of work of a queue."""
-    run_next(bench(), Queue(queue))
+    run_next(worker_context(), Queue(queue))
 
 
 @app.task(name=SWEEP)
 def sweep() -> None:
     """Free what is stuck and announce what has no message."""
-    sweep_once(bench())
+    sweep_once(worker_context())
 
 
 @app.task(name=MAIL)
 def mail() -> None:
     """Send what lies in the outbox."""
-    send_due_mails(bench())
+    send_due_mails(worker_context())
 
 
 @app.task(name=POST)
 def post() -> None:
     """Send webhooks what they are due."""
-    post_due_deliveries(bench())
+    post_due_deliveries(worker_context())
 
 
 @app.task(name=UPLOADS)
 def uploads() -> None:
     """End, finish and clear away uploads that nobody works on."""
-    clean_up_uploads(bench())
+    clean_up_uploads(worker_context())
 
 
 @app.task(name=LOST)
 def lost() -> None:
     """Remove bytes that belong to nothing, and rows of what is long over."""
-    remove_orphaned_blobs(bench())
-    remove_expired_rows(bench())
+    remove_orphaned_blobs(worker_context())
+    remove_expired_rows(worker_context())

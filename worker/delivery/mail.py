@@ -14,46 +14,46 @@ MAX_MAILS = 50
 """Mails a round, so that other work gets its turn."""
 
 
-def send_due_mails(bench: WorkerContext) -> int:
+def send_due_mails(context: WorkerContext) -> int:
     """One round; how many mails have left. Without a mail server the mails stay where they are, until they expire."""
-    with transaction(bench.sessions, bench.broker) as session:
-        closed = outbox.sweep_mails(session, bench.now())
+    with transaction(context.sessions, context.broker) as session:
+        closed = outbox.sweep_mails(session, context.now())
     if closed["unknown"]:
         log.warning("%d mails may or may not have left: their sender vanished", closed["unknown"])
     left = 0
-    for _ in range(MAX_MAILS if bench.settings.smtp_url is not None else 0):
-        with transaction(bench.sessions, bench.broker) as session:
-            mail = outbox.claim_mail(session, bench.now())
+    for _ in range(MAX_MAILS if context.settings.smtp_url is not None else 0):
+        with transaction(context.sessions, context.broker) as session:
+            mail = outbox.claim_mail(session, context.now())
         if mail is None:
             break
         try:
-            left += _send(bench, mail)
+            left += _send(context, mail)
         except Unavailable as error:
             log.warning("%s", error.message)
             break
     return left
 
 
-def _send(bench: WorkerContext, mail: Mail) -> bool:
+def _send(context: WorkerContext, mail: Mail) -> bool:
     """Send one; whether it has left. ``Unavailable`` if no other could be sent either."""
-    url, sender, site = bench.settings.smtp_url, bench.settings.mail_from, bench.settings.public_url
-    now = bench.now
+    url, sender, site = context.settings.smtp_url, context.settings.mail_from, context.settings.public_url
+    now = context.now
     try:
         deliver(mail, url.get_secret_value() if url else "", sender, site)
     except Unavailable as error:
-        with transaction(bench.sessions, bench.broker) as session:
+        with transaction(context.sessions, context.broker) as session:
             outbox.record_refusal(session, mail, error=error.message, now=now(), for_good=False)
         raise
     except MailRefused as error:
         log.warning("the mail server refused mail %d: %s", mail.id, error)
-        with transaction(bench.sessions, bench.broker) as session:
+        with transaction(context.sessions, context.broker) as session:
             outbox.record_refusal(session, mail, error=str(error), now=now(), for_good=error.for_good)
         return False
     except MailUncertain as error:
         log.warning("mail %d may or may not have left: %s", mail.id, error)
-        with transaction(bench.sessions, bench.broker) as session:
+        with transaction(context.sessions, context.broker) as session:
             outbox.mark_lost(session, mail, error=str(error))
         return False
-    with transaction(bench.sessions, bench.broker) as session:
+    with transaction(context.sessions, context.broker) as session:
         outbox.mark_sent(session, mail, now=now())
     return True

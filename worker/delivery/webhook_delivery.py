@@ -24,38 +24,38 @@ ROUND_SECONDS = 5.0
 """No new attempts after that, so that other work gets its turn."""
 
 
-def post_due_deliveries(bench: WorkerContext) -> int:
+def post_due_deliveries(context: WorkerContext) -> int:
     """One round; how many notices have arrived."""
     end, arrived = time.monotonic() + ROUND_SECONDS, 0
     while time.monotonic() < end:
-        with transaction(bench.sessions, bench.broker) as session:
-            claimed = webhooks.claim_deliveries(session, now=bench.now(), limit=MAX_CONCURRENT_POSTS)
+        with transaction(context.sessions, context.broker) as session:
+            claimed = webhooks.claim_deliveries(session, now=context.now(), limit=MAX_CONCURRENT_POSTS)
         if not claimed:
             break
         # Written down one by one, so that a fault of ours in one leaves no doubt about the others.
-        for delivery, error in asyncio.run(_post_all(bench, claimed)):
-            with transaction(bench.sessions, bench.broker) as session:
+        for delivery, error in asyncio.run(_post_all(context, claimed)):
+            with transaction(context.sessions, context.broker) as session:
                 if error is None:
-                    webhooks.mark_arrived(session, delivery, now=bench.now())
+                    webhooks.mark_arrived(session, delivery, now=context.now())
                 else:
-                    webhooks.record_failure(session, delivery, error=error, now=bench.now())
+                    webhooks.record_failure(session, delivery, error=error, now=context.now())
             arrived += error is None
     return arrived
 
 
-async def _post_all(bench: WorkerContext, deliveries: Sequence[Delivery]) -> list[tuple[Delivery, str | None]]:
+async def _post_all(context: WorkerContext, deliveries: Sequence[Delivery]) -> list[tuple[Delivery, str | None]]:
     """Each with None if it has arrived, else with the reason why that is not known."""
     # A bare transport: it follows no redirect, keeps no cookie and asks no proxy.
     limits = httpx.Limits(max_connections=MAX_CONCURRENT_POSTS, max_keepalive_connections=0)
     async with httpx.AsyncHTTPTransport(limits=limits) as transport:
-        errors = await asyncio.gather(*(_post(transport, bench, each) for each in deliveries))
+        errors = await asyncio.gather(*(_post(transport, context, each) for each in deliveries))
     return list(zip(deliveries, errors, strict=True))
 
 
-async def _post(transport: httpx.AsyncHTTPTransport, bench: WorkerContext, delivery: Delivery) -> str | None:
+async def _post(transport: httpx.AsyncHTTPTransport, context: WorkerContext, delivery: Delivery) -> str | None:
     try:
         async with asyncio.timeout(ATTEMPT_SECONDS):
-            answer = await transport.handle_async_request(await _request(bench, delivery))
+            answer = await transport.handle_async_request(await _request(context, delivery))
             await answer.aclose()
     except TimeoutError:
         return f"It did not answer within {ATTEMPT_SECONDS:g} s."
@@ -69,18 +69,18 @@ async def _post(transport: httpx.AsyncHTTPTransport, bench: WorkerContext, deliv
     return None if answer.is_success else f"It answered {answer.status_code}."
 
 
-async def _request(bench: WorkerContext, delivery: Delivery) -> httpx.Request:
+async def _request(context: WorkerContext, delivery: Delivery) -> httpx.Request:
     """The request to the address that the host's name means now: the one that was looked at is the one that is
     called, and the certificate must still be the name's."""
     url = httpx.URL(delivery.webhook.url)
-    body = body_of(delivery, bench.settings.public_url)
-    address = await public_address_of(url.host, local=bench.settings.webhooks_local)
+    body = body_of(delivery, context.settings.public_url)
+    address = await public_address_of(url.host, local=context.settings.webhooks_local)
     headers = {
         "Host": url.netloc.decode(),
         "Content-Type": "application/json",
         "User-Agent": f"Kennel/{version('kennel')}",
         "Kennel-Delivery": str(delivery.id),
-        "Kennel-Signature": webhook_signing.signature(delivery.webhook.secret, int(bench.now().timestamp()), body),
+        "Kennel-Signature": webhook_signing.signature(delivery.webhook.secret, int(context.now().timestamp()), body),
     }
     address_url = url.copy_with(host=address)
     name = {"sni_hostname": url.host}

@@ -89,8 +89,8 @@ class Analysis:
         if small.fresh is None:
             raise NotComputable(NO_HELD_OUT_IMAGES)
         own = small.originals(self.entry.thumbnails, self.progress)
-        telling = own.distance / (contrast_of(self.entry.thumbnails) + MIN_CONTRAST)
-        return near_duplicates(own, small.fresh, telling=telling)
+        order_by = own.distance / (contrast_of(self.entry.thumbnails) + MIN_CONTRAST)
+        return near_duplicates(own, small.fresh, order_by=order_by)
 
     @cached_property
     def copying(self) -> DataCopying:

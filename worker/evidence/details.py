@@ -31,7 +31,7 @@ def details_of(case: Analysis, reference_names: Sequence[str]) -> dict[str, Any]
         "partly_copied": _partial_copying_examples(case, reference_names) if _is_computable(case, "closeness") else [],
         "repeats": _pairs(case) if _is_computable(case, "repeats") else [],
         "identical": [[names[place] for place in group[:MAX_GROUP_EXAMPLES]] for group in twins.groups[:MAX_GROUPS]],
-        "mirrored_twins": [[names[one], names[other]] for one, other in twins.flipped[:MAX_GROUPS]],
+        "mirrored_twins": [[names[one], names[other]] for one, other in twins.mirrored_pairs[:MAX_GROUPS]],
     }
 
 
@@ -46,7 +46,7 @@ def evidence_columns_of(case: Analysis) -> dict[str, Any]:
         if _is_computable(case, test):
             near: NearDuplicates = getattr(case, test)
             numbers |= _of_closeness(prefix, near.closeness)
-            numbers |= {f"{prefix}_mirrored": near.mirrored} if near.closeness.tells else {}
+            numbers |= {f"{prefix}_mirrored": near.mirrored} if near.closeness.is_informative else {}
     if _is_computable(case, "repeats"):
         found = case.repeats
         numbers |= {"repeats_share": found.share, "repeats_pairs": found.pairs, "repeats_p": found.p_value}
@@ -70,7 +70,7 @@ def _is_computable(case: Analysis, test: str) -> bool:
 
 
 def _of_closeness(prefix: str, found: PartialCopying) -> dict[str, Any]:
-    if not found.tells:
+    if not found.is_informative:
         return {}
     return {f"{prefix}_share": found.share, f"{prefix}_expected": found.expected, f"{prefix}_p": found.p_value}
 

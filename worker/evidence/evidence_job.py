@@ -41,13 +41,13 @@ from worker.scoring.reference_features import (
 )
 
 
-def make_evidence(bench: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Make all evidence of a submission on a track and record it beside its newest measurement.
 
     What belongs to the references alone is made by whoever comes first, and kept. Whenever a public score waits, the
     entry is put back (``Displaced``).
     """
-    with transaction(bench.sessions, bench.broker) as session:
+    with transaction(context.sessions, context.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
         track = session.get_one(Track, claim.track_id)
         preparation = session.get_one(Preparation, track.preparation_id)
@@ -59,17 +59,17 @@ def make_evidence(bench: WorkerContext, claim: leases.Claim, heartbeat: Heartbea
     if measurement is None:
         raise Conflict("not-measured", f"{submission.id} has no measurement on this track.")
     train, *held_out = (SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in (training, *fresh))
-    progress = preemptible(bench, heartbeat)
-    grounds = reference_analysis_in(bench, train, held_out[0] if held_out else None, preparation, progress)
-    statistics = load_prepared(bench, preparation.key, signed=preparation.signed).statistics
-    entry = _analysed_entry(bench, submission, measurement, train, preparation, progress)
+    progress = preemptible(context, heartbeat)
+    grounds = reference_analysis_in(context, train, held_out[0] if held_out else None, preparation, progress)
+    statistics = load_prepared(context, preparation.key, signed=preparation.signed).statistics
+    entry = _analysed_entry(context, submission, measurement, train, preparation, progress)
     seed = seed_of(stored_zip(submission).sha256, preparation.key)
-    names = [f"{train.sha256[:8]}/{name}" for name in names_of(bench, train)]
+    names = [f"{train.sha256[:8]}/{name}" for name in names_of(context, train)]
     found = evidence_of(
         entry, grounds, statistics, names, seed=seed, progress=lambda share: progress("evidence", share)
     )
-    examined = _evidence_record_of(bench, found, preparation, measurement, seed)
-    _record_evidence(bench, claim, submission, examined)
+    examined = _evidence_record_of(context, found, preparation, measurement, seed)
+    _record_evidence(context, claim, submission, examined)
 
 
 def seed_of(zip_sha256: str, reference: str) -> int:
@@ -78,7 +78,7 @@ def seed_of(zip_sha256: str, reference: str) -> int:
 
 
 def reference_analysis_in(
-    bench: WorkerContext,
+    context: WorkerContext,
     train: SetAddress,
     held_out: SetAddress | None,
     preparation: Preparation,
@@ -86,51 +86,51 @@ def reference_analysis_in(
 ) -> ReferenceAnalysis:
     """What belongs to the references, from the blob store, or made now and kept there."""
     identity = preparation.extractor
-    network = fingerprint(identity, extractor_options_of(bench.settings))[:16]
+    network = fingerprint(identity, extractor_options_of(context.settings))[:16]
     beside = held_out.sha256[:16] if held_out else "alone"
     folder = f"{train.folder}/evidence-{network}-{EVIDENCE_VERSION}/{beside}"
     return reference_analysis_of(
-        features_of(bench, train, identity, progress),
-        mirrored_features_of(bench, train, identity, progress),
-        features_of(bench, held_out, identity, progress) if held_out else None,
+        features_of(context, train, identity, progress),
+        mirrored_features_of(context, train, identity, progress),
+        features_of(context, held_out, identity, progress) if held_out else None,
         small=reference_thumbnails_of(
-            lambda: images_of(bench, train, progress),
-            (lambda: images_of(bench, held_out, progress)) if held_out else None,
-            keep=_array_cache_in(bench, folder),
+            lambda: images_of(context, train, progress),
+            (lambda: images_of(context, held_out, progress)) if held_out else None,
+            keep=_array_cache_in(context, folder),
         ),
         signed=preparation.signed,
-        keep=_array_cache_in(bench, folder),
+        keep=_array_cache_in(context, folder),
         progress=lambda share: progress("grounds", share),
     )
 
 
-def _array_cache_in(bench: WorkerContext, folder: str) -> ArrayCache:
+def _array_cache_in(context: WorkerContext, folder: str) -> ArrayCache:
     """Arrays by name in a folder of the blob store. Made twice at once, they are the same."""
 
     def keep(name: str, make: Callable[[], Arrays]) -> Arrays:
         key = f"{folder}/{name}.npz"
-        if not bench.blobs.exists(key):
+        if not context.blobs.exists(key):
             buffer = io.BytesIO()
             np.savez(buffer, allow_pickle=False, **make())
-            bench.blobs.write(key, buffer.getvalue())
-        with np.load(io.BytesIO(bench.blobs.read(key)), allow_pickle=False) as arrays:
+            context.blobs.write(key, buffer.getvalue())
+        with np.load(io.BytesIO(context.blobs.read(key)), allow_pickle=False) as arrays:
             return dict(arrays)
 
     return keep
 
 
 def _analysed_entry(
-    bench: WorkerContext,
+    context: WorkerContext,
     submission: Submission,
     measurement: Measurement,
     train: SetAddress,
     preparation: Preparation,
     progress: StageProgress,
 ) -> AnalysedEntry:
-    kept = feature_cache.load_features(bench, submission, measurement.track_id, preparation.extractor, progress)
-    extractor = bench.extractor(preparation.extractor)
+    kept = feature_cache.load_features(context, submission, measurement.track_id, preparation.extractor, progress)
+    extractor = context.extractor(preparation.extractor)
     require_same_weights(extractor.provenance, preparation)
-    with bench.blobs.open(stored_zip(submission).key) as file:
+    with context.blobs.open(stored_zip(submission).key) as file:
         names = list_images(file, decoded_images.image_spec_of(submission)).names
     return AnalysedEntry(
         names=names,
@@ -138,7 +138,7 @@ def _analysed_entry(
         hashes=kept.hashes,
         mirrored_hashes=kept.mirrored_hashes,
         thumbnails=kept.thumbnails,
-        copies=find_training_image_copies(kept.hashes, *pixel_hashes_of(bench, train)),
+        copies=find_training_image_copies(kept.hashes, *pixel_hashes_of(context, train)),
         logits=extractor.logits(kept.features),
         fid=measurement.fid,
         distance=measurement.memorization_distance,
@@ -147,13 +147,13 @@ def _analysed_entry(
 
 
 def _evidence_record_of(
-    bench: WorkerContext, found: EvidenceReport, preparation: Preparation, measurement: Measurement, seed: int
+    context: WorkerContext, found: EvidenceReport, preparation: Preparation, measurement: Measurement, seed: int
 ) -> records.NewEvidence:
     provenance: dict[str, Any] = {
         "version": EVIDENCE_VERSION,
         "reference": preparation.key,
         "seconds": found.seconds,
-        "worker": bench.name,
+        "worker": context.name,
     }
     return records.NewEvidence(
         preparation_id=preparation.id,
@@ -167,13 +167,13 @@ def _evidence_record_of(
 
 
 def _record_evidence(
-    bench: WorkerContext, claim: leases.Claim, submission: Submission, examined: records.NewEvidence
+    context: WorkerContext, claim: leases.Claim, submission: Submission, examined: records.NewEvidence
 ) -> None:
     """Keep the evidence if the job is still ours, and nothing that nobody needs any more."""
-    with transaction(bench.sessions, bench.broker) as session:
-        if not records.record_evidence(session, claim, examined, now=bench.now()):
+    with transaction(context.sessions, context.broker) as session:
+        if not records.record_evidence(session, claim, examined, now=context.now()):
             raise LeaseLost(f"job {claim.job_id}")
         last = leases.is_finished(session, claim)
-    feature_cache.delete_features(bench, submission, claim.track_id)
+    feature_cache.delete_features(context, submission, claim.track_id)
     if last:
-        decoded_images.path_of(bench.scratch, submission.id).unlink(missing_ok=True)
+        decoded_images.path_of(context.scratch, submission.id).unlink(missing_ok=True)

@@ -40,34 +40,34 @@ class AuditInputs:
     held_out: SetAddress
 
 
-def run_generator_audit(bench: WorkerContext, claim: Claim, heartbeat: Heartbeat) -> None:
+def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbeat) -> None:
     """Audit the claimed generator and record what was found, or why the file is refused, if the job is still ours.
 
     All that touches the file happens in a fenced process of its own, which ends when a public score waits.
     """
-    task, progress = _audit_inputs(bench, claim), preemptible(bench, heartbeat)
-    plan = plan_from({**bench.settings.recovery, "seed": task.generator.seed})
-    provenance = environment() | {"worker": bench.name, "generator_sha256": task.generator.sha256}
-    train, held_out = (_images(bench, address, progress) for address in (task.train, task.held_out))
+    task, progress = _audit_inputs(context, claim), preemptible(context, heartbeat)
+    plan = plan_from({**context.settings.recovery, "seed": task.generator.seed})
+    provenance = environment() | {"worker": context.name, "generator_sha256": task.generator.sha256}
+    train, held_out = (_images(context, address, progress) for address in (task.train, task.held_out))
     provenance |= {"train_sha256": task.train.sha256, "held_out_sha256": task.held_out.sha256}
     try:
-        audit = _audit(bench, task, train, held_out, plan, progress)
+        audit = _audit(context, task, train, held_out, plan, progress)
     except (Invalid, TooLarge) as error:
-        with transaction(bench.sessions, bench.broker) as session:
-            kept = generator_audits.record_refusal(session, claim, error, provenance, now=bench.now())
+        with transaction(context.sessions, context.broker) as session:
+            kept = generator_audits.record_refusal(session, claim, error, provenance, now=context.now())
     else:
         key = f"recoveries/{task.submission.id}/{claim.generator_id}-{claim.job_id}.npz"
-        _store_arrays(bench.blobs, key, audit)
-        with transaction(bench.sessions, bench.broker) as session:
+        _store_arrays(context.blobs, key, audit)
+        with transaction(context.sessions, context.broker) as session:
             kept = generator_audits.record_audit(
-                session, claim, _audit_record_of(bench, task, audit, key, provenance), now=bench.now()
+                session, claim, _audit_record_of(context, task, audit, key, provenance), now=context.now()
             )
     if not kept:
         raise LeaseLost(f"job {claim.job_id}")
 
 
-def _audit_inputs(bench: WorkerContext, claim: Claim) -> AuditInputs:
-    with transaction(bench.sessions, bench.broker) as session:
+def _audit_inputs(context: WorkerContext, claim: Claim) -> AuditInputs:
+    with transaction(context.sessions, context.broker) as session:
         generator = session.get_one(GeneratorFile, claim.generator_id)
         submission = session.get_one(Submission, generator.submission_ref)
         attached = competitions.references_of(session, submission.competition_id)
@@ -83,20 +83,20 @@ def _audit_inputs(bench: WorkerContext, claim: Claim) -> AuditInputs:
     return AuditInputs(generator, submission, train, held_out)
 
 
-def _images(bench: WorkerContext, address: SetAddress, progress: StageProgress) -> NDArray[np.uint8]:
+def _images(context: WorkerContext, address: SetAddress, progress: StageProgress) -> NDArray[np.uint8]:
     """A set's images at the competition's size (n, s, s, 3) in 8 bits, as generators make them."""
-    return round_to_uint8(images_of(bench, address, lambda _, fraction: progress("reference-decoding", fraction)))
+    return round_to_uint8(images_of(context, address, lambda _, fraction: progress("reference-decoding", fraction)))
 
 
 def _audit(
-    bench: WorkerContext,
+    context: WorkerContext,
     task: AuditInputs,
     train: NDArray[np.uint8],
     held_out: NDArray[np.uint8],
     plan: Plan,
     progress: StageProgress,
 ) -> Audit:
-    content = bench.blobs.read(task.generator.blob_key)
+    content = context.blobs.read(task.generator.blob_key)
     if hashlib.sha256(content).hexdigest() != task.generator.sha256:
         raise Unavailable("blob-changed", f"The blob {task.generator.blob_key} is not what was handed in.")
     return audit_in_sandbox(
@@ -116,7 +116,7 @@ def job_stage_of(told: str) -> str:
 
 
 def _audit_record_of(
-    bench: WorkerContext, task: AuditInputs, audit: Audit, key: str, provenance: dict[str, Any]
+    context: WorkerContext, task: AuditInputs, audit: Audit, key: str, provenance: dict[str, Any]
 ) -> AuditResult:
     report = audit.report()
     measured = report["measured"]
@@ -124,15 +124,15 @@ def _audit_record_of(
         p_value=measured["p_value"],
         gap=measured["gap"],
         recovered_share=measured["generated_verbatim"],
-        report=report | {"pairs": _pairs(bench, task, audit)},
+        report=report | {"pairs": _pairs(context, task, audit)},
         arrays_key=key,
         provenance=provenance,
     )
 
 
-def _pairs(bench: WorkerContext, task: AuditInputs, audit: Audit) -> dict[str, list[dict[str, Any]]]:
+def _pairs(context: WorkerContext, task: AuditInputs, audit: Audit) -> dict[str, list[dict[str, Any]]]:
     """The error of every pair that is shown, and the name of the reference image in it."""
-    names = {kind: names_of(bench, address) for kind, address in (("train", task.train), ("held_out", task.held_out))}
+    names = {kind: names_of(context, address) for kind, address in (("train", task.train), ("held_out", task.held_out))}
     return {
         kind: [
             {"error": float(error), "name": names[kind][index] if kind in names else None}

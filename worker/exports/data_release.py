@@ -75,41 +75,41 @@ class ReleaseContents:
     """Entries whose images shall be in it."""
 
 
-def make_release(bench: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Make the claimed release and record it, if it is still ours."""
-    bench.scratch.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix="release-", dir=bench.scratch) as name:
+    context.scratch.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="release-", dir=context.scratch) as name:
         folder = Path(name)
-        with transaction(bench.sessions, bench.broker) as session:
+        with transaction(context.sessions, context.broker) as session:
             use_one_snapshot(session)
             release = session.get_one(Release, claim.release_id)
-            contents = _write_tables(session, bench, release, folder, lambda share: heartbeat("tables", share))
-        stored, missing = _store_images(bench, release, contents, lambda share: heartbeat("images", share))
+            contents = _write_tables(session, context, release, folder, lambda share: heartbeat("tables", share))
+        stored, missing = _store_images(context, release, contents, lambda share: heartbeat("images", share))
         files = [
-            _store_file(bench, release, folder / f"{table}.parquet", contents.seen.rows[table]) for table in TABLES
+            _store_file(context, release, folder / f"{table}.parquet", contents.seen.rows[table]) for table in TABLES
         ]
         figures = _figures(release, contents, len(stored), missing)
         files.append(
-            _store_file(bench, release, _put(folder / CARD, card_of(contents.state.competition, figures).encode()))
+            _store_file(context, release, _put(folder / CARD, card_of(contents.state.competition, figures).encode()))
         )
         files += stored
         manifest = manifest_of(contents.state.competition, figures, files)
         body = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False).encode()
         last = [
-            _store_file(bench, release, _put(folder / MANIFEST, body)),
-            _store_file(bench, release, _zip_files(folder)),
+            _store_file(context, release, _put(folder / MANIFEST, body)),
+            _store_file(context, release, _zip_files(folder)),
         ]
-    with transaction(bench.sessions, bench.broker) as session:
+    with transaction(context.sessions, context.broker) as session:
         digest = hashlib.sha256(body).hexdigest()
-        if not data_release.record_release(session, claim, [*last, *files], digest, now=bench.now()):
+        if not data_release.record_release(session, claim, [*last, *files], digest, now=context.now()):
             raise LeaseLost(f"job {claim.job_id}")
 
 
 def _write_tables(
-    session: Session, bench: WorkerContext, release: Release, folder: Path, progress: ProgressCallback
+    session: Session, context: WorkerContext, release: Release, folder: Path, progress: ProgressCallback
 ) -> ReleaseContents:
     """Write every table as it is at this one moment."""
-    state = competition_state.state_of(session, release.competition.slug, bench.now())
+    state = competition_state.state_of(session, release.competition.slug, context.now())
     names, seen = Pseudonyms(release.key), ReleaseCounts()
     for done, (table, columns) in enumerate(TABLES.items()):
         progress(done / len(TABLES))
@@ -131,7 +131,7 @@ def _entries_with_images(session: Session, state: CompetitionState, release: Rel
 
 
 def _store_images(
-    bench: WorkerContext, release: Release, contents: ReleaseContents, progress: ProgressCallback
+    context: WorkerContext, release: Release, contents: ReleaseContents, progress: ProgressCallback
 ) -> tuple[list[dict[str, Any]], int]:
     """Store the images of each entry as a zip of its own, and count the entries of which none are stored."""
     names = Pseudonyms(release.key)
@@ -139,23 +139,23 @@ def _store_images(
     kept = []
     for done, entry in enumerate(contents.entries):
         progress(done / len(contents.entries))
-        if entry.blob_key and bench.blobs.exists(entry.blob_key):
-            kept.append(_repack_images(bench, release, entry, spec, names))
+        if entry.blob_key and context.blobs.exists(entry.blob_key):
+            kept.append(_repack_images(context, release, entry, spec, names))
     return sorted(kept, key=lambda each: each["name"]), len(contents.entries) - len(kept)
 
 
 def _repack_images(
-    bench: WorkerContext, release: Release, entry: Submission, spec: ImageSpec, names: Pseudonyms
+    context: WorkerContext, release: Release, entry: Submission, spec: ImageSpec, names: Pseudonyms
 ) -> dict[str, Any]:
     """The entry's pixels in a new zip: whatever else its files say, names, texts, times, stays behind."""
-    with TemporaryDirectory(prefix="images-", dir=bench.scratch) as folder:
+    with TemporaryDirectory(prefix="images-", dir=context.scratch) as folder:
         decoded = Path(folder) / "images.npy"
-        decoded_images.decode(bench.blobs, stored_zip(entry).key, spec, decoded, lambda _: None)
+        decoded_images.decode(context.blobs, stored_zip(entry).key, spec, decoded, lambda _: None)
         packed = Path(folder) / "images.zip"
         with packed.open("wb") as file:
             write_images(np.load(decoded, mmap_mode="r"), file)
         name = f"{IMAGES_IN}{names.of('submission', entry.ref)}.zip"
-        return _store_file(bench, release, packed, spec.count, name=name)
+        return _store_file(context, release, packed, spec.count, name=name)
 
 
 def _figures(release: Release, contents: ReleaseContents, with_images: int, missing: int) -> CardNumbers:
@@ -192,13 +192,13 @@ def _zip_files(folder: Path) -> Path:
 
 
 def _store_file(
-    bench: WorkerContext, release: Release, path: Path, rows: int | None = None, *, name: str | None = None
+    context: WorkerContext, release: Release, path: Path, rows: int | None = None, *, name: str | None = None
 ) -> dict[str, Any]:
     """Store a file of the release; its name, bytes, SHA-256 and rows."""
     name, digest = name or path.name, hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(CHUNK_BYTES):
             digest.update(chunk)
-    bench.blobs.write_file(blob_key(release.id, name), path)
+    context.blobs.write_file(blob_key(release.id, name), path)
     described: dict[str, Any] = {"name": name, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
     return described if rows is None else described | {"rows": rows}

@@ -20,21 +20,21 @@ from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat, LeaseLost
 
 
-def make_rating_images(bench: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+def make_rating_images(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Cut what the claimed study shows, and record it, if it is still ours."""
-    with transaction(bench.sessions, bench.broker) as session:
+    with transaction(context.sessions, context.broker) as session:
         study = session.get_one(RatingStudy, claim.study_id)
         entries = _entries(session, study)
     items: list[dict[str, Any]] = []
     for done, entry in enumerate(entries):
         heartbeat("packing", done / len(entries))
-        if entry.blob_key and bench.blobs.exists(entry.blob_key):
-            items += _store_images(bench, study, entry)
+        if entry.blob_key and context.blobs.exists(entry.blob_key):
+            items += _store_images(context, study, entry)
     if not items:
         raise Invalid("no-images", "No images of these entries are stored.")
     order = np.random.default_rng(study.seed).permutation(len(items))
-    with transaction(bench.sessions, bench.broker) as session:
-        if not human_ratings.record_items(session, claim, [items[index] for index in order], now=bench.now()):
+    with transaction(context.sessions, context.broker) as session:
+        if not human_ratings.record_items(session, claim, [items[index] for index in order], now=context.now()):
             raise LeaseLost(f"job {claim.job_id}")
 
 
@@ -42,12 +42,12 @@ def _entries(session: Session, study: RatingStudy) -> Sequence[Submission]:
     return submissions.submissions_by_ref(session, study.submission_refs)
 
 
-def _store_images(bench: WorkerContext, study: RatingStudy, entry: Submission) -> list[dict[str, Any]]:
+def _store_images(context: WorkerContext, study: RatingStudy, entry: Submission) -> list[dict[str, Any]]:
     """The entry's things to rate; their pictures lie in one blob, one after the other."""
     spec = ImageSpec(count=entry.competition.image_count, size=entry.competition.image_size)
     shown = _choose_images(study, entry.ref, spec.count)
     wanted = sorted({index for _, indexes in shown for index in indexes})
-    with bench.blobs.open(stored_zip(entry).key) as file:
+    with context.blobs.open(stored_zip(entry).key) as file:
         images = dict(zip(wanted, read_some(file, list_images(file, spec), spec, wanted), strict=True))
     key = f"ratings/{study.id}/{entry.id}.bin"
     items = []
@@ -57,7 +57,7 @@ def _store_images(bench: WorkerContext, study: RatingStudy, entry: Submission) -
         place = {"blob_key": key, "start": len(content), "length": len(picture)}
         items.append({"kind": kind, "submission_ref": entry.ref, "images": indexes, **place})
         content += picture
-    bench.blobs.write(key, bytes(content))
+    context.blobs.write(key, bytes(content))
     return items
 
 

@@ -21,50 +21,50 @@ LOST_AFTER = timedelta(days=2)
 """Bytes without an upload are kept for so long: no request and no presigned PUT takes longer to arrive."""
 
 
-def clean_up_uploads(bench: WorkerContext) -> None:
+def clean_up_uploads(context: WorkerContext) -> None:
     """One round; says in the log what it did, if anything."""
 
     def begin() -> AbstractContextManager[Session]:
-        return transaction(bench.sessions, bench.broker)
+        return transaction(context.sessions, context.broker)
 
     with begin() as session:
-        ended = uploads.expire(session, bench.now())
-        left = uploads.next_unfinished(session, bench.now())
+        ended = uploads.expire(session, context.now())
+        left = uploads.next_unfinished(session, context.now())
     if ended:
         log.info("%d uploads were abandoned", ended)
     if left is not None:
         log.warning("upload %s was left whole: its submission is made now", left.id)
         public_id = new_public_id()
         try:
-            upload_bytes.finalise(begin, bench.blobs, left.id, public_id=public_id, now=bench.now)
+            upload_bytes.finalise(begin, context.blobs, left.id, public_id=public_id, now=context.now)
         except Exception:
             log.exception("upload %s could not be made a submission; the next round tries again", left.id)
     with begin() as session:
-        uploads.clear(session, bench.blobs)
+        uploads.clear(session, context.blobs)
 
 
-def remove_orphaned_blobs(bench: WorkerContext) -> None:
+def remove_orphaned_blobs(context: WorkerContext) -> None:
     """Remove bytes that no upload counts, of requests that were killed, of a PUT that came too late; and features that
     were kept for evidence that never came."""
-    before = bench.now() - LOST_AFTER
-    with transaction(bench.sessions, bench.broker) as session:
-        lost = uploads.orphaned_blobs(session, bench.blobs.older_than("uploads", before))
-    bench.blobs.delete_all(lost)
-    torn = bench.blobs.remove_torn(before)
+    before = context.now() - LOST_AFTER
+    with transaction(context.sessions, context.broker) as session:
+        lost = uploads.orphaned_blobs(session, context.blobs.older_than("uploads", before))
+    context.blobs.delete_all(lost)
+    torn = context.blobs.remove_torn(before)
     if lost or torn:
         log.info("removed %d lost parts of uploads and %d torn files", len(lost), torn)
-    old = feature_cache.delete_expired_features(bench)
+    old = feature_cache.delete_expired_features(context)
     if old:
         log.info("removed the features of %d entries that nobody has examined", old)
 
 
-def remove_expired_rows(bench: WorkerContext) -> dict[str, int]:
+def remove_expired_rows(context: WorkerContext) -> dict[str, int]:
     """Remove rows that have been over for as long as the operator keeps them; how many, by table."""
     removed: dict[str, int] = {}
-    for table, over in retention.expired_before(bench.now() - timedelta(days=bench.settings.kept_days)).items():
+    for table, over in retention.expired_before(context.now() - timedelta(days=context.settings.kept_days)).items():
         count = BATCH_SIZE
         while count == BATCH_SIZE:
-            with transaction(bench.sessions, bench.broker) as session:
+            with transaction(context.sessions, context.broker) as session:
                 count = retention.remove(session, table, over, BATCH_SIZE)
             removed[table.__tablename__] = removed.get(table.__tablename__, 0) + count
     if any(removed.values()):

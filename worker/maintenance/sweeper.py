@@ -10,14 +10,14 @@ from worker.runtime.context import WorkerContext
 log = logging.getLogger(__name__)
 
 
-def sweep_once(bench: WorkerContext) -> dict[str, int]:
+def sweep_once(context: WorkerContext) -> dict[str, int]:
     """One round; says in the log what it did, if anything."""
-    announced = waiting_messages(bench.broker)
-    with transaction(bench.sessions, bench.broker) as session:
+    announced = waiting_messages(context.broker)
+    with transaction(context.sessions, context.broker) as session:
         done = leases.sweep_jobs(
-            session, now=bench.now(), max_attempts=bench.settings.max_attempts, announced=announced
+            session, now=context.now(), max_attempts=context.settings.max_attempts, announced=announced
         )
     if any(done.values()):
         log.info("sweep: %s", done)
-    decoded_images.remove_expired(bench.scratch)
+    decoded_images.remove_expired(context.scratch)
     return done

@@ -97,10 +97,10 @@ def decoded_images_of(
     return images
 
 
-def submission_images(bench: WorkerContext, submission: Submission, progress: ProgressCallback) -> NDArray[np.uint8]:
+def submission_images(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> NDArray[np.uint8]:
     """:func:`images_of` for a submission at a worker's bench."""
     spec, key = image_spec_of(submission), stored_zip(submission).key
-    return decoded_images_of(bench.scratch, submission.id, bench.blobs, key, spec, progress)
+    return decoded_images_of(context.scratch, submission.id, context.blobs, key, spec, progress)
 
 
 def remove_expired(scratch: Path) -> None:

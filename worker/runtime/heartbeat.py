@@ -20,8 +20,8 @@ class Heartbeat:
     """Context manager around a job's work. Call it (``heartbeat("features", 0.4)``) as progress: it raises
     ``LeaseLost`` as soon as the job is known to be no longer ours."""
 
-    def __init__(self, bench: WorkerContext, claim: leases.Claim) -> None:
-        self._bench, self._claim = bench, claim
+    def __init__(self, context: WorkerContext, claim: leases.Claim) -> None:
+        self._context, self._claim = context, claim
         self._stage: str | None = None
         self._fraction: float | None = None
         self._lost = False
@@ -53,14 +53,14 @@ class Heartbeat:
                 log.warning("a heartbeat of job %s failed", self._claim.job_id, exc_info=True)
 
     def _beat(self) -> None:
-        bench = self._bench
-        with transaction(bench.sessions, bench.broker) as session:
+        context = self._context
+        with transaction(context.sessions, context.broker) as session:
             ours = leases.renew_lease(
                 session,
                 self._claim,
                 stage=self._stage,
                 fraction=self._fraction,
-                now=bench.now(),
-                lease=bench.lease,
+                now=context.now(),
+                lease=context.lease,
             )
         self._lost = not ours

@@ -17,18 +17,18 @@ class Preempted(Exception):
     """A public score waits; this work can wait longer."""
 
 
-def preemptible(bench: WorkerContext, heartbeat: Heartbeat) -> StageProgress:
+def preemptible(context: WorkerContext, heartbeat: Heartbeat) -> StageProgress:
     """Progress that asks now and then whether a public score waits, and then raises ``Displaced``."""
-    asked: datetime = bench.now()
+    asked: datetime = context.now()
 
     def progress(stage: str, fraction: float) -> None:
         nonlocal asked
         heartbeat(stage, fraction)
-        now = bench.now()
+        now = context.now()
         if now - asked < PREEMPT_AFTER:
             return
         asked = now
-        with transaction(bench.sessions, bench.broker) as session:
+        with transaction(context.sessions, context.broker) as session:
             if job_queue.waits_since(session, Queue.SCORE, now - PREEMPT_AFTER):
                 raise Preempted
 

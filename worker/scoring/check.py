@@ -23,35 +23,35 @@ from worker.scoring.reference_features import (
 )
 
 
-def check_submission(bench: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """The deep check: decode every image, compare pixels with the training images, pass or reject."""
-    with transaction(bench.sessions, bench.broker) as session:
+    with transaction(context.sessions, context.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
         training = competitions.references_of(session, submission.competition_id)["train"].reference_set
     spec = decoded_images.image_spec_of(submission)
-    path = decoded_images.path_of(bench.scratch, submission.id)
+    path = decoded_images.path_of(context.scratch, submission.id)
     try:
         hashes = decoded_images.decode(
-            bench.blobs, stored_zip(submission).key, spec, path, lambda fraction: heartbeat("checking", fraction)
+            context.blobs, stored_zip(submission).key, spec, path, lambda fraction: heartbeat("checking", fraction)
         )
     except Invalid as error:
-        with transaction(bench.sessions, bench.broker) as session:
-            outcomes.reject(session, claim, error, now=bench.now())
+        with transaction(context.sessions, context.broker) as session:
+            outcomes.reject(session, claim, error, now=context.now())
         return
-    exact, mirrored = pixel_hashes_of(bench, SetAddress(training.sha256, training.blob_key, spec.size))
+    exact, mirrored = pixel_hashes_of(context, SetAddress(training.sha256, training.blob_key, spec.size))
     found = find_training_image_copies(hashes, exact, mirrored)
-    sprite_key = _store_sprite_sheet(bench, submission, path)
-    with transaction(bench.sessions, bench.broker) as session:
+    sprite_key = _store_sprite_sheet(context, submission, path)
+    with transaction(context.sessions, context.broker) as session:
         outcomes.pass_check(
-            session, claim, found, pixels_sha256=_content_sha256(hashes), sprite_key=sprite_key, now=bench.now()
+            session, claim, found, pixels_sha256=_content_sha256(hashes), sprite_key=sprite_key, now=context.now()
         )
 
 
-def _store_sprite_sheet(bench: WorkerContext, submission: Submission, path: Path) -> str:
+def _store_sprite_sheet(context: WorkerContext, submission: Submission, path: Path) -> str:
     """Store a picture of some of the images; the same ones however often the check is tried."""
     key = f"sprites/{submission.id}.png"
     rng = np.random.default_rng(int(stored_zip(submission).sha256, 16))
-    bench.blobs.write(key, sprite_sheet_of(np.load(path, mmap_mode="r"), rng))
+    context.blobs.write(key, sprite_sheet_of(np.load(path, mmap_mode="r"), rng))
     return key
 
 

@@ -13,16 +13,16 @@ from worker.scoring.provenance import environment
 from worker.scoring.reference_features import load_prepared, require_same_weights
 
 
-def measure_candidate(bench: WorkerContext, claim: Claim, heartbeat: Heartbeat) -> None:
+def measure_candidate(context: WorkerContext, claim: Claim, heartbeat: Heartbeat) -> None:
     """Measure the memorization distance of an entry in a candidate's space and record it."""
-    with transaction(bench.sessions, bench.broker) as session:
+    with transaction(context.sessions, context.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
         preparation = session.get_one(Preparation, claim.preparation_id)
-    extractor = bench.extractor(preparation.extractor)
+    extractor = context.extractor(preparation.extractor)
     require_same_weights(extractor.provenance, preparation)
-    progress = preemptible(bench, heartbeat)
-    images = decoded_images.submission_images(bench, submission, lambda fraction: progress("decoding", fraction))
-    reference = load_prepared(bench, preparation.key, signed=preparation.signed)
+    progress = preemptible(context, heartbeat)
+    images = decoded_images.submission_images(context, submission, lambda fraction: progress("decoding", fraction))
+    reference = load_prepared(context, preparation.key, signed=preparation.signed)
     features = extractor.features(images, progress=lambda fraction: progress("features", fraction))
     found = nearest(
         features,
@@ -30,12 +30,12 @@ def measure_candidate(bench: WorkerContext, claim: Claim, heartbeat: Heartbeat) 
         signed=reference.signed,
         progress=lambda fraction: progress("neighbours", fraction),
     )
-    provenance = extractor.provenance | environment() | {"zip_sha256": submission.sha256, "worker": bench.name}
-    with transaction(bench.sessions, bench.broker) as session:
+    provenance = extractor.provenance | environment() | {"zip_sha256": submission.sha256, "worker": context.name}
+    with transaction(context.sessions, context.broker) as session:
         if not extractor_comparison.record_distance(
-            session, claim, found.mean, found.standard_error, provenance, now=bench.now()
+            session, claim, found.mean, found.standard_error, provenance, now=context.now()
         ):
             raise LeaseLost(f"job {claim.job_id}")
         last = is_finished(session, claim)
     if last:
-        decoded_images.path_of(bench.scratch, submission.id).unlink(missing_ok=True)
+        decoded_images.path_of(context.scratch, submission.id).unlink(missing_ok=True)

@@ -49,43 +49,43 @@ def _key(submission_id: str, track_id: int | None) -> str:
 
 
 def store_features(
-    bench: WorkerContext, submission: Submission, track_id: int | None, images: NDArray[Any], features: Features
+    context: WorkerContext, submission: Submission, track_id: int | None, images: NDArray[Any], features: Features
 ) -> None:
     """Store an entry's features on a track. A later measurement on that track takes the place of an earlier one."""
     buffer = io.BytesIO()
     np.savez(buffer, **cached_features_of(images, features)._asdict())
-    bench.blobs.write(_key(submission.id, track_id), buffer.getvalue())
+    context.blobs.write(_key(submission.id, track_id), buffer.getvalue())
 
 
 def load_features(
-    bench: WorkerContext, submission: Submission, track_id: int | None, identity: str, progress: StageProgress
+    context: WorkerContext, submission: Submission, track_id: int | None, identity: str, progress: StageProgress
 ) -> CachedFeatures:
     """An entry's features on a track, as they were kept, or made again by the extractor ``name@version``."""
     try:
-        content = bench.blobs.read(_key(submission.id, track_id))
+        content = context.blobs.read(_key(submission.id, track_id))
     except NotFound:
         log.info("the features of %s are not kept any more: they are made again", submission.id)
-        return _compute_again(bench, submission, bench.extractor(identity), progress)
+        return _compute_again(context, submission, context.extractor(identity), progress)
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         return CachedFeatures(*(arrays[name] for name in CachedFeatures._fields))
 
 
 def _compute_again(
-    bench: WorkerContext, submission: Submission, extractor: Extractor, progress: StageProgress
+    context: WorkerContext, submission: Submission, extractor: Extractor, progress: StageProgress
 ) -> CachedFeatures:
-    images = decoded_images.submission_images(bench, submission, lambda fraction: progress("decoding", fraction))
+    images = decoded_images.submission_images(context, submission, lambda fraction: progress("decoding", fraction))
     return cached_features_of(
         images, extractor.features(images, progress=lambda fraction: progress("features", fraction))
     )
 
 
-def delete_features(bench: WorkerContext, submission: Submission, track_id: int | None) -> None:
+def delete_features(context: WorkerContext, submission: Submission, track_id: int | None) -> None:
     """Nobody needs them any more."""
-    bench.blobs.delete(_key(submission.id, track_id))
+    context.blobs.delete(_key(submission.id, track_id))
 
 
-def delete_expired_features(bench: WorkerContext) -> int:
+def delete_expired_features(context: WorkerContext) -> int:
     """Remove what has been kept for too long; how many that were."""
-    old = bench.blobs.older_than(FOLDER, bench.now() - FEATURES_LIFETIME)
-    bench.blobs.delete_all(old)
+    old = context.blobs.older_than(FOLDER, context.now() - FEATURES_LIFETIME)
+    context.blobs.delete_all(old)
     return len(old)

@@ -14,9 +14,9 @@ from worker.scoring.reference_features import (
 )
 
 
-def prepare_references(bench: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Prepare a track's references, and set its first threshold."""
-    with transaction(bench.sessions, bench.broker) as session:
+    with transaction(context.sessions, context.broker) as session:
         preparation = session.get_one(Preparation, claim.preparation_id)
         rows = competitions.reference_sets(session, preparation.reference_set_ids)
         fresh = (
@@ -28,7 +28,7 @@ def prepare_references(bench: WorkerContext, claim: leases.Claim, heartbeat: Hea
         [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in group] for group in (rows, fresh)
     )
     prepared = prepare_reference(
-        bench,
+        context,
         preparation.key,
         preparation.extractor,
         sets,
@@ -36,6 +36,6 @@ def prepare_references(bench: WorkerContext, claim: leases.Claim, heartbeat: Hea
         signed=preparation.signed,
         progress=heartbeat,
     )
-    with transaction(bench.sessions, bench.broker) as session:
-        if reference_rows.record_preparation(session, claim, **vars(prepared), now=bench.now()):
-            extractor_comparison.continue_comparisons(session, preparation.id, now=bench.now())
+    with transaction(context.sessions, context.broker) as session:
+        if reference_rows.record_preparation(session, claim, **vars(prepared), now=context.now()):
+            extractor_comparison.continue_comparisons(session, preparation.id, now=context.now())

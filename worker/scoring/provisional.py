@@ -19,7 +19,7 @@ PROVISIONAL_PRECISION: Precision = "bfloat16"
 
 
 def measure_provisionally(
-    bench: WorkerContext,
+    context: WorkerContext,
     claim: Claim,
     images: NDArray[Any],
     identity: str,
@@ -28,10 +28,10 @@ def measure_provisionally(
 ) -> None:
     """Measure and record, where the operator wants it, on the public track. What goes wrong here is told in the log
     and stands in nobody's way: the measurement itself comes next."""
-    if not (bench.settings.provisional and claim.public):
+    if not (context.settings.provisional and claim.public):
         return
     try:
-        extractor = bench.extractor(identity, PROVISIONAL_PRECISION)
+        extractor = context.extractor(identity, PROVISIONAL_PRECISION)
         # Of its stages only the features take long enough to be told apart.
         numbers = measure(
             images,
@@ -42,12 +42,12 @@ def measure_provisionally(
     except KennelError as error:
         log.warning("no provisional score of job %s: %s", claim.job_id, error.message)
         return
-    with transaction(bench.sessions, bench.broker) as session:
+    with transaction(context.sessions, context.broker) as session:
         provisional_scores.record_provisional(
             session,
             claim,
             fid=numbers.fid,
             memorization_distance=numbers.nearest.mean,
             provenance=extractor.provenance | {"seconds": numbers.seconds},
-            now=bench.now(),
+            now=context.now(),
         )

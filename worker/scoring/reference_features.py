@@ -59,90 +59,92 @@ class PreparationResult:
     provenance: dict[str, Any]
 
 
-def write_array(bench: WorkerContext, key: str, array: NDArray[Any]) -> None:
+def write_array(context: WorkerContext, key: str, array: NDArray[Any]) -> None:
     """Store an array as a .npy blob."""
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
-    bench.blobs.write(key, buffer.getvalue())
+    context.blobs.write(key, buffer.getvalue())
 
 
-def _write_mapped(bench: WorkerContext, key: str, array: NDArray[Any]) -> None:
+def _write_mapped(context: WorkerContext, key: str, array: NDArray[Any]) -> None:
     """Store an array that is a .npy file already, without reading it into memory."""
     if not isinstance(array, np.memmap):
         raise TypeError("not a mapped array")
     array.flush()
-    bench.blobs.write_file(key, Path(str(array.filename)))
+    context.blobs.write_file(key, Path(str(array.filename)))
 
 
-def read_array(bench: WorkerContext, key: str) -> NDArray[Any]:
+def read_array(context: WorkerContext, key: str) -> NDArray[Any]:
     """Map an array that was stored as a .npy blob."""
-    array: NDArray[Any] = np.load(bench.blobs.local(key, bench.scratch / "blobs"), mmap_mode="r", allow_pickle=False)
+    array: NDArray[Any] = np.load(
+        context.blobs.local(key, context.scratch / "blobs"), mmap_mode="r", allow_pickle=False
+    )
     return array
 
 
-def decode_set(bench: WorkerContext, address: SetAddress, progress: StageProgress) -> None:
+def decode_set(context: WorkerContext, address: SetAddress, progress: StageProgress) -> None:
     """Bring a set's images through the bottleneck, once: ``images``, ``hashes``, ``mirrored``, ``names``."""
-    if bench.blobs.exists(f"{address.folder}/names.json"):
+    if context.blobs.exists(f"{address.folder}/names.json"):
         return
-    bench.scratch.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=bench.scratch) as folder, bench.blobs.open(address.blob_key) as file:
+    context.scratch.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=context.scratch) as folder, context.blobs.open(address.blob_key) as file:
         decoded = read_references(
             file, address.size, lambda done, of: progress("decoding", done / of), allocate=arrays_in(Path(folder))
         )
-        _write_mapped(bench, f"{address.folder}/images.npy", decoded.images)
-    write_array(bench, f"{address.folder}/hashes.npy", decoded.hashes)
-    write_array(bench, f"{address.folder}/mirrored.npy", decoded.mirrored_hashes)
+        _write_mapped(context, f"{address.folder}/images.npy", decoded.images)
+    write_array(context, f"{address.folder}/hashes.npy", decoded.hashes)
+    write_array(context, f"{address.folder}/mirrored.npy", decoded.mirrored_hashes)
     # Last, because it says that the others are there.
-    bench.blobs.write(f"{address.folder}/names.json", json.dumps(decoded.names).encode())
+    context.blobs.write(f"{address.folder}/names.json", json.dumps(decoded.names).encode())
 
 
-def names_of(bench: WorkerContext, address: SetAddress) -> list[str]:
+def names_of(context: WorkerContext, address: SetAddress) -> list[str]:
     """The image names of a set in canonical order."""
-    names: list[str] = json.loads(bench.blobs.read(f"{address.folder}/names.json"))
+    names: list[str] = json.loads(context.blobs.read(f"{address.folder}/names.json"))
     return names
 
 
-def images_of(bench: WorkerContext, address: SetAddress, progress: StageProgress) -> Pixels:
+def images_of(context: WorkerContext, address: SetAddress, progress: StageProgress) -> Pixels:
     """The images of a set, (n, size, size, 3) uint8 or float32, in canonical order."""
-    decode_set(bench, address, progress)
-    return read_array(bench, f"{address.folder}/images.npy")
+    decode_set(context, address, progress)
+    return read_array(context, f"{address.folder}/images.npy")
 
 
-def pixel_hashes_of(bench: WorkerContext, address: SetAddress) -> tuple[PixelHashes, PixelHashes]:
+def pixel_hashes_of(context: WorkerContext, address: SetAddress) -> tuple[PixelHashes, PixelHashes]:
     """The hashes of a set's images and of their mirror images."""
-    return read_array(bench, f"{address.folder}/hashes.npy"), read_array(bench, f"{address.folder}/mirrored.npy")
+    return read_array(context, f"{address.folder}/hashes.npy"), read_array(context, f"{address.folder}/mirrored.npy")
 
 
 def features_of(
-    bench: WorkerContext, address: SetAddress, identity: str, progress: StageProgress
+    context: WorkerContext, address: SetAddress, identity: str, progress: StageProgress
 ) -> NDArray[np.float32]:
     """A set's features in an extractor's space, (n, d) float32, computed once."""
-    decode_set(bench, address, progress)
-    key = f"{address.folder}/features-{fingerprint(identity, extractor_options_of(bench.settings))[:16]}.npy"
-    if not bench.blobs.exists(key):
-        images = read_array(bench, f"{address.folder}/images.npy")
-        extractor = bench.extractor(identity)
-        write_array(bench, key, extractor.features(images, progress=lambda fraction: progress("features", fraction)))
-    return read_array(bench, key)
+    decode_set(context, address, progress)
+    key = f"{address.folder}/features-{fingerprint(identity, extractor_options_of(context.settings))[:16]}.npy"
+    if not context.blobs.exists(key):
+        images = read_array(context, f"{address.folder}/images.npy")
+        extractor = context.extractor(identity)
+        write_array(context, key, extractor.features(images, progress=lambda fraction: progress("features", fraction)))
+    return read_array(context, key)
 
 
 def mirrored_features_of(
-    bench: WorkerContext, address: SetAddress, identity: str, progress: StageProgress
+    context: WorkerContext, address: SetAddress, identity: str, progress: StageProgress
 ) -> NDArray[np.float32]:
     """The features of a set's mirror images, (n, d) float32, computed once, and piece by piece: whoever is interrupted
     goes on behind the last whole piece."""
-    key = f"{address.folder}/mirrored-{fingerprint(identity, extractor_options_of(bench.settings))[:16]}"
-    if not bench.blobs.exists(f"{key}.npy"):
-        images = mirror_images(images_of(bench, address, progress))
+    key = f"{address.folder}/mirrored-{fingerprint(identity, extractor_options_of(context.settings))[:16]}"
+    if not context.blobs.exists(f"{key}.npy"):
+        images = mirror_images(images_of(context, address, progress))
         pieces = [f"{key}/{start:06}.npy" for start in range(0, len(images), IMAGES_PER_CHUNK)]
         for number, piece in enumerate(pieces):
-            if not bench.blobs.exists(piece):
+            if not context.blobs.exists(piece):
                 some = images[number * IMAGES_PER_CHUNK : (number + 1) * IMAGES_PER_CHUNK]
                 tell = partial(_chunk_progress, progress, number, len(pieces))
-                write_array(bench, piece, bench.extractor(identity).features(some, progress=tell))
-        write_array(bench, f"{key}.npy", np.concatenate([read_array(bench, piece) for piece in pieces]))
-        bench.blobs.delete_all(pieces)
-    return read_array(bench, f"{key}.npy")
+                write_array(context, piece, context.extractor(identity).features(some, progress=tell))
+        write_array(context, f"{key}.npy", np.concatenate([read_array(context, piece) for piece in pieces]))
+        context.blobs.delete_all(pieces)
+    return read_array(context, f"{key}.npy")
 
 
 def _chunk_progress(progress: StageProgress, number: int, count: int, share: float) -> None:
@@ -150,7 +152,7 @@ def _chunk_progress(progress: StageProgress, number: int, count: int, share: flo
 
 
 def prepare_reference(
-    bench: WorkerContext,
+    context: WorkerContext,
     key: str,
     identity: str,
     sets: list[SetAddress],
@@ -160,18 +162,18 @@ def prepare_reference(
     progress: StageProgress,
 ) -> PreparationResult:
     """Compute and store a track's reference: normalised features, and statistics with their factor."""
-    features = np.concatenate([features_of(bench, address, identity, progress) for address in sets])
+    features = np.concatenate([features_of(context, address, identity, progress) for address in sets])
     progress("statistics", 0.0)
     statistics = statistics_of(features)
     normalised = normalise(features)
     for name, array in _parts(statistics, normalised).items():
-        write_array(bench, f"preparations/{key}/{name}.npy", array)
+        write_array(context, f"preparations/{key}/{name}.npy", array)
     progress("held-out", 0.0)
     heldout_distance = None
     if held_out is not None:
-        fresh = features_of(bench, held_out, identity, progress)
+        fresh = features_of(context, held_out, identity, progress)
         heldout_distance = memorization_distance(fresh, normalised, signed=signed)
-    provenance = bench.extractor(identity).provenance | {"bottleneck": BOTTLENECK, "format": FORMAT}
+    provenance = context.extractor(identity).provenance | {"bottleneck": BOTTLENECK, "format": FORMAT}
     count, dimension = features.shape
     return PreparationResult(count, dimension, heldout_distance, provenance)
 
@@ -188,11 +190,11 @@ def _parts(statistics: Statistics, normalised: NormalisedFeatures) -> dict[str, 
     }
 
 
-def load_prepared(bench: WorkerContext, key: str, *, signed: bool) -> PreparedReference:
+def load_prepared(context: WorkerContext, key: str, *, signed: bool) -> PreparedReference:
     """Map a prepared reference; ``NotFound`` if its blobs are gone."""
 
     def part(name: str) -> NDArray[Any]:
-        return read_array(bench, f"preparations/{key}/{name}.npy")
+        return read_array(context, f"preparations/{key}/{name}.npy")
 
     normalised = NormalisedFeatures(part("features"), part("squares"))
     statistics = Statistics(part("mean"), part("covariance"), len(normalised), part("factor"))

@@ -72,7 +72,7 @@ class RepeatedMeasurement:
 
 
 def rescore(
-    bench: WorkerContext, submission_id: str, *, verify: bool, progress: StageProgress
+    context: WorkerContext, submission_id: str, *, verify: bool, progress: StageProgress
 ) -> list[RepeatedMeasurement]:
     """Measure every measurement of a submission again, as its provenance says, and compare if ``verify``.
 
@@ -80,14 +80,14 @@ def rescore(
     ``other-zip``: the stored zip is not the one that was taken in) and ``Unavailable`` where this machine cannot
     repeat a measurement: ``no-gpu``, ``missing-weights``, ``other-weights``, ``no-compiler``, ``unreadable-artifact``.
     """
-    with bench.sessions() as session:
+    with context.sessions() as session:
         entry = find_recorded_submission(session, submission_id)
-    require_same_zip(bench, entry)
+    require_same_zip(context, entry)
     with TemporaryDirectory(prefix="kennel-rescore-") as folder:
         path = Path(folder) / "images.npy"
-        decoded_images.decode(bench.blobs, entry.blob_key, entry.spec, path, partial(progress, "decoding"))
+        decoded_images.decode(context.blobs, entry.blob_key, entry.spec, path, partial(progress, "decoding"))
         images: NDArray[np.uint8] = np.load(path, mmap_mode="r")
-        return [_repeat_measurement(bench, each, images, progress, verify=verify) for each in entry.measurements]
+        return [_repeat_measurement(context, each, images, progress, verify=verify) for each in entry.measurements]
 
 
 def find_recorded_submission(session: Session, submission_id: str) -> RecordedSubmission:
@@ -121,10 +121,10 @@ def _recorded_measurement(session: Session, kind: TrackKind, row: Measurement) -
     )
 
 
-def require_same_zip(bench: WorkerContext, entry: RecordedSubmission) -> None:
+def require_same_zip(context: WorkerContext, entry: RecordedSubmission) -> None:
     """``Conflict`` (``other-zip``) unless the stored zip has the SHA-256 that was recorded when it came in."""
     digest = hashlib.sha256()
-    with bench.blobs.open(entry.blob_key) as file:
+    with context.blobs.open(entry.blob_key) as file:
         while chunk := file.read(READ_AHEAD):
             digest.update(chunk)
     found = digest.hexdigest()
@@ -150,7 +150,7 @@ def _is_option(value: object, hint: Any) -> bool:
 
 
 def _repeat_measurement(
-    bench: WorkerContext,
+    context: WorkerContext,
     recorded: RecordedMeasurement,
     images: NDArray[np.uint8],
     progress: StageProgress,
@@ -158,9 +158,9 @@ def _repeat_measurement(
     verify: bool,
 ) -> RepeatedMeasurement:
     said = recorded.provenance
-    before = read_recorded_scores(bench, recorded) if verify else None
-    extractor = _load_extractor(bench, recorded)
-    reference = load_prepared(bench, said["reference"], signed=recorded.signed)
+    before = read_recorded_scores(context, recorded) if verify else None
+    extractor = _load_extractor(context, recorded)
+    reference = load_prepared(context, said["reference"], signed=recorded.signed)
     with threadpool_limits(limits=said.get("blas_threads"), user_api="blas"):
         numbers = measure(images, extractor, reference, progress)
         here = extractor.provenance | environment()
@@ -174,11 +174,11 @@ def _repeat_measurement(
     )
 
 
-def _load_extractor(bench: WorkerContext, recorded: RecordedMeasurement) -> Extractor:
+def _load_extractor(context: WorkerContext, recorded: RecordedMeasurement) -> Extractor:
     """The network as it was run. ``Unavailable`` if this machine cannot, or has other weights than those of then."""
     said = recorded.provenance
     try:
-        extractor = load(said["extractor"], options=options_from(said, extractor_options_of(bench.settings)))
+        extractor = load(said["extractor"], options=options_from(said, extractor_options_of(context.settings)))
     except (Invalid, Unavailable) as error:
         raise Unavailable(error.slug, f"The {recorded.track} score can't be repeated here: {error.message}") from None
     here = extractor.provenance["weights_sha256"]
@@ -196,10 +196,10 @@ def _differences(recorded: RecordedMeasurement, here: Mapping[str, Any]) -> tupl
     return provenance_differences(then, {**here, "scorer_version": SCORER_VERSION})
 
 
-def read_recorded_scores(bench: WorkerContext, recorded: RecordedMeasurement) -> MeasuredScores:
+def read_recorded_scores(context: WorkerContext, recorded: RecordedMeasurement) -> MeasuredScores:
     """The recorded numbers, those of each image among them. ``NotFound`` (``blob-missing``), or ``Unavailable``
     (``unreadable-artifact``) if the stored distances are damaged."""
-    content = bench.blobs.read(recorded.artifact_key)
+    content = context.blobs.read(recorded.artifact_key)
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             nearest = Nearest(arrays["distance"], arrays["index"])

@@ -29,36 +29,36 @@ from worker.scoring.reference_features import (
 CLOSEST_PAIRS = 20
 
 
-def score_submission(bench: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Measure a submission on a track and record it."""
-    with transaction(bench.sessions, bench.broker) as session:
+    with transaction(context.sessions, context.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
         track = session.get_one(Track, claim.track_id)
         preparation = session.get_one(Preparation, track.preparation_id)
         sets = competitions.reference_sets(session, preparation.reference_set_ids)
-    extractor = bench.extractor(track.extractor)
+    extractor = context.extractor(track.extractor)
     require_same_weights(extractor.provenance, preparation)
     heartbeat("decoding", 0.0)
-    images = decoded_images.submission_images(bench, submission, lambda fraction: heartbeat("decoding", fraction))
-    reference = load_prepared(bench, preparation.key, signed=track.signed)
-    measure_provisionally(bench, claim, images, track.extractor, reference, heartbeat)
+    images = decoded_images.submission_images(context, submission, lambda fraction: heartbeat("decoding", fraction))
+    reference = load_prepared(context, preparation.key, signed=track.signed)
+    measure_provisionally(context, claim, images, track.extractor, reference, heartbeat)
     numbers = measure(images, extractor, reference, heartbeat)
     heartbeat("evidence", 0.0)
     addresses = [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in sets]
     measured = _measurement_of(
-        bench,
+        context,
         numbers,
         addresses,
-        artifact_key=_store_distances(bench, submission, claim, numbers),
-        provenance=_provenance(bench, extractor, submission, preparation, numbers),
+        artifact_key=_store_distances(context, submission, claim, numbers),
+        provenance=_provenance(context, extractor, submission, preparation, numbers),
     )
-    feature_cache.store_features(bench, submission, claim.track_id, images, numbers.features)
+    feature_cache.store_features(context, submission, claim.track_id, images, numbers.features)
     heartbeat("evidence", 1.0)
-    _record_measurement(bench, claim, submission, measured)
+    _record_measurement(context, claim, submission, measured)
 
 
 def _measurement_of(
-    bench: WorkerContext,
+    context: WorkerContext,
     numbers: RawMeasurement,
     sets: list[SetAddress],
     *,
@@ -70,7 +70,7 @@ def _measurement_of(
         fid=numbers.fid,
         memorization_distance=numbers.nearest.mean,
         distance_se=numbers.nearest.standard_error,
-        closest_pairs=_closest_pairs(bench, numbers, sets),
+        closest_pairs=_closest_pairs(context, numbers, sets),
         histogram=numbers.histogram(),
         artifact_key=artifact_key,
         provenance=provenance,
@@ -78,20 +78,20 @@ def _measurement_of(
 
 
 def _record_measurement(
-    bench: WorkerContext, claim: leases.Claim, submission: Submission, measured: outcomes.NewMeasurement
+    context: WorkerContext, claim: leases.Claim, submission: Submission, measured: outcomes.NewMeasurement
 ) -> None:
     """Keep the measurement if the job is still ours, and no images that nobody needs any more."""
-    with transaction(bench.sessions, bench.broker) as session:
-        if not outcomes.record_measurement(session, claim, measured, now=bench.now()):
+    with transaction(context.sessions, context.broker) as session:
+        if not outcomes.record_measurement(session, claim, measured, now=context.now()):
             raise LeaseLost(f"job {claim.job_id}")
         last = leases.is_finished(session, claim)
     if last:
-        decoded_images.path_of(bench.scratch, submission.id).unlink(missing_ok=True)
-    decoded_images.remove_expired(bench.scratch)
+        decoded_images.path_of(context.scratch, submission.id).unlink(missing_ok=True)
+    decoded_images.remove_expired(context.scratch)
 
 
 def _provenance(
-    bench: WorkerContext,
+    context: WorkerContext,
     extractor: Extractor,
     submission: Submission,
     preparation: Preparation,
@@ -107,14 +107,14 @@ def _provenance(
             "reference_images": preparation.count,
             "bottleneck": (preparation.provenance or {}).get("bottleneck"),
             "seconds": numbers.seconds,
-            "worker": bench.name,
+            "worker": context.name,
         }
     )
 
 
-def _closest_pairs(bench: WorkerContext, numbers: RawMeasurement, sets: list[SetAddress]) -> list[dict[str, Any]]:
+def _closest_pairs(context: WorkerContext, numbers: RawMeasurement, sets: list[SetAddress]) -> list[dict[str, Any]]:
     """The images nearest to the reference, each with the reference image that it is near to."""
-    names = [f"{address.sha256[:8]}/{name}" for address in sets for name in names_of(bench, address)]
+    names = [f"{address.sha256[:8]}/{name}" for address in sets for name in names_of(context, address)]
     return [
         {
             "image": pair.generated,
@@ -126,9 +126,11 @@ def _closest_pairs(bench: WorkerContext, numbers: RawMeasurement, sets: list[Set
     ]
 
 
-def _store_distances(bench: WorkerContext, submission: Submission, claim: leases.Claim, numbers: RawMeasurement) -> str:
+def _store_distances(
+    context: WorkerContext, submission: Submission, claim: leases.Claim, numbers: RawMeasurement
+) -> str:
     key = f"measurements/{submission.id}/{claim.track_id}-{claim.job_id}.npz"
     buffer = io.BytesIO()
     np.savez(buffer, distance=numbers.nearest.distance, index=numbers.nearest.index)
-    bench.blobs.write(key, buffer.getvalue())
+    context.blobs.write(key, buffer.getvalue())
     return key

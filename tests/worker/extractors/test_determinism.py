@@ -62,7 +62,11 @@ def score_elsewhere(service: Service) -> None:
         "KENNEL_SCRATCH": str(settings.scratch),
         "OMP_WAIT_POLICY": "PASSIVE",  # as `kennel up` sets it: other processes want the cores too
     }
-    code = "from worker.tasks import bench\nfrom worker.dispatch import run_next\nassert run_next(bench(), 'score')"
+    code = (
+        "from worker.tasks import worker_context\n"
+        "from worker.dispatch import run_next\n"
+        "assert run_next(worker_context(), 'score')"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)
 
 
