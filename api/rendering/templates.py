@@ -65,7 +65,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        static=static_url, product_version=version("kennel"), captions=captions, words=formatting
+        static=static_url, product_version=version("kennel"), captions=captions, formatting=formatting
     )
     environment.filters.update(markdown=markdown.html_of, summary=markdown.summary_of, rest=markdown.rest_of)
     return environment
