@@ -11,7 +11,7 @@ class ExactDuplicates:
 
     groups: tuple[tuple[int, ...], ...]
     """Images with equal pixels, two or more: the largest group first, ties to the one that begins first."""
-    flipped: tuple[tuple[int, int], ...]
+    mirrored_pairs: tuple[tuple[int, int], ...]
     """Images without an equal one that are the mirror image of another one, each with the first such one."""
     count: int
 
@@ -23,7 +23,7 @@ class ExactDuplicates:
     @property
     def mirrored(self) -> int:
         """How many images have none, and are another one's mirror image."""
-        return len(self.flipped)
+        return len(self.mirrored_pairs)
 
 
 def find_exact_duplicates(hashes: PixelHashes, mirrored_hashes: PixelHashes) -> ExactDuplicates:

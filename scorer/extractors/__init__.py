@@ -62,7 +62,7 @@ def load(identity: str, *, options: ExtractorOptions) -> Extractor:
     spec = extractor_catalogue.find_extractor(identity)
     if spec.architecture is None:
         return Tiny(spec, options)
-    if options.chosen_mode == "compiled":
+    if options.resolved_mode == "compiled":
         require_compiler()
     checked = weights.read_weights(spec, options)
     try:

@@ -47,12 +47,12 @@ class ExtractorOptions:
     """Keeps compiled code, and the batch size that was found for a GPU, across restarts."""
 
     @property
-    def chosen_mode(self) -> Mode:
+    def resolved_mode(self) -> Mode:
         """The mode, decided."""
         return default_mode() if self.mode == "auto" else self.mode
 
     @property
-    def chosen_threads(self) -> int:
+    def resolved_threads(self) -> int:
         """The number of threads, decided."""
         if self.threads is not None:
             return self.threads

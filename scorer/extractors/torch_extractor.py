@@ -42,9 +42,9 @@ class TorchExtractor:
         trunk, *self.classifier = build_network(spec, weights)
         record_sha256(spec, options, weights)
         module = fold(trunk).to(device=self._device, dtype=self._dtype).to(memory_format=torch.channels_last)
-        fused = options.chosen_mode == "eager" and self._device.type == "cpu" and can_fuse()
+        fused = options.resolved_mode == "eager" and self._device.type == "cpu" and can_fuse()
         self._network: Callable[[Tensor], Tensor] = fuse(module) if fused else module
-        if options.chosen_mode == "compiled":
+        if options.resolved_mode == "compiled":
             self._network = _compiled(module, options.cache_dir)
         self._gpu = Gpu(self._device) if self._device.type == "cuda" else None
         self._slots: dict[tuple[Any, ...], Sequence[Slot]] = {}
@@ -54,7 +54,7 @@ class TorchExtractor:
 
     def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
         """Features (n, d) float32 of images (n, h, w, 3); see :func:`scorer.extractors.batches.in_batches`."""
-        with self._settled():
+        with self._deterministic():
             slots = self._slots_for(images)
             with self._one_graph():
                 return in_batches(images, slots, dimension=self.spec.dimension, progress=progress)
@@ -71,7 +71,7 @@ class TorchExtractor:
         """Images at a time: the operator's choice, else the CPU's, else what the GPU was found to hold."""
         if self._options.batch_size is not None:
             return self._options.batch_size
-        return CPU_BATCH if self._gpu is None else fixed_batch(self._batch_file(self._gpu), self._found_batch)
+        return CPU_BATCH if self._gpu is None else fixed_batch(self._batch_file(self._gpu), self._measured_batch_size)
 
     def _slots_for(self, images: Images) -> Sequence[Slot]:
         """Kept from call to call: a CUDA graph is of one shape and takes a while to capture."""
@@ -90,7 +90,7 @@ class TorchExtractor:
         """(b, h, w, 3) to (b, d) float32, on the batch's device."""
         return self._network(preprocess(batch, self.spec).to(self._dtype)).to(torch.float32)
 
-    def _found_batch(self) -> int:
+    def _measured_batch_size(self) -> int:
         gpu, side = self._gpu, self.spec.input_size
         assert gpu is not None  # noqa: S101 - for the type checker
 
@@ -104,25 +104,25 @@ class TorchExtractor:
         """Of this network on this kind of GPU."""
         if self._options.cache_dir is None:
             return None
-        of = (self.spec.identity, gpu.name, self._options.chosen_mode, self._options.precision, torch.__version__)
+        of = (self.spec.identity, gpu.name, self._options.resolved_mode, self._options.precision, torch.__version__)
         return self._options.cache_dir / "batches" / f"{hashlib.sha256(repr(of).encode()).hexdigest()[:16]}.json"
 
     def _warm_up(self) -> None:
         """Run once, so that compiling and laying out weights belong to loading, and faults show at once."""
         side = self.spec.input_size
-        with self._settled():
+        with self._deterministic():
             for slot in self._slots_for(np.zeros((1, side, side, 3), np.uint8)):
                 slot.launch()
                 slot.collect()
 
     @contextmanager
-    def _settled(self) -> Iterator[None]:
-        with exact_arithmetic(self._options.chosen_threads), keep_freed_memory():
+    def _deterministic(self) -> Iterator[None]:
+        with exact_arithmetic(self._options.resolved_threads), keep_freed_memory():
             yield
 
     def _one_graph(self) -> AbstractContextManager[None]:
         """A second shape would mean a second graph and other last bits: an error, not a wait."""
-        if self._options.chosen_mode == "eager":
+        if self._options.resolved_mode == "eager":
             return nullcontext()
         stance: AbstractContextManager[None] = torch.compiler.set_stance("fail_on_recompile")
         return stance
@@ -135,10 +135,10 @@ class TorchExtractor:
             "device_name": _processor() if self._gpu is None else self._gpu.name,
             "cpu_capability": torch.backends.cpu.get_cpu_capability(),
             "precision": self._options.precision,
-            "mode": self._options.chosen_mode,
+            "mode": self._options.resolved_mode,
             "convolutions": "onednn-fused" if fused else "torch",
             "batch_size": self.batch_size,
-            "threads": self._options.chosen_threads,
+            "threads": self._options.resolved_threads,
             "torch": torch.__version__,
             self.spec.library: version(self.spec.library),
         }

@@ -81,7 +81,7 @@ def representation_sentence(found: DataCopying) -> str:
 
 def partial_copying_sentence(found: PartialCopying) -> str:
     """How many images are closer than photographs are: a zip that is copied in part."""
-    if not found.tells:
+    if not found.is_informative:
         return "Some held-out photographs are training images themselves, so single images can't be told from copies."
     told = (
         f"{found.below:,} of {found.generated:,} images ({_percent(found.share)}) are closer to a training image than"
@@ -136,7 +136,7 @@ def partial_copying_findings(found: PartialCopying) -> tuple[Finding, ...]:
     """The share of the images that are closer to a training image than photographs are, and how close they are."""
     told = partial_copying_sentence(found)
     share = Finding("partly_copied", found.share, SHARE, LOWER, told, found.standard_error, found.p_value)
-    if not found.tells:
+    if not found.is_informative:
         share = Finding("partly_copied", None, SHARE, LOWER, told)
     return share, *(
         Finding(quantile_name(level), own, COSINE, HIGHER, quantile_sentence(level, own, fresh))

@@ -14,7 +14,7 @@ THUMBNAIL_COPIES = "thumbnail_copies"
 def thumbnail_copies_finding(found: NearDuplicates) -> Finding:
     """Images that are training images once both are made very small."""
     near = found.closeness
-    if not near.tells:
+    if not near.is_informative:
         told = "Some held-out photographs have the thumbnail of a training image, so thumbnails can't tell copies."
         return Finding(THUMBNAIL_COPIES, None, SHARE, LOWER, told)
     told = (
@@ -47,7 +47,7 @@ def near_duplicates_finding(found: NearDuplicates) -> Finding:
     """Near duplicates of training images."""
     near = found.closeness
     name = "near_copies"
-    if not near.tells:
+    if not near.is_informative:
         told = "Some held-out photographs are training images themselves, so near copies can't be told from chance."
         return Finding(name, None, SHARE, LOWER, told)
     told = f"{near.below:,} of {near.generated:,} images nearly are one of {found.originals:,} training images"
@@ -97,7 +97,7 @@ def exact_duplicates_findings(found: ExactDuplicates) -> tuple[Finding, ...]:
             f" {len(found.groups[0]):,}."
         )
     turned = "None of the others is the mirror image of another one."
-    if found.flipped:
+    if found.mirrored_pairs:
         turned = f"{found.mirrored:,} of the others are another image's mirror image."
     return (
         Finding("identical", float(found.identical), IMAGES, LOWER, same),

@@ -130,7 +130,7 @@ def _distortions(errors: Mapping[str, Vector], distorted: Mapping[str, Vector]) 
 def _specific(found: SignTest, what: str) -> str:
     told = (
         f"With {what} the median error is {found.after:.3g} instead of {found.before:.3g}, and larger for"
-        f" {found.rose} of {found.count}"
+        f" {found.increased} of {found.count}"
     )
     if found.p_value < SIGNIFICANCE_LEVEL:
         return f"{told} ({format_p_value(found.p_value)}): the generator knows its images from others."

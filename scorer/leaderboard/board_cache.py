@@ -139,7 +139,7 @@ class CachedBoards:
             self._fields[track_id] = columns.columns_of(connection, track_id)
         elif stale:
             fresh = columns.columns_of(connection, track_id, refs=stale)
-            self._fields[track_id] = self._fields[track_id].without(stale).with_rows(fresh)
+            self._fields[track_id] = self._fields[track_id].without(stale).updated_with(fresh)
         return self._fields[track_id]
 
     def _past(self, connection: Connection, track_id: int, at: datetime) -> EntryColumns:
@@ -149,10 +149,8 @@ class CachedBoards:
         since = now.ref[~known]
         if len(since) > len(now) // 2:
             return columns.columns_of(connection, track_id, at=at)
-        older = (
-            columns.columns_of(connection, track_id, refs=since.tolist(), at=at) if len(since) else now.chosen(since)
-        )
-        return now.chosen(known).with_rows(older)
+        older = columns.columns_of(connection, track_id, refs=since.tolist(), at=at) if len(since) else now.take(since)
+        return now.take(known).updated_with(older)
 
 
 class BoardCache:

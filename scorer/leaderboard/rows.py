@@ -63,7 +63,7 @@ class BoardRows:
         return self._lines(self.order.disqualified)
 
     def _lines(self, rows: Ints, first: int | None = None) -> list[BoardRow]:
-        judged, field = self.order.judged, self.order.judged.field
+        judged, field = self.order.judged, self.order.judged.columns
         columns = (field.ref, judged.team, judged.score, field.fid, field.distance, judged.penalised, field.accepted_at)
         numbers = zip(*(column[rows].tolist() for column in columns), strict=True)
         return [

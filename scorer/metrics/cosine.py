@@ -97,9 +97,9 @@ class CosineComparison:
             fold = not self.signed and not (non_negative and bool(right.min() >= 0.0))
             for row in range(0, len(left), TILE_ROWS):
                 tile = _products(left[row : row + TILE_ROWS], right, buffer, fold=fold)
-                contenders.look(tile, row, column)
+                contenders.add_tile(tile, row, column)
                 done((column + len(right) * min(1.0, (row + TILE_ROWS) / len(left))) / len(self.reference))
-        return contenders.settle()
+        return contenders.result()
 
     def distances(self, rows: Indices, columns: Indices) -> Vector:
         """The distance of generated row rows[i] and reference row columns[i], float64, >= 0.
@@ -153,7 +153,7 @@ class _Candidates:
         self._crowd = crowd
         self._found: list[tuple[Indices, Indices, Features]] = []
 
-    def look(self, tile: Features, row: int, column: int) -> None:
+    def add_tile(self, tile: Features, row: int, column: int) -> None:
         """Take in the similarities of rows row.. and columns column.., segment by segment.
 
         Only segments whose peak comes within the window of the row's best so far are looked at.
@@ -173,7 +173,7 @@ class _Candidates:
         columns = column + which[pair] * _SEGMENT + offset
         self._found.append((row + where[pair], columns, contending[pair, offset]))
 
-    def settle(self) -> tuple[Indices, Indices, Indices]:
+    def result(self) -> tuple[Indices, Indices, Indices]:
         """The pairs within the window of the final best, and the crowded rows."""
         rows, columns, scores = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
         kept = scores >= self._best[rows] - self._window

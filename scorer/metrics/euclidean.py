@@ -69,7 +69,7 @@ class Pairing:
     """
 
     def __init__(self, own: Features, other: Features | None = None) -> None:
-        self.alone = other is None
+        self.is_single_set = other is None
         other = own if other is None else other
         for features, whose in ((own, "generated"), (other, "reference")):
             require_matrix(features, whose)
@@ -164,13 +164,13 @@ class Strip:
     @cached_property
     def _bounds(self) -> tuple[Features, Features]:
         lower, upper = self._pairing.bounds(self.rows, self._precision)
-        if self._pairing.alone:  # no row is its own neighbour
+        if self._pairing.is_single_set:  # no row is its own neighbour
             own = np.arange(len(lower)), np.arange(self.rows.start, self.rows.stop)
             lower[own] = upper[own] = np.inf
         return lower, upper
 
     @cached_property
-    def _finer(self) -> "Strip":
+    def _in_float64(self) -> "Strip":
         return Strip(self._pairing, self.rows, np.float64)
 
     def _is_crowded(self, pairs: int) -> bool:
@@ -183,7 +183,7 @@ class Strip:
         reach = np.partition(upper, k - 1, axis=1)[:, k - 1 : k] if k > 1 else upper.min(axis=1, keepdims=True)
         rows, columns = np.nonzero(lower <= reach)
         if self._is_crowded(len(rows) - k * len(lower)):
-            return self._finer.nearest(k)
+            return self._in_float64.nearest(k)
         squares = self._pairing.squares(rows + self.rows.start, columns)
         order = np.lexsort((columns, squares, rows))
         chosen = order[np.searchsorted(rows, np.arange(len(lower)))[:, None] + np.arange(k)]
@@ -199,7 +199,7 @@ class Strip:
         inside = upper < scaled
         rows, columns = np.nonzero(~(inside | (lower > scaled)))
         if self._is_crowded(len(rows)):
-            return self._finer.within(limits, strict=strict)
+            return self._in_float64.within(limits, strict=strict)
         squares = self._pairing.squares(rows + self.rows.start, columns)
         limit = np.broadcast_to(limits, inside.shape)[rows, columns]
         inside[rows, columns] = squares < limit if strict else squares <= limit

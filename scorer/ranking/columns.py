@@ -37,22 +37,22 @@ class EntryColumns:
     def __len__(self) -> int:
         return len(self.ref)
 
-    def chosen(self, rows: Ints | Flags) -> "EntryColumns":
+    def take(self, rows: Ints | Flags) -> "EntryColumns":
         """Some of the rows."""
         return EntryColumns(*(getattr(self, each.name)[rows] for each in fields(self)))
 
-    def with_rows(self, other: "EntryColumns") -> "EntryColumns":
+    def updated_with(self, other: "EntryColumns") -> "EntryColumns":
         """These entries and those of ``other``, which replace what has the same ref."""
-        kept = self.chosen(~np.isin(self.ref, other.ref)) if len(other) else self
+        kept = self.take(~np.isin(self.ref, other.ref)) if len(other) else self
         both = EntryColumns(
             *(np.concatenate([getattr(kept, each.name), getattr(other, each.name)]) for each in fields(self))
         )
         in_order = len(kept) == 0 or len(other) == 0 or kept.ref[-1] < other.ref.min()
-        return both if in_order else both.chosen(np.argsort(both.ref))
+        return both if in_order else both.take(np.argsort(both.ref))
 
     def without(self, refs: Collection[int]) -> "EntryColumns":
         """These entries but for some."""
-        return self.chosen(~np.isin(self.ref, np.array(list(refs), np.int64)))
+        return self.take(~np.isin(self.ref, np.array(list(refs), np.int64)))
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class RankedBoard:
     @property
     def refs(self) -> list[int]:
         """Each ranked team's best entry, from rank 1 on."""
-        found: list[int] = self.judged.field.ref[self.rows].tolist()
+        found: list[int] = self.judged.columns.ref[self.rows].tolist()
         return found
 
     @property
@@ -43,7 +43,7 @@ class RankedBoard:
         """The refs of the entries by which teams can rank in time, whatever tau is: without benchmarks and what was
         disqualified. A copy among them has no score."""
         judged = self.judged
-        return judged.field.ref[judged.counts & ~judged.field.late & ~judged.is_benchmark & ~judged.is_disqualified]
+        return judged.columns.ref[judged.counts & ~judged.columns.late & ~judged.is_benchmark & ~judged.is_disqualified]
 
     def rank_of_team(self, team: int) -> int | None:
         """The rank of a team, if it has one."""
@@ -72,17 +72,17 @@ class RankedBoard:
 
 @dataclass(frozen=True)
 class JudgedEntries:
-    """A field under its terms."""
+    """A track's entries judged by the rules: scores, penalties, copies, and which of them count."""
 
-    field: EntryColumns
-    terms: JudgingRules
+    columns: EntryColumns
+    rules: JudgingRules
     finals: FinalPicks | None = None
     """Which entries count; None: all."""
 
     @cached_property
     def team(self) -> Ints:
         """The team that each entry belongs to now."""
-        return current_teams(self.field.team, self.terms)
+        return current_teams(self.columns.team, self.rules)
 
     @cached_property
     def codes(self) -> tuple[Ints, int]:
@@ -93,46 +93,46 @@ class JudgedEntries:
     @cached_property
     def is_benchmark(self) -> Flags:
         """Entries that are reference lines."""
-        return _among(self.team, self.terms.benchmarks)
+        return _among(self.team, self.rules.benchmarks)
 
     @cached_property
     def is_disqualified(self) -> Flags:
         """Entries that rank nowhere."""
-        return _among(self.field.ref, self.terms.disqualified)
+        return _among(self.columns.ref, self.rules.disqualified)
 
     @cached_property
     def tau(self) -> Floats:
         """What each entry is judged with."""
-        free = self.is_benchmark | _among(self.field.ref, self.terms.waived)
-        return np.where(free, 0.0, self.terms.tau)
+        free = self.is_benchmark | _among(self.columns.ref, self.rules.waived)
+        return np.where(free, 0.0, self.rules.tau)
 
     @cached_property
     def penalised(self) -> Flags:
         """Entries below their tau."""
-        return np.asarray(is_penalised(self.field.distance, self.tau))
+        return np.asarray(is_penalised(self.columns.distance, self.tau))
 
     @cached_property
     def is_copy(self) -> Flags:
         """Entries that are copies."""
-        return np.asarray(is_copy(self.field.distance, self.field.copied_share))
+        return np.asarray(is_copy(self.columns.distance, self.columns.copied_share))
 
     @cached_property
     def score(self) -> Floats:
         """MiFID, rounded as it is shown; nan where there is none."""
-        entry, scale = self.field, 10.0**self.terms.decimals
-        exact = mifid(entry.fid, entry.distance, self.tau, self.terms.epsilon, copied_share=entry.copied_share)
+        entry, scale = self.columns, 10.0**self.rules.decimals
+        exact = mifid(entry.fid, entry.distance, self.tau, self.rules.epsilon, copied_share=entry.copied_share)
         return np.asarray(np.floor(exact * scale + 0.5) / scale)
 
     @cached_property
     def counts(self) -> Flags:
         """Entries that the board is made of, of the public track all."""
         if self.finals is None:
-            return np.ones(len(self.field), np.bool_)
-        place = np.searchsorted(self.finals.ref, self.field.ref)
+            return np.ones(len(self.columns), np.bool_)
+        place = np.searchsorted(self.finals.ref, self.columns.ref)
         place[place == len(self.finals.ref)] = 0
-        final = np.zeros(len(self.field), np.bool_)
+        final = np.zeros(len(self.columns), np.bool_)
         if len(self.finals.ref):
-            final = (self.finals.ref[place] == self.field.ref) & (self.finals.team[place] == self.team)
+            final = (self.finals.ref[place] == self.columns.ref) & (self.finals.team[place] == self.team)
         apart = (self.is_copy | self.is_disqualified) & ~_among(self.team, np.unique(self.finals.team))
         return final | apart | self.is_benchmark
 
@@ -143,22 +143,22 @@ class JudgedEntries:
 
     def under(self, tau: float) -> "JudgedEntries":
         """The same entries under another tau; what counts among them stays."""
-        return replace(self, terms=replace(self.terms, tau=tau))
+        return replace(self, rules=replace(self.rules, tau=tau))
 
     def row_of(self, ref: int) -> int | None:
         """Where an entry is."""
-        row = int(np.searchsorted(self.field.ref, ref))
-        return row if row < len(self.field) and self.field.ref[row] == ref else None
+        row = int(np.searchsorted(self.columns.ref, ref))
+        return row if row < len(self.columns) and self.columns.ref[row] == ref else None
 
     def key(self, row: int) -> tuple[float, int, int]:
         """What entries are ordered by."""
-        return float(self.score[row]), int(self.field.accepted_at[row]), int(self.field.ref[row])
+        return float(self.score[row]), int(self.columns.accepted_at[row]), int(self.columns.ref[row])
 
 
 def order_of(judged: JudgedEntries, *, late: bool = False) -> RankedBoard:
     """:func:`scorer.ranking.specification.standings` of a field; with ``finals``,
     :func:`scorer.ranking.specification.final_standings`."""
-    here = (judged.field.late == late) & judged.counts
+    here = (judged.columns.late == late) & judged.counts
     line, mark = here & judged.can_rank, judged.is_benchmark
     best = _sorted(judged, _best_of_each(judged, line & ~mark))
     lines = _sorted(judged, _best_of_each(judged, (judged.can_rank & mark)))
@@ -172,33 +172,33 @@ def order_of(judged: JudgedEntries, *, late: bool = False) -> RankedBoard:
 def finals_of(public: JudgedEntries, picks: FinalPicks, most: int) -> FinalPicks:
     """:func:`scorer.ranking.specification.final_refs`: what teams have picked, and of the others the ``most`` best
     public entries."""
-    mine = ~public.is_benchmark & ~public.field.late
+    mine = ~public.is_benchmark & ~public.columns.late
     picking = _among(public.team, np.unique(picks.team))
     chosen = np.zeros(len(mine), np.bool_)
-    if len(public.field):
-        rows = np.minimum(np.searchsorted(public.field.ref, picks.ref), len(public.field) - 1)
-        own = (public.field.ref[rows] == picks.ref) & (public.team[rows] == picks.team) & mine[rows]
+    if len(public.columns):
+        rows = np.minimum(np.searchsorted(public.columns.ref, picks.ref), len(public.columns) - 1)
+        own = (public.columns.ref[rows] == picks.ref) & (public.team[rows] == picks.team) & mine[rows]
         chosen[rows[own]] = True
     left = mine & ~picking & np.isfinite(public.score)
     for _ in range(most):
         best = _best_of_each(public, left)
         chosen[best], left[best] = True, False
-    return FinalPicks(public.field.ref[chosen], public.team[chosen])
+    return FinalPicks(public.columns.ref[chosen], public.team[chosen])
 
 
 def best_of(public: JudgedEntries, most: int) -> Ints:
     """The refs of the ``most`` best entries in time, best first, whatever was ruled; what has no score is none of
     them."""
-    rows = np.flatnonzero(np.isfinite(public.score) & ~public.is_benchmark & ~public.field.late)
-    return public.field.ref[_sorted(public, rows)[:most]]
+    rows = np.flatnonzero(np.isfinite(public.score) & ~public.is_benchmark & ~public.columns.late)
+    return public.columns.ref[_sorted(public, rows)[:most]]
 
 
-def current_teams(teams: Ints, terms: JudgingRules) -> Ints:
+def current_teams(teams: Ints, rules: JudgingRules) -> Ints:
     """The teams that these belong to now."""
-    if not len(terms.merged):
+    if not len(rules.merged):
         return teams
-    place = np.minimum(np.searchsorted(terms.merged, teams), len(terms.merged) - 1)
-    return np.where(terms.merged[place] == teams, terms.into[place], teams)
+    place = np.minimum(np.searchsorted(rules.merged, teams), len(rules.merged) - 1)
+    return np.where(rules.merged[place] == teams, rules.into[place], teams)
 
 
 def _among(values: Ints, wanted: Ints) -> Flags:
@@ -219,12 +219,12 @@ def _best_of_each(judged: JudgedEntries, rows: Flags) -> Ints:
     best = np.full(count, np.inf)
     np.minimum.at(best, codes[rows], judged.score[rows])
     equal = np.flatnonzero(rows & (judged.score == best[codes]))
-    in_order = equal[np.lexsort((judged.field.ref[equal], judged.field.accepted_at[equal], codes[equal]))]
+    in_order = equal[np.lexsort((judged.columns.ref[equal], judged.columns.accepted_at[equal], codes[equal]))]
     return in_order[np.unique(codes[in_order], return_index=True)[1]]
 
 
 def _sorted(judged: JudgedEntries, rows: Ints) -> Ints:
-    entry = judged.field
+    entry = judged.columns
     return rows[np.lexsort((entry.ref[rows], entry.accepted_at[rows], judged.score[rows]))]
 
 
@@ -232,4 +232,4 @@ def _newest_of_each(judged: JudgedEntries, rows: Flags) -> Ints:
     """The newest of each team's rows, in the order of acceptance. Rows are in the order of ref."""
     found = np.flatnonzero(rows)[::-1]
     newest = found[np.unique(judged.codes[0][found], return_index=True)[1]]
-    return newest[np.lexsort((judged.field.ref[newest], judged.field.accepted_at[newest]))]
+    return newest[np.lexsort((judged.columns.ref[newest], judged.columns.accepted_at[newest]))]

@@ -98,11 +98,11 @@ def _boards(session: Session, state: CompetitionState) -> _JudgedBoards:
 
 
 def _with_ruling(judged: JudgedEntries, ref: int, ruling: RulingKind) -> JudgedEntries:
-    terms = judged.terms
+    rules = judged.rules
     out, free = (
-        _with(refs, ref, ruling == kind) for refs, kind in ((terms.disqualified, "disqualify"), (terms.waived, "waive"))
+        _with(refs, ref, ruling == kind) for refs, kind in ((rules.disqualified, "disqualify"), (rules.waived, "waive"))
     )
-    return JudgedEntries(judged.field, replace(terms, disqualified=out, waived=free))
+    return JudgedEntries(judged.columns, replace(rules, disqualified=out, waived=free))
 
 
 def _with(refs: Ints, ref: int, among: bool) -> Ints:
@@ -131,7 +131,7 @@ def _teams(order: RankedBoard, last: int) -> list[int]:
 
 
 def _ref_of(order: RankedBoard, rank: int) -> int:
-    return int(order.judged.field.ref[order.rows[rank - 1]])
+    return int(order.judged.columns.ref[order.rows[rank - 1]])
 
 
 def _win(state: CompetitionState, kind: TrackKind, order: RankedBoard, team: int) -> Win:

@@ -220,7 +220,7 @@ def _compare(
     # Not what the process keeps: an import chooses tau in the transaction that writes the entries.
     before = read_order(session, state.competition, state.tracks, track.kind)
     after = order_of(before.judged.under(choice.tau))
-    then = dict(zip(after.judged.field.ref.tolist(), after.judged.penalised.tolist(), strict=True))
+    then = dict(zip(after.judged.columns.ref.tolist(), after.judged.penalised.tolist(), strict=True))
     changed = [row for row in rows if bool(row.penalised) != then[row.ref]]
     names = board.team_names(session, state.competition.id)
     moves = moves_of(_ranks_by_team(before, names), _ranks_by_team(after, names))

@@ -75,16 +75,16 @@ def near_duplicates(
     *,
     rare: float = HELD_OUT_SHARE,
     examples: int = MAX_EXAMPLES,
-    telling: Vector | None = None,
+    order_by: Vector | None = None,
 ) -> NearDuplicates:
     """Which generated images (n) are nearer to the training images than all but a share ``rare`` of held-out ones.
 
-    Examples are the nearest ones, or those with the least of ``telling`` (n,), each of another training image. Raises
+    Examples are the nearest ones, or those with the least of ``order_by`` (n,), each of another training image. Raises
     :class:`Invalid` as :func:`closeness` does.
     """
     found = partial_copying(generated.distance, held_out.distance, rare=rare)
     rows = np.flatnonzero(generated.distance < found.limit)
-    rows = rows[np.argsort((generated.distance if telling is None else telling)[rows], kind="stable")]
+    rows = rows[np.argsort((generated.distance if order_by is None else order_by)[rows], kind="stable")]
     index, first, times = np.unique(generated.index[rows], return_index=True, return_counts=True)
     most = (int(index[times.argmax()]), int(times.max())) if len(rows) else None
     shown = rows[np.sort(first)[:examples]]

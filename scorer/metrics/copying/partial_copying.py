@@ -59,7 +59,7 @@ class PartialCopying:
         return float(betabinom.sf(self.below - 1, self.generated, self.rank, self.held_out - self.rank + 1))
 
     @property
-    def tells(self) -> bool:
+    def is_informative(self) -> bool:
         """False where photographs are at distance 0 themselves: nothing can be below, and nothing is shown."""
         return self.limit > 0.0
 
@@ -85,4 +85,4 @@ def is_partly_copied(found: PartialCopying, *, least: float = 0.05, level: float
     With thousands of images chance alone explains little; the least share keeps slight differences, which honest
     generators have, too, from counting as copies.
     """
-    return found.tells and found.share >= least and found.p_value < level
+    return found.is_informative and found.share >= least and found.p_value < level

@@ -31,13 +31,13 @@ class CoverageCounter:
         """The share in [0, 1] of the points that lie in any set."""
         return float((self._held > 0).mean())
 
-    def alone(self, sets: int) -> Indices:
+    def exclusive_counts(self, sets: int) -> Indices:
         """How many points each set holds that no other one holds, (sets,)."""
         return np.bincount(self._first[self._held == 1], minlength=sets)
 
     def set_error(self, sets: int) -> float:
         """The standard error of ``share`` over the choice of the sets, the points being given: jackknife."""
-        lost = self.alone(sets) / len(self._held)
+        lost = self.exclusive_counts(sets) / len(self._held)
         return float(np.sqrt((sets - 1) * lost.var()))
 
 

@@ -20,14 +20,14 @@ class SignTest:
 
     before: float
     after: float
-    rose: int
-    fell: int
+    increased: int
+    decreased: int
     count: int
 
     @property
     def p_value(self) -> float:
         """The probability that so many or more rise if distortion does nothing."""
-        return float(binom.sf(self.rose - 1, self.rose + self.fell, 0.5))
+        return float(binom.sf(self.increased - 1, self.increased + self.decreased, 0.5))
 
 
 def sign_test(before: Vector, after: Vector) -> SignTest:
@@ -40,5 +40,5 @@ def sign_test(before: Vector, after: Vector) -> SignTest:
         raise Invalid("bad-count", f"{len(one)} and {len(other)} targets can't be the same.")
     if not len(one):
         raise Invalid("too-few-images", "Without targets there is nothing to compare.")
-    rose, fell = int((other > one).sum()), int((other < one).sum())
-    return SignTest(float(np.median(one)), float(np.median(other)), rose, fell, len(one))
+    increased, decreased = int((other > one).sum()), int((other < one).sum())
+    return SignTest(float(np.median(one)), float(np.median(other)), increased, decreased, len(one))

@@ -33,14 +33,14 @@ def assert_matches_specification(order: RankedBoard, drawn: DrawnCompetition, wh
     kind, late, judged = "private" if which == "private" else "public", which == "late", order.judged
     expected = drawn.standings(kind, minute, late=late)
     found = [
-        (rank, float(judged.score[row]), int(judged.field.ref[row]), int(judged.team[row]))
+        (rank, float(judged.score[row]), int(judged.columns.ref[row]), int(judged.team[row]))
         for rank, row in enumerate(order.rows, 1)
     ]
     assert found == ranked_rows_of(expected)
-    assert judged.field.ref[order.copies].tolist() == refs_of(expected.copies)
-    assert judged.field.ref[order.disqualified].tolist() == refs_of(expected.disqualified)
+    assert judged.columns.ref[order.copies].tolist() == refs_of(expected.copies)
+    assert judged.columns.ref[order.disqualified].tolist() == refs_of(expected.disqualified)
     if not late:
-        assert judged.field.ref[order.benchmarks].tolist() == benchmarks_of(expected)
+        assert judged.columns.ref[order.benchmarks].tolist() == benchmarks_of(expected)
         assert order.contenders.tolist() == contenders_of(drawn, kind, minute)
     teams = {line.entry.team: line.rank for line in expected.placings}
     best = {line.entry.ref: line.rank for line in expected.placings}

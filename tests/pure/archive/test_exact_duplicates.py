@@ -26,7 +26,7 @@ def test_against_every_pair(rows: list[list[int]]) -> None:
     ]
     assert (found.identical, found.mirrored, found.count) == (sum(same), sum(flipped), len(rows))
     assert sorted(place for group in found.groups for place in group) == np.flatnonzero(same).tolist()
-    assert all(rows[one] == rows[other][::-1] for one, other in found.flipped)
+    assert all(rows[one] == rows[other][::-1] for one, other in found.mirrored_pairs)
     sizes = [len(group) for group in found.groups]
     assert sizes == sorted(sizes, reverse=True)
     same_told, flipped_told = exact_duplicates_findings(found)

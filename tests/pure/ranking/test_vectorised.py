@@ -86,7 +86,7 @@ def test_columns_are_the_readable_definition(drawn: DrawnCompetition) -> None:
     assert_matches_specification(order_of(private), drawn, "private", NOW)
     best = specification.final_refs(drawn.field("public", NOW), {}, MAX_FINAL_PICKS, DECIMALS)
     for team in np.unique(public.team).tolist():
-        own = JudgedEntries(public.field.chosen(public.team == team), public.terms)
+        own = JudgedEntries(public.columns.take(public.team == team), public.rules)
         assert tuple(best_of(own, MAX_FINAL_PICKS).tolist()) == best.get(team, ())
 
 
@@ -102,7 +102,7 @@ def some(*refs: int, fid: float = 1.0) -> EntryColumns:
 def test_what_is_new_takes_the_place_of_what_is_old(
     old: tuple[int, ...], new: tuple[int, ...], refs: list[int]
 ) -> None:
-    both = some(*old).with_rows(some(*new, fid=7.0))
+    both = some(*old).updated_with(some(*new, fid=7.0))
     assert both.ref.tolist() == refs
     assert both.fid.tolist() == [7.0 if ref in new else 1.0 for ref in refs]
     assert some(*old).without(set(new)).ref.tolist() == [ref for ref in old if ref not in new]

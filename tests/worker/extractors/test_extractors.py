@@ -221,10 +221,10 @@ def test_compiling_without_a_compiler_is_refused(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_mode_does_not_depend_on_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ExtractorOptions().chosen_mode == default_mode() == "eager"
+    assert ExtractorOptions().resolved_mode == default_mode() == "eager"
     monkeypatch.setenv("CXX", "no-such-compiler")
-    assert ExtractorOptions().chosen_mode == "eager"
-    assert ExtractorOptions(mode="compiled").chosen_mode == "compiled"
+    assert ExtractorOptions().resolved_mode == "eager"
+    assert ExtractorOptions(mode="compiled").resolved_mode == "compiled"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")

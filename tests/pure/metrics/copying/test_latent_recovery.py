@@ -236,7 +236,7 @@ def test_it_narrows_and_needs_targets() -> None:
 
 def test_rises_by_hand() -> None:
     found = sign_test(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 3.0, 3.0, 1.0]))
-    assert (found.before, found.after, found.rose, found.fell, found.count) == (2.5, 2.5, 2, 1, 4)
+    assert (found.before, found.after, found.increased, found.decreased, found.count) == (2.5, 2.5, 2, 1, 4)
     assert found.p_value == pytest.approx(0.5)
     assert sign_test(np.zeros(3), np.zeros(3)).p_value == 1.0
     with pytest.raises(Invalid, match="can't be the same"):

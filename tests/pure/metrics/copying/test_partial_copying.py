@@ -79,7 +79,7 @@ def test_equal_distances_only_make_the_count_smaller() -> None:
 
 def test_photographs_that_are_training_images_show_nothing() -> None:
     found = partial_copying(np.zeros(100), np.concatenate((np.zeros(10), np.full(90, 0.3))))
-    assert (found.tells, found.below) == (False, 0)
+    assert (found.is_informative, found.below) == (False, 0)
     assert not is_partly_copied(found)
 
 

@@ -94,7 +94,7 @@ def test_examples_are_those_with_something_to_see() -> None:
     assert contrast[3] == pytest.approx(np.sqrt(entry[3].reshape(8, 2, 8, 2, 3).mean((1, 3)).var((0, 1)).mean()), 1e-6)
     own = thumbnail_originals(small, *_both(training))
     fresh = thumbnail_originals(thumbnails_of(shapes(2, 200)), *_both(training))
-    found = near_duplicates(own, fresh, telling=(own.distance + 0.1) / (contrast + 1.0))
+    found = near_duplicates(own, fresh, order_by=(own.distance + 0.1) / (contrast + 1.0))
     assert found.examples[-1].generated == 0, "what is of one colour comes last"
     assert len(found.examples) == 6, "and once: the training images of one colour are one to it"
     assert near_duplicates(own, fresh).examples[0].generated == 0

@@ -25,7 +25,7 @@ def test_it_is_the_definition(block: int, density: float) -> None:
         cover.add(inside[start : start + block], start)
     assert cover.share == inside.any(axis=0).mean()
     alone = inside.sum(axis=0) == 1
-    np.testing.assert_array_equal(cover.alone(40), inside[:, alone].sum(axis=1))
+    np.testing.assert_array_equal(cover.exclusive_counts(40), inside[:, alone].sum(axis=1))
     assert cover.set_error(40) == pytest.approx(by_leaving_out(inside), abs=1e-12)
 
 
