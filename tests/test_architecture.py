@@ -1,26 +1,79 @@
 """The shape of the house, as ``pyproject.toml`` contracts it and beyond."""
 
 import ast
+import os
+import re
+import shutil
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("api", "deploy", "scorer", "worker")
+CONTRACTED = (*PACKAGES, "benchmarks")
+MAX_MODULES = 20
+"""Of one folder."""
+MAX_LINES = 300
+MAX_TEMPLATE_COLUMNS = 160
+PLANTED = {
+    "scorer/submissions/intake.py": "from scorer.review import flags",
+    "scorer/leaderboard/rows.py": "from scorer.teams import quotas",
+    "scorer/db/teams/members.py": "from scorer.db.review import flags",
+    "scorer/metrics/cosine.py": "from scorer.metrics.copying import cells",
+    "scorer/findings/signs.py": "import torch",
+    "scorer/helpers.py": "ANYTHING = 1",
+    "worker/runtime/heartbeat.py": "from worker.scoring import score",
+    "api/http/etags.py": "from api.schemas import base",
+}
+"""Lines that break the contracts: upwards, sideways, torch among pure wings, a module that no layer knows."""
+CAUGHT = (
+    "scorer.submissions.intake -> scorer.review.flags",
+    "scorer.leaderboard.rows -> scorer.teams.quotas",
+    "scorer.db.teams.members -> scorer.db.review.flags",
+    "scorer.metrics.cosine -> scorer.metrics.copying.cells",
+    "scorer.findings.signs -> torch",
+    "- scorer.helpers",
+    "worker.runtime.heartbeat -> worker.scoring.score",
+    "api.http.etags -> api.schemas.base",
+)
 
 
-def modules() -> list[Path]:
-    """Every module of the product."""
-    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+def modules(packages: Sequence[str] = PACKAGES) -> list[Path]:
+    """Every module of the product, or of other packages."""
+    return [path for package in packages for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run import-linter on the packages in a folder."""
+    return subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_import_contracts_hold() -> None:
-    done = subprocess.run(
-        [Path(sys.executable).with_name("lint-imports")], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = lint_imports(ROOT)
     assert done.returncode == 0, done.stdout
+
+
+def test_import_contracts_catch_planted_violations(tmp_path: Path) -> None:
+    for package in CONTRACTED:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", "results"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for name, line in PLANTED.items():
+        with (tmp_path / name).open("a") as module:
+            module.write(f"\n{line}\n")
+    done = lint_imports(tmp_path)
+    assert done.returncode == 1
+    assert [violation for violation in CAUGHT if violation not in done.stdout] == [], done.stdout
 
 
 def test_only_scorer_db_writes_sql() -> None:
@@ -63,15 +116,31 @@ def test_neither_the_web_nor_the_checking_worker_needs_torch(module: str) -> Non
 
 
 def test_modules_stay_readable() -> None:
-    long = {str(path): lines for path in modules() if (lines := path.read_text().count("\n")) > 300}
+    long = {str(path): lines for path in modules() if (lines := path.read_text().count("\n")) > MAX_LINES}
     assert long == {}
 
 
 def test_templates_stay_readable() -> None:
     long = [
         f"{path.name}:{number}"
-        for path in sorted((ROOT / "api" / "pages" / "templates").iterdir())
+        for path in sorted((ROOT / "api" / "pages" / "templates").glob("**/*.*"))
         for number, line in enumerate(path.read_text().split("\n"), start=1)
-        if len(line) > 160
+        if len(line) > MAX_TEMPLATE_COLUMNS
     ]
     assert long == []
+
+
+def test_no_folder_holds_too_many_modules() -> None:
+    inside = Counter(path.parent for path in modules((*CONTRACTED, "tests")) if path.name != "__init__.py")
+    assert {str(folder): count for folder, count in inside.items() if count > MAX_MODULES} == {}
+
+
+def test_every_package_lists_its_modules() -> None:
+    """The docstring of a package is its map."""
+    missing = []
+    for init in (path for path in modules(CONTRACTED) if path.name == "__init__.py"):
+        page = ast.get_docstring(ast.parse(init.read_text())) or ""
+        inside = {path.stem for path in init.parent.glob("[!_]*.py")}
+        inside |= {path.parent.name for path in init.parent.glob("*/__init__.py")}
+        missing += [f"{init}: {name}" for name in sorted(inside) if not re.search(rf"\b{name}\b", page)]
+    assert missing == []
