@@ -132,7 +132,7 @@ class Blobs:
             return None
 
     @property
-    def takes_put(self) -> bool:
+    def supports_presigned_put(self) -> bool:
         """Whether participants reach the store themselves."""
         return self._public is not None
 
@@ -192,7 +192,7 @@ class Blobs:
             for key in keys:
                 self.delete(key)
 
-    def remove_torn(self, before: datetime) -> int:
+    def remove_partial_files(self, before: datetime) -> int:
         """Remove what killed writers have left in a local folder; how many files. obstore writes ``key#1`` and renames
         it at the end. An S3 store keeps such pieces where a bucket's own rule removes them."""
         if self._folder is None:

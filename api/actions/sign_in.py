@@ -45,9 +45,9 @@ class SignInActions:
         """The secret of a new session; ``Unauthenticated`` for an unknown name and for a wrong password alike."""
         login = login.strip()
         key = login.lower()
-        self.rates.take("sign-in-address", self.network)
-        self.rates.take("sign-in", self.network, key)
-        self.rates.take("sign-in-account", key)
+        self.rates.hit("sign-in-address", self.network)
+        self.rates.hit("sign-in", self.network, key)
+        self.rates.hit("sign-in-account", key)
         secret = new_secret()
         with self.begin() as session:
             kept = sessions.password_hash_of(session, login)
@@ -60,7 +60,7 @@ class SignInActions:
             )
         if opened is None:
             raise Unauthenticated("wrong-login", "There is no account with this name and this password.")
-        self.rates.forgive("sign-in", self.network, key)
+        self.rates.reset("sign-in", self.network, key)
         return secret
 
     def open_for(self, account: Account) -> str:
@@ -80,7 +80,7 @@ class SignInActions:
 
     def sign_up(self, wanted: Application, password: str) -> Account:
         """A new participant; whether the mail address is known already makes no difference to see."""
-        self.rates.take("sign-up", self.network)
+        self.rates.hit("sign-up", self.network)
         self._count_mail(wanted.email)
         password_hash = password_hashing.new_password_hash(password, handle=wanted.handle, email=wanted.email)
         with self.begin() as session:
@@ -112,18 +112,18 @@ class SignInActions:
 
     def reset(self, link: str, password: str) -> Account:
         """Set a new password by a link."""
-        self.rates.take("sign-in-address", self.network)
+        self.rates.hit("sign-in-address", self.network)
         password_hash = password_hashing.new_password_hash(password)
         with self.begin() as session:
             account = password_resets.complete(session, link, password_hash, now=self.now)
         for login in filter(None, (account.handle, account.email)):
-            self.rates.forgive("sign-in-account", login.lower())
+            self.rates.reset("sign-in-account", login.lower())
         return account
 
     def change_password(self, caller: Caller, old: str, new: str) -> None:
         """Set a new password for somebody who knows the old one; their other sessions end."""
         kept = caller.account.password_hash
-        self.rates.take("sign-in", self.network, caller.account.handle.lower())
+        self.rates.hit("sign-in", self.network, caller.account.handle.lower())
         matched = kept if password_hashing.matches(old, kept) else None
         new_hash = password_hashing.new_password_hash(
             new, handle=caller.account.handle, email=caller.account.email or ""
@@ -135,13 +135,13 @@ class SignInActions:
 
     def confirm(self, link: str) -> Account:
         """Let a mail address count by a link."""
-        self.rates.take("sign-in-address", self.network)
+        self.rates.hit("sign-in-address", self.network)
         with self.begin() as session:
             return sign_up.confirm_address(session, link, now=self.now)
 
     def _count_mail(self, email: str) -> None:
-        self.rates.take("mail-address", self.network)
-        self.rates.take("mail", email.strip().lower())
+        self.rates.hit("mail-address", self.network)
+        self.rates.hit("mail", email.strip().lower())
 
 
 def sign_in_actions(

@@ -1,4 +1,4 @@
-"""What routes ask for: a transaction, the person, the blob store, the moment."""
+"""FastAPI dependencies of routes and pages: transactions, the caller and their rights, stores, caches, the time."""
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
@@ -30,56 +30,56 @@ bearer = HTTPBearer(auto_error=False, description="An API token.")
 
 
 def utc_now() -> datetime:
-    """The moment, in UTC."""
+    """The present time in UTC."""
     return datetime.now(UTC)
 
 
 async def request_time() -> datetime:
-    """The moment of the request. (What only looks something up is ``async``: else it would wait for a thread.)"""
+    """The time of the request. (Dependencies that do not block are ``async``: others wait for a free thread.)"""
     return utc_now()
 
 
 async def transactions(request: Request) -> Transaction:
-    """For routes that must not hold a transaction while they wait for bytes."""
+    """A maker of transactions, for routes that must not hold one while they wait for bytes."""
     state = request.app.state
     return lambda: transaction(state.sessions, state.broker)
 
 
 def session(begin: Annotated[Transaction, Depends(transactions)]) -> Iterator[Session]:
-    """One transaction per request; with scope ``function`` it commits before the answer leaves."""
-    with begin() as each:
-        yield each
+    """One transaction per request; with scope ``function`` it commits before the response is sent."""
+    with begin() as database_session:
+        yield database_session
 
 
 def settings(request: Request) -> Settings:
     """The operator's settings."""
-    read: Settings = request.app.state.settings
-    return read
+    operator_settings: Settings = request.app.state.settings
+    return operator_settings
 
 
 async def rate_limiter(request: Request) -> RateLimiter:
-    """How often is too often."""
-    counted: RateLimiter = request.app.state.rates
-    return counted
+    """The rate limits."""
+    limiter: RateLimiter = request.app.state.rates
+    return limiter
 
 
 async def browser_of(request: Request) -> Browser:
-    """Where the request comes from. A proxy's word counts if the server was told to trust it."""
+    """The client's address and user agent. The server sets the address from proxy headers where it trusts the proxy."""
     host = request.client.host if request.client else "unknown"
     return Browser(host, request.headers.get("user-agent", ""))
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks, and how: with an API token, or from a browser that is signed in."""
+    """An authenticated account with its scopes, from an API token or a signed-in browser."""
 
     account: Account
     scopes: Collection[str]
     session_id: int | None = None
     csrf: str = ""
-    """What this browser's forms must carry."""
+    """The CSRF token of the browser's session; empty for API tokens."""
     unread: int = 0
-    """How many notices wait; counted for browsers only."""
+    """Unread notices; counted for browsers only."""
 
 
 def claimed_caller(
@@ -110,113 +110,115 @@ def identify_caller(
         with begin() as each:
             found = look(each)
     except Unauthenticated:
-        counted.take("sign-in-address", network)
+        counted.hit("sign-in-address", network)
         raise
-    counted.take("request", *(("account", found.account.id) if found else ("address", network)))
+    counted.hit("request", *(("account", found.account.id) if found else ("address", network)))
     return found
 
 
 async def current_caller(
     request: Request,
-    found: Annotated[Caller | None, Depends(claimed_caller)],
-    given_csrf: Annotated[str | None, Depends(csrf.received_csrf_token)],
+    caller: Annotated[Caller | None, Depends(claimed_caller)],
+    csrf_token: Annotated[str | None, Depends(csrf.received_csrf_token)],
 ) -> Caller | None:
-    """Who asks, if they said so: a wrong token is an error; no token and no living session is a visitor."""
-    if found is not None and found.session_id is not None and request.method not in csrf.SAFE_METHODS:
-        csrf.require_csrf(session_cookies.session_secret(request) or "", given_csrf)
-    return found
+    """The caller, or None for a visitor without a token and without a valid session. ``Unauthenticated`` for an unknown
+    token; ``Forbidden`` for a session's act without its CSRF token."""
+    if caller is not None and caller.session_id is not None and request.method not in csrf.SAFE_METHODS:
+        csrf.require_csrf(session_cookies.session_secret(request) or "", csrf_token)
+    return caller
 
 
 def caller_of_token(session: Session, secret: str, moment: datetime) -> Caller:
-    """Who has a token; ``Unauthenticated`` if nobody does."""
+    """The caller with an API token; ``Unauthenticated`` for an unknown one."""
     token = api_tokens.authenticate(session, secret, moment)
     return Caller(token.account, token.scopes)
 
 
 def _caller_of_cookie(session: Session, request: Request, moment: datetime) -> Caller | None:
     secret = session_cookies.session_secret(request)
-    found = sessions.resume(session, secret, moment) if secret else None
-    if secret is None or found is None:
+    signed_in = sessions.resume(session, secret, moment) if secret else None
+    if secret is None or signed_in is None:
         return None
-    unread = notices.count_unread(session, found.account)
-    return Caller(found.account, api_tokens.SCOPES, found.id, csrf.csrf_token(secret), unread)
+    unread = notices.count_unread(session, signed_in.account)
+    return Caller(signed_in.account, api_tokens.SCOPES, signed_in.id, csrf.csrf_token(secret), unread)
 
 
-async def visitor(asking: Annotated[Caller | None, Depends(current_caller)]) -> Account | None:
-    """Who reads; nobody in particular may."""
-    if asking is None:
+async def visitor(caller: Annotated[Caller | None, Depends(current_caller)]) -> Account | None:
+    """The reading account, or None: for addresses that are open to everybody."""
+    if caller is None:
         return None
-    api_tokens.require_scope(asking.scopes, "read")
-    return asking.account
+    api_tokens.require_scope(caller.scopes, "read")
+    return caller.account
 
 
-def known_caller(asking: Annotated[Caller | None, Depends(current_caller)]) -> Caller:
-    """Who asks; nobody may not."""
-    if asking is None:
+def known_caller(caller: Annotated[Caller | None, Depends(current_caller)]) -> Caller:
+    """The caller; ``Unauthenticated`` for a visitor."""
+    if caller is None:
         raise Unauthenticated(
             "no-token", "This needs you to be signed in, or an API token: the header 'Authorization: Bearer TOKEN'."
         )
-    return asking
+    return caller
 
 
-def signed_in(asking: Annotated[Caller, Depends(known_caller)]) -> Caller:
-    """Somebody at a browser: a token that leaks must not be able to make more tokens or take the account over."""
-    if asking.session_id is None:
+def signed_in(caller: Annotated[Caller, Depends(known_caller)]) -> Caller:
+    """A signed-in browser: a leaked API token must not be able to make tokens or take the account over."""
+    if caller.session_id is None:
         raise Forbidden("session-needed", "An API token may not do this: sign in with your password (POST /session).")
-    return asking
+    return caller
 
 
-def uploader(found: Annotated[Caller | None, Depends(claimed_caller)]) -> Caller:
-    """Somebody at a browser who sends a form with a file in it: its route reads the proof (``cookies.require_csrf``),
-    which comes with the form."""
-    if found is None or found.session_id is None:
+def uploader(caller: Annotated[Caller | None, Depends(claimed_caller)]) -> Caller:
+    """A signed-in browser that sends a form with a file. The CSRF token is a field of that form, so the route itself
+    must check it (:func:`api.http.csrf.require_csrf`)."""
+    if caller is None or caller.session_id is None:
         raise Unauthenticated("no-session", "Please sign in first.")
-    return found
+    return caller
 
 
-def reader(asking: Annotated[Caller, Depends(known_caller)]) -> Account:
-    """Who reads what is theirs."""
-    api_tokens.require_scope(asking.scopes, "read")
-    return asking.account
+def reader(caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+    """An account that reads what belongs to it (scope ``read``)."""
+    api_tokens.require_scope(caller.scopes, "read")
+    return caller.account
 
 
-def submitter(asking: Annotated[Caller, Depends(known_caller)]) -> Account:
-    """Who uploads and picks."""
-    api_tokens.require_scope(asking.scopes, "submit")
-    return asking.account
+def submitter(caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+    """An account that acts as a participant (scope ``submit``)."""
+    api_tokens.require_scope(caller.scopes, "submit")
+    return caller.account
 
 
-def organizer(request: Request, asking: Annotated[Caller, Depends(known_caller)]) -> Account:
-    """An organizer or admin; for acts, with a token that is for acts."""
-    api_tokens.require_scope(asking.scopes, "read" if request.method in csrf.SAFE_METHODS else "organize")
-    return roles.require_role(asking.account, "organizer")
+def organizer(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+    """An organizer or admin; writing needs the scope ``organize``."""
+    api_tokens.require_scope(caller.scopes, "read" if request.method in csrf.SAFE_METHODS else "organize")
+    return roles.require_role(caller.account, "organizer")
 
 
-def reviewer(request: Request, asking: Annotated[Caller, Depends(known_caller)]) -> Account:
-    """A reviewer, an organizer or an admin; for acts, with a token that is for acts."""
-    api_tokens.require_scope(asking.scopes, "read" if request.method in csrf.SAFE_METHODS else "organize")
-    return roles.require_role(asking.account, "reviewer", "organizer")
+def reviewer(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+    """A reviewer, organizer or admin; writing needs the scope ``organize``."""
+    api_tokens.require_scope(caller.scopes, "read" if request.method in csrf.SAFE_METHODS else "organize")
+    return roles.require_role(caller.account, "reviewer", "organizer")
 
 
 def admin(account: Annotated[Account, Depends(organizer)]) -> Account:
-    """An admin."""
+    """An admin; writing needs the scope ``organize``."""
     return roles.require_role(account)
 
 
 async def refuse_nul(request: Request) -> None:
-    """PostgreSQL's text has no NUL character, so neither do addresses and JSON bodies here."""
-    asked = request.scope["path"] + unquote(request.url.query)
+    """``Invalid`` for a NUL character in the address or a JSON body: PostgreSQL's text cannot hold one. ``TooLarge``
+    for a JSON body above ``MAX_JSON_BYTES``."""
+    address = request.scope["path"] + unquote(request.url.query)
     is_json = request.headers.get("content-type", "").startswith("application/json")
     if is_json and int(request.headers.get("content-length", 0)) > MAX_JSON_BYTES:
         raise TooLarge("too-large", f"A JSON body may have {MAX_JSON_BYTES:,} bytes here.", limit=MAX_JSON_BYTES)
-    if "\x00" in asked or (is_json and b"\\u0000" in await request.body()):
+    if "\x00" in address or (is_json and b"\\u0000" in await request.body()):
         raise Invalid("nul-character", "The request has a NUL character in it.")
 
 
 async def response_cache(request: Request) -> ResponseCache:
-    """Answers that many ask for."""
-    kept: ResponseCache = request.app.state.shelf
-    return kept
+    """The response cache of this process."""
+    cache: ResponseCache = request.app.state.response_cache
+    return cache
 
 
 def blobs(request: Request) -> Blobs:
@@ -226,9 +228,9 @@ def blobs(request: Request) -> Blobs:
 
 
 def event_hub(request: Request) -> EventHub:
-    """Who listens to submissions in this process."""
-    listening: EventHub = request.app.state.hub
-    return listening
+    """The event streams of this process."""
+    hub: EventHub = request.app.state.hub
+    return hub
 
 
 DbSession = Annotated[Session, Depends(session, scope="function")]

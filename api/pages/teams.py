@@ -1,4 +1,4 @@
-"""One's team in a competition: its members, whom it asks, what it is asked, what it may still enter."""
+"""The page of a person's team in a competition: members, invitations sent and received, quota."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,15 +33,15 @@ DONE_MESSAGES = {
 
 @dataclass(frozen=True)
 class TeamContext:
-    """The page at one moment, with whoever sits before it."""
+    """A request for the team page: the competition, the viewer, the time."""
 
     slug: str
     begin: Transaction
     viewer: Caller
     now: datetime
 
-    def show(self, *, status: int = 200, headers: dict[str, str] | None = None, **told: Any) -> Response:
-        """The team as it is, with what just happened."""
+    def show(self, *, status: int = 200, headers: dict[str, str] | None = None, **outcome: Any) -> Response:
+        """The page, with the outcome of what was just done."""
         account = self.viewer.account
         with self.begin() as session:
             state = visible_state(session, self.slug, account, self.now)
@@ -59,21 +59,21 @@ class TeamContext:
                 changeable=teams.is_changeable(state, self.now),
                 longest=teams.MAX_TEAM_NAME_LENGTH,
                 now=self.now,
-                **{"error": None, "place": None, "done": None, **told},
+                **{"error": None, "place": None, "done": None, **outcome},
             )
 
-    def act(self, doing: Callable[[Session], object], *, place: str, done: str) -> Response:
-        """Do it, all or nothing; or show in its ``place`` why it cannot be done."""
+    def act(self, action: Callable[[Session], object], *, place: str, done: str) -> Response:
+        """Run ``action`` in a transaction and redirect; if it is refused, the page with the error at ``place``."""
         try:
             with self.begin() as session:
-                doing(session)
+                action(session)
         except KennelError as error:
             return self.show(status=status_of(error), headers=headers_of(error), error=error.message, place=place)
         return see_other(f"/competitions/{self.slug}/team?done={done}")
 
 
 def team_context(slug: str, begin: Transactions, viewer: SignedIn, now: Now) -> TeamContext:
-    """The page as it is for this request."""
+    """The context of this request."""
     return TeamContext(slug, begin, viewer, now)
 
 
@@ -81,76 +81,76 @@ CurrentTeam = Annotated[TeamContext, Depends(team_context)]
 
 
 @router.api_route("", methods=["GET", "HEAD"])
-def show_team(here: CurrentTeam, done: str = "") -> Response:
-    """The team."""
-    return here.show(done=DONE_MESSAGES.get(done))
+def show_team(page: CurrentTeam, done: str = "") -> Response:
+    """The team page."""
+    return page.show(done=DONE_MESSAGES.get(done))
 
 
 @router.post("")
-def create_team(here: CurrentTeam, fields: FormFields) -> Response:
-    """Found a team."""
-    name, account = text(fields, "name"), here.viewer.account
-    return here.act(
-        lambda session: teams.create(session, here.slug, name, account=account, now=here.now),
+def create_team(page: CurrentTeam, fields: FormFields) -> Response:
+    """Create a team."""
+    name, account = text(fields, "name"), page.viewer.account
+    return page.act(
+        lambda session: teams.create(session, page.slug, name, account=account, now=page.now),
         place="name",
         done="founded",
     )
 
 
 @router.post("/name")
-def rename_team(here: CurrentTeam, fields: FormFields) -> Response:
+def rename_team(page: CurrentTeam, fields: FormFields) -> Response:
     """Give the team another name."""
-    name, account = text(fields, "name"), here.viewer.account
-    return here.act(
-        lambda session: teams.rename(session, here.slug, name, account=account, now=here.now),
+    name, account = text(fields, "name"), page.viewer.account
+    return page.act(
+        lambda session: teams.rename(session, page.slug, name, account=account, now=page.now),
         place="name",
         done="renamed",
     )
 
 
 @router.post("/invitations")
-def invite_person(here: CurrentTeam, fields: FormFields, rates: AppRateLimiter) -> Response:
-    """Ask a person in."""
-    handle, author = text(fields, "handle"), here.viewer.account
-    rates.take("team-invitation", author.id)
-    return here.act(
-        lambda session: invitations.invite_person(session, here.slug, handle, author=author, now=here.now),
+def invite_person(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) -> Response:
+    """Invite a person."""
+    handle, author = text(fields, "handle"), page.viewer.account
+    rates.hit("team-invitation", author.id)
+    return page.act(
+        lambda session: invitations.invite_person(session, page.slug, handle, author=author, now=page.now),
         place="handle",
         done="asked",
     )
 
 
 @router.post("/merges")
-def propose_merge(here: CurrentTeam, fields: FormFields, rates: AppRateLimiter) -> Response:
-    """Ask another team to merge into this one."""
-    name, author = text(fields, "team"), here.viewer.account
-    rates.take("team-invitation", author.id)
-    return here.act(
-        lambda session: invitations.propose_merge(session, here.slug, name, author=author, now=here.now),
+def propose_merge(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) -> Response:
+    """Invite another team to merge into this one."""
+    name, author = text(fields, "team"), page.viewer.account
+    rates.hit("team-invitation", author.id)
+    return page.act(
+        lambda session: invitations.propose_merge(session, page.slug, name, author=author, now=page.now),
         place="merge",
         done="asked",
     )
 
 
 @router.post("/invitations/{invitation_id}/withdrawal")
-def withdraw_invitation(here: CurrentTeam, invitation_id: InvitationId) -> Response:
-    """Take an invitation back."""
-    author = here.viewer.account
-    return here.act(
-        lambda session: invitations.withdraw(session, here.slug, invitation_id, author=author, now=here.now),
+def withdraw_invitation(page: CurrentTeam, invitation_id: InvitationId) -> Response:
+    """Withdraw an invitation."""
+    author = page.viewer.account
+    return page.act(
+        lambda session: invitations.withdraw(session, page.slug, invitation_id, author=author, now=page.now),
         place="invitations",
         done="withdrawn",
     )
 
 
 @router.post("/invitations/{invitation_id}/answer")
-def answer_invitation(here: CurrentTeam, invitation_id: InvitationId, fields: FormFields) -> Response:
-    """Accept (the field ``accept`` is ``yes``) or decline."""
+def answer_invitation(page: CurrentTeam, invitation_id: InvitationId, fields: FormFields) -> Response:
+    """Accept an invitation (the field ``accept`` is ``yes``) or decline it."""
     accept = text(fields, "accept") == "yes"
-    account = here.viewer.account
-    return here.act(
+    account = page.viewer.account
+    return page.act(
         lambda session: invitations.answer(
-            session, here.slug, invitation_id, accept=accept, account=account, now=here.now
+            session, page.slug, invitation_id, accept=accept, account=account, now=page.now
         ),
         place="received",
         done="accepted" if accept else "declined",
@@ -158,9 +158,9 @@ def answer_invitation(here: CurrentTeam, invitation_id: InvitationId, fields: Fo
 
 
 @router.post("/leaving")
-def leave_team(here: CurrentTeam) -> Response:
+def leave_team(page: CurrentTeam) -> Response:
     """Leave the team."""
-    account = here.viewer.account
-    return here.act(
-        lambda session: teams.leave(session, here.slug, account=account, now=here.now), place="leave", done="left"
+    account = page.viewer.account
+    return page.act(
+        lambda session: teams.leave(session, page.slug, account=account, now=page.now), place="leave", done="left"
     )

@@ -83,5 +83,5 @@ def change_password(
     if account.password_hash is not None and account.password_hash != matched:
         raise Forbidden("wrong-password", "The present password is not right.")
     account.password_hash = new_hash
-    accounts.end_sessions(session, account.id, now, but=keep_session)
+    accounts.end_sessions(session, account.id, now, exclude=keep_session)
     audit_log.record_action(session, "password.changed", f"account:{account.handle}", actor=account, now=now)

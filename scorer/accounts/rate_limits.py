@@ -46,7 +46,7 @@ class RateLimiter:
         )
         self._limiter = MovingWindowRateLimiter(storage)
 
-    def take(self, name: str, *who: object) -> None:
+    def hit(self, name: str, *who: object) -> None:
         """Count one; ``TooMany`` with the seconds to wait if that is one too many."""
         item, key = self._items[name], [name, *map(str, who)]
         try:
@@ -59,7 +59,7 @@ class RateLimiter:
         seconds = max(1, math.ceil(wait))
         raise TooMany("too-often", f"That was too often; please try again in {seconds} s.", retry_after=seconds)
 
-    def forgive(self, name: str, *who: object) -> None:
+    def reset(self, name: str, *who: object) -> None:
         """Forget what was counted: somebody who signs in after some tries was no attacker."""
         try:
             self._limiter.clear(self._items[name], name, *map(str, who))

@@ -103,9 +103,9 @@ def end_session(session: Session, account_id: int, session_id: int, now: datetim
     return _changed(session.execute(update(WebSession).where(own, _is_active(now)).values(ended_at=now)))
 
 
-def end_sessions(session: Session, account_id: int, now: datetime, *, but: int | None = None) -> None:
-    """End all of a person's sessions, except the one with id ``but``."""
-    others = (WebSession.account_id == account_id) & (WebSession.id.is_distinct_from(but))
+def end_sessions(session: Session, account_id: int, now: datetime, *, exclude: int | None = None) -> None:
+    """End all of a person's sessions, except the one with id ``exclude``."""
+    others = (WebSession.account_id == account_id) & (WebSession.id.is_distinct_from(exclude))
     session.execute(update(WebSession).where(others, _is_active(now)).values(ended_at=now))
 
 

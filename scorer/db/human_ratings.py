@@ -102,7 +102,7 @@ def raters(session: Session, study_id: int) -> list[ListedRater]:
 
 
 def next_items(
-    session: Session, rater: Rater, kind: str, *, wanted: int, but: Collection[int], limit: int
+    session: Session, rater: Rater, kind: str, *, wanted: int, exclude: Collection[int], limit: int
 ) -> Sequence[RatingItem]:
     """What this rater should look at next: never the same thing twice, what has the fewest ratings first, in an order
     of the rater's own, and nothing that has as many as are ``wanted``."""
@@ -114,7 +114,7 @@ def next_items(
         select(RatingItem)
         .join(counted, true())
         .where(RatingItem.study_id == rater.study_id, RatingItem.kind == kind)
-        .where(counted.c.given < wanted, ~own, RatingItem.id.not_in(but))
+        .where(counted.c.given < wanted, ~own, RatingItem.id.not_in(exclude))
     )
     return session.scalars(query.order_by(counted.c.given, shuffled).limit(limit)).all()
 

@@ -194,7 +194,7 @@ def _add_labels_and_rulings(
     session: Session, origin: import_results.Origin, lines: Sequence[ResultsLine], sealed_score: float
 ) -> None:
     labels = {
-        line.submission_id: (line.label, f"Imported as {line.told_label}.") for line in lines if line.label is not None
+        line.submission_id: (line.label, f"Imported as {line.label_text}.") for line in lines if line.label is not None
     }
     import_results.add_labels(session, origin, labels)
     sealed = [line.submission_id for line in lines if _is_sealed(line, sealed_score)]

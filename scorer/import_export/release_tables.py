@@ -174,7 +174,7 @@ class Pseudonyms:
         digest = hmac.new(self.key, f"{what}:{number}".encode(), hashlib.sha256)
         return f"{what[0]}-{digest.hexdigest()[:20]}"
 
-    def maybe(self, what: str, number: int | str | None) -> str | None:
+    def of_optional(self, what: str, number: int | str | None) -> str | None:
         """The same, of nothing: nothing."""
         return None if number is None else self.of(what, number)
 
@@ -195,7 +195,7 @@ def _submissions(session: Session, state: CompetitionState, names: Pseudonyms) -
             row.picked,
             row.accepted_at,
             row.bytes,
-            names.maybe("images", row.pixels_sha256),
+            names.of_optional("images", row.pixels_sha256),
             row.exact_copies,
             row.mirrored_copies,
             row.copied_share,
@@ -245,7 +245,7 @@ def _cells(session: Session, state: CompetitionState, names: Pseudonyms) -> Iter
 
 def _labels(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     for row in data_release.labels(session, state.competition.id):
-        who = names.maybe("person", row.reviewer_id)
+        who = names.of_optional("person", row.reviewer_id)
         submission = names.of("submission", row.submission_ref)
         yield submission, row.source, who, row.label, row.intent, row.counts, row.created_at
 

@@ -36,7 +36,7 @@ class ResultsLine:
     public_score: float | None
     private_score: float | None
     label: str | None
-    told_label: str
+    label_text: str
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _line(row: _RowReader, known: dict[str, int]) -> ResultsLine:
     numbers = tuple(row.read(name, _distance if name.startswith("d") else _number, 0.0) for name in NUMBER_COLUMNS)
     scores = [row.read(name, _score, None) for name in ("public_score", "private_score")]
     no_label: tuple[str | None, str] = (None, "")
-    label, told_label = row.read("labels", _label, no_label)
+    label, label_text = row.read("labels", _label, no_label)
     return ResultsLine(
         at=row.at,
         submission_id=submission_id,
@@ -156,7 +156,7 @@ def _line(row: _RowReader, known: dict[str, int]) -> ResultsLine:
         public_score=scores[0],
         private_score=scores[1],
         label=label,
-        told_label=told_label,
+        label_text=label_text,
     )
 
 

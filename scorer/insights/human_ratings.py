@@ -239,10 +239,10 @@ def _require_open(rater: Rater) -> Rater:
 
 
 def next_items(
-    session: Session, rater: Rater, kind: RatingKind, *, limit: int, but: Collection[int] = ()
+    session: Session, rater: Rater, kind: RatingKind, *, limit: int, exclude: Collection[int] = ()
 ) -> Sequence[RatingItem]:
-    """What a rater looks at next, apart from what they have at hand already (``but``)."""
-    return human_ratings.next_items(session, rater, kind, wanted=rater.study.wanted, but=but, limit=limit)
+    """The next items for a rater, without those that their client holds already (``exclude``)."""
+    return human_ratings.next_items(session, rater, kind, wanted=rater.study.wanted, exclude=exclude, limit=limit)
 
 
 def item_of(session: Session, rater: Rater, item_id: int) -> RatingItem:

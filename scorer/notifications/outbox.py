@@ -48,9 +48,9 @@ def mark_sent(session: Session, mail: Mail, *, now: datetime) -> None:
     notifications.close_mail(session, mail.id, state=MailState.SENT, sent_at=now, body="", error=None)
 
 
-def record_refusal(session: Session, mail: Mail, *, error: str, now: datetime, for_good: bool) -> None:
+def record_refusal(session: Session, mail: Mail, *, error: str, now: datetime, permanent: bool) -> None:
     """It has certainly not left: it waits for another attempt, or is given up."""
-    if for_good or mail.attempts >= MAX_ATTEMPTS:
+    if permanent or mail.attempts >= MAX_ATTEMPTS:
         notifications.close_mail(session, mail.id, state=MailState.FAILED, error=error, body="")
     else:
         due_at = now + FIRST_RETRY_AFTER * 2 ** (mail.attempts - 1)

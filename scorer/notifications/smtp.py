@@ -16,11 +16,11 @@ LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class MailRefused(Exception):
-    """The server has certainly not taken the mail; ``for_good`` if it never will."""
+    """The server has certainly not taken the mail; ``permanent`` if it never will."""
 
-    def __init__(self, message: str, *, for_good: bool) -> None:
+    def __init__(self, message: str, *, permanent: bool) -> None:
         super().__init__(message)
-        self.for_good = for_good
+        self.permanent = permanent
 
 
 class MailUncertain(Exception):
@@ -42,10 +42,12 @@ def deliver(mail: Mail, url: str, sender: str, site: str) -> None:
         server.send_message(message_of(mail, sender, site))
     except smtplib.SMTPRecipientsRefused as error:
         code, reason = next(iter(error.recipients.values()))
-        raise MailRefused(f"{code} {reason.decode(errors='replace')}", for_good=code >= PERMANENT_ERROR_CODE) from error
+        raise MailRefused(
+            f"{code} {reason.decode(errors='replace')}", permanent=code >= PERMANENT_ERROR_CODE
+        ) from error
     except smtplib.SMTPResponseException as error:
         raise MailRefused(
-            f"{error.smtp_code} {error.smtp_error!r}", for_good=error.smtp_code >= PERMANENT_ERROR_CODE
+            f"{error.smtp_code} {error.smtp_error!r}", permanent=error.smtp_code >= PERMANENT_ERROR_CODE
         ) from error
     except (OSError, smtplib.SMTPException) as error:
         raise MailUncertain(str(error)) from error

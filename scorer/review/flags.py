@@ -106,12 +106,12 @@ def list_flagged(
     states: Sequence[QueueState] = STATES,
     after: int = 0,
     limit: int,
-    but: Submission | None = None,
+    exclude: Submission | None = None,
 ) -> FlaggedPage:
-    """The flagged entries in some ``states`` from number ``after + 1`` on; ``but``: all except this one."""
+    """The flagged entries in some ``states`` from number ``after + 1`` on, without the entry ``exclude``."""
     question = _flag_query(session, state, reviewer)
-    ref = but.ref if but is not None else None
-    page = flags.flagged_page(session, question, states=states, after=after, limit=limit + 1, but=ref)
+    excluded_ref = exclude.ref if exclude is not None else None
+    page = flags.flagged_page(session, question, states=states, after=after, limit=limit + 1, exclude=excluded_ref)
     found = _with_reasons(session, state, page.rows)
     return FlaggedPage(
         entries=found[:limit],

@@ -156,7 +156,7 @@ def _follow(
     session: Session, submission: Submission, kind: RulingKind, reason: str, author: Account, now: datetime
 ) -> Ruling:
     return rulings.record_ruling(
-        session, submission, kind, reason=reason, memorising=None, author=author, now=now, told=False
+        session, submission, kind, reason=reason, memorising=None, author=author, now=now, notify=False
     )
 
 

@@ -80,12 +80,12 @@ def _others(session: Session, state: CompetitionState, submission: Submission, *
 
 
 def labelled_distances(
-    session: Session, state: CompetitionState, kind: TrackKind, *, but: int
+    session: Session, state: CompetitionState, kind: TrackKind, *, exclude: int
 ) -> list[tuple[str, float]]:
     """Label and memorization distance of every entry with a decided label on a track, without the one with ref
-    ``but``."""
+    ``exclude``."""
     found = rows.labelled_distances(session, state.competition.id, state.tracks[kind].id)
-    return [(row.label, row.distance) for row in found if row.ref != but]
+    return [(row.label, row.distance) for row in found if row.ref != exclude]
 
 
 def evidence_reasons(session: Session, state: CompetitionState, submission: Submission) -> list[FlagReason]:

@@ -65,7 +65,7 @@ class _JudgedBoards:
         final = finals_of(self.judged["public"], self.picks, self.most) if kind == "private" else None
         return order_of(replace(here, finals=final))
 
-    def supposing(self, ref: int, ruling: RulingKind) -> "_JudgedBoards":
+    def with_ruling(self, ref: int, ruling: RulingKind) -> "_JudgedBoards":
         """As if this were the newest ruling on an entry."""
         judged = {kind: _with_ruling(each, ref, ruling) for kind, each in self.judged.items()}
         return replace(self, judged=judged)
@@ -82,7 +82,7 @@ def ruling_impacts_of(session: Session, state: CompetitionState, submission: Sub
     orders: dict[TrackKind, RankedBoard] = {kind: boards.order(kind) for kind in ("private", "public")}
     found = []
     for ruling in others:
-        supposed = boards.supposing(submission.ref, ruling)
+        supposed = boards.with_ruling(submission.ref, ruling)
         for kind, before in orders.items():
             after = supposed.order(kind)
             turns = _award_changes(session, state, kind, before, after)

@@ -66,9 +66,9 @@ def record_ruling(
     memorising: bool | None,
     author: Account,
     now: datetime,
-    told: bool = True,
+    notify: bool = True,
 ) -> Ruling:
-    """Write a ruling down under the lock on its entry; ``told``: with a notice of its own."""
+    """Record a ruling under the lock on its entry; ``notify``: send the team a notice of its own."""
     before = rows.newest_ruling(session, submission.ref)
     ruling = Ruling(
         submission_ref=submission.ref,
@@ -85,7 +85,7 @@ def record_ruling(
     audit_log.record_action(
         session, "ruling.made", subject, actor=author, now=now, before=was, after=_described(ruling)
     )
-    if told:
+    if notify:
         named = f"Your entry {submission.file_name} in {submission.competition.title}"
         notify_team(session, submission, "a ruling", f"{named} {RULING_EFFECTS[kind]}. The reason: {reason}", now)
     return ruling

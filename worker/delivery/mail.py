@@ -42,12 +42,12 @@ def _send(context: WorkerContext, mail: Mail) -> bool:
         deliver(mail, url.get_secret_value() if url else "", sender, site)
     except Unavailable as error:
         with transaction(context.sessions, context.broker) as session:
-            outbox.record_refusal(session, mail, error=error.message, now=now(), for_good=False)
+            outbox.record_refusal(session, mail, error=error.message, now=now(), permanent=False)
         raise
     except MailRefused as error:
         log.warning("the mail server refused mail %d: %s", mail.id, error)
         with transaction(context.sessions, context.broker) as session:
-            outbox.record_refusal(session, mail, error=str(error), now=now(), for_good=error.for_good)
+            outbox.record_refusal(session, mail, error=str(error), now=now(), permanent=error.permanent)
         return False
     except MailUncertain as error:
         log.warning("mail %d may or may not have left: %s", mail.id, error)

@@ -50,7 +50,7 @@ def remove_orphaned_blobs(context: WorkerContext) -> None:
     with transaction(context.sessions, context.broker) as session:
         lost = uploads.orphaned_blobs(session, context.blobs.older_than("uploads", before))
     context.blobs.delete_all(lost)
-    torn = context.blobs.remove_torn(before)
+    torn = context.blobs.remove_partial_files(before)
     if lost or torn:
         log.info("removed %d lost parts of uploads and %d torn files", len(lost), torn)
     old = feature_cache.delete_expired_features(context)

@@ -168,7 +168,7 @@ def _charts_of_tracks(session: Session, state: CompetitionState, view: DeskEntry
 def _charts_of_track(
     session: Session, state: CompetitionState, view: DeskEntryView, measured: MeasurementView
 ) -> TrackCharts:
-    labelled = review_queue.labelled_distances(session, state, measured.track, but=view.entry.ref)
+    labelled = review_queue.labelled_distances(session, state, measured.track, exclude=view.entry.ref)
     farthest = max((distance for _, distance in labelled), default=0.0)
     drawing = histogram_of(measured.histogram, measured.memorization_distance, measured.tau, reach=farthest)
     lanes = strip_plot_of(labelled, drawing.right) if drawing else None

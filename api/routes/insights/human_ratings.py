@@ -118,13 +118,13 @@ def _rating_router(prefix: str, who: Any) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=MAX_BATCH_LENGTH)] = 10,
     ) -> BatchView:
         """What to rate next, with pictures. Nothing comes twice."""
-        return _batch(session, store, rater, kind, limit=limit, but=())
+        return _batch(session, store, rater, kind, limit=limit, exclude=())
 
     @here.post("/items")
     def rate(rater: AnyRater, body: NewRatings, session: DbSession, store: BlobStore, now: Now) -> BatchView:
         """Record ratings, and send further things to rate. The same request twice is the same."""
         human_ratings.rate(session, rater, body.ratings, now=now)
-        return _batch(session, store, rater, body.kind, limit=body.more, but=body.at_hand)
+        return _batch(session, store, rater, body.kind, limit=body.more, exclude=body.at_hand)
 
     @here.get("/items/{item_id}/picture", response_class=Response)
     def picture(item_id: RowId, rater: AnyRater, request: Request, session: DbSession, store: BlobStore) -> Response:
@@ -139,8 +139,8 @@ def _rating_router(prefix: str, who: Any) -> APIRouter:
     return here
 
 
-def _batch(session: Session, store: Blobs, rater: Rater, kind: RatingKind, *, limit: int, but: Any) -> BatchView:
-    found = human_ratings.next_items(session, rater, kind, limit=limit, but=but) if limit else ()
+def _batch(session: Session, store: Blobs, rater: Rater, kind: RatingKind, *, limit: int, exclude: Any) -> BatchView:
+    found = human_ratings.next_items(session, rater, kind, limit=limit, exclude=exclude) if limit else ()
     items = [
         ItemView(id=each.id, png=base64.b64encode(store.read_part(each.blob_key, each.start, each.length)).decode())
         for each in found

@@ -64,10 +64,12 @@ async def requested_upload_of(
         body = NewUpload.model_validate_json(await request.body())
     except ValidationError as error:
         raise RequestValidationError(error.errors()) from None
-    if body.method == "put" and not store.takes_put:
+    if body.method == "put" and not store.supports_presigned_put:
         raise Invalid("no-put", "This service takes no uploads straight into its store; use tus.")
     entry = NewSubmission(body.file_name, body.note, idempotency_key, body.benchmark)
-    return UploadRequest(entry, body.length, body.method or ("put" if store.takes_put else "tus"), body.sha256)
+    return UploadRequest(
+        entry, body.length, body.method or ("put" if store.supports_presigned_put else "tus"), body.sha256
+    )
 
 
 @resumable.options("/competitions/{slug}/uploads", status_code=204)

@@ -55,7 +55,7 @@ def invite(
 ) -> TeamInvitationView:
     """Ask a person to join the team that one leads (`handle`), or another team to merge into it (`team`). They
     get a notice. Asking again is the same."""
-    rates.take("team-invitation", account.id)
+    rates.hit("team-invitation", account.id)
     who, ask = (
         (body.handle, invitations.invite_person) if body.handle is not None else (body.team, invitations.propose_merge)
     )

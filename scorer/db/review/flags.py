@@ -243,16 +243,16 @@ def _state(entry: Any, own_team_id: int | None) -> ColumnElement[str]:
 
 
 def flagged_page(
-    session: Session, question: FlagQuery, *, states: Sequence[str], after: int, limit: int, but: int | None = None
+    session: Session, question: FlagQuery, *, states: Sequence[str], after: int, limit: int, exclude: int | None = None
 ) -> FlaggedPage:
-    """A page of the flagged entries in some states (without the one with ref ``but``), most decisive first, from
+    """A page of the flagged entries in some states (without the one with ref ``exclude``), most decisive first, from
     number ``after + 1`` on."""
     flagged = _flagged(question)
     rank = func.least(flagged.c.private_rank, flagged.c.public_rank)
     order = (flagged.c.weight.desc(), rank.asc().nulls_last(), flagged.c.ref)
     page = (
         select(flagged, func.row_number().over(order_by=order).label("place"))
-        .where(flagged.c.state.in_(states), flagged.c.ref != (but or 0))
+        .where(flagged.c.state.in_(states), flagged.c.ref != (exclude or 0))
         .order_by(*order)
         .offset(after)
         .limit(limit)

@@ -26,7 +26,7 @@ def test_a_line_is_an_entry() -> None:
     assert (line.at, line.submission_id, line.team) == (2, "7", "Entry 7")
     assert line.numbers == (10.5, 20.25, 0.3, 0.4)
     assert (line.public_score, line.private_score) == (10.5, 999_999.0)
-    assert (line.label, line.told_label) == ("legitimate", "non-mem")
+    assert (line.label, line.label_text) == ("legitimate", "non-mem")
 
 
 def test_headers_are_recognised_and_can_be_named() -> None:
