@@ -248,5 +248,5 @@ def _reference_analysis(folder: str) -> ReferenceAnalysis:
 
     parts = (given.part(name) for name in ("training", "mirrored", "held_out"))
     return reference_analysis_of(
-        *parts, small=_reference_thumbnails(given), signed=False, keep=keep, progress=lambda _: None
+        *parts, thumbnails=_reference_thumbnails(given), signed=False, cache=keep, progress=lambda _: None
     )

@@ -54,8 +54,8 @@ class Space:
     @property
     def cells(self) -> int:
         """Into how many regions the training images are cut; 0 where they are too few."""
-        fresh = self.grounds.fresh
-        return 0 if fresh is None or isinstance(fresh.cells, str) else len(fresh.cells.partition)
+        held_out = self.grounds.held_out
+        return 0 if held_out is None or isinstance(held_out.cells, str) else len(held_out.cells.partition)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def space_of(references: References) -> Space:
             references.training,
             references.mirrored,
             references.fresh,
-            small=reference_thumbnails_of(lambda: references.train, lambda: references.held_out),
+            thumbnails=reference_thumbnails_of(lambda: references.train, lambda: references.held_out),
             signed=False,
             progress=_NO_PROGRESS,
         ),

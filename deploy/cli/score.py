@@ -130,7 +130,7 @@ def _make_evidence(
         prepared.normalised.features,
         flipped,
         fresh,
-        small=reference_thumbnails_of(lambda: training.images, None if held_out is None else lambda: held_out),
+        thumbnails=reference_thumbnails_of(lambda: training.images, None if held_out is None else lambda: held_out),
         signed=prepared.signed,
         progress=partial(progress, "grounds"),
     )

@@ -1,0 +1,12 @@
+"""Evidence of copying beside a score: every test of an entry against its references, and audits of its generator.
+
+thumbnails: 8 x 8 thumbnails of the reference images
+array_cache: the type of a cache of named arrays
+reference: what the training and held-out images alone determine, computed once for all entries
+analysis: one entry against its references; what several tests need is computed once
+methods: the tests, in their order
+details: examples to point at, and the columns of the evidence row
+report: runs all tests and composes their findings
+evidence_job: the job that makes and records evidence
+generator_audit: the job that audits an uploaded generator
+"""

@@ -1,4 +1,4 @@
-"""An entry before its references: what the tests of evidence look at, found once however many of them ask."""
+"""One entry compared with its references: the intermediate results of the tests, each computed once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ NO_HELD_OUT_IMAGES = "There are no held-out photographs to compare with."
 
 @dataclass(frozen=True, eq=False)
 class AnalysedEntry:
-    """What an entry is looked at by: n images in canonical order."""
+    """What the tests take of an entry: n images in canonical order."""
 
     names: Sequence[str]
     features: Features
@@ -36,32 +36,37 @@ class AnalysedEntry:
     mirrored_hashes: PixelHashes
     """Of the images' mirror images."""
     copies: TrainingImageCopies
-    """Which of them are training images, pixel by pixel."""
+    """Which of them are training images, by pixel hash."""
     logits: Features | None
-    """(n, classes); None where the network has no classifier."""
+    """(n, classes); None where the extractor has no classifier."""
     fid: float
     distance: float
     distance_se: float | None
-    """The scores as they were measured."""
+    """The recorded measurement."""
 
 
 class Analysis:
-    """An entry before its references. What several tests look at is found once, when the first one asks."""
+    """An entry compared with its references. What several tests need is computed when the first one asks, and kept.
 
-    def __init__(self, entry: AnalysedEntry, grounds: ReferenceAnalysis, statistics: Statistics, *, seed: int) -> None:
-        self.entry, self.grounds, self.statistics, self.seed = entry, grounds, statistics, seed
+    Properties raise :class:`NotComputable` where too few images, or no held-out ones, leave nothing to compute.
+    """
+
+    def __init__(
+        self, entry: AnalysedEntry, reference: ReferenceAnalysis, statistics: Statistics, *, seed: int
+    ) -> None:
+        self.entry, self.reference, self.statistics, self.seed = entry, reference, statistics, seed
         self.progress: ProgressCallback = lambda _share: None
 
     def random(self, stream: int) -> np.random.Generator:
-        """A test's own stream."""
+        """The random numbers of one test, independent of which other tests are made."""
         return np.random.default_rng([self.seed, stream])
 
     @property
-    def fresh(self) -> HeldOut:
-        """The held-out photographs, or ``Lacking``."""
-        if self.grounds.fresh is None:
+    def held_out(self) -> HeldOut:
+        """The held-out images, or ``NotComputable``."""
+        if self.reference.held_out is None:
             raise NotComputable(NO_HELD_OUT_IMAGES)
-        return self.grounds.fresh
+        return self.reference.held_out
 
     @cached_property
     def normalised(self) -> NormalisedFeatures:
@@ -70,57 +75,61 @@ class Analysis:
     @cached_property
     def upright(self) -> Nearest:
         """The nearest training image of every image."""
-        return nearest(self.normalised, self.grounds.training, signed=self.grounds.signed, progress=self.progress)
+        return nearest(self.normalised, self.reference.training, signed=self.reference.signed, progress=self.progress)
 
     @cached_property
     def closeness(self) -> PartialCopying:
-        fresh = self.fresh
-        return partial_copying(self.upright.distance, fresh.upright.distance)
+        held_out = self.held_out
+        return partial_copying(self.upright.distance, held_out.upright.distance)
 
     @cached_property
     def near_copies(self) -> NearDuplicates:
-        fresh = self.fresh
-        turned = nearest(self.normalised, self.grounds.mirrored, signed=self.grounds.signed, progress=self.progress)
-        return near_duplicates(originals_of(self.upright, turned), originals_of(fresh.upright, fresh.turned))
+        held_out = self.held_out
+        mirrored = nearest(
+            self.normalised, self.reference.mirrored, signed=self.reference.signed, progress=self.progress
+        )
+        return near_duplicates(originals_of(self.upright, mirrored), originals_of(held_out.upright, held_out.mirrored))
 
     @cached_property
     def thumbnail_copies(self) -> NearDuplicates:
-        small = self.grounds.small
-        if small.fresh is None:
+        thumbnails = self.reference.thumbnails
+        if thumbnails.held_out is None:
             raise NotComputable(NO_HELD_OUT_IMAGES)
-        own = small.originals(self.entry.thumbnails, self.progress)
-        order_by = own.distance / (contrast_of(self.entry.thumbnails) + MIN_CONTRAST)
-        return near_duplicates(own, small.fresh, order_by=order_by)
+        originals = thumbnails.originals(self.entry.thumbnails, self.progress)
+        order_by = originals.distance / (contrast_of(self.entry.thumbnails) + MIN_CONTRAST)
+        return near_duplicates(originals, thumbnails.held_out, order_by=order_by)
 
     @cached_property
     def copying(self) -> DataCopying:
-        cells = self.fresh.cells
+        cells = self.held_out.cells
         if isinstance(cells, str):
             raise NotComputable(cells)
         return data_copying(self.entry.features, cells, progress=self.progress)
 
     @cached_property
     def repeats(self) -> InternalDuplicates:
-        return internal_duplicates(self.normalised, self.closeness, len(self.grounds.training), progress=self.progress)
+        return internal_duplicates(
+            self.normalised, self.closeness, len(self.reference.training), progress=self.progress
+        )
 
     @cached_property
-    def twins(self) -> ExactDuplicates:
+    def exact_duplicates(self) -> ExactDuplicates:
         return find_exact_duplicates(self.entry.hashes, self.entry.mirrored_hashes)
 
     @cached_property
     def authenticity(self) -> Authenticity:
-        """Of the images, beside the training images."""
+        """Of the entry's images against the training images."""
         return authenticity(self.entry.features, self.manifold, progress=self.progress)
 
     @property
     def manifold(self) -> Manifold:
-        """Of the training images, or ``Lacking``."""
-        if isinstance(self.grounds.manifold, str):
-            raise NotComputable(self.grounds.manifold)
-        return self.grounds.manifold
+        """Of the training images, or ``NotComputable``."""
+        if isinstance(self.reference.manifold, str):
+            raise NotComputable(self.reference.manifold)
+        return self.reference.manifold
 
     @property
     def training(self) -> Features:
         """The training images' features."""
-        features: Features = self.grounds.training.features
+        features: Features = self.reference.training.features
         return features

@@ -1,4 +1,4 @@
-"""Arrays that are made once and kept by name, wherever that is."""
+"""A cache of named arrays: its type, and the cache that stores nothing. Where arrays lie is the caller's choice."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 Arrays = Mapping[str, NDArray[Any]]
 ArrayCache = Callable[[str, Callable[[], Arrays]], Arrays]
-"""Gives the arrays of a name as they were kept, or makes and keeps them."""
+"""Returns the arrays stored under a name, or makes and stores them."""
 
 
 def no_cache(_name: str, make: Callable[[], Arrays]) -> Arrays:
-    """Keeps nothing."""
+    """Make the arrays and store nothing."""
     return make()

@@ -1,4 +1,7 @@
-"""Examining a scored entry on a track: evidence, after the score and never in its way."""
+"""The ``evidence`` job: makes and records the evidence of a scored entry on a track.
+
+It runs after the score and yields to public scoring.
+"""
 
 import hashlib
 import io
@@ -44,8 +47,8 @@ from worker.scoring.reference_features import (
 def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Make all evidence of a submission on a track and record it beside its newest measurement.
 
-    What belongs to the references alone is made by whoever comes first, and kept. Whenever a public score waits, the
-    entry is put back (``Displaced``).
+    What the references alone determine is computed by the first job that needs it, and cached. ``Preempted`` when a
+    public score waits.
     """
     with transaction(context.sessions, context.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
@@ -53,27 +56,29 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
         preparation = session.get_one(Preparation, track.preparation_id)
         measurement = submissions.newest_measurement(session, submission.ref, track.id)
         training = competitions.references_of(session, submission.competition_id)["train"].reference_set
-        fresh = competitions.reference_sets(
+        held_out_sets = competitions.reference_sets(
             session, [preparation.held_out_set_id] if preparation.held_out_set_id else []
         )
     if measurement is None:
         raise Conflict("not-measured", f"{submission.id} has no measurement on this track.")
-    train, *held_out = (SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in (training, *fresh))
+    train, *held_out = (
+        SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in (training, *held_out_sets)
+    )
     progress = preemptible(context, heartbeat)
-    grounds = reference_analysis_in(context, train, held_out[0] if held_out else None, preparation, progress)
+    reference = reference_analysis_in(context, train, held_out[0] if held_out else None, preparation, progress)
     statistics = load_prepared(context, preparation.key, signed=preparation.signed).statistics
     entry = _analysed_entry(context, submission, measurement, train, preparation, progress)
     seed = seed_of(stored_zip(submission).sha256, preparation.key)
     names = [f"{train.sha256[:8]}/{name}" for name in names_of(context, train)]
-    found = evidence_of(
-        entry, grounds, statistics, names, seed=seed, progress=lambda share: progress("evidence", share)
+    report = evidence_of(
+        entry, reference, statistics, names, seed=seed, progress=lambda share: progress("evidence", share)
     )
-    examined = _evidence_record_of(context, found, preparation, measurement, seed)
-    _record_evidence(context, claim, submission, examined)
+    evidence = _evidence_record_of(context, report, preparation, measurement, seed)
+    _record_evidence(context, claim, submission, evidence)
 
 
 def seed_of(zip_sha256: str, reference: str) -> int:
-    """The seed of all that is drawn: the same for the same zip before the same reference, in [0, 2^32)."""
+    """The seed of all random draws, in [0, 2^32): the same for the same zip and the same reference."""
     return int(hashlib.sha256(f"{EVIDENCE_VERSION}|{zip_sha256}|{reference}".encode()).hexdigest()[:8], 16)
 
 
@@ -84,30 +89,30 @@ def reference_analysis_in(
     preparation: Preparation,
     progress: StageProgress,
 ) -> ReferenceAnalysis:
-    """What belongs to the references, from the blob store, or made now and kept there."""
+    """What the references determine, from the blob store, or computed now and stored there."""
     identity = preparation.extractor
-    network = fingerprint(identity, extractor_options_of(context.settings))[:16]
+    extractor = fingerprint(identity, extractor_options_of(context.settings))[:16]
     beside = held_out.sha256[:16] if held_out else "alone"
-    folder = f"{train.folder}/evidence-{network}-{EVIDENCE_VERSION}/{beside}"
+    folder = f"{train.folder}/evidence-{extractor}-{EVIDENCE_VERSION}/{beside}"
     return reference_analysis_of(
         features_of(context, train, identity, progress),
         mirrored_features_of(context, train, identity, progress),
         features_of(context, held_out, identity, progress) if held_out else None,
-        small=reference_thumbnails_of(
+        thumbnails=reference_thumbnails_of(
             lambda: images_of(context, train, progress),
             (lambda: images_of(context, held_out, progress)) if held_out else None,
-            keep=_array_cache_in(context, folder),
+            cache=_array_cache_in(context, folder),
         ),
         signed=preparation.signed,
-        keep=_array_cache_in(context, folder),
+        cache=_array_cache_in(context, folder),
         progress=lambda share: progress("grounds", share),
     )
 
 
 def _array_cache_in(context: WorkerContext, folder: str) -> ArrayCache:
-    """Arrays by name in a folder of the blob store. Made twice at once, they are the same."""
+    """An array cache in a folder of the blob store. Two workers that fill it at once write the same bytes."""
 
-    def keep(name: str, make: Callable[[], Arrays]) -> Arrays:
+    def load_or_make(name: str, make: Callable[[], Arrays]) -> Arrays:
         key = f"{folder}/{name}.npz"
         if not context.blobs.exists(key):
             buffer = io.BytesIO()
@@ -116,7 +121,7 @@ def _array_cache_in(context: WorkerContext, folder: str) -> ArrayCache:
         with np.load(io.BytesIO(context.blobs.read(key)), allow_pickle=False) as arrays:
             return dict(arrays)
 
-    return keep
+    return load_or_make
 
 
 def _analysed_entry(
@@ -127,19 +132,19 @@ def _analysed_entry(
     preparation: Preparation,
     progress: StageProgress,
 ) -> AnalysedEntry:
-    kept = feature_cache.load_features(context, submission, measurement.track_id, preparation.extractor, progress)
+    cached = feature_cache.load_features(context, submission, measurement.track_id, preparation.extractor, progress)
     extractor = context.extractor(preparation.extractor)
     require_same_weights(extractor.provenance, preparation)
     with context.blobs.open(stored_zip(submission).key) as file:
         names = list_images(file, decoded_images.image_spec_of(submission)).names
     return AnalysedEntry(
         names=names,
-        features=kept.features,
-        hashes=kept.hashes,
-        mirrored_hashes=kept.mirrored_hashes,
-        thumbnails=kept.thumbnails,
-        copies=find_training_image_copies(kept.hashes, *pixel_hashes_of(context, train)),
-        logits=extractor.logits(kept.features),
+        features=cached.features,
+        hashes=cached.hashes,
+        mirrored_hashes=cached.mirrored_hashes,
+        thumbnails=cached.thumbnails,
+        copies=find_training_image_copies(cached.hashes, *pixel_hashes_of(context, train)),
+        logits=extractor.logits(cached.features),
         fid=measurement.fid,
         distance=measurement.memorization_distance,
         distance_se=measurement.distance_se,
@@ -147,31 +152,32 @@ def _analysed_entry(
 
 
 def _evidence_record_of(
-    context: WorkerContext, found: EvidenceReport, preparation: Preparation, measurement: Measurement, seed: int
+    context: WorkerContext, report: EvidenceReport, preparation: Preparation, measurement: Measurement, seed: int
 ) -> records.NewEvidence:
     provenance: dict[str, Any] = {
         "version": EVIDENCE_VERSION,
         "reference": preparation.key,
-        "seconds": found.seconds,
+        "seconds": report.seconds,
         "worker": context.name,
     }
     return records.NewEvidence(
         preparation_id=preparation.id,
         measurement_id=measurement.id,
         seed=seed,
-        findings=found.findings,
-        details=found.details,
-        numbers=found.numbers,
+        findings=report.findings,
+        details=report.details,
+        numbers=report.numbers,
         provenance=environment() | provenance,
     )
 
 
 def _record_evidence(
-    context: WorkerContext, claim: leases.Claim, submission: Submission, examined: records.NewEvidence
+    context: WorkerContext, claim: leases.Claim, submission: Submission, evidence: records.NewEvidence
 ) -> None:
-    """Keep the evidence if the job is still ours, and nothing that nobody needs any more."""
+    """Record the evidence if the lease still holds, then delete the cached features and, after the last job, the
+    decoded images."""
     with transaction(context.sessions, context.broker) as session:
-        if not records.record_evidence(session, claim, examined, now=context.now()):
+        if not records.record_evidence(session, claim, evidence, now=context.now()):
             raise LeaseLost(f"job {claim.job_id}")
         last = leases.is_finished(session, claim)
     feature_cache.delete_features(context, submission, claim.track_id)

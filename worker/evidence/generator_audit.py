@@ -1,4 +1,4 @@
-"""Looking for training and held-out images among those that an entry's generator can make."""
+"""The ``recover`` job: audits an entry's uploaded generator by latent recovery of training and held-out images."""
 
 import hashlib
 import io
@@ -32,7 +32,7 @@ from worker.scoring.reference_features import SetAddress, images_of, names_of
 
 @dataclass(frozen=True)
 class AuditInputs:
-    """What is to be searched, and for which images."""
+    """The generator to search and the image sets to search it for."""
 
     generator: GeneratorFile
     submission: Submission
@@ -41,28 +41,29 @@ class AuditInputs:
 
 
 def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbeat) -> None:
-    """Audit the claimed generator and record what was found, or why the file is refused, if the job is still ours.
+    """Audit the claimed generator and record the result, or why the file is refused. ``LeaseLost`` if another worker
+    has the job.
 
-    All that touches the file happens in a fenced process of its own, which ends when a public score waits.
+    The file is opened only in the sandbox, a process that ends when a public score waits.
     """
-    task, progress = _audit_inputs(context, claim), preemptible(context, heartbeat)
-    plan = plan_from({**context.settings.recovery, "seed": task.generator.seed})
-    provenance = environment() | {"worker": context.name, "generator_sha256": task.generator.sha256}
-    train, held_out = (_images(context, address, progress) for address in (task.train, task.held_out))
-    provenance |= {"train_sha256": task.train.sha256, "held_out_sha256": task.held_out.sha256}
+    inputs, progress = _audit_inputs(context, claim), preemptible(context, heartbeat)
+    plan = plan_from({**context.settings.recovery, "seed": inputs.generator.seed})
+    provenance = environment() | {"worker": context.name, "generator_sha256": inputs.generator.sha256}
+    train, held_out = (_images(context, address, progress) for address in (inputs.train, inputs.held_out))
+    provenance |= {"train_sha256": inputs.train.sha256, "held_out_sha256": inputs.held_out.sha256}
     try:
-        audit = _audit(context, task, train, held_out, plan, progress)
+        audit = _audit(context, inputs, train, held_out, plan, progress)
     except (Invalid, TooLarge) as error:
         with transaction(context.sessions, context.broker) as session:
-            kept = generator_audits.record_refusal(session, claim, error, provenance, now=context.now())
+            recorded = generator_audits.record_refusal(session, claim, error, provenance, now=context.now())
     else:
-        key = f"recoveries/{task.submission.id}/{claim.generator_id}-{claim.job_id}.npz"
+        key = f"recoveries/{inputs.submission.id}/{claim.generator_id}-{claim.job_id}.npz"
         _store_arrays(context.blobs, key, audit)
         with transaction(context.sessions, context.broker) as session:
-            kept = generator_audits.record_audit(
-                session, claim, _audit_record_of(context, task, audit, key, provenance), now=context.now()
+            recorded = generator_audits.record_audit(
+                session, claim, _audit_record_of(context, inputs, audit, key, provenance), now=context.now()
             )
-    if not kept:
+    if not recorded:
         raise LeaseLost(f"job {claim.job_id}")
 
 
@@ -84,24 +85,24 @@ def _audit_inputs(context: WorkerContext, claim: Claim) -> AuditInputs:
 
 
 def _images(context: WorkerContext, address: SetAddress, progress: StageProgress) -> NDArray[np.uint8]:
-    """A set's images at the competition's size (n, s, s, 3) in 8 bits, as generators make them."""
+    """A set's images at the competition's size, (n, s, s, 3) uint8, as generators make them."""
     return round_to_uint8(images_of(context, address, lambda _, fraction: progress("reference-decoding", fraction)))
 
 
 def _audit(
     context: WorkerContext,
-    task: AuditInputs,
+    inputs: AuditInputs,
     train: NDArray[np.uint8],
     held_out: NDArray[np.uint8],
     plan: Plan,
     progress: StageProgress,
 ) -> Audit:
-    content = context.blobs.read(task.generator.blob_key)
-    if hashlib.sha256(content).hexdigest() != task.generator.sha256:
-        raise Unavailable("blob-changed", f"The blob {task.generator.blob_key} is not what was handed in.")
+    content = context.blobs.read(inputs.generator.blob_key)
+    if hashlib.sha256(content).hexdigest() != inputs.generator.sha256:
+        raise Unavailable("blob-changed", f"The blob {inputs.generator.blob_key} is not what was handed in.")
     return audit_in_sandbox(
         content,
-        Latent(task.generator.dimension, "normal" if task.generator.distribution == "normal" else "uniform"),
+        Latent(inputs.generator.dimension, "normal" if inputs.generator.distribution == "normal" else "uniform"),
         train,
         held_out,
         plan=plan,
@@ -110,13 +111,13 @@ def _audit(
     )
 
 
-def job_stage_of(told: str) -> str:
-    """What an audit is at: a key of ``scorer.lifecycle.STAGES``. All distortions are one."""
-    return f"recover-{told if told in {*TARGET_KINDS, 'reading'} else 'distorted'}"
+def job_stage_of(audit_stage: str) -> str:
+    """The job's stage, a key of ``scorer.lifecycle.STAGES``, for a stage of the audit. All distortions are one."""
+    return f"recover-{audit_stage if audit_stage in {*TARGET_KINDS, 'reading'} else 'distorted'}"
 
 
 def _audit_record_of(
-    context: WorkerContext, task: AuditInputs, audit: Audit, key: str, provenance: dict[str, Any]
+    context: WorkerContext, inputs: AuditInputs, audit: Audit, key: str, provenance: dict[str, Any]
 ) -> AuditResult:
     report = audit.report()
     measured = report["measured"]
@@ -124,15 +125,17 @@ def _audit_record_of(
         p_value=measured["p_value"],
         gap=measured["gap"],
         recovered_share=measured["generated_verbatim"],
-        report=report | {"pairs": _pairs(context, task, audit)},
+        report=report | {"pairs": _pairs(context, inputs, audit)},
         arrays_key=key,
         provenance=provenance,
     )
 
 
-def _pairs(context: WorkerContext, task: AuditInputs, audit: Audit) -> dict[str, list[dict[str, Any]]]:
-    """The error of every pair that is shown, and the name of the reference image in it."""
-    names = {kind: names_of(context, address) for kind, address in (("train", task.train), ("held_out", task.held_out))}
+def _pairs(context: WorkerContext, inputs: AuditInputs, audit: Audit) -> dict[str, list[dict[str, Any]]]:
+    """For every pair that is shown its error and the name of its reference image (None for generated targets)."""
+    names = {
+        kind: names_of(context, address) for kind, address in (("train", inputs.train), ("held_out", inputs.held_out))
+    }
     return {
         kind: [
             {"error": float(error), "name": names[kind][index] if kind in names else None}

@@ -1,4 +1,4 @@
-"""The tests of an entry, in the order in which their findings are told."""
+"""The test methods that every scored entry is put through, in the order in which findings are reported."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from worker.evidence.analysis import Analysis
 from worker.evidence.reference import NotComputable
 
 KID_SUBSET_SIZE = 1000
-"""Images of a KID subset, as the field has it; fewer where there are fewer."""
+"""Images of a KID subset, the field's usual number; fewer where an entry has fewer."""
 NO_CLASSIFIER = "The network has no classifier, so there are no classes to look at."
 
 
 class Quantity(NamedTuple):
-    """What a test finds: needed apart from the finding where the test can't be made."""
+    """One number of a test, described apart from its value: what is reported where the test cannot be made."""
 
     name: str
     unit: str
@@ -37,104 +37,118 @@ class Quantity(NamedTuple):
 
 @dataclass(frozen=True)
 class TestMethod:
-    """One test: its row in the table of methods, how it looks at a case, and what it finds."""
+    """One test: its name in the table of methods, how it is run on an analysis, and which quantities it returns."""
 
     test: str
-    find: Callable[[Analysis], tuple[Finding, ...]]
-    numbers: tuple[Quantity, ...]
+    run: Callable[[Analysis], tuple[Finding, ...]]
+    quantities: tuple[Quantity, ...]
     weight: float
-    """About how long it takes beside the others, for progress."""
+    """Its approximate duration relative to the other tests, for progress."""
 
 
-def _data_copying(case: Analysis) -> tuple[Finding, ...]:
-    return copying.data_copying_findings(case.copying)
+def _data_copying(analysis: Analysis) -> tuple[Finding, ...]:
+    return copying.data_copying_findings(analysis.copying)
 
 
-def _ndb_cells(case: Analysis) -> tuple[Finding, ...]:
-    return copying.cell_count_findings(case.copying)
+def _ndb_cells(analysis: Analysis) -> tuple[Finding, ...]:
+    return copying.cell_count_findings(analysis.copying)
 
 
-def _partial_copying(case: Analysis) -> tuple[Finding, ...]:
-    return copying.partial_copying_findings(case.closeness)
+def _partial_copying(analysis: Analysis) -> tuple[Finding, ...]:
+    return copying.partial_copying_findings(analysis.closeness)
 
 
-def _near_duplicates(case: Analysis) -> tuple[Finding, ...]:
-    return (duplicates.near_duplicates_finding(case.near_copies),)
+def _near_duplicates(analysis: Analysis) -> tuple[Finding, ...]:
+    return (duplicates.near_duplicates_finding(analysis.near_copies),)
 
 
-def _thumbnails(case: Analysis) -> tuple[Finding, ...]:
-    return (thumbnail_copies_finding(case.thumbnail_copies),)
+def _thumbnails(analysis: Analysis) -> tuple[Finding, ...]:
+    return (thumbnail_copies_finding(analysis.thumbnail_copies),)
 
 
-def _pixels(case: Analysis) -> tuple[Finding, ...]:
-    return (duplicates.pixel_copies_finding(case.entry.copies), *duplicates.exact_duplicates_findings(case.twins))
-
-
-def _internal_duplicates(case: Analysis) -> tuple[Finding, ...]:
-    return (duplicates.internal_duplicates_finding(case.repeats),)
-
-
-def _authenticity(case: Analysis) -> tuple[Finding, ...]:
-    fresh = case.grounds.fresh
-    return (baselines.authenticity_finding(case.authenticity, fresh.authentic if fresh else None),)
-
-
-def _two_sample(case: Analysis) -> tuple[Finding, ...]:
-    found = two_sample(case.entry.features, case.training, random=case.random(1), progress=case.progress)
-    return baselines.two_sample_findings(found)
-
-
-def _relative_mmd(case: Analysis) -> tuple[Finding, ...]:
-    found = relative_mmd(
-        case.entry.features,
-        case.training,
-        case.fresh.features,
-        random=case.random(2),
-        progress=case.progress,
+def _pixels(analysis: Analysis) -> tuple[Finding, ...]:
+    return (
+        duplicates.pixel_copies_finding(analysis.entry.copies),
+        *duplicates.exact_duplicates_findings(analysis.exact_duplicates),
     )
-    return (baselines.relative_mmd_finding(found),)
 
 
-def _ndb(case: Analysis) -> tuple[Finding, ...]:
-    bins = case.grounds.bins
+def _internal_duplicates(analysis: Analysis) -> tuple[Finding, ...]:
+    return (duplicates.internal_duplicates_finding(analysis.repeats),)
+
+
+def _authenticity(analysis: Analysis) -> tuple[Finding, ...]:
+    held_out = analysis.reference.held_out
+    return (baselines.authenticity_finding(analysis.authenticity, held_out.authenticity if held_out else None),)
+
+
+def _two_sample(analysis: Analysis) -> tuple[Finding, ...]:
+    result = two_sample(
+        analysis.entry.features, analysis.training, random=analysis.random(1), progress=analysis.progress
+    )
+    return baselines.two_sample_findings(result)
+
+
+def _relative_mmd(analysis: Analysis) -> tuple[Finding, ...]:
+    mmd = relative_mmd(
+        analysis.entry.features,
+        analysis.training,
+        analysis.held_out.features,
+        random=analysis.random(2),
+        progress=analysis.progress,
+    )
+    return (baselines.relative_mmd_finding(mmd),)
+
+
+def _ndb(analysis: Analysis) -> tuple[Finding, ...]:
+    bins = analysis.reference.bins
     if not isinstance(bins, TrainingBins):
         raise NotComputable(bins)
-    return baselines.ndb_findings(compare_with_bins(case.entry.features, bins))
+    return baselines.ndb_findings(compare_with_bins(analysis.entry.features, bins))
 
 
-def _prd(case: Analysis) -> tuple[Finding, ...]:
-    found = prd(case.entry.features, case.training, random=case.random(3), progress=case.progress)
-    return baselines.prd_findings(found)
+def _prd(analysis: Analysis) -> tuple[Finding, ...]:
+    curve = prd(analysis.entry.features, analysis.training, random=analysis.random(3), progress=analysis.progress)
+    return baselines.prd_findings(curve)
 
 
-def _kid(case: Analysis) -> tuple[Finding, ...]:
-    own, real = case.entry.features, case.training
-    size = min(KID_SUBSET_SIZE, len(own), len(real))
-    found = kernel_inception_distance(own, real, random=case.random(4), subset_size=size, progress=case.progress)
-    return (baselines.kid_finding(found),)
+def _kid(analysis: Analysis) -> tuple[Finding, ...]:
+    generated, real = analysis.entry.features, analysis.training
+    kid = kernel_inception_distance(
+        generated,
+        real,
+        random=analysis.random(4),
+        subset_size=min(KID_SUBSET_SIZE, len(generated), len(real)),
+        progress=analysis.progress,
+    )
+    return (baselines.kid_finding(kid),)
 
 
-def _prdc(case: Analysis) -> tuple[Finding, ...]:
-    return baselines.prdc_findings(*prdc_with_error(case.entry.features, case.manifold, progress=case.progress))
+def _prdc(analysis: Analysis) -> tuple[Finding, ...]:
+    return baselines.prdc_findings(
+        *prdc_with_error(analysis.entry.features, analysis.manifold, progress=analysis.progress)
+    )
 
 
-def _scores(case: Analysis) -> tuple[Finding, ...]:
-    entry = case.entry
-    error = frechet_standard_error(entry.features, case.statistics, progress=case.progress)
+def _scores(analysis: Analysis) -> tuple[Finding, ...]:
+    entry = analysis.entry
+    error = frechet_standard_error(entry.features, analysis.statistics, progress=analysis.progress)
     return baselines.fid_finding(entry.fid, error), copying.memorization_distance_finding(
         entry.distance, entry.distance_se
     )
 
 
-def _fid_infinity(case: Analysis) -> tuple[Finding, ...]:
-    found = fid_infinity(case.entry.features, case.statistics, random=case.random(5), progress=case.progress)
-    return (baselines.fid_infinity_finding(found, case.entry.fid),)
+def _fid_infinity(analysis: Analysis) -> tuple[Finding, ...]:
+    extrapolated = fid_infinity(
+        analysis.entry.features, analysis.statistics, random=analysis.random(5), progress=analysis.progress
+    )
+    return (baselines.fid_infinity_finding(extrapolated, analysis.entry.fid),)
 
 
-def _inception_score(case: Analysis) -> tuple[Finding, ...]:
-    if case.entry.logits is None:
+def _inception_score(analysis: Analysis) -> tuple[Finding, ...]:
+    if analysis.entry.logits is None:
         raise NotComputable(NO_CLASSIFIER)
-    return (baselines.inception_score_finding(inception_score(case.entry.logits, random=case.random(6))),)
+    return (baselines.inception_score_finding(inception_score(analysis.entry.logits, random=analysis.random(6))),)
 
 
 TEST_METHODS = (

@@ -1,7 +1,7 @@
-"""What evidence about entries stands on: the training images in a feature space, and beside them held-out photographs.
+"""Reference analysis: what the tests of evidence need of the training and held-out images in one feature space.
 
-All of it belongs to the references and is the same for every entry, so it is made once and kept. Only the ``train`` set
-takes part, whatever else a track's reference holds: it is what a participant can have copied.
+It is the same for every entry, so it is computed once and cached. Of a track's reference only the ``train`` set takes
+part: it is what a participant can have copied.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,16 +25,16 @@ from worker.evidence.thumbnails import ReferenceThumbnails
 ProgressCallback = Callable[[float], None]
 
 SEED = 0
-"""Of k-means on the training images: the same regions for all entries."""
+"""Of k-means on the training images: the same cells for all entries."""
 
 
 class NotComputable(Exception):
-    """A test can't be made; the message says why, in a sentence."""
+    """A test cannot be made; the message is the sentence that says why."""
 
 
 @contextmanager
 def few_images_not_computable() -> Iterator[None]:
-    """Whatever has too few images is lacking; other faults stay what they are."""
+    """Turn ``Invalid`` (``too-few-images``) into :class:`NotComputable`; other faults pass unchanged."""
     try:
         yield
     except Invalid as error:
@@ -45,30 +45,34 @@ def few_images_not_computable() -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Held-out photographs: as near to the training images as one comes that has not copied them."""
+    """The held-out images, whose nearness to the training images is that of images which are no copies."""
 
     features: Features
     """(n, d)"""
     upright: Nearest
-    turned: Nearest
-    """The same against the mirrored training images."""
-    authentic: Authenticity
+    """The nearest training images."""
+    mirrored: Nearest
+    """The nearest mirrored training images."""
+    authenticity: Authenticity
     cells: CopyingReference | str
-    """Or why there are none."""
+    """A string says why there are none."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceAnalysis:
-    """The training images, (m, d) float32 in canonical order, and what is made of them."""
+    """The training images' features, (m, d) float32 in canonical order, and what is computed from them.
+
+    A string in place of ``manifold`` or ``bins`` is the sentence that says why there is none.
+    """
 
     training: NormalisedFeatures
     mirrored: NormalisedFeatures
     """The features of their mirror images, in the same order."""
     manifold: Manifold | str
     bins: TrainingBins | str
-    small: ReferenceThumbnails
-    fresh: HeldOut | None
-    """None where no photographs are held out."""
+    thumbnails: ReferenceThumbnails
+    held_out: HeldOut | None
+    """None where there are no held-out images."""
     signed: bool
 
 
@@ -77,32 +81,34 @@ def reference_analysis_of(
     mirrored: Features,
     held_out: Features | None,
     *,
-    small: ReferenceThumbnails,
+    thumbnails: ReferenceThumbnails,
     signed: bool,
-    keep: ArrayCache = no_cache,
+    cache: ArrayCache = no_cache,
     progress: ProgressCallback,
 ) -> ReferenceAnalysis:
-    """Make, or take from ``keep``, what belongs to training images (m, d), their mirror images, and held-out ones;
-    ``small`` are the same images as thumbnails.
+    """Analyse the features of training images (m, d), of their mirror images, and of held-out images.
 
-    What cannot be made of so few images is replaced by the sentence that says so; other faults raise ``Invalid``.
-    ``progress`` hears the finished share.
+    ``thumbnails`` are those of the same images. Arrays come from ``cache`` where it has them. What too few images do
+    not allow is replaced by the sentence that says so; other faults raise ``Invalid``. ``progress`` receives the
+    finished share.
     """
-    own, turned = normalise(training), normalise(mirrored)
-    kept = keep(
+    normalised, normalised_mirrored = normalise(training), normalise(mirrored)
+    arrays = cache(
         "manifold", _or_reason(lambda: {"squares": manifold_of(training, progress=_part(progress, 0.0, 0.4)).squares})
     )
-    manifold = _reason(kept) or Manifold(training, kept["squares"])
+    manifold = _reason(arrays) or Manifold(training, arrays["squares"])
     progress(0.4)
-    kept = keep("bins", _or_reason(lambda: _bins(training)))
-    bins = _reason(kept) or TrainingBins(partition_from(kept), kept["training"])
+    arrays = cache("bins", _or_reason(lambda: _bins(training)))
+    bins = _reason(arrays) or TrainingBins(partition_from(arrays), arrays["training"])
     progress(0.5)
-    fresh = None
+    analysed = None
     if held_out is not None:
-        tell = _part(progress, 0.5, 1.0)
-        fresh = _held_out_of(held_out, own, turned, manifold, signed=signed, keep=keep, progress=tell)
+        rest = _part(progress, 0.5, 1.0)
+        analysed = _held_out_of(
+            held_out, normalised, normalised_mirrored, manifold, signed=signed, cache=cache, progress=rest
+        )
     progress(1.0)
-    return ReferenceAnalysis(own, turned, manifold, bins, small, fresh, signed)
+    return ReferenceAnalysis(normalised, normalised_mirrored, manifold, bins, thumbnails, analysed, signed)
 
 
 def _held_out_of(
@@ -112,33 +118,33 @@ def _held_out_of(
     manifold: Manifold | str,
     *,
     signed: bool,
-    keep: ArrayCache,
+    cache: ArrayCache,
     progress: ProgressCallback,
 ) -> HeldOut:
-    def found() -> Arrays:
+    def compare() -> Arrays:
         upright = nearest(held_out, training, signed=signed, progress=_part(progress, 0.0, 0.2))
-        turned = nearest(held_out, mirrored, signed=signed, progress=_part(progress, 0.2, 0.4))
+        flipped = nearest(held_out, mirrored, signed=signed, progress=_part(progress, 0.2, 0.4))
         around = manifold if isinstance(manifold, Manifold) else training.features
-        authentic = authenticity(held_out, around, progress=_part(progress, 0.4, 0.6))
+        tested = authenticity(held_out, around, progress=_part(progress, 0.4, 0.6))
         return {
             "upright_distance": upright.distance,
             "upright_index": upright.index,
-            "turned_distance": turned.distance,
-            "turned_index": turned.index,
-            "authentic": authentic.authentic,
-            "authentic_index": authentic.index,
+            "turned_distance": flipped.distance,
+            "turned_index": flipped.index,
+            "authentic": tested.authentic,
+            "authentic_index": tested.index,
         }
 
-    kept = keep("fresh", found)
-    tell = _part(progress, 0.6, 1.0)
-    cells = keep(
-        "cells", _or_reason(lambda: copying_reference(training.features, held_out, seed=SEED, progress=tell).arrays())
+    arrays = cache("fresh", compare)
+    rest = _part(progress, 0.6, 1.0)
+    cells = cache(
+        "cells", _or_reason(lambda: copying_reference(training.features, held_out, seed=SEED, progress=rest).arrays())
     )
     return HeldOut(
         held_out,
-        Nearest(kept["upright_distance"], kept["upright_index"]),
-        Nearest(kept["turned_distance"], kept["turned_index"]),
-        Authenticity(kept["authentic"], kept["authentic_index"]),
+        Nearest(arrays["upright_distance"], arrays["upright_index"]),
+        Nearest(arrays["turned_distance"], arrays["turned_index"]),
+        Authenticity(arrays["authentic"], arrays["authentic_index"]),
         _reason(cells) or copying_reference_from(cells),
     )
 
@@ -149,21 +155,21 @@ def _bins(training: Features) -> Arrays:
 
 
 def _or_reason(make: Callable[[], Arrays]) -> Callable[[], Arrays]:
-    """The same, which tells of too few images instead of failing."""
+    """The same function, but where there are too few images it returns the reason as an array instead of raising."""
 
-    def told() -> Arrays:
+    def make_or_reason() -> Arrays:
         try:
             with few_images_not_computable():
                 return make()
         except NotComputable as error:
             return {"lack": np.array(str(error))}
 
-    return told
+    return make_or_reason
 
 
-def _reason(kept: Arrays) -> str | None:
-    """Why there is nothing, where there is nothing."""
-    return str(kept["lack"]) if "lack" in kept else None
+def _reason(arrays: Arrays) -> str | None:
+    """The reason stored by :func:`_or_reason` in place of arrays, if that is what they are."""
+    return str(arrays["lack"]) if "lack" in arrays else None
 
 
 def _part(progress: ProgressCallback, start: float, stop: float) -> ProgressCallback:

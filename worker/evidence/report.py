@@ -1,7 +1,8 @@
-"""Evidence beside the score: every test of an entry, in one order, each number with its sentence (METRICS A7).
+"""The evidence report of an entry: all tests in a fixed order, each quantity with its sentence.
 
-Shown, never ranked by. The worker's job and ``kennel score --evidence`` compose it here. All that is drawn at random
-comes from one seed, a stream for each test, so that a test gives the same numbers whichever others are made.
+docs/explanation/metrics.md#evidence has the tests. Evidence is shown and never ranked by. The worker's job and
+``kennel score --evidence`` compose it here. All random draws come from one seed, with a stream for each test, so that
+a test gives the same numbers whichever others are made.
 """
 
 import time
@@ -22,62 +23,62 @@ EVIDENCE_VERSION = "1"
 
 @dataclass(frozen=True)
 class EvidenceReport:
-    """All that was found of an entry; JSON."""
+    """Everything that the tests found of an entry; JSON."""
 
     findings: list[dict[str, Any]]
     """In the order of :data:`worker.evidence.methods.TEST_METHODS`: test, name, value, unit, direction, sentence,
     standard_error, p_value."""
     details: dict[str, Any]
-    """See :func:`worker.evidence.details.details_of`."""
+    """Examples; see :func:`worker.evidence.details.details_of`."""
     numbers: dict[str, Any]
-    """See :func:`worker.evidence.details.evidence_columns_of`."""
+    """Columns; see :func:`worker.evidence.details.evidence_columns_of`."""
     seconds: dict[str, float]
     """How long each test took."""
 
 
 def evidence_of(
     entry: AnalysedEntry,
-    grounds: ReferenceAnalysis,
+    reference: ReferenceAnalysis,
     statistics: Statistics,
     reference_names: Sequence[str],
     *,
     seed: int,
     progress: ProgressCallback,
 ) -> EvidenceReport:
-    """Examine an entry. ``statistics`` are those of the reference that its FID was measured against,
+    """Run all tests on an entry. ``statistics`` are those of the reference that its FID was measured against,
     ``reference_names`` those of the training images.
 
-    A test that can't be made, for want of photographs or images, finds numbers that are None, and says why. What goes
-    wrong otherwise raises ``Invalid``. ``progress`` hears the finished share, rising to 1.0.
+    A test that cannot be made, because there are no held-out images or too few images, reports quantities of None and
+    the reason. Other faults raise ``Invalid``. ``progress`` receives the finished share, rising to 1.0.
     """
-    case = Analysis(entry, grounds, statistics, seed=seed)
-    whole, done = sum(each.weight for each in TEST_METHODS), 0.0
+    analysis = Analysis(entry, reference, statistics, seed=seed)
+    total, done = sum(method.weight for method in TEST_METHODS), 0.0
     findings, seconds = [], {}
-    for each in TEST_METHODS:
-        case.progress = _monotonic_part(progress, done / whole, (done + each.weight) / whole)
+    for method in TEST_METHODS:
+        analysis.progress = _monotonic_part(progress, done / total, (done + method.weight) / total)
         start = time.perf_counter()
-        findings += [{"test": each.test, **asdict(finding)} for finding in _run_method(each, case)]
-        seconds[each.test] = round(time.perf_counter() - start, 3)
-        done += each.weight
-        progress(done / whole)
-    return EvidenceReport(findings, details_of(case, reference_names), evidence_columns_of(case), seconds)
+        findings += [{"test": method.test, **asdict(finding)} for finding in _run_method(method, analysis)]
+        seconds[method.test] = round(time.perf_counter() - start, 3)
+        done += method.weight
+        progress(done / total)
+    return EvidenceReport(findings, details_of(analysis, reference_names), evidence_columns_of(analysis), seconds)
 
 
-def _run_method(examination: TestMethod, case: Analysis) -> tuple[Finding, ...]:
+def _run_method(method: TestMethod, analysis: Analysis) -> tuple[Finding, ...]:
     try:
         with few_images_not_computable():
-            return examination.find(case)
+            return method.run(analysis)
     except NotComputable as error:
-        return tuple(Finding(each.name, None, each.unit, each.direction, str(error)) for each in examination.numbers)
+        return tuple(Finding(each.name, None, each.unit, each.direction, str(error)) for each in method.quantities)
 
 
 def _monotonic_part(progress: ProgressCallback, start: float, stop: float) -> ProgressCallback:
-    """Progress of one test between two shares. It may look through several sets, and never goes back."""
+    """Progress of one test between two shares, never decreasing: a test may go through several sets."""
     highest = start
 
-    def tell(share: float) -> None:
+    def report(share: float) -> None:
         nonlocal highest
         highest = max(highest, start + share * (stop - start))
         progress(highest)
 
-    return tell
+    return report

@@ -1,7 +1,7 @@
-"""The references made very small: what near copies are found by that blur hides from a network."""
+"""Thumbnails of the reference images, for finding near duplicates that blur hides from an extractor's features."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scorer.extractors import Features
 from scorer.metrics.copying.near_duplicates import Originals
@@ -17,8 +17,8 @@ class ReferenceThumbnails:
 
     training: Features
     mirrored: Features
-    fresh: Originals | None
-    """What held-out photographs are nearest to; None where none are held out."""
+    held_out: Originals | None
+    """The training images nearest to the held-out ones; None where there are no held-out images."""
 
     def originals(self, thumbnails: Features, progress: Callable[[float], None]) -> Originals:
         """The nearest training image, upright or mirrored, of thumbnails (n, 192)."""
@@ -26,24 +26,24 @@ class ReferenceThumbnails:
 
 
 def reference_thumbnails_of(
-    training: LoadImages, held_out: LoadImages | None, *, keep: ArrayCache = no_cache
+    training: LoadImages, held_out: LoadImages | None, *, cache: ArrayCache = no_cache
 ) -> ReferenceThumbnails:
-    """Make thumbnails, or take them from ``keep``. Images are loaded only if they are needed."""
+    """Make thumbnails, or take them from ``cache``. Images are loaded only if they are needed."""
 
-    def made() -> Arrays:
+    def make() -> Arrays:
         images = training()
         return {"upright": thumbnails_of(images), "turned": thumbnails_of(images, mirrored=True)}
 
-    kept = keep("thumbnails", made)
-    small = ReferenceThumbnails(kept["upright"], kept["turned"], None)
+    arrays = cache("thumbnails", make)
+    thumbnails = ReferenceThumbnails(arrays["upright"], arrays["turned"], None)
     if held_out is None:
-        return small
+        return thumbnails
     load = held_out
 
-    def found() -> Arrays:
-        near = small.originals(thumbnails_of(load()), lambda _share: None)
-        return {"distance": near.distance, "index": near.index, "mirrored": near.mirrored}
+    def find_originals() -> Arrays:
+        originals = thumbnails.originals(thumbnails_of(load()), lambda _share: None)
+        return {"distance": originals.distance, "index": originals.index, "mirrored": originals.mirrored}
 
-    fresh = keep("fresh-thumbnails", found)
-    near = Originals(fresh["distance"], fresh["index"], fresh["mirrored"])
-    return ReferenceThumbnails(small.training, small.mirrored, near)
+    arrays = cache("fresh-thumbnails", find_originals)
+    originals = Originals(arrays["distance"], arrays["index"], arrays["mirrored"])
+    return replace(thumbnails, held_out=originals)
