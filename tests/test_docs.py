@@ -41,7 +41,6 @@ REASONS = {
 """Why a block of commands is not run by a test."""
 ANOTHER_TERMINAL = "another terminal"
 OF_THE_MACHINE = ("/var/", "/root")
-MOVED = (ROOT / "scorer" / "metrics" / "kid.py").exists()
 
 every_page = pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
 
@@ -91,7 +90,6 @@ def test_paths_are_found_and_missing_ones_named() -> None:
 
 
 @every_page
-@pytest.mark.skipif(not MOVED, reason="pages name the modules where they will be; they have not moved yet")
 def test_every_path_exists(page: Path) -> None:
     assert missing_paths(page.read_text()) == []
 
@@ -159,7 +157,6 @@ def test_every_target_of_make_exists(page: Path) -> None:
 
 
 @every_page
-@pytest.mark.skipif(not MOVED, reason="pages name the modules where they will be; they have not moved yet")
 def test_every_module_that_is_run_exists(page: Path) -> None:
     named = re.findall(r"python -m ([\w.]+)", page.read_text())
     own = [name for name in named if (ROOT / name.split(".")[0]).is_dir()]
