@@ -1,0 +1,12 @@
+"""The web edge: JSON routes, HTML pages and the kaggle client's protocol over :mod:`scorer`.
+
+http: HTTP itself: dependencies, cookies, CSRF, uploads, ranges, streams, problem details
+schemas: pydantic requests and responses of the JSON routes
+rendering: templates, Markdown, numbers and times, charts
+actions: what JSON routes and pages do alike
+routes: the JSON API
+pages: the HTML pages
+kaggle: the subset of Kaggle's API that its client needs
+error_handlers: errors as problem details or error pages
+main: builds the application
+"""

@@ -11,13 +11,11 @@ from starlette.requests import ClientDisconnect
 from api.http.log_redaction import redact
 from api.http.problem_details import FORWARDED_HEADERS, MAX_SHOWN_FAULTS, log, problem, problem_of
 from api.rendering.templates import error_page, see_other, wants_page
-from scorer.errors import (
-    KennelError,
-)
+from scorer.errors import KennelError
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Let every failure of ``app`` leave as a problem, or, where a browser asks for a page, as a page."""
+    """Make every failure of ``app`` a problem, or an error page where a browser asks for HTML."""
 
     @app.exception_handler(KennelError)
     async def _domain(request: Request, error: KennelError) -> Response:
@@ -51,5 +49,5 @@ def add_error_handlers(app: FastAPI) -> None:
 def _answer(request: Request, response: JSONResponse, message: str) -> Response:
     if not wants_page(request):
         return response
-    kept = {name: response.headers[name] for name in FORWARDED_HEADERS if name in response.headers}
-    return error_page(response.status_code, message, headers=kept)
+    headers = {name: response.headers[name] for name in FORWARDED_HEADERS if name in response.headers}
+    return error_page(response.status_code, message, headers=headers)

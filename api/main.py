@@ -1,4 +1,4 @@
-"""The web service."""
+"""Builds the FastAPI application: its state, error handlers, JSON routes and pages."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -34,11 +34,11 @@ from scorer.submissions import progress
 
 API_PREFIX = "/api/v1"
 MAX_READ_CONNECTIONS = 4
-"""Connections with which boards are read into memory."""
+"""Database connections of the board cache."""
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """The application, with connections opened at start-up and closed at the end."""
+    """The application; its connections are closed when it shuts down."""
     log_redaction.redact_access_log()
     app = FastAPI(
         title="Kennel",
@@ -53,7 +53,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     set_up_state(app, settings or read_settings())
     error_handlers.add_error_handlers(app)
     for module in (
-        leaderboard,  # what is read most is looked for first
+        leaderboard,  # the most requested routes are matched first
         accounts,
         sessions,
         api_tokens,
@@ -92,9 +92,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 
 def set_up_state(app: FastAPI, settings: Settings) -> None:
-    """Give an application what it works with: all of it is in its state, and none of it in its routes."""
+    """Put everything that routes share into ``app.state``: settings, connections, blob store, broker, caches."""
     engine = engine_of(settings)
-    # Of its own, so that nobody who waits for a board holds what the board is read with.
+    # A pool apart: requests that wait for a board must not use up the connections with which it is read.
     readers = Connections(settings, most=MAX_READ_CONNECTIONS)
     app.state.settings = settings
     app.state.engine, app.state.readers = engine, readers
@@ -102,7 +102,7 @@ def set_up_state(app: FastAPI, settings: Settings) -> None:
     app.state.blobs = Blobs(settings.blob_url, public_endpoint=settings.s3_public_endpoint)
     app.state.broker = create_celery_app(settings)
     app.state.rates = RateLimiter(settings)
-    app.state.shelf = ResponseCache()
+    app.state.response_cache = ResponseCache()
     app.state.hub = EventHub(_snapshot_reader(app.state.sessions))
 
 
@@ -116,9 +116,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _snapshot_reader(sessions: Sessions) -> Callable[[Mapping[int, int]], Mapping[int, progress.StatusSnapshot]]:
-    def look(seen: Mapping[int, int]) -> Mapping[int, progress.StatusSnapshot]:
+    def read_snapshots(seen: Mapping[int, int]) -> Mapping[int, progress.StatusSnapshot]:
         with sessions.begin() as session:
             use_one_snapshot(session)
             return progress.status_snapshots(session, seen, now=utc_now())
 
-    return look
+    return read_snapshots

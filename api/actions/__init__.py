@@ -1,0 +1,9 @@
+"""What JSON routes and pages do alike, beyond one call into :mod:`scorer`.
+
+sign_in: signing up and in, passwords and mail addresses, with rate limits
+zip_uploads: one request, one submission
+code_uploads: code attached to an entry
+generator_uploads: a generator file of an entry
+downloads: data files, streamed or redirected to the store
+rating_seats: who rates in a study of human ratings
+"""

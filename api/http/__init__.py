@@ -1,0 +1,18 @@
+"""HTTP for routes and pages alike: what they depend on, and what they read and send.
+
+dependencies: FastAPI dependencies: transactions, the caller and their rights, stores, the time
+session_cookies: the session cookie
+csrf: CSRF tokens, and refusal of cross-site requests
+oidc: OpenID Connect logins
+forms: URL-encoded forms of pages
+multipart: streaming forms with a file
+tus: headers and refusals of resumable uploads
+problem_details: error bodies (RFC 9457) and the table of statuses
+etags: weak ETags and If-None-Match
+response_cache: rendered bodies by ETag
+ranges: range requests for files and zips
+media: headers of files, and their bytes in chunks
+csv: cells that no spreadsheet runs as formulas
+server_sent_events: event streams of submissions
+log_redaction: secrets kept out of the access log
+"""

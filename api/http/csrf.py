@@ -17,8 +17,7 @@ CSRF_FIELD = "csrf"
 
 
 def csrf_token(secret: str) -> str:
-    """What proves that a form was made for this session: only its own pages can tell, and it does not tell the
-    secret."""
+    """The CSRF token of a session: an HMAC of its secret, so the token does not reveal the secret."""
     return hmac.new(secret.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 
@@ -29,8 +28,8 @@ def require_csrf(secret: str, given: str | None) -> None:
 
 
 async def refuse_cross_site(request: Request) -> None:
-    """Refuse what a browser sends on behalf of another site's page. API tokens need no such care: no browser adds
-    them by itself."""
+    """``Forbidden`` for a state-changing request that another site's page made a browser send (``Sec-Fetch-Site``, or
+    ``Origin`` where a browser sends none). Requests with an API token pass: no browser adds one by itself."""
     if request.method in SAFE_METHODS or "authorization" in request.headers:
         return
     site = request.headers.get("sec-fetch-site")
@@ -48,7 +47,7 @@ async def refuse_cross_site(request: Request) -> None:
 
 
 async def received_csrf_token(request: Request) -> str | None:
-    """The token that a request carries, in its header or in its form. Only a browser's cookie needs one."""
+    """The CSRF token in a request's header or form. The form is read only where a session cookie came with it."""
     if request.method in SAFE_METHODS or session_secret(request) is None or "x-csrf-token" in request.headers:
         return request.headers.get("x-csrf-token")
     return forms.text(await forms.fields_of(request), CSRF_FIELD) if forms.is_form(request) else None

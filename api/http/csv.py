@@ -1,6 +1,6 @@
-"""Tables that leave as CSV."""
+"""Escapes cells of CSV files against formula injection."""
 
 
 def escape_formula(cell: str) -> str:
-    """A team name that a spreadsheet will not run as a formula."""
+    """The cell, with a quote before it if a spreadsheet would run it as a formula."""
     return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

@@ -87,33 +87,33 @@ def claimed_caller(
     begin: Annotated[Transaction, Depends(transactions)],
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
     at: Annotated[datetime, Depends(request_time)],
-    counted: Annotated[RateLimiter, Depends(rate_limiter)],
-    client: Annotated[Browser, Depends(browser_of)],
+    rates: Annotated[RateLimiter, Depends(rate_limiter)],
+    browser: Annotated[Browser, Depends(browser_of)],
 ) -> Caller | None:
-    """Whose name the request bears, which a browser adds whoever made the page: only for routes that read the proof of
-    their form themselves."""
+    """The caller named by a token or cookie, not yet protected against CSRF: a browser sends its cookie with forms of
+    other sites, too. Only for routes that check their form's CSRF token themselves."""
 
-    def look(each: Session) -> Caller | None:
-        return (
-            caller_of_token(each, credentials.credentials, at) if credentials else _caller_of_cookie(each, request, at)
-        )
+    def find_caller(session: Session) -> Caller | None:
+        if credentials:
+            return caller_of_token(session, credentials.credentials, at)
+        return _caller_of_cookie(session, request, at)
 
-    return identify_caller(look, begin, counted, client)
+    return identify_caller(find_caller, begin, rates, browser)
 
 
 def identify_caller(
-    look: Callable[[Session], Caller | None], begin: Transaction, counted: RateLimiter, client: Browser
+    find_caller: Callable[[Session], Caller | None], begin: Transaction, rates: RateLimiter, browser: Browser
 ) -> Caller | None:
-    """Who ``look`` says asks. Requests are counted, and so are tokens that nobody has."""
-    network = network_of(client.address)
+    """The caller that ``find_caller`` returns. Counts against the rate limits: requests, and unknown tokens."""
+    network = network_of(browser.address)
     try:
-        with begin() as each:
-            found = look(each)
+        with begin() as session:
+            caller = find_caller(session)
     except Unauthenticated:
-        counted.hit("sign-in-address", network)
+        rates.hit("sign-in-address", network)
         raise
-    counted.hit("request", *(("account", found.account.id) if found else ("address", network)))
-    return found
+    rates.hit("request", *(("account", caller.account.id) if caller else ("address", network)))
+    return caller
 
 
 async def current_caller(

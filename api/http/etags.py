@@ -1,4 +1,4 @@
-"""ETags for what is polled."""
+"""Weak ETags, and If-None-Match."""
 
 import hashlib
 from importlib.metadata import version

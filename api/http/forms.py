@@ -1,4 +1,4 @@
-"""The pages' forms: small, and read only where one is expected."""
+"""URL-encoded forms of pages: parsed with limits on size and fields, and only where a route asks for one."""
 
 from typing import Annotated
 from urllib.parse import parse_qsl
@@ -14,13 +14,14 @@ MAX_FIELDS = 100
 
 
 def is_form(request: Request) -> bool:
-    """Whether the body says that it is a form of a page."""
+    """Whether the content type is that of a URL-encoded form."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     return kind == "application/x-www-form-urlencoded"
 
 
 async def fields_of(request: Request) -> Fields:
-    """The fields of a form, in UTF-8; ``Invalid`` for anything else, ``TooLarge`` before it is read."""
+    """The fields of a form, in UTF-8. ``Invalid`` for anything else; ``TooLarge``, by its declared length, before it
+    is read."""
     if not is_form(request):
         raise Invalid("not-a-form", "This address takes the form of its page.")
     declared = request.headers.get("content-length", "")
@@ -36,7 +37,7 @@ async def fields_of(request: Request) -> Fields:
 
 
 def text(fields: Fields, name: str, *, longest: int = 300) -> str:
-    """A field's text, empty if it is not there; ``Invalid`` if it is longer than any honest one."""
+    """A field's text, empty if it is missing; ``Invalid`` above ``longest`` characters."""
     value = fields.get(name, "")
     if len(value) > longest:
         raise Invalid("too-long", f"The field {name} may have {longest} characters.")

@@ -1,12 +1,12 @@
-"""What logs must not have in them: whoever reads an address with a secret in it could use it."""
+"""Redacts secrets in logged addresses: one-time links, rating links, upload URLs and query parameters."""
 
 import logging
 import re
 
 SECRET_URL = re.compile(
     r"(?P<before>"
-    r"/(?:reset|confirm|password-resets|email-confirmations|rate)/"  # links that work for whoever has them
-    r"|/kaggle/uploads/[^/?\s]+/"  # where an upload's bytes go without a name
+    r"/(?:reset|confirm|password-resets|email-confirmations|rate)/"  # links that authorise by themselves
+    r"|/kaggle/uploads/[^/?\s]+/"  # secret URLs of wire uploads
     r"|[?&](?:invitation|code|state|token|secret|signature)="
     r")[^/?&\s]+",
     re.IGNORECASE,
@@ -16,12 +16,12 @@ ACCESS_LOGGER = "uvicorn.access"
 
 
 def redact(address: str) -> str:
-    """A path with its query, and nothing secret in it."""
+    """A path with its query, each secret in it replaced by ``***``."""
     return SECRET_URL.sub(rf"\g<before>{REDACTED}", address)
 
 
 class RedactSecrets(logging.Filter):
-    """Lets every line pass, its words made discreet."""
+    """A logging filter that redacts the arguments of every record and drops none."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):
@@ -33,5 +33,5 @@ _REDACT_SECRETS = RedactSecrets()
 
 
 def redact_access_log() -> None:
-    """Let the log of requests be discreet from now on. A server that logs in another way sees to it itself."""
+    """Redact uvicorn's access log from now on. Servers with another access log must do it themselves."""
     logging.getLogger(ACCESS_LOGGER).addFilter(_REDACT_SECRETS)

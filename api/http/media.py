@@ -1,16 +1,17 @@
-"""Media types and headers of files that are sent, and their bytes in chunks."""
+"""Response headers of files, and their bytes in chunks."""
 
 from collections.abc import Iterator
 from typing import BinaryIO
 
 INERT_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
-"""What somebody else made is never run by the browser of whoever looks at it."""
+"""For uploaded files: a browser must not run them as a page or script of this site."""
 IMMUTABLE_IMAGE_HEADERS = {"Cache-Control": "private, max-age=31536000, immutable", "Vary": "Authorization, Cookie"}
-"""An entry never changes, so neither does its picture; another person at the same browser asks anew."""
+"""An entry never changes, so its image may be cached for a year; by one browser and for one person only."""
 CHUNK_BYTES = 1 << 18
 
 
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
+def chunks_of(file: BinaryIO) -> Iterator[bytes]:
+    """A file's bytes in chunks; closes it at the end."""
     with file:
         while chunk := file.read(CHUNK_BYTES):
             yield chunk

@@ -1,4 +1,4 @@
-"""A page's form with a file in it, read as it comes: small fields first, then the file, which is never held whole."""
+"""Streaming multipart forms: small fields first, then one file, which is never held in memory whole."""
 
 from collections import deque
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from scorer.errors import Invalid, TooLarge
 
 FORM_MEDIA_TYPE = b"multipart/form-data"
 Event = dict[bytes, bytes] | bytes | None
-"""The headers of a part that begins, some of its bytes, or its end."""
+"""The headers of a part that begins, some of its bytes, or None at its end."""
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,19 @@ async def open_form(content_type: str, body: AsyncIterator[bytes]) -> UploadForm
     async for headers in events:
         if not isinstance(headers, dict) or len(fields) > MAX_FIELDS:
             raise Invalid("not-a-form", "This is not a form of ours.")
-        _, said = parse_options_header(headers.get(b"content-disposition", b""))
-        if said.get(b"filename"):
-            return UploadForm(fields, _text(said[b"filename"]), _part(events))
-        if b"filename" in said:
+        _, disposition = parse_options_header(headers.get(b"content-disposition", b""))
+        if disposition.get(b"filename"):
+            return UploadForm(fields, _text(disposition[b"filename"]), _part(events))
+        if b"filename" in disposition:
             break
         content = b"".join([data async for data in _part(events, MAX_FORM_BYTES)])
-        fields[_text(said.get(b"name", b""))] = _text(content)
+        fields[_text(disposition.get(b"name", b""))] = _text(content)
     raise Invalid("no-file", "Choose a file first.")
 
 
 async def drain(body: AsyncIterator[bytes], most: int) -> None:
-    """Read what is left of a refused form, up to ``most`` bytes. Browsers read an answer only once they have sent
-    everything: before that they tell of a broken connection."""
+    """Read the rest of a refused form, up to ``most`` bytes. Browsers read a response only after they have sent the
+    whole request; if it is cut off they show a broken connection."""
     async for chunk in body:
         most -= len(chunk)
         if most < 0:
@@ -64,7 +64,7 @@ def _text(data: bytes) -> str:
 
 
 async def _part(events: AsyncIterator[Event], limit: int | None = None) -> AsyncIterator[bytes]:
-    """The bytes of the part that has begun, up to its end."""
+    """The bytes of the current part, up to its end."""
     size = 0
     async for data in events:
         if not isinstance(data, bytes):
@@ -77,7 +77,7 @@ async def _part(events: AsyncIterator[Event], limit: int | None = None) -> Async
 
 
 async def _events(chunks: AsyncIterator[bytes], boundary: bytes) -> AsyncIterator[Event]:
-    found: deque[Event] = deque()
+    events: deque[Event] = deque()
     name = bytearray()
     value = bytearray()
     headers = dict[bytes, bytes]()
@@ -88,7 +88,7 @@ async def _events(chunks: AsyncIterator[bytes], boundary: bytes) -> AsyncIterato
         value.clear()
 
     def end_headers() -> None:
-        found.append(dict(headers))
+        events.append(dict(headers))
         headers.clear()
 
     parser = MultipartParser(
@@ -98,8 +98,8 @@ async def _events(chunks: AsyncIterator[bytes], boundary: bytes) -> AsyncIterato
             "on_header_value": lambda data, start, end: value.extend(data[start:end]),
             "on_header_end": end_header,
             "on_headers_finished": end_headers,
-            "on_part_data": lambda data, start, end: found.append(data[start:end]),
-            "on_part_end": lambda: found.append(None),
+            "on_part_data": lambda data, start, end: events.append(data[start:end]),
+            "on_part_end": lambda: events.append(None),
         },
     )
     async for chunk in chunks:
@@ -107,5 +107,5 @@ async def _events(chunks: AsyncIterator[bytes], boundary: bytes) -> AsyncIterato
             parser.write(chunk)
         except FormParserError:
             raise Invalid("not-a-form", "This is not a form of ours.") from None
-        while found:
-            yield found.popleft()
+        while events:
+            yield events.popleft()

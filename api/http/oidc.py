@@ -1,4 +1,4 @@
-"""OpenID Connect: the code flow with PKCE, and what the issuer's signed word says of somebody."""
+"""OpenID Connect: the authorization code flow with PKCE, and the identity in a checked ID token."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ from scorer.settings import Settings
 
 SCOPE = "openid email profile"
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
-"""Signatures by a key pair of the issuer's; never ``none``, and no secret that we share."""
+"""Asymmetric signatures only: neither ``none`` nor HMAC with a shared secret."""
 TIMEOUT_SECONDS = 10
 LEEWAY = 60
 """Seconds by which the issuer's clock may differ from ours."""
@@ -30,7 +30,8 @@ LEEWAY = 60
 
 @dataclass(frozen=True)
 class OidcLogin:
-    """What a browser keeps in a cookie while it is at the issuer's."""
+    """The state of a login, kept in a cookie while the browser is at the issuer: state, nonce, PKCE verifier, and the
+    path to go to afterwards."""
 
     state: str
     nonce: str
@@ -39,18 +40,17 @@ class OidcLogin:
 
     @classmethod
     def begin(cls, onward: str) -> "OidcLogin":
-        """A new one, leading to ``onward``."""
+        """A new login that leads to ``onward``."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         return cls(state, nonce, verifier, onward)
 
-    @property
-    def packed(self) -> str:
-        """As a cookie."""
+    def to_cookie(self) -> str:
+        """The cookie's value: JSON in base64."""
         return base64.urlsafe_b64encode(json.dumps(asdict(self)).encode()).decode()
 
     @classmethod
-    def unpacked(cls, cookie: str) -> "OidcLogin":
-        """From a cookie; ``Unauthenticated`` if it is none of ours."""
+    def from_cookie(cls, cookie: str) -> "OidcLogin":
+        """The login that ``to_cookie`` has written; ``Unauthenticated`` for anything else."""
         try:
             return cls(**json.loads(base64.urlsafe_b64decode(cookie)))
         except (ValueError, TypeError):
@@ -62,7 +62,7 @@ def _refused(why: str) -> Unauthenticated:
 
 
 class Issuer:
-    """The issuer of the settings, asked for its addresses and keys as often as they are needed."""
+    """The issuer of the settings. Its discovery document and keys are read anew for each login."""
 
     def __init__(self, settings: Settings, redirect_uri: str) -> None:
         if settings.oidc_issuer is None:
@@ -77,79 +77,79 @@ class Issuer:
             timeout=TIMEOUT_SECONDS,
         )
 
-    def departure(self, journey: OidcLogin) -> str:
-        """Where to send the browser. ``Unavailable`` if the issuer does not answer."""
+    def authorization_url(self, login: OidcLogin) -> str:
+        """The address at the issuer to redirect the browser to; ``Unavailable`` if the issuer does not answer."""
         with self._client:
             try:
-                endpoint = self._described()["authorization_endpoint"]
+                endpoint = self._discovery()["authorization_endpoint"]
             except (HTTPError, ValueError, KeyError) as error:
                 raise Unavailable("oidc-away", "The service that you sign in with does not answer.") from error
         url, _ = self._client.create_authorization_url(
-            endpoint, state=journey.state, nonce=journey.nonce, code_verifier=journey.verifier
+            endpoint, state=login.state, nonce=login.nonce, code_verifier=login.verifier
         )
         return str(url)
 
-    def arrival(self, journey: OidcLogin, query: Mapping[str, str], now: datetime) -> OidcIdentity:
-        """Who has come back from the issuer; ``Unauthenticated`` if its word is missing, forged, stale or meant for
-        somebody else."""
+    def finish_login(self, login: OidcLogin, query: Mapping[str, str], now: datetime) -> OidcIdentity:
+        """The identity for the ``query`` of the redirect back from the issuer. ``Unauthenticated`` if the ID token is
+        missing, forged, expired or meant for another login or client."""
         if "error" in query:
             raise _refused(f"{self._issuer} says {query['error'][:100]}")
-        if not secrets.compare_digest(query.get("state", "").encode(), journey.state.encode()):
+        if not secrets.compare_digest(query.get("state", "").encode(), login.state.encode()):
             raise _refused("this is not the sign-in that this browser began")
         try:
             with self._client:
-                return self._vouched(journey, query, now)
+                return self._exchange_code(login, query, now)
         except (AuthlibBaseError, HTTPError, JoseError, ValueError, KeyError, TypeError) as error:
             raise _refused("the issuer's answer is not as it should be") from error
 
-    def _vouched(self, journey: OidcLogin, query: Mapping[str, str], now: datetime) -> OidcIdentity:
-        described = self._described()
-        if query.get("iss", described["issuer"]) != described["issuer"]:
+    def _exchange_code(self, login: OidcLogin, query: Mapping[str, str], now: datetime) -> OidcIdentity:
+        discovery = self._discovery()
+        if query.get("iss", discovery["issuer"]) != discovery["issuer"]:
             raise ValueError("another issuer's answer")
         answer = self._client.fetch_token(
-            described["token_endpoint"],
+            discovery["token_endpoint"],
             grant_type="authorization_code",
             code=query["code"],
-            code_verifier=journey.verifier,
+            code_verifier=login.verifier,
         )
-        keys = KeySet.import_key_set({"keys": self._read(described["jwks_uri"])["keys"]})
+        keys = KeySet.import_key_set({"keys": self._read(discovery["jwks_uri"])["keys"]})
         claims = jwt.decode(answer["id_token"], keys, algorithms=ALGORITHMS).claims
         jwt.JWTClaimsRegistry(
             now=int(now.timestamp()),
             leeway=LEEWAY,
-            iss={"essential": True, "value": described["issuer"]},
+            iss={"essential": True, "value": discovery["issuer"]},
             aud={"essential": True, "value": self._client_id},
             sub={"essential": True},
             exp={"essential": True},
             iat={"essential": True},
-            nonce={"essential": True, "value": journey.nonce},
+            nonce={"essential": True, "value": login.nonce},
             azp={"value": self._client_id},
         ).validate(claims)
         return _identity_of(claims)
 
-    def _described(self) -> dict[str, Any]:
-        described = self._read(f"{self._issuer}/.well-known/openid-configuration")
-        if described["issuer"].rstrip("/") != self._issuer:
+    def _discovery(self) -> dict[str, Any]:
+        document = self._read(f"{self._issuer}/.well-known/openid-configuration")
+        if document["issuer"].rstrip("/") != self._issuer:
             raise ValueError("another issuer's description")
-        return described
+        return document
 
     def _read(self, address: str) -> dict[str, Any]:
         answer = self._client.request("GET", address, withhold_token=True)
         answer.raise_for_status()
-        found: dict[str, Any] = answer.json()
-        return found
+        document: dict[str, Any] = answer.json()
+        return document
 
 
 def _identity_of(claims: Mapping[str, Any]) -> OidcIdentity:
-    def said(name: str) -> str:
+    def claim(name: str) -> str:
         value = claims.get(name)
         return value if isinstance(value, str) else ""
 
-    verified = claims.get("email_verified") is True and EMAIL_PATTERN.fullmatch(said("email"))
+    verified = claims.get("email_verified") is True and EMAIL_PATTERN.fullmatch(claim("email"))
     return OidcIdentity(
         issuer=claims["iss"],
         subject=str(claims["sub"]),
-        email=said("email") if verified else None,
-        name=said("name"),
-        handle=said("preferred_username"),
+        email=claim("email") if verified else None,
+        name=claim("name"),
+        handle=claim("preferred_username"),
     )

@@ -1,4 +1,4 @@
-"""From a domain error to RFC 9457: the only table of HTTP statuses."""
+"""Problem details (RFC 9457) of domain errors, with the only table of their HTTP statuses."""
 
 import logging
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ FORWARDED_HEADERS = ("allow", "retry-after", "www-authenticate")
 def problem(
     status: int, slug: str, title: str, *, headers: Mapping[str, str] | None = None, **extra: Any
 ) -> JSONResponse:
-    """An ``application/problem+json`` answer; ``type`` is stable, ``title`` is for people."""
+    """An ``application/problem+json`` response; ``type`` is stable, ``title`` is for people."""
     body = {"type": f"urn:kennel:problem:{slug}", "title": title, "status": status, **extra}
     return JSONResponse(body, status, headers=dict(headers or {}), media_type="application/problem+json")
 
@@ -48,7 +48,7 @@ def status_of(error: KennelError) -> int:
 
 
 def headers_of(error: KennelError) -> dict[str, str]:
-    """What a domain error adds to the headers."""
+    """The headers of a domain error: ``WWW-Authenticate`` or ``Retry-After``."""
     headers = {}
     if isinstance(error, Unauthenticated):
         headers["WWW-Authenticate"] = "Bearer"
@@ -58,7 +58,7 @@ def headers_of(error: KennelError) -> dict[str, str]:
 
 
 def problem_of(error: KennelError) -> JSONResponse:
-    """The answer to a domain error."""
+    """The response for a domain error."""
     extra = dict(error.extra)
     if error.faults:
         extra["faults"] = list(error.faults[:MAX_SHOWN_FAULTS])

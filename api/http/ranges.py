@@ -1,4 +1,4 @@
-"""Answers of which a part may be asked for (RFC 9110, 14): large files, and many files as one zip."""
+"""Range requests (RFC 9110, section 14) for large files, and for many files as one zip."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,16 +9,15 @@ from email.utils import format_datetime
 from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
 
+from api.http.media import CHUNK_BYTES, INERT_HEADERS
 from scorer.blobs import Blobs
 
-CHUNK_BYTES = 1 << 18
 RANGE = re.compile(r"bytes=(\d{1,18})?-(\d{1,18})?")
-INERT_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
 
 
 @dataclass(frozen=True)
 class BlobPart:
-    """A whole blob as a part of an answer."""
+    """A whole blob as a part of a response."""
 
     key: str
     bytes: int
@@ -26,7 +25,7 @@ class BlobPart:
 
 @dataclass(frozen=True)
 class Content:
-    """What a whole answer is made of, one after the other. ``sha256`` (hex) tells it from any other."""
+    """The parts of a whole response, in order. ``sha256`` (hex) identifies it and is its ETag."""
 
     name: str
     parts: Sequence[bytes | BlobPart]
@@ -35,7 +34,7 @@ class Content:
 
     @property
     def bytes(self) -> int:
-        """Of the whole."""
+        """Size of the whole."""
         return sum(_size(part) for part in self.parts)
 
 
@@ -44,8 +43,8 @@ def _size(part: bytes | BlobPart) -> int:
 
 
 def range_response(request: Request, content: Content, store: Blobs) -> Response:
-    """The content, or the one range of it that was asked for; nothing of it where the client has it already. What
-    organizers upload is saved, never shown: a browser must not run it as ours."""
+    """The content (200), the one range of it that was requested (206), or no body if the client has it already (304).
+    Sent as an attachment, never shown: a browser must not run an organizer's file as a page of this site."""
     etag = f'"{content.sha256}"'
     modified = format_datetime(content.modified, usegmt=True)
     size = content.bytes
@@ -59,26 +58,26 @@ def range_response(request: Request, content: Content, store: Blobs) -> Response
     if etag in [each.strip() for each in request.headers.get("if-none-match", "").split(",")]:
         return Response(status_code=304, headers=headers)
     current = request.headers.get("if-range", etag) in {etag, modified}
-    asked = requested_range(request.headers.get("range", ""), size) if current else None
-    if asked is not None and not asked:
+    requested = requested_range(request.headers.get("range", ""), size) if current else None
+    if requested is not None and not requested:
         return Response(status_code=416, headers=headers | {"Content-Range": f"bytes */{size}"})
-    sent = asked or range(size)
+    sent = requested or range(size)
     headers |= {
         "Content-Length": str(len(sent)),
         "Content-Disposition": f'attachment; filename="{content.name}"',
-        **({"Content-Range": f"bytes {sent.start}-{sent.stop - 1}/{size}"} if asked else {}),
+        **({"Content-Range": f"bytes {sent.start}-{sent.stop - 1}/{size}"} if requested else {}),
     }
     body = _bytes(content.parts, sent, store)
-    return StreamingResponse(body, 206 if asked else 200, headers=headers, media_type="application/octet-stream")
+    return StreamingResponse(body, 206 if requested else 200, headers=headers, media_type="application/octet-stream")
 
 
 def requested_range(header: str, size: int) -> range | None:
-    """The bytes that a ``Range`` asks for; empty if there are none such, None if all are to be sent: nothing is asked
-    for, or several ranges or another unit, which a server may pass over."""
-    found = RANGE.fullmatch(header.strip())
-    if found is None or found.group(1) is found.group(2) is None:
+    """The bytes that a ``Range`` header asks for; empty if the range lies outside, None if all bytes are to be sent.
+    That is so without a header, and for several ranges or another unit, which a server may ignore."""
+    match = RANGE.fullmatch(header.strip())
+    if match is None or match.group(1) is match.group(2) is None:
         return None
-    first, last = (int(each) if each is not None else None for each in found.groups())
+    first, last = (int(each) if each is not None else None for each in match.groups())
     if first is None:
         return range(max(0, size - (last or 0)), size)
     if last is not None and last < first:

@@ -1,4 +1,4 @@
-"""Answers that are kept as they left, found again by their ETag: whatever they depend on is in that."""
+"""An LRU cache of rendered response bodies by ETag. The ETag contains everything that a body depends on."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -6,43 +6,42 @@ from contextlib import contextmanager
 from threading import Lock
 
 CAPACITY_BYTES = 64 << 20
-"""Bytes."""
 MAX_BODY_BYTES = CAPACITY_BYTES // 4
 
 
 class ResponseCache:
-    """The bodies that were asked for last; may be used by many threads."""
+    """The most recently used bodies, up to ``capacity`` bytes; thread-safe."""
 
     def __init__(self, capacity: int = CAPACITY_BYTES) -> None:
         self._capacity = capacity
-        self._held = 0
+        self._used_bytes = 0
         self._lock = Lock()
         self._bodies: OrderedDict[str, bytes] = OrderedDict()
-        self._turns: dict[str, tuple[Lock, int]] = {}
+        self._locks: dict[str, tuple[Lock, int]] = {}
 
     def answer(self, etag: str, make: Callable[[], bytes]) -> bytes:
-        """The body under an ETag. If it is not there it is made, once: whoever asks for it meanwhile waits for it."""
-        found = self.find(etag)
-        if found is not None:
-            return found
-        with self._turn(etag):
-            found = self.find(etag)
-            return found if found is not None else self.keep(etag, make())
+        """The body under an ETag. A missing one is made once; other threads that ask for it meanwhile wait for it."""
+        body = self.find(etag)
+        if body is not None:
+            return body
+        with self._lock_for(etag):
+            body = self.find(etag)
+            return body if body is not None else self.keep(etag, make())
 
     @contextmanager
-    def _turn(self, etag: str) -> Iterator[None]:
+    def _lock_for(self, etag: str) -> Iterator[None]:
         with self._lock:
-            turn, waiting = self._turns.get(etag, (Lock(), 0))
-            self._turns[etag] = turn, waiting + 1
+            lock, users = self._locks.get(etag, (Lock(), 0))
+            self._locks[etag] = lock, users + 1
         try:
-            with turn:
+            with lock:
                 yield
         finally:
             with self._lock:
-                _, waiting = self._turns[etag]
-                self._turns[etag] = turn, waiting - 1
-                if waiting == 1:
-                    del self._turns[etag]
+                _, users = self._locks[etag]
+                self._locks[etag] = lock, users - 1
+                if users == 1:
+                    del self._locks[etag]
 
     def find(self, etag: str) -> bytes | None:
         """The body under an ETag, if it is still there."""
@@ -52,13 +51,12 @@ class ResponseCache:
             return self._bodies.get(etag)
 
     def keep(self, etag: str, body: bytes) -> bytes:
-        """Put a body there and hand it on; the ones that nobody has asked for longest make room. One that is too large
-        is not kept."""
+        """Store a body and return it; the least recently used ones are dropped. One that is too large is not stored."""
         if len(body) > min(MAX_BODY_BYTES, self._capacity):
             return body
         with self._lock:
-            self._held += len(body) - len(self._bodies.pop(etag, b""))
+            self._used_bytes += len(body) - len(self._bodies.pop(etag, b""))
             self._bodies[etag] = body
-            while self._held > self._capacity:
-                self._held -= len(self._bodies.popitem(last=False)[1])
+            while self._used_bytes > self._capacity:
+                self._used_bytes -= len(self._bodies.popitem(last=False)[1])
         return body

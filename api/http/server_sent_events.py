@@ -1,7 +1,7 @@
-"""Server-sent events of submissions: one task looks for everybody who listens.
+"""Server-sent events of submissions: one polling task serves all listeners of a process.
 
-A listener holds a connection to its browser and nothing else: no thread, and no connection to the database. While
-anybody listens, one task of the process looks once a second at all submissions that are listened to, together.
+A listener holds a connection to its browser, but no thread and no database connection. While there are listeners, one
+task reads the state of all their submissions once a second, in one transaction.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 1.0
 HEARTBEAT_SECONDS = 15.0
 STREAM_LIFETIME_SECONDS = 900.0
-"""Then a stream ends and the client comes back, so that whoever was signed out hears no more."""
+"""After this a stream ends and the client connects again, so that a signed-out person gets no further events."""
 MAX_STREAMS = 100
-"""Streams of one account in one process."""
+"""Streams of one account in one process, at most."""
 
 StatusUpdate = tuple[SubmissionStep, SubmissionProgress]
 
 
 class Channel:
-    """A submission that somebody listens to: its steps so far, and how far it is."""
+    """A submission with listeners: its steps so far, its progress, and an event that wakes the listeners."""
 
     def __init__(self, known: StatusSnapshot) -> None:
         self.steps = list(known.steps)
@@ -38,68 +38,71 @@ class Channel:
         self.changed = asyncio.Event()
 
     @property
-    def seen(self) -> int:
-        """The id of the newest known step."""
+    def last_step_id(self) -> int:
+        """The id of the newest known step, 0 without any."""
         return self.steps[-1].id if self.steps else 0
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing can come any more."""
+        """Whether the newest step is the last one there can be."""
         return bool(self.steps) and self.steps[-1].is_last
 
-    def take(self, found: StatusSnapshot) -> None:
-        """Hear what a look has found."""
-        new = [step for step in found.steps if step.id > self.seen]
-        if new or found.progress != self.progress:
+    def update(self, snapshot: StatusSnapshot) -> None:
+        """Take over a snapshot's new steps and progress, and wake the listeners if there are any."""
+        new = [step for step in snapshot.steps if step.id > self.last_step_id]
+        if new or snapshot.progress != self.progress:
             self.steps += new
-            self.progress = found.progress
+            self.progress = snapshot.progress
             self.wake()
 
     def wake(self) -> None:
-        """Let every listener read."""
+        """Wake every waiting listener."""
         self.changed.set()
         self.changed = asyncio.Event()
 
-    def since(self, after: int) -> list[StatusUpdate]:
-        """The states after a step, in order: each as it began, the newest as it is."""
+    def updates_after(self, after: int) -> list[StatusUpdate]:
+        """The states after a step, in order; the newest with its progress, earlier ones without."""
         new = [step for step in self.steps if step.id > after]
         return [(step, self.progress if step is self.steps[-1] else SubmissionProgress()) for step in new]
 
 
 class EventHub:
-    """Who listens to what in this process. ``look`` finds what is new of submissions (refs), each after the step with
-    the given id; it runs in a thread. All else belongs to the event loop."""
+    """The listeners of this process by submission. ``read_snapshots`` maps {ref: id of the last known step} to what is
+    newer; it runs in a thread. Everything else runs in the event loop."""
 
     def __init__(
-        self, look: Callable[[Mapping[int, int]], Mapping[int, StatusSnapshot]], *, seconds: float = POLL_SECONDS
+        self,
+        read_snapshots: Callable[[Mapping[int, int]], Mapping[int, StatusSnapshot]],
+        *,
+        seconds: float = POLL_SECONDS,
     ) -> None:
-        self._look = look
+        self._read_snapshots = read_snapshots
         self._seconds = seconds
         self._channels: dict[int, Channel] = {}
         self._accounts: Counter[int] = Counter()
-        self._looking: asyncio.Task[None] | None = None
+        self._polling_task: asyncio.Task[None] | None = None
         self._closed = False
 
     @property
     def listeners(self) -> int:
-        """How many listen."""
+        """The number of open streams."""
         return self._accounts.total()
 
-    def require_room(self, account_id: int) -> None:
-        """``TooMany`` for an account that listens too often already."""
+    def require_free_stream(self, account_id: int) -> None:
+        """``TooMany`` for an account with ``MAX_STREAMS`` open streams."""
         if self._accounts[account_id] >= MAX_STREAMS:
             raise TooMany("too-many-streams", f"You follow {MAX_STREAMS} submissions already.", retry_after=60)
 
     async def follow(
         self, ref: int, known: StatusSnapshot, *, after: int, account_id: int, heartbeat: float = HEARTBEAT_SECONDS
     ) -> AsyncGenerator[StatusUpdate | None]:
-        """The states of a submission after a step, and each newer one as it comes, to the end. None is a sign of life
-        in between. ``known`` is all that is known now."""
+        """The states of a submission after the step ``after``, then each newer one as it comes, to the last. None is a
+        heartbeat. ``known`` is the submission's present snapshot."""
         channel = self._channels.setdefault(ref, Channel(known))
-        channel.take(known)
+        channel.update(known)
         channel.listeners += 1
         self._accounts[account_id] += 1
-        self._start_looking()
+        self._start_polling()
         try:
             async with aclosing(self._states(channel, after, heartbeat)) as states:
                 async for state in states:
@@ -112,14 +115,14 @@ class EventHub:
 
     async def _states(self, channel: Channel, after: int, heartbeat: float) -> AsyncGenerator[StatusUpdate | None]:
         loop = asyncio.get_running_loop()
-        end, shown = loop.time() + STREAM_LIFETIME_SECONDS, None
+        end, sent_progress = loop.time() + STREAM_LIFETIME_SECONDS, None
         while not self._closed and loop.time() < end:
             changed = channel.changed
-            news = channel.since(after)
-            if not news and channel.steps and shown != channel.progress:
-                news = [(channel.steps[-1], channel.progress)]
-            for step, progress in news:
-                after, shown = step.id, progress
+            updates = channel.updates_after(after)
+            if not updates and channel.steps and sent_progress != channel.progress:
+                updates = [(channel.steps[-1], channel.progress)]
+            for step, progress in updates:
+                after, sent_progress = step.id, progress
                 yield step, progress
             if channel.is_over:
                 return
@@ -129,27 +132,27 @@ class EventHub:
                 except TimeoutError:
                     yield None
 
-    def _start_looking(self) -> None:
-        if self._looking is None:
-            self._looking = asyncio.create_task(self._look_on(), name="live")
+    def _start_polling(self) -> None:
+        if self._polling_task is None:
+            self._polling_task = asyncio.create_task(self._poll(), name="live")
 
-    async def _look_on(self) -> None:
+    async def _poll(self) -> None:
         while self._channels and not self._closed:
             await asyncio.sleep(self._seconds)
-            seen = {ref: channel.seen for ref, channel in self._channels.items() if not channel.is_over}
+            seen = {ref: channel.last_step_id for ref, channel in self._channels.items() if not channel.is_over}
             try:
-                found = await asyncio.to_thread(self._look, seen) if seen else {}
+                snapshots = await asyncio.to_thread(self._read_snapshots, seen) if seen else {}
             except Exception:
-                # The database may be away for a moment; nothing is missed, since each look begins at what is known.
+                # The database may be away for a moment. Nothing is missed: each poll begins at the last known step.
                 log.warning("a look at %d submissions failed", len(seen), exc_info=True)
                 continue
-            for ref, each in found.items():
+            for ref, snapshot in snapshots.items():
                 if ref in self._channels:
-                    self._channels[ref].take(each)
-        self._looking = None
+                    self._channels[ref].update(snapshot)
+        self._polling_task = None
 
     def close(self) -> None:
-        """End every stream: clients come back to another process, and miss nothing."""
+        """End every stream: clients connect to another process and go on after the last event they got."""
         self._closed = True
         for channel in self._channels.values():
             channel.wake()
@@ -157,8 +160,8 @@ class EventHub:
 
 @contextmanager
 def closed_by_signals(hub: EventHub) -> Iterator[None]:
-    """Close ``hub`` when the process is told to stop. A server that stops waits for answers that are being given, and
-    a stream would keep it waiting for ever."""
+    """Close ``hub`` on SIGTERM or SIGINT. A stopping server waits for responses in progress; a stream would keep it
+    waiting."""
     loop, before = asyncio.get_running_loop(), {}
     if threading.current_thread() is threading.main_thread():
         before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}

@@ -1,4 +1,4 @@
-"""The session cookie, and the proof against forged requests that belongs to it."""
+"""The session cookie: its name, reading, setting and deleting it."""
 
 from fastapi import Request, Response
 
@@ -7,23 +7,23 @@ from scorer.settings import Settings
 
 
 def is_secure(request: Request) -> bool:
-    """Whether people come by https: then cookies are for https alone."""
+    """Whether the site is reached by https; then cookies are marked ``Secure``."""
     settings: Settings = request.app.state.settings
     return request.url.scheme == "https" or settings.public_url.startswith("https:")
 
 
 def cookie_name(request: Request, what: str = "kennel") -> str:
-    """``__Host-``: no other host and no page without https can set it."""
+    """The cookie's name; by https with the prefix ``__Host-``, so that no other host and no plain http can set it."""
     return f"__Host-{what}" if is_secure(request) else what
 
 
 def session_secret(request: Request) -> str | None:
-    """The secret that the browser has of its session."""
+    """The session secret in the request's cookie."""
     return request.cookies.get(cookie_name(request))
 
 
 def set_session_cookie(response: Response, request: Request, secret: str) -> None:
-    """Let the browser keep the secret of its session, out of reach of scripts and of other sites' forms."""
+    """Set the session cookie: hidden from scripts (``HttpOnly``), not sent with forms of other sites (``SameSite``)."""
     response.set_cookie(
         cookie_name(request),
         secret,
@@ -35,5 +35,5 @@ def set_session_cookie(response: Response, request: Request, secret: str) -> Non
 
 
 def delete_session_cookie(response: Response, request: Request) -> None:
-    """Let the browser forget its session."""
+    """Delete the session cookie."""
     response.delete_cookie(cookie_name(request), secure=is_secure(request), httponly=True, samesite="lax")

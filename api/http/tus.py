@@ -1,4 +1,4 @@
-"""tus 1.0.0, the protocol of resumable uploads (https://tus.io/protocols/resumable-upload): its headers, its words."""
+"""tus 1.0.0, the protocol of resumable uploads (https://tus.io/protocols/resumable-upload): headers and refusals."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ from scorer.errors import Invalid, KennelError
 VERSION = "1.0.0"
 CHECKSUMS = ("sha1", "sha256")
 IDLE_SECONDS = 60
-"""A request whose bytes stop for so long is ended; its client can go on with another."""
+"""A request that sends no byte for so long is ended; the client can resume with another."""
 PATCH_MEDIA_TYPE = "application/offset+octet-stream"
 DISCOVERY = {
     "Tus-Resumable": VERSION,
@@ -29,7 +29,7 @@ DISCOVERY = {
 
 
 class TusError(Exception):
-    """An answer that only tus has a status for."""
+    """A refusal with a status that only tus defines."""
 
     def __init__(self, status: int, slug: str, title: str) -> None:
         super().__init__(title)
@@ -37,15 +37,15 @@ class TusError(Exception):
 
 
 class TusRoute(APIRoute):
-    """Every answer says which version is spoken, the refusals too; other versions are refused."""
+    """A route that refuses other versions of tus and sends ``Tus-Resumable`` with every response, refusals too."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        answer = super().get_route_handler()
+        handler = super().get_route_handler()
 
-        async def speak(request: Request) -> Response:
+        async def handle(request: Request) -> Response:
             try:
                 _require_version(request)
-                response = await answer(request)
+                response = await handler(request)
             except TusError as refusal:
                 response = problem(refusal.status, refusal.slug, refusal.title, headers={"Tus-Version": VERSION})
             except KennelError as error:
@@ -57,46 +57,46 @@ class TusRoute(APIRoute):
             response.headers["Tus-Resumable"] = VERSION
             return response
 
-        return speak
+        return handle
 
 
 def _require_version(request: Request) -> None:
-    spoken = request.headers.get("tus-resumable")
-    if spoken is None and (request.method in {"GET", "OPTIONS"} or not is_tus_request(request)):
+    version = request.headers.get("tus-resumable")
+    if version is None and (request.method in {"GET", "OPTIONS"} or not is_tus_request(request)):
         return
-    if spoken != VERSION:
+    if version != VERSION:
         raise TusError(412, "tus-version", f"This service speaks tus {VERSION}: send the header Tus-Resumable.")
 
 
 def is_tus_request(request: Request) -> bool:
-    """Whether a request is one of tus, not one of JSON."""
+    """Whether a request is a tus request: any whose body is not JSON."""
     return request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json"
 
 
 def metadata_of(header: str) -> Mapping[str, str]:
-    """``Upload-Metadata``: words and base64, comma-separated; ``Invalid`` if it is not that, in UTF-8."""
-    found = {}
+    """The values in ``Upload-Metadata``: comma-separated names, each with UTF-8 in base64; else ``Invalid``."""
+    values = {}
     for pair in filter(None, map(str.strip, header.split(","))):
         name, _, coded = pair.partition(" ")
         try:
-            found[name] = base64.b64decode(coded.strip(), validate=True).decode()
+            values[name] = base64.b64decode(coded.strip(), validate=True).decode()
         except ValueError:
             raise Invalid("bad-metadata", f"Upload-Metadata has no base64 of UTF-8 under {name!r}.") from None
-        if "\x00" in found[name]:
+        if "\x00" in values[name]:
             raise Invalid("nul-character", "The request has a NUL character in it.")
-    return found
+    return values
 
 
 @dataclass(frozen=True)
 class Checksum:
-    """What ``Upload-Checksum`` says of a piece."""
+    """The content of ``Upload-Checksum``: the checksum of one request's bytes."""
 
     algorithm: str
     digest: bytes
 
 
 def checksum_of(header: str | None) -> Checksum | None:
-    """The checksum of a piece, if it has one; ``Refusal`` for an algorithm that is not announced."""
+    """The checksum in ``Upload-Checksum``, if there is one; ``TusError`` for an algorithm that is not announced."""
     if header is None:
         return None
     algorithm, _, coded = header.partition(" ")
@@ -110,13 +110,13 @@ def checksum_of(header: str | None) -> Checksum | None:
 
 
 def require_override(request: Request) -> None:
-    """``Refusal`` unless a POST stands for a PATCH: some proxies know no PATCH."""
+    """``TusError`` unless a POST stands for a PATCH, which some proxies do not pass."""
     if request.headers.get("x-http-method-override", "").upper() != "PATCH":
         raise TusError(405, "wrong-method", "A POST here says X-HTTP-Method-Override: PATCH.")
 
 
 def require_patch_body(request: Request) -> None:
-    """``Refusal`` unless the body is a piece of an upload."""
+    """``TusError`` unless the content type is that of a part of an upload."""
     if request.headers.get("content-type", "").lower() != PATCH_MEDIA_TYPE:
         raise TusError(415, "wrong-content-type", f"A piece of an upload has the Content-Type {PATCH_MEDIA_TYPE}.")
 
@@ -132,7 +132,7 @@ async def with_idle_timeout(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes
 
 
 def headers_of(upload: Upload) -> dict[str, str]:
-    """How far an upload is, and what became of it."""
+    """The tus headers of an upload: offset, length, expiry, and the submission made of it."""
     headers = {
         "Upload-Offset": str(upload.received),
         "Upload-Length": str(upload.length),

@@ -1,1 +1,19 @@
-"""The pages: server-rendered HTML over the calls that the API makes."""
+"""Server-rendered HTML pages, over the same functions of :mod:`scorer` that the JSON API calls.
+
+Every page works without JavaScript; scripts in ``static`` only spare reloads.
+
+router: adds all pages and the static files to the application.
+accounts: sign-up, sign-in (password or OpenID Connect) and the account's own page.
+competitions: the list of competitions, and a competition's page with its board.
+leaderboard: a page of the board and its tabs, from a board. Pure.
+submissions: the upload form, a team's entries, an entry with its results.
+teams: a team with its members and invitations.
+evidence: the generator upload form.
+review: the review queue, an entry under review, publication of the final board.
+tuning: thresholds, and the private track's extractor.
+insights: figures of a competition, human ratings.
+import_export: data releases.
+notifications: notices, and the channels by which they come.
+jobs: the queues and failed jobs, for admins.
+audit_log: what organizers and admins did.
+"""

@@ -1,0 +1,8 @@
+"""What pages are rendered from.
+
+templates: the Jinja environment, page headers, static files and error pages
+formatting: times, numbers and names as pages show them
+markdown: organizers' Markdown as safe HTML
+quota: a team's remaining entries as a sentence
+charts: figures as positions for SVG templates
+"""

@@ -263,7 +263,7 @@ class SampleSite:
     def app(self) -> Iterator[FastAPI]:
         """The pages over this site."""
         app = FastAPI()
-        app.state.shelf = ResponseCache()
+        app.state.response_cache = ResponseCache()
         router.mount_pages(app)
         error_handlers.add_error_handlers(app)
         app.dependency_overrides = {

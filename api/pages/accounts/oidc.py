@@ -1,4 +1,4 @@
-"""Signing in with an OpenID Connect issuer: to it and back."""
+"""Sign-in with an OpenID Connect issuer: the redirect to it, and its callback."""
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -14,7 +14,7 @@ from scorer.settings import Settings
 router = APIRouter(prefix="/signin/oidc", include_in_schema=False)
 LOGIN_COOKIE = "kennel-oidc"
 LOGIN_SECONDS = 600
-"""How long somebody may take at the issuer's."""
+"""How long a login at the issuer may take."""
 
 
 def _issuer(settings: Settings) -> Issuer:
@@ -24,11 +24,11 @@ def _issuer(settings: Settings) -> Issuer:
 @router.get("")
 def start_oidc_sign_in(request: Request, settings: AppSettings, next: str = HOME) -> Response:  # noqa: A002
     """Send the browser to the issuer."""
-    journey = OidcLogin.begin(safe_redirect_path(next))
-    response = see_other(_issuer(settings).departure(journey))
+    login = OidcLogin.begin(safe_redirect_path(next))
+    response = see_other(_issuer(settings).authorization_url(login))
     response.set_cookie(
         session_cookies.cookie_name(request, LOGIN_COOKIE),
-        journey.packed,
+        login.to_cookie(),
         max_age=LOGIN_SECONDS,
         secure=session_cookies.is_secure(request),
         httponly=True,
@@ -38,12 +38,12 @@ def start_oidc_sign_in(request: Request, settings: AppSettings, next: str = HOME
 
 
 @router.get("/return")
-def finish_oidc_sign_in(request: Request, settings: AppSettings, door: AppSignInActions) -> Response:
-    """Open a session for whoever the issuer vouches for."""
+def finish_oidc_sign_in(request: Request, settings: AppSettings, sign_in: AppSignInActions) -> Response:
+    """Open a session for the person whom the issuer has authenticated."""
     name = session_cookies.cookie_name(request, LOGIN_COOKIE)
-    journey = OidcLogin.unpacked(request.cookies.get(name, ""))
-    secret = door.vouched(_issuer(settings).arrival(journey, request.query_params, door.now))
-    response = see_other(safe_redirect_path(journey.onward))
+    login = OidcLogin.from_cookie(request.cookies.get(name, ""))
+    secret = sign_in.sign_in_with_issuer(_issuer(settings).finish_login(login, request.query_params, sign_in.now))
+    response = see_other(safe_redirect_path(login.onward))
     response.delete_cookie(name, secure=session_cookies.is_secure(request), httponly=True, samesite="lax")
     session_cookies.set_session_cookie(response, request, secret)
     return response

@@ -1,4 +1,4 @@
-"""Pages of the door: signing up, in and out, a new password, a confirmed address. All work without scripts."""
+"""Sign-up, sign-in, sign-out, password reset and address confirmation. All pages work without scripts."""
 
 import re
 from typing import Any
@@ -23,12 +23,12 @@ MAX_PASSWORD_LENGTH = 1024
 
 
 def safe_redirect_path(wanted: str) -> str:
-    """Where to go next: an address of this site, whatever the link said."""
+    """``wanted`` if it is a path of this site, else the home page: no open redirect."""
     return wanted if LOCAL_PATH.fullmatch(wanted) else HOME
 
 
 def form_with_error(template: str, error: KennelError, viewer: Caller | None, **values: Any) -> Response:
-    """The form once more, with what is wrong in it."""
+    """The form again, with the error."""
     return render_page(
         template, status=status_of(error), headers=headers_of(error), viewer=viewer, error=error.message, **values
     )
@@ -46,16 +46,16 @@ def sign_up_form(viewer: CurrentCaller, settings: AppSettings, invitation: str =
 
 @router.post("/signup")
 def sign_up(
-    request: Request, fields: FormFields, door: AppSignInActions, viewer: CurrentCaller, settings: AppSettings
+    request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller, settings: AppSettings
 ) -> Response:
     """Make the account and sign in."""
     given = {name: text(fields, name) for name in ("handle", "name", "email", "invitation", "next")}
     try:
-        account = door.sign_up(_application_of(given), text(fields, "password", longest=MAX_PASSWORD_LENGTH))
+        account = actions.sign_up(_application_of(given), text(fields, "password", longest=MAX_PASSWORD_LENGTH))
     except KennelError as error:
         return form_with_error("accounts/sign_up.html", error, viewer, **_sign_up_values(settings), given=given)
     response = see_other(safe_redirect_path(given["next"]))
-    session_cookies.set_session_cookie(response, request, door.open_for(account))
+    session_cookies.set_session_cookie(response, request, actions.open_session(account))
     return response
 
 
@@ -86,12 +86,12 @@ def sign_in_form(viewer: CurrentCaller, settings: AppSettings, next: str = HOME)
 
 @router.post("/signin")
 def sign_in(
-    request: Request, fields: FormFields, door: AppSignInActions, viewer: CurrentCaller, settings: AppSettings
+    request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller, settings: AppSettings
 ) -> Response:
     """Open a session."""
     given = {name: text(fields, name) for name in ("login", "next")}
     try:
-        secret = door.sign_in(given["login"], text(fields, "password", longest=MAX_PASSWORD_LENGTH))
+        secret = actions.sign_in(given["login"], text(fields, "password", longest=MAX_PASSWORD_LENGTH))
     except KennelError as error:
         return form_with_error("accounts/sign_in.html", error, viewer, given=given, oidc=_oidc(settings))
     response = see_other(safe_redirect_path(given["next"]))
@@ -115,48 +115,50 @@ def ask_reset_form(viewer: CurrentCaller) -> Response:
 
 
 @router.post("/reset")
-def ask_reset(fields: FormFields, door: AppSignInActions, viewer: CurrentCaller) -> Response:
-    """Send a link, or not; the answer is the same."""
+def ask_reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
+    """Mail a reset link if the address is known; the answer is the same if it is not."""
     given = {"email": text(fields, "email")}
     try:
-        door.ask_reset(given["email"])
+        actions.ask_reset(given["email"])
     except KennelError as error:
         return form_with_error("accounts/forgotten_password.html", error, viewer, given=given)
-    told = "If an account has this address, a mail is on its way to it. Its link works for an hour."
-    return render_page("shared/message.html", viewer=viewer, title="Please look into your mail", message=told, way=None)
+    message = "If an account has this address, a mail is on its way to it. Its link works for an hour."
+    return render_page(
+        "shared/message.html", viewer=viewer, title="Please look into your mail", message=message, way=None
+    )
 
 
 @router.api_route("/reset/{link}", methods=["GET", "HEAD"])
 def reset_form(link: str, viewer: CurrentCaller) -> Response:
-    """The form for a new password; looking at it does not use the link up."""
+    """The form for a new password; viewing it does not use up the link."""
     return render_page("accounts/new_password.html", viewer=viewer)
 
 
 @router.post("/reset/{link}")
-def reset(link: str, fields: FormFields, door: AppSignInActions, viewer: CurrentCaller) -> Response:
+def reset(link: str, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
     """Set the new password."""
     try:
-        door.reset(link, text(fields, "password", longest=MAX_PASSWORD_LENGTH))
+        actions.reset(link, text(fields, "password", longest=MAX_PASSWORD_LENGTH))
     except KennelError as error:
         return form_with_error("accounts/new_password.html", error, viewer)
-    told = "Your new password is set, and every session of your account has ended."
-    return render_page("shared/message.html", title="Done", message=told, way=("/signin", "Sign in"))
+    message = "Your new password is set, and every session of your account has ended."
+    return render_page("shared/message.html", title="Done", message=message, way=("/signin", "Sign in"))
 
 
 @router.api_route("/confirm/{link}", methods=["GET", "HEAD"])
 def confirm_form(link: str, viewer: CurrentCaller) -> Response:
-    """A button: programs that look into mails follow links, but press no buttons."""
+    """A form with a button: mail scanners follow links, but press no buttons."""
     return render_page("accounts/confirm_address.html", viewer=viewer)
 
 
 @router.post("/confirm/{link}")
-def confirm(link: str, fields: FormFields, door: AppSignInActions, viewer: CurrentCaller) -> Response:
-    """Let the address count."""
+def confirm(link: str, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
+    """Confirm the address."""
     try:
-        account = door.confirm(link)
+        account = actions.confirm(link)
     except KennelError as error:
         return form_with_error("accounts/confirm_address.html", error, viewer)
-    told = f"{account.email} is the address of {account.handle} now."
+    message = f"{account.email} is the address of {account.handle} now."
     return render_page(
-        "shared/message.html", viewer=viewer, title="Thank you", message=told, way=("/", "All competitions")
+        "shared/message.html", viewer=viewer, title="Thank you", message=message, way=("/", "All competitions")
     )

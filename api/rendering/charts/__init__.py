@@ -1,0 +1,12 @@
+"""Charts as plain data: positions that SVG templates draw.
+
+shapes: rectangles and axis labels, which all charts use
+scales: linear and logarithmic axes, round ticks
+histogram: distances of one entry's images
+strip_plot: labelled entries by distance, a strip for each label
+distribution: distances of a track's entries by label
+recovery_errors: errors of latent recovery by image group
+captions: titles and sentences of the insight figures
+insight_figures: the figures of a whole competition
+export: those figures as SVG and CSV files
+"""

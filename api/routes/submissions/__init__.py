@@ -1,0 +1,7 @@
+"""JSON routes of submissions.
+
+submissions: submitting a zip, reading and cancelling entries
+uploads: resumable uploads
+submission_events: progress, by polling or as server-sent events
+submission_files: the sprite sheet and attached code
+"""

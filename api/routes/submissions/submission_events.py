@@ -45,7 +45,7 @@ async def follow(
     the last. An event's id is the version of its status: a client that comes back with `Last-Event-ID` gets every
     status after that one, and misses none. In between, the newest state comes again as its progress changes.
     """
-    hub.require_room(account.id)
+    hub.require_free_stream(account.id)
     ref, known = await run_in_threadpool(_snapshot_of, begin, submission_id, account)
     after = _last_seen_step(last_event_id, known)
     if known.steps and known.steps[-1].is_last and known.steps[-1].id == after:

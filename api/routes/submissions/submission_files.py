@@ -7,7 +7,7 @@ from api.actions.code_uploads import CODE_MEDIA_TYPES, store_code
 from api.actions.zip_uploads import declared_bytes
 from api.http.dependencies import BlobStore, CurrentUser, DbSession, Submitter, Transactions
 from api.http.etags import etag_of, is_known
-from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, _chunks
+from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, chunks_of
 from api.schemas.submissions.submissions import CodeView
 from scorer.evidence import code_uploads
 from scorer.submissions import access, files
@@ -48,5 +48,5 @@ def download(submission_id: str, session: DbSession, store: BlobStore, account: 
         "Content-Length": str(code.bytes),
     }
     return StreamingResponse(
-        _chunks(store.open(code.blob_key)), media_type=CODE_MEDIA_TYPES[code.kind], headers=headers
+        chunks_of(store.open(code.blob_key)), media_type=CODE_MEDIA_TYPES[code.kind], headers=headers
     )

@@ -1,0 +1,5 @@
+"""JSON routes of tuning.
+
+thresholds: choosing tau, its impact and its history
+private_extractor: comparing extractors and choosing the private one
+"""

@@ -1,0 +1,5 @@
+"""Schemas of evidence.
+
+evidence: findings, cells and matched images of an entry
+generators: generator uploads and audits
+"""

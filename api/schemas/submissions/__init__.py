@@ -1,0 +1,5 @@
+"""Schemas of submissions.
+
+submissions: a submission with its progress and measurements, and its state for event streams
+uploads: resumable uploads
+"""

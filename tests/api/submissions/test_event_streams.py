@@ -300,7 +300,7 @@ def test_one_look_for_all_and_none_for_nobody() -> None:
         for stream in streams:
             await stream.aclose()
         assert hub.listeners == 0
-        await _soon(lambda: hub._looking is None)
+        await _soon(lambda: hub._polling_task is None)
         asked = len(source.asked)
         await asyncio.sleep(0.1)
         assert len(source.asked) == asked, "nobody listens, nobody looks"
@@ -348,13 +348,13 @@ def test_one_account_cannot_take_all_streams(monkeypatch: pytest.MonkeyPatch) ->
     async def story() -> None:
         hub = EventHub(Source())
         for _ in range(2):
-            hub.require_room(1)
+            hub.require_free_stream(1)
             stream = hub.follow(1, StatusSnapshot((step(1),), SubmissionProgress()), after=0, account_id=1)
             assert await anext(stream)
             keep.append(stream)
         with pytest.raises(TooMany):
-            hub.require_room(1)
-        hub.require_room(2)
+            hub.require_free_stream(1)
+        hub.require_free_stream(2)
 
     keep: list[object] = []
     asyncio.run(story())
