@@ -27,7 +27,7 @@ def newest_comparison(session: Session, competition_id: int) -> Comparison | Non
     return session.scalars(query.order_by(Comparison.id.desc()).limit(1)).one_or_none()
 
 
-def newest_with(session: Session, preparation_id: int) -> Sequence[Comparison]:
+def newest_comparisons_with(session: Session, preparation_id: int) -> Sequence[Comparison]:
     """The newest comparisons of competitions in which a preparation is a candidate."""
     latest = (
         select(Comparison.id)
@@ -65,7 +65,7 @@ def count_without_images(session: Session, competition_id: int) -> int:
     return int(session.scalar(query) or 0)
 
 
-def to_measure(session: Session, preparation_id: int, refs: Collection[int]) -> list[int]:
+def refs_to_measure(session: Session, preparation_id: int, refs: Collection[int]) -> list[int]:
     """Which of the entries have no distance in a space, and nobody is at it."""
     at_it = exists().where(
         Job.submission_ref == Submission.ref,
@@ -118,7 +118,7 @@ def former_preparations(session: Session, competition_id: int) -> Sequence[int]:
     return [each for each in session.scalars(query.order_by(Track.id.desc())) if each is not None]
 
 
-def failures(session: Session, preparation_id: int, refs: Collection[int]) -> list[str]:
+def failure_messages(session: Session, preparation_id: int, refs: Collection[int]) -> list[str]:
     """What went wrong with those of the entries whose newest job in a space has failed for good."""
     latest = (
         select(Job.state, Job.error)

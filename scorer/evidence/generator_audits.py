@@ -175,7 +175,7 @@ def _notify_refusal(session: Session, generator: GeneratorFile, why: str, now: d
     kind = notices.Kind.GENERATOR
     page = f"/submissions/{submission.id}"
     if is_own(session, submission, author):
-        team = merges.current_team_id(session, submission.team_id)
+        team = merges.current_team(session, submission.team_id)
         notices.notify_team(session, team.id, kind, subject, body, f"{page}#generator", now)
     else:
         notices.notify(session, author, kind, subject, body, f"{page}/desk#generator", now)

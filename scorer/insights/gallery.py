@@ -49,7 +49,7 @@ def exhibits(session: Session, state: CompetitionState, kind: TrackKind, account
     lines = rows_of(session, state.competition, state.tracks, kind)
     found = {rank: line for rank in RANKS for line in lines.page(rank - 1, 1)}
     refs = [line.ref for line in found.values()]
-    names, submissions = board.named(session, refs), submissions_submissions.submissions_by_ref(session, refs)
+    names, submissions = board.entry_info_of(session, refs), submissions_submissions.submissions_by_ref(session, refs)
     return [
         Exhibit(rank, names[line.ref].team, line.score, submission)
         for (rank, line), submission in zip(found.items(), submissions, strict=True)

@@ -60,7 +60,7 @@ def add_job(
     """Put a job on a queue and announce it after the commit. Public work goes before private work. A job without a
     submission names what it ``makes``: ``preparation_id``, ``release_id`` or ``study_id``; one that recovers images has
     both its entry and ``generator_id``."""
-    team_id = merges.current_team_id(session, submission.team_id).id if submission is not None else None
+    team_id = merges.current_team(session, submission.team_id).id if submission is not None else None
     job = Job(
         queue=queue,
         submission_ref=submission.ref if submission is not None else None,

@@ -88,10 +88,10 @@ def rows_of(
     at: datetime | None = None,
 ) -> BoardRows:
     """The lines of a track's board: of late entries (``late``), as it was at a moment (``at``)."""
-    return BoardRows(order_for(session, competition, tracks, kind, late=late, at=at))
+    return BoardRows(ranked_board_of(session, competition, tracks, kind, late=late, at=at))
 
 
-def order_for(
+def ranked_board_of(
     session: Session,
     competition: Competition,
     tracks: Mapping[str, Track],
@@ -105,10 +105,10 @@ def order_for(
     kept = board_cache.cache_of(session)
     if kept is not None:
         return kept.order(competition, tracks, kind, late=late, at=at)
-    return read_order(session, competition, tracks, kind, late=late, at=at)
+    return read_ranked_board(session, competition, tracks, kind, late=late, at=at)
 
 
-def read_order(
+def read_ranked_board(
     session: Session,
     competition: Competition,
     tracks: Mapping[str, Track],

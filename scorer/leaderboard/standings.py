@@ -13,7 +13,7 @@ from scorer.competitions.competition_state import CompetitionState, visible_trac
 from scorer.db import competitions as db_competitions
 from scorer.db import tuning
 from scorer.db.leaderboard import board
-from scorer.db.leaderboard.board import Listed, Named
+from scorer.db.leaderboard.board import EntryInfo, UnrankedReason
 from scorer.db.submissions import labels
 from scorer.db.tables import Account, Track
 from scorer.db.teams import members
@@ -154,8 +154,8 @@ class _BoardReader:
         words = search.strip()
         return board.teams_named(self.session, self.state.competition.id, words, self.as_of) if words else None
 
-    def _names(self, lines: Sequence[BoardRow]) -> dict[int, Named]:
-        return board.named(self.session, [line.ref for line in lines], late=self.late, at=self.as_of)
+    def _names(self, lines: Sequence[BoardRow]) -> dict[int, EntryInfo]:
+        return board.entry_info_of(self.session, [line.ref for line in lines], late=self.late, at=self.as_of)
 
     def _labels(self, lines: Sequence[BoardRow]) -> dict[int, str]:
         refs = [line.ref for line in lines]
@@ -232,8 +232,8 @@ class _BoardReader:
 
         return [out(line) for line in lines]
 
-    def _facts(self, lines: Sequence[BoardRow]) -> dict[int, Listed]:
-        return board.listed(self.session, [line.ref for line in lines], at=self.as_of)
+    def _facts(self, lines: Sequence[BoardRow]) -> dict[int, UnrankedReason]:
+        return board.unranked_reasons_of(self.session, [line.ref for line in lines], at=self.as_of)
 
 
 def _page(lines: list[BoardRow], after: int, limit: int | None) -> list[BoardRow]:

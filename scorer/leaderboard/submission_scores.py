@@ -10,7 +10,7 @@ from scorer.db.leaderboard import board
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Measurement, Submission
 from scorer.leaderboard import explanations
-from scorer.leaderboard.rows import order_for
+from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 
@@ -58,5 +58,5 @@ def measurements_of(
 
 def _ranks(session: Session, submission: Submission, kind: TrackKind) -> tuple[int | None, int | None]:
     tracks = competitions.tracks_of(session, submission.competition_id)
-    order = order_for(session, submission.competition, tracks, kind, late=submission.late)
+    order = ranked_board_of(session, submission.competition, tracks, kind, late=submission.late)
     return order.rank_of(submission.ref), order.would_be_rank(submission.ref)

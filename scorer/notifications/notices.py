@@ -93,7 +93,7 @@ def notify_end(session: Session, submission: Submission, kind: Kind, *, reason: 
     body = f"Your entry {submission.file_name} in {title} {what}. {body}"
     notify_team(
         session,
-        merges.current_team_id(session, submission.team_id).id,
+        merges.current_team(session, submission.team_id).id,
         kind,
         subject,
         body,

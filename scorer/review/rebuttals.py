@@ -89,7 +89,7 @@ def rebut(session: Session, submission_id: str, text: str, *, author: Account, n
     written = Rebuttal(
         submission_ref=submission.ref,
         ruling_id=ruling.id if ruling is not None else None,
-        team_id=merges.current_team_id(session, submission.team_id).id,
+        team_id=merges.current_team(session, submission.team_id).id,
         author_id=author.id,
         text=text.strip(),
         created_at=now,

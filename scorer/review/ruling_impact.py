@@ -11,7 +11,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board, columns
 from scorer.db.review import rulings as rows
 from scorer.db.tables import Submission
-from scorer.leaderboard.rows import order_for
+from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.ranking.awards import award_of
 from scorer.ranking.columns import FinalPicks, Ints
@@ -91,7 +91,7 @@ def ruling_impacts_of(session: Session, state: CompetitionState, submission: Sub
 
 
 def _boards(session: Session, state: CompetitionState) -> _JudgedBoards:
-    orders = {kind: order_for(session, state.competition, state.tracks, kind) for kind in TRACK_KINDS}
+    orders = {kind: ranked_board_of(session, state.competition, state.tracks, kind) for kind in TRACK_KINDS}
     judged = {kind: order.judged for kind, order in orders.items()}
     picks = columns.picks_of(session.connection(), state.competition.id)
     return _JudgedBoards(judged, picks, state.competition.final_picks)
@@ -118,7 +118,7 @@ def _award_changes(
     refs = {
         team: _ref_of(order, rank) for order in (before, after) for team in teams if (rank := order.rank_of_team(team))
     }
-    names = board.named(session, list(refs.values()))
+    names = board.entry_info_of(session, list(refs.values()))
     turns = [
         AwardChange(names[refs[team]].team, _win(state, kind, before, team), _win(state, kind, after, team))
         for team in teams

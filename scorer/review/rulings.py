@@ -99,7 +99,7 @@ def notify_team(session: Session, submission: Submission, what: str, body: str, 
     """Tell the team of an entry what was said about it: ``what`` in a few words, ``body`` in sentences."""
     notices.notify_team(
         session,
-        merges.current_team_id(session, submission.team_id).id,
+        merges.current_team(session, submission.team_id).id,
         notices.Kind.RULING,
         f"{submission.file_name} in {submission.competition.title}: {what}",
         body,

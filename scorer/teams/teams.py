@@ -17,7 +17,7 @@ from scorer.competitions.competition_state import CompetitionState, visible_stat
 from scorer.db import competitions
 from scorer.db.tables import Account, Membership, Submission, Team, TeamInvitation, TeamRenaming
 from scorer.db.teams import members
-from scorer.db.teams.merges import current_team_id
+from scorer.db.teams.merges import current_team
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
 
@@ -198,7 +198,7 @@ def disband_if_empty(session: Session, team: Team, *, now: datetime) -> None:
 
 def current_team_of(session: Session, submission: Submission) -> Team:
     """The team that a submission belongs to now: the one that handed it in, or what that was merged into."""
-    return current_team_id(session, submission.team_id)
+    return current_team(session, submission.team_id)
 
 
 def _membership(team: Team, account: Account, *, joined: bool, now: datetime) -> Membership:

@@ -106,7 +106,7 @@ def start_comparison(
 def continue_comparisons(session: Session, preparation_id: int, *, now: datetime) -> None:
     """References have been prepared: measure the entries that waited for them."""
     (preparation,) = rows.preparations(session, [preparation_id])
-    for comparison in rows.newest_with(session, preparation_id):
+    for comparison in rows.newest_comparisons_with(session, preparation_id):
         _measure_missing(session, comparison, preparation, now=now)
 
 
@@ -114,7 +114,7 @@ def _measure_missing(session: Session, comparison: Comparison, preparation: Prep
     if preparation.finished_at is None:
         return
     refs = _comparable(session, comparison.competition_id, coarse=comparison.coarse)
-    leases.add_comparisons(session, preparation.id, rows.to_measure(session, preparation.id, refs), now=now)
+    leases.add_comparisons(session, preparation.id, rows.refs_to_measure(session, preparation.id, refs), now=now)
 
 
 def _comparable(session: Session, competition_id: int, *, coarse: bool) -> dict[int, LabelInfo]:
@@ -185,7 +185,7 @@ def _space(
         errors = [job.error or ""] if job is not None and progress == "failed" else []
     else:
         missing = [ref for ref in about if ref not in found]
-        errors = rows.failures(session, preparation.id, missing)
+        errors = rows.failure_messages(session, preparation.id, missing)
         progress = _progress(session, preparation, missing, failed=len(errors))
     return ComparedSpace(
         extractor=preparation.extractor,

@@ -15,7 +15,7 @@ from scorer.db.leaderboard import board
 from scorer.db.leaderboard.scores import Score
 from scorer.db.tables import Account, Threshold, Track
 from scorer.errors import Conflict, Invalid
-from scorer.leaderboard.rows import read_order
+from scorer.leaderboard.rows import read_ranked_board
 from scorer.lifecycle import TrackKind
 from scorer.metrics.statistics.threshold_selection import METHODS, ThresholdChoice, choose_tau
 from scorer.ranking.vectorised import RankedBoard, order_of
@@ -218,7 +218,7 @@ def _compare(
 ) -> Retuning:
     last = state.competition.medals
     # Not what the process keeps: an import chooses tau in the transaction that writes the entries.
-    before = read_order(session, state.competition, state.tracks, track.kind)
+    before = read_ranked_board(session, state.competition, state.tracks, track.kind)
     after = order_of(before.judged.under(choice.tau))
     then = dict(zip(after.judged.columns.ref.tolist(), after.judged.penalised.tolist(), strict=True))
     changed = [row for row in rows if bool(row.penalised) != then[row.ref]]

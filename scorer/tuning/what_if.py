@@ -14,7 +14,7 @@ from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.db import tuning
 from scorer.db.leaderboard import board
 from scorer.db.tables import Threshold
-from scorer.leaderboard.rows import order_for
+from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TrackKind
 from scorer.ranking.specification import round_score
 from scorer.submissions.labels import label_info_of
@@ -52,7 +52,7 @@ def table_of(session: Session, state: CompetitionState, kind: TrackKind) -> What
     about = label_info_of(session, competition.id)
     free = {row.ref: row.mifid for row in board.scores_of_track(session, track.id, tau=0.0)}
     rows = board.scores_of_track(session, track.id, tau=TAU_ABOVE_ALL)
-    ranking = set(order_for(session, competition, state.tracks, kind).contenders.tolist())
+    ranking = set(ranked_board_of(session, competition, state.tracks, kind).contenders.tolist())
 
     def score(ref: int, value: float) -> float | None:
         return round_score(value, competition.score_decimals) if ref in ranking and math.isfinite(value) else None

@@ -28,7 +28,7 @@ from scorer.import_export.data_release import BUNDLE, CARD, IMAGES_IN, MANIFEST,
 from scorer.import_export.release_tables import TABLES, Pseudonyms, TableRow, table_rows
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
-from scorer.leaderboard.rows import order_for
+from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS
 from scorer.submissions.files import stored_zip
 from worker.exports.parquet import WRITER, write_table
@@ -125,7 +125,7 @@ def _entries_with_images(session: Session, state: CompetitionState, release: Rel
         return ()
     refs = None
     if release.images == "ranked":
-        boards = [order_for(session, state.competition, state.tracks, kind).refs for kind in state.tracks]
+        boards = [ranked_board_of(session, state.competition, state.tracks, kind).refs for kind in state.tracks]
         refs = sorted({ref for board in boards for ref in board})
     return release_rows.entries_with_images(session, state.competition.id, refs)
 

@@ -1,6 +1,6 @@
 """What a board says beside ranks, in SQL: names, counts, reasons, judged scores, and the version that it has.
 
-The ranking itself is done with numpy (:func:`scorer.leaderboard.rows.order_for`), of the columns that
+The ranking itself is done with numpy (:func:`scorer.leaderboard.rows.ranked_board_of`), of the columns that
 :mod:`scorer.db.leaderboard.columns`
 reads.
 """
@@ -21,7 +21,7 @@ from scorer.db.tables import Measurement, Submission, Team, Track
 from scorer.db.teams import merges
 
 
-class Named(NamedTuple):
+class EntryInfo(NamedTuple):
     """An entry on a board: whose it is, and how many scored entries that team has on this board."""
 
     ref: int
@@ -31,7 +31,7 @@ class Named(NamedTuple):
     last_entry_at: datetime
 
 
-class Listed(NamedTuple):
+class UnrankedReason(NamedTuple):
     """Why an entry is listed apart: how many of its images are training images, and the reason of its ruling."""
 
     ref: int
@@ -41,12 +41,12 @@ class Listed(NamedTuple):
     reason: str | None
 
 
-def named(
+def entry_info_of(
     session: Session, refs: Collection[int], *, late: bool = False, at: datetime | None = None
-) -> dict[int, Named]:
+) -> dict[int, EntryInfo]:
     """What a board says of entries beside their scores, by ref; as of the moment ``at``."""
     rows = session.execute(_names(late, at), {"refs": list(refs)}) if refs else ()
-    return {row.ref: Named(*row) for row in rows}
+    return {row.ref: EntryInfo(*row) for row in rows}
 
 
 @lru_cache(maxsize=64)  # putting the statement together takes longer than most answers to it
@@ -77,14 +77,16 @@ def _entries_of(team_id: ColumnElement[int], late: bool, at: datetime | None) ->
     return counted.lateral("entries")
 
 
-def listed(session: Session, refs: Collection[int], *, at: datetime | None = None) -> dict[int, Listed]:
+def unranked_reasons_of(
+    session: Session, refs: Collection[int], *, at: datetime | None = None
+) -> dict[int, UnrankedReason]:
     """Why entries are listed apart, by ref; as of the moment ``at``."""
     ruled = newest_rulings(at)
     query = select(
         Submission.ref, Submission.exact_copies, Submission.mirrored_copies, Submission.copied_share, ruled.c.reason
     ).outerjoin(ruled, ruled.c.submission_ref == Submission.ref)
     rows = session.execute(query.where(Submission.ref == any_(id_list(refs)))) if refs else ()
-    return {row.ref: Listed(*row) for row in rows}
+    return {row.ref: UnrankedReason(*row) for row in rows}
 
 
 def teams_named(session: Session, competition_id: int, words: str, at: datetime | None = None) -> set[int]:

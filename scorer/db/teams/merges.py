@@ -35,7 +35,7 @@ def _now_in(team: int | ColumnElement[int], at: datetime | None = None) -> tuple
     return TeamMerge.into_team_id == team, TeamMerge.created_at <= at, ~moved_on.where(later.created_at <= at).exists()
 
 
-def current_team_id(session: Session, team_id: int) -> Team:
+def current_team(session: Session, team_id: int) -> Team:
     """The team that a team's entries belong to now: itself, unless it was merged."""
     merged = select(TeamMerge.into_team_id).where(TeamMerge.team_id == team_id).order_by(TeamMerge.id.desc()).limit(1)
     return session.get_one(Team, session.scalar(merged) or team_id)

@@ -19,7 +19,7 @@ from scorer.db.leaderboard.changes import ChangeFeed
 from scorer.db.leaderboard.scores import judged_entries
 from scorer.db.tables import Track
 from scorer.leaderboard.board_cache import BoardKey, CachedBoards
-from scorer.leaderboard.rows import order_for
+from scorer.leaderboard.rows import ranked_board_of
 from tests.db.leaderboard.board_oracle import assert_matches_specification
 from tests.db.leaderboard.strategies import (
     BASE,
@@ -98,9 +98,9 @@ def test_columns_read_from_the_tables_are_the_readable_definition(
         write_competition(writer, drawn)
         late, at = which == "late", moment_of(minute)
         kind = "private" if which == "private" else "public"
-        order = order_for(session, COMPETITION, TRACKS, kind, late=late, at=at)
+        order = ranked_board_of(session, COMPETITION, TRACKS, kind, late=late, at=at)
         assert_matches_specification(order, drawn, which, minute)
-        names = board.named(session, order.refs, late=late, at=at)
+        names = board.entry_info_of(session, order.refs, late=late, at=at)
         teams = order.judged.team[order.rows].tolist()
         assert [names[ref].team for ref in order.refs] == [drawn.name_at(team - BASE, minute) for team in teams]
         scores_are_the_definition(ask.all, drawn, which, minute)

@@ -51,7 +51,7 @@ def test_a_merged_team_is_ranked_by_the_best_entry_of_all(
     merge(session, third, second, now)
     merge(session, second, first, now)
     ranked = board_of(session, state).page(0, None)
-    entries_of = {ref: row.entries for ref, row in board.named(session, [line.ref for line in ranked]).items()}
+    entries_of = {ref: row.entries for ref, row in board.entry_info_of(session, [line.ref for line in ranked]).items()}
     assert [(line.team_id, line.score, entries_of[line.ref]) for line in ranked] == [
         (first.id, 10.0, 3),
         (other.id, 15.0, 1),
@@ -59,7 +59,7 @@ def test_a_merged_team_is_ranked_by_the_best_entry_of_all(
     view = "SELECT team_id, count(*) FROM scores WHERE competition_id = :id GROUP BY team_id ORDER BY team_id"
     stored = session.execute(text(view), {"id": state.competition.id}).all()
     assert [tuple(row) for row in stored] == [(first.id, 3), (other.id, 1)]
-    assert merges.current_team_id(session, third.id) is first
+    assert merges.current_team(session, third.id) is first
     assert merges.absorbed_ids(session, first.id) == sorted([second.id, third.id])
     assert merges.absorbed_ids(session, second.id) == [], "the newest row of a team counts"
     assert entries[third].team_id == third.id, "what was, stays"
@@ -150,7 +150,7 @@ def test_late_entries_have_limits_and_a_board_apart_after_a_merge_too(
     for late, count in ((False, 1), (True, 3)):
         (line,) = board_of(session, state, late=late).page(0, None)
         assert line.team_id == first.id
-        assert board.named(session, [line.ref], late=late)[line.ref].entries == count
+        assert board.entry_info_of(session, [line.ref], late=late)[line.ref].entries == count
     assert quotas.quota_of(session, state, ada, now=now).remaining == 4
     state.competition.closes_at = now
     session.flush()

@@ -99,7 +99,7 @@ def test_a_preview_is_what_happens_and_the_table_says_the_same(
             if before.get(team) != after.get(team)
         }
         ranked = board_of(session, state).page(0, None)
-        ids = {ref: row.id for ref, row in board.named(session, [line.ref for line in ranked]).items()}
+        ids = {ref: row.id for ref, row in board.entry_info_of(session, [line.ref for line in ranked]).items()}
         assert judged_by_hand(table, second) == [(names[line.team_id], ids[line.ref], line.score) for line in ranked]
         savepoint.rollback()
 
