@@ -1,4 +1,4 @@
-"""The Celery application of the workers: ``celery -A worker.app worker -Q check``, and ``-Q score,evidence``."""
+"""The Celery application of the workers: ``celery -A worker.app worker -Q check`` or ``-Q score,evidence``."""
 
 from scorer.jobs.broker import create_celery_app
 from scorer.settings import read_settings

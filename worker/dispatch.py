@@ -1,4 +1,4 @@
-"""Dispatch: claims the next job of a queue and calls the function for it."""
+"""Job dispatch: claims the next job of a queue, calls the function for it, and settles how the job ended."""
 
 import logging
 import secrets
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def run_next(context: WorkerContext, queue: Queue) -> bool:
-    """Do the fairest due job of a queue, or of one that goes first; False when there was none."""
+    """Run the fairest due job of a queue, or of a queue that goes before it. False if there was none."""
     claim = next(filter(None, (_claim(context, each) for each in (*PRECEDING_QUEUES.get(queue, ()), queue))), None)
     if claim is None:
         return False
@@ -58,12 +58,12 @@ def _retry_or_fail(context: WorkerContext, claim: leases.Claim, error: Exception
         if isinstance(error, Invalid):  # the same input is as wrong next time
             leases.fail(session, claim, error=_error_text(error), reason=error.message, now=context.now())
         else:
-            most = context.settings.max_attempts
-            leases.retry_or_fail(session, claim, error=_error_text(error), now=context.now(), max_attempts=most)
+            attempts = context.settings.max_attempts
+            leases.retry_or_fail(session, claim, error=_error_text(error), now=context.now(), max_attempts=attempts)
 
 
 def _error_text(error: Exception) -> str:
-    """What an operator or organizer reads about a failed job."""
+    """The error text of a failed job, for operators and organizers."""
     if isinstance(error, KennelError):
         return "\n".join([error.message, *error.faults[:10]])
     return "".join(traceback.format_exception_only(error)).strip()
@@ -84,4 +84,4 @@ PRECEDING_QUEUES = {
     Queue.EVIDENCE: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
     Queue.RECOVER: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
 }
-"""Which queues' work goes before a queue's own, on the same worker."""
+"""By queue: the queues whose jobs go before its own on the same worker."""

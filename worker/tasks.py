@@ -1,4 +1,4 @@
-"""Tasks: thin. A message is a hint that there is work; which work it is, the rows say."""
+"""The Celery tasks. A message only says that there may be work; the rows in the database say which."""
 
 from functools import cache
 
@@ -15,42 +15,42 @@ from worker.runtime.context import WorkerContext
 
 @cache
 def worker_context() -> WorkerContext:
-    """This process's connections and models, made on first use: never before the fork."""
+    """This process's context, made on first use and so never before the fork."""
     return WorkerContext.open(settings, app)
 
 
 @app.task(name=WORK)
 def work(queue: str) -> None:
-    """Do the fairest due piece of work of a queue."""
+    """Run the fairest due job of a queue."""
     run_next(worker_context(), Queue(queue))
 
 
 @app.task(name=SWEEP)
 def sweep() -> None:
-    """Free what is stuck and announce what has no message."""
+    """Free expired leases and send missing messages."""
     sweep_once(worker_context())
 
 
 @app.task(name=MAIL)
 def mail() -> None:
-    """Send what lies in the outbox."""
+    """Send the mails in the outbox."""
     send_due_mails(worker_context())
 
 
 @app.task(name=POST)
 def post() -> None:
-    """Send webhooks what they are due."""
+    """Post the due webhook deliveries."""
     post_due_deliveries(worker_context())
 
 
 @app.task(name=UPLOADS)
 def uploads() -> None:
-    """End, finish and clear away uploads that nobody works on."""
+    """Expire abandoned uploads, finish complete ones, and remove what is left of both."""
     clean_up_uploads(worker_context())
 
 
 @app.task(name=LOST)
 def lost() -> None:
-    """Remove bytes that belong to nothing, and rows of what is long over."""
+    """Remove orphaned blobs and rows past their retention."""
     remove_orphaned_blobs(worker_context())
     remove_expired_rows(worker_context())

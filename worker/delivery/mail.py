@@ -1,4 +1,7 @@
-"""Sending what lies in the outbox."""
+"""Sends the mails in the outbox over SMTP.
+
+A mail is claimed in one transaction and settled in another, so that a crash in between leaves a row that says so.
+"""
 
 import logging
 
@@ -11,31 +14,32 @@ from worker.runtime.context import WorkerContext
 
 log = logging.getLogger(__name__)
 MAX_MAILS = 50
-"""Mails a round, so that other work gets its turn."""
+"""Mails of one round, so that other work gets its turn."""
 
 
 def send_due_mails(context: WorkerContext) -> int:
-    """One round; how many mails have left. Without a mail server the mails stay where they are, until they expire."""
+    """Send the due mails of one round; returns how many a server has taken. Without a mail server the mails stay in the
+    outbox until they expire."""
     with transaction(context.sessions, context.broker) as session:
         closed = outbox.sweep_mails(session, context.now())
     if closed["unknown"]:
         log.warning("%d mails may or may not have left: their sender vanished", closed["unknown"])
-    left = 0
+    sent = 0
     for _ in range(MAX_MAILS if context.settings.smtp_url is not None else 0):
         with transaction(context.sessions, context.broker) as session:
             mail = outbox.claim_mail(session, context.now())
         if mail is None:
             break
         try:
-            left += _send(context, mail)
+            sent += _send(context, mail)
         except Unavailable as error:
             log.warning("%s", error.message)
             break
-    return left
+    return sent
 
 
 def _send(context: WorkerContext, mail: Mail) -> bool:
-    """Send one; whether it has left. ``Unavailable`` if no other could be sent either."""
+    """Send one mail; whether the server has taken it. ``Unavailable`` if no other mail could be sent either."""
     url, sender, site = context.settings.smtp_url, context.settings.mail_from, context.settings.public_url
     now = context.now
     try:

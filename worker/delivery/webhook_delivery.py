@@ -1,4 +1,4 @@
-"""Posting notices to webhooks."""
+"""Webhook delivery: posts signed notices, many at once, each to an address that the address guard has checked."""
 
 import asyncio
 import json
@@ -19,20 +19,20 @@ log = logging.getLogger(__name__)
 
 MAX_CONCURRENT_POSTS = 20
 ATTEMPT_SECONDS = 5.0
-"""From the look at the host's name to the answer's head; nobody reads its body."""
+"""From resolving the host's name to the head of the response; its body is not read."""
 ROUND_SECONDS = 5.0
-"""No new attempts after that, so that other work gets its turn."""
+"""No new attempts begin after that, so that other work gets its turn."""
 
 
 def post_due_deliveries(context: WorkerContext) -> int:
-    """One round; how many notices have arrived."""
+    """Post the due deliveries of one round; returns how many notices have arrived."""
     end, arrived = time.monotonic() + ROUND_SECONDS, 0
     while time.monotonic() < end:
         with transaction(context.sessions, context.broker) as session:
             claimed = webhooks.claim_deliveries(session, now=context.now(), limit=MAX_CONCURRENT_POSTS)
         if not claimed:
             break
-        # Written down one by one, so that a fault of ours in one leaves no doubt about the others.
+        # Recorded one by one, so that a fault of ours in one leaves no doubt about the others.
         for delivery, error in asyncio.run(_post_all(context, claimed)):
             with transaction(context.sessions, context.broker) as session:
                 if error is None:
@@ -44,7 +44,7 @@ def post_due_deliveries(context: WorkerContext) -> int:
 
 
 async def _post_all(context: WorkerContext, deliveries: Sequence[Delivery]) -> list[tuple[Delivery, str | None]]:
-    """Each with None if it has arrived, else with the reason why that is not known."""
+    """Post deliveries concurrently; returns each with None if it has arrived, else with the error."""
     # A bare transport: it follows no redirect, keeps no cookie and asks no proxy.
     limits = httpx.Limits(max_connections=MAX_CONCURRENT_POSTS, max_keepalive_connections=0)
     async with httpx.AsyncHTTPTransport(limits=limits) as transport:
@@ -55,8 +55,8 @@ async def _post_all(context: WorkerContext, deliveries: Sequence[Delivery]) -> l
 async def _post(transport: httpx.AsyncHTTPTransport, context: WorkerContext, delivery: Delivery) -> str | None:
     try:
         async with asyncio.timeout(ATTEMPT_SECONDS):
-            answer = await transport.handle_async_request(await _request(context, delivery))
-            await answer.aclose()
+            response = await transport.handle_async_request(await _request(context, delivery))
+            await response.aclose()
     except TimeoutError:
         return f"It did not answer within {ATTEMPT_SECONDS:g} s."
     except NotPublicAddress as error:
@@ -66,12 +66,11 @@ async def _post(transport: httpx.AsyncHTTPTransport, context: WorkerContext, del
     except Exception:
         log.exception("webhook %d: the attempt failed by our fault", delivery.webhook_id)
         return "The attempt failed by our fault."
-    return None if answer.is_success else f"It answered {answer.status_code}."
+    return None if response.is_success else f"It answered {response.status_code}."
 
 
 async def _request(context: WorkerContext, delivery: Delivery) -> httpx.Request:
-    """The request to the address that the host's name means now: the one that was looked at is the one that is
-    called, and the certificate must still be the name's."""
+    """The request, to the very address that the guard has checked; the certificate must still be the host name's."""
     url = httpx.URL(delivery.webhook.url)
     body = body_of(delivery, context.settings.public_url)
     address = await public_address_of(url.host, local=context.settings.webhooks_local)
@@ -88,8 +87,8 @@ async def _request(context: WorkerContext, delivery: Delivery) -> httpx.Request:
 
 
 def body_of(delivery: Delivery, site: str) -> bytes:
-    """What is posted: the same at every attempt."""
-    said = {
+    """The JSON body of a delivery, the same at every attempt."""
+    notice = {
         "id": delivery.id,
         "kind": delivery.kind,
         "subject": delivery.subject,
@@ -97,4 +96,4 @@ def body_of(delivery: Delivery, site: str) -> bytes:
         "link": f"{site}{delivery.link}",
         "created_at": delivery.created_at.isoformat(),
     }
-    return json.dumps(said, ensure_ascii=False).encode()
+    return json.dumps(notice, ensure_ascii=False).encode()

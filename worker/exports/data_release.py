@@ -1,4 +1,4 @@
-"""Making a data release: tables, images, data card, manifest, in the store under the release's own folder."""
+"""The ``release`` job: makes a data release (tables, images, data card, manifest) in the blob store."""
 
 import hashlib
 import json
@@ -42,15 +42,15 @@ ZIP_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 
 @dataclass
 class ReleaseCounts:
-    """What passes while the tables are written, for the data card."""
+    """Counts taken while the tables are written, for the data card."""
 
     rows: dict[str, int] = field(default_factory=dict)
     statuses: Counter[str] = field(default_factory=Counter)
     labels: Counter[str] = field(default_factory=Counter)
     teams: set[str] = field(default_factory=set)
 
-    def watched(self, table: str, rows: Iterator[TableRow]) -> Iterator[TableRow]:
-        """The same rows, counted."""
+    def counted_rows(self, table: str, rows: Iterator[TableRow]) -> Iterator[TableRow]:
+        """The same rows, counted as they pass."""
         if table != "submissions":
             yield from rows
             return
@@ -66,17 +66,17 @@ class ReleaseCounts:
 
 @dataclass(frozen=True)
 class ReleaseContents:
-    """What one look at the database gave: the tables' files lie in a folder, the rest is here."""
+    """What one database snapshot gave beside the tables' files."""
 
     state: CompetitionState
-    seen: ReleaseCounts
+    counts: ReleaseCounts
     tau: dict[str, float | None]
     entries: Sequence[Submission]
-    """Entries whose images shall be in it."""
+    """Entries whose images are to be released."""
 
 
 def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Make the claimed release and record it, if it is still ours."""
+    """Make the claimed release and record it. ``LeaseLost`` if another worker has the job."""
     context.scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="release-", dir=context.scratch) as name:
         folder = Path(name)
@@ -86,7 +86,7 @@ def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbe
             contents = _write_tables(session, context, release, folder, lambda share: heartbeat("tables", share))
         stored, missing = _store_images(context, release, contents, lambda share: heartbeat("images", share))
         files = [
-            _store_file(context, release, folder / f"{table}.parquet", contents.seen.rows[table]) for table in TABLES
+            _store_file(context, release, folder / f"{table}.parquet", contents.counts.rows[table]) for table in TABLES
         ]
         figures = _figures(release, contents, len(stored), missing)
         files.append(
@@ -108,16 +108,16 @@ def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbe
 def _write_tables(
     session: Session, context: WorkerContext, release: Release, folder: Path, progress: ProgressCallback
 ) -> ReleaseContents:
-    """Write every table as it is at this one moment."""
+    """Write all tables, of one database snapshot, as Parquet files in ``folder``."""
     state = competition_state.state_of(session, release.competition.slug, context.now())
-    names, seen = Pseudonyms(release.key), ReleaseCounts()
+    names, counts = Pseudonyms(release.key), ReleaseCounts()
     for done, (table, columns) in enumerate(TABLES.items()):
         progress(done / len(TABLES))
-        rows = seen.watched(table, table_rows(session, state, table, names))
-        seen.rows[table] = write_table(folder / f"{table}.parquet", columns, rows)
+        rows = counts.counted_rows(table, table_rows(session, state, table, names))
+        counts.rows[table] = write_table(folder / f"{table}.parquet", columns, rows)
     newest = {kind: tuning.newest_threshold(session, track.id) for kind, track in state.tracks.items()}
     tau = {kind: threshold.tau if threshold else None for kind, threshold in newest.items()}
-    return ReleaseContents(state, seen, tau, _entries_with_images(session, state, release))
+    return ReleaseContents(state, counts, tau, _entries_with_images(session, state, release))
 
 
 def _entries_with_images(session: Session, state: CompetitionState, release: Release) -> Sequence[Submission]:
@@ -133,21 +133,21 @@ def _entries_with_images(session: Session, state: CompetitionState, release: Rel
 def _store_images(
     context: WorkerContext, release: Release, contents: ReleaseContents, progress: ProgressCallback
 ) -> tuple[list[dict[str, Any]], int]:
-    """Store the images of each entry as a zip of its own, and count the entries of which none are stored."""
+    """Store the images of each entry as a zip; returns the files, and how many entries have no stored images."""
     names = Pseudonyms(release.key)
     spec = contents.state.image_spec
-    kept = []
+    files = []
     for done, entry in enumerate(contents.entries):
         progress(done / len(contents.entries))
         if entry.blob_key and context.blobs.exists(entry.blob_key):
-            kept.append(_repack_images(context, release, entry, spec, names))
-    return sorted(kept, key=lambda each: each["name"]), len(contents.entries) - len(kept)
+            files.append(_repack_images(context, release, entry, spec, names))
+    return sorted(files, key=lambda file: file["name"]), len(contents.entries) - len(files)
 
 
 def _repack_images(
     context: WorkerContext, release: Release, entry: Submission, spec: ImageSpec, names: Pseudonyms
 ) -> dict[str, Any]:
-    """The entry's pixels in a new zip: whatever else its files say, names, texts, times, stays behind."""
+    """Store an entry's pixels in a new zip, without the names, texts and times of its files."""
     with TemporaryDirectory(prefix="images-", dir=context.scratch) as folder:
         decoded = Path(folder) / "images.npy"
         decoded_images.decode(context.blobs, stored_zip(entry).key, spec, decoded, lambda _: None)
@@ -159,12 +159,12 @@ def _repack_images(
 
 
 def _figures(release: Release, contents: ReleaseContents, with_images: int, missing: int) -> CardNumbers:
-    seen, tracks = contents.seen, contents.state.tracks
+    counts, tracks = contents.counts, contents.state.tracks
     return CardNumbers(
-        rows=seen.rows,
-        statuses=seen.statuses,
-        labels=seen.labels,
-        teams=len(seen.teams),
+        rows=counts.rows,
+        statuses=counts.statuses,
+        labels=counts.labels,
+        teams=len(counts.teams),
         tau=contents.tau,
         extractors={kind: tracks[kind].extractor for kind in TRACK_KINDS},
         images=release.images,
@@ -194,11 +194,11 @@ def _zip_files(folder: Path) -> Path:
 def _store_file(
     context: WorkerContext, release: Release, path: Path, rows: int | None = None, *, name: str | None = None
 ) -> dict[str, Any]:
-    """Store a file of the release; its name, bytes, SHA-256 and rows."""
+    """Store a file of the release; returns its name, bytes, SHA-256 and rows."""
     name, digest = name or path.name, hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(CHUNK_BYTES):
             digest.update(chunk)
     context.blobs.write_file(blob_key(release.id, name), path)
-    described: dict[str, Any] = {"name": name, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
-    return described if rows is None else described | {"rows": rows}
+    description: dict[str, Any] = {"name": name, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
+    return description if rows is None else description | {"rows": rows}

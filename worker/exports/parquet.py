@@ -1,4 +1,4 @@
-"""Tables as Parquet files whose bytes depend on nothing but their rows and the version of the writer."""
+"""Reproducible Parquet files: their bytes depend on nothing but the rows and the version of the writer."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -24,7 +24,7 @@ ARROW_TYPES = {
 
 
 def schema_of(columns: Sequence[Column]) -> pa.Schema:
-    """The columns as a file declares them, with what they mean."""
+    """The Arrow schema of the columns, with their meanings as metadata."""
     return pa.schema(
         [
             pa.field(
@@ -36,7 +36,7 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
 
 
 def write_table(path: Path, columns: Sequence[Column], rows: Iterator[TableRow]) -> int:
-    """Write rows to a Parquet file, a group at a time; how many there were."""
+    """Write rows to a Parquet file, a group at a time; returns how many there were."""
     schema, count = schema_of(columns), 0
     with pq.ParquetWriter(path, schema, version="2.6", compression="zstd", compression_level=9) as writer:
         while batch := list(islice(rows, ROW_GROUP_SIZE)):

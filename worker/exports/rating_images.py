@@ -1,4 +1,4 @@
-"""Cutting the images of a rating study: each thing to rate as one picture, those of an entry in one blob."""
+"""The ``ratings`` job: makes the pictures of a rating study, one for each item, those of an entry in one blob."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +21,7 @@ from worker.runtime.heartbeat import Heartbeat, LeaseLost
 
 
 def make_rating_images(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Cut what the claimed study shows, and record it, if it is still ours."""
+    """Make the items of the claimed study and record them. ``LeaseLost`` if another worker has the job."""
     with transaction(context.sessions, context.broker) as session:
         study = session.get_one(RatingStudy, claim.study_id)
         entries = _entries(session, study)
@@ -43,16 +43,16 @@ def _entries(session: Session, study: RatingStudy) -> Sequence[Submission]:
 
 
 def _store_images(context: WorkerContext, study: RatingStudy, entry: Submission) -> list[dict[str, Any]]:
-    """The entry's things to rate; their pictures lie in one blob, one after the other."""
+    """The items of one entry. Their pictures are stored in one blob, one after the other."""
     spec = ImageSpec(count=entry.competition.image_count, size=entry.competition.image_size)
-    shown = _choose_images(study, entry.ref, spec.count)
-    wanted = sorted({index for _, indexes in shown for index in indexes})
+    chosen = _choose_images(study, entry.ref, spec.count)
+    wanted = sorted({index for _, indexes in chosen for index in indexes})
     with context.blobs.open(stored_zip(entry).key) as file:
         images = dict(zip(wanted, read_some(file, list_images(file, spec), spec, wanted), strict=True))
     key = f"ratings/{study.id}/{entry.id}.bin"
     items = []
     content = bytearray()
-    for kind, indexes in shown:
+    for kind, indexes in chosen:
         picture = _picture([images[index] for index in indexes], study.side, spec.size)
         place = {"blob_key": key, "start": len(content), "length": len(picture)}
         items.append({"kind": kind, "submission_ref": entry.ref, "images": indexes, **place})
@@ -62,7 +62,7 @@ def _store_images(context: WorkerContext, study: RatingStudy, entry: Submission)
 
 
 def _choose_images(study: RatingStudy, ref: int, count: int) -> list[tuple[str, list[int]]]:
-    """Which images are shown: different ones singly, and different ones within each grid."""
+    """Draw what is rated, without replacement: single images, and the images within each grid."""
     rng = np.random.default_rng([study.seed, ref])
     single = rng.choice(count, study.images, replace=False)
     grids = [rng.choice(count, study.side**2, replace=False) for _ in range(study.grids)]

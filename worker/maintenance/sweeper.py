@@ -1,4 +1,4 @@
-"""The sweep: what is stuck is freed, what has no message gets one, what nobody needs is removed."""
+"""The sweep: frees expired leases, sends missing messages, and removes expired decoded images."""
 
 import logging
 
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 def sweep_once(context: WorkerContext) -> dict[str, int]:
-    """One round; says in the log what it did, if anything."""
+    """One round of the sweep; returns how many jobs it changed, by kind of change, and logs it."""
     announced = waiting_messages(context.broker)
     with transaction(context.sessions, context.broker) as session:
         done = leases.sweep_jobs(

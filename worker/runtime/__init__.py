@@ -1,0 +1,9 @@
+"""What every job of a worker uses.
+
+context: settings, connections and loaded extractors of a process
+progress: the type of progress callbacks
+heartbeat: the thread that renews a job's lease
+preemption: background jobs yield to public scoring
+decoded_images: decoded submissions in the scratch folder
+startup: the checks before a scoring worker takes jobs
+"""

@@ -1,4 +1,4 @@
-"""A worker's bench: what a process has at hand to do its work."""
+"""The worker context: settings, connections and loaded extractors of one worker process."""
 
 import os
 import socket
@@ -16,13 +16,13 @@ from scorer.settings import Settings
 
 
 def utc_now() -> datetime:
-    """The moment."""
+    """The current time, in UTC."""
     return datetime.now(UTC)
 
 
 @dataclass
 class WorkerContext:
-    """Settings, connections, and the models that this process has loaded so far."""
+    """Settings, connections, and the extractors that this process has loaded so far."""
 
     settings: Settings
     broker: Celery
@@ -34,12 +34,12 @@ class WorkerContext:
 
     @classmethod
     def open(cls, settings: Settings, broker: Celery) -> "WorkerContext":
-        """Connect."""
+        """Connect to the database and the blob store."""
         return cls(settings, broker, sessions_of(engine_of(settings)), Blobs(settings.blob_url))
 
     @property
     def lease(self) -> timedelta:
-        """How long work stays ours without a sign of life."""
+        """How long a job stays this worker's without a heartbeat."""
         return timedelta(seconds=self.settings.lease_seconds)
 
     @property
@@ -48,7 +48,7 @@ class WorkerContext:
         return self.settings.scratch
 
     def extractor(self, identity: str, precision: Precision = "float32") -> Extractor:
-        """The network ``name@version``, loaded once per process; ``Unavailable`` if its weights are missing or
+        """The extractor ``name@version``, loaded once per process; ``Unavailable`` if its weights are missing or
         wrong, or the processor does not have the precision."""
         key = (identity, precision)
         if key not in self._extractors:
@@ -59,7 +59,7 @@ class WorkerContext:
 
 
 def extractor_options_of(settings: Settings) -> ExtractorOptions:
-    """How the operator wants networks to run."""
+    """How extractors run by the operator's settings."""
     return ExtractorOptions(
         weights_dir=settings.weights_dir,
         weights_sha256=settings.weights_sha256,

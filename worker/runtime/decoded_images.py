@@ -22,21 +22,21 @@ from worker.runtime.context import WorkerContext
 
 PIXELS = "pixels"
 LIFETIME_SECONDS = 24 * 3600
-"""They are removed after the last track; this is for those of jobs that ended otherwise."""
+"""Images are removed after the last track; this limit is for jobs that ended otherwise."""
 
 
 def path_of(scratch: Path, submission_id: str) -> Path:
-    """Where a submission's images are kept."""
+    """Where a submission's decoded images lie."""
     return scratch / PIXELS / f"{submission_id}.npy"
 
 
 def image_spec_of(submission: Submission) -> ImageSpec:
-    """What its competition asks of a submission's images."""
+    """The image specification of a submission's competition."""
     return ImageSpec(count=submission.competition.image_count, size=submission.competition.image_size)
 
 
 def decode(blobs: Blobs, blob_key: str, spec: ImageSpec, path: Path, progress: ProgressCallback) -> PixelHashes:
-    """Check and decode a stored zip; see :func:`decode_file`. ``Invalid`` also for what its directory shows."""
+    """Check and decode a stored zip; see :func:`decode_file`. ``Invalid`` also for faults in its directory."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with blobs.open(blob_key) as file:
         return decode_file(file, list_images(file, spec), spec, path, progress)
@@ -47,8 +47,8 @@ def decode_file(
 ) -> PixelHashes:
     """Check and decode a listed zip into one uint8 array (n, h, w, 3) at ``path``, whole or not at all.
 
-    Returns the hash of each image in canonical order; ``Invalid`` lists the first faults by name, ``Unavailable``
-    (``no-room``) says that the disk is too full.
+    Returns the hash of each image in canonical order. ``Invalid`` lists the first faults by name; ``Unavailable``
+    (``no-room``) where the disk is too full.
     """
     draft = path.with_suffix(f".npy.{uuid4().hex}")
     try:
@@ -77,7 +77,7 @@ def new_array(path: Path, shape: tuple[int, ...], dtype: DTypeLike) -> np.memmap
 
 
 def arrays_in(folder: Path) -> Allocate:
-    """Makes new arrays, each in a file of its own in ``folder``; see :func:`new_array`."""
+    """An allocator of new arrays, each in its own file in ``folder``; see :func:`new_array`."""
     return lambda shape, dtype: new_array(folder / f"{uuid4().hex}.npy", shape, dtype)
 
 
@@ -98,13 +98,13 @@ def decoded_images_of(
 
 
 def submission_images(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> NDArray[np.uint8]:
-    """:func:`images_of` for a submission at a worker's bench."""
+    """A submission's images in the scratch folder of ``context``; see :func:`decoded_images_of`."""
     spec, key = image_spec_of(submission), stored_zip(submission).key
     return decoded_images_of(context.scratch, submission.id, context.blobs, key, spec, progress)
 
 
 def remove_expired(scratch: Path) -> None:
-    """Remove images that nobody has removed in time."""
+    """Remove images older than ``LIFETIME_SECONDS``."""
     oldest = time.time() - LIFETIME_SECONDS
     for path in (scratch / PIXELS).glob("*.npy*"):
         with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""A sign of life: while a job runs, a thread extends its lease and writes down how far it is."""
+"""The heartbeat of a job: while it runs, a thread renews its lease and records its progress."""
 
 import logging
 import threading
@@ -13,12 +13,12 @@ INTERVAL_SECONDS = 2.0
 
 
 class LeaseLost(Exception):
-    """Somebody else has the job now; what we have of it is worthless."""
+    """Another worker has the job now; this worker's result must be dropped."""
 
 
 class Heartbeat:
-    """Context manager around a job's work. Call it (``heartbeat("features", 0.4)``) as progress: it raises
-    ``LeaseLost`` as soon as the job is known to be no longer ours."""
+    """Context manager around a job's work. Calling it (``heartbeat("features", 0.4)``) reports progress, and raises
+    ``LeaseLost`` as soon as another worker is known to have the job."""
 
     def __init__(self, context: WorkerContext, claim: leases.Claim) -> None:
         self._context, self._claim = context, claim
@@ -55,7 +55,7 @@ class Heartbeat:
     def _beat(self) -> None:
         context = self._context
         with transaction(context.sessions, context.broker) as session:
-            ours = leases.renew_lease(
+            renewed = leases.renew_lease(
                 session,
                 self._claim,
                 stage=self._stage,
@@ -63,4 +63,4 @@ class Heartbeat:
                 now=context.now(),
                 lease=context.lease,
             )
-        self._lost = not ours
+        self._lost = not renewed

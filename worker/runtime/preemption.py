@@ -1,4 +1,4 @@
-"""Work that can wait makes room for a public score."""
+"""Preemption: background jobs yield to public scoring."""
 
 from datetime import datetime, timedelta
 
@@ -10,24 +10,25 @@ from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.progress import StageProgress
 
 PREEMPT_AFTER = timedelta(seconds=2)
-"""A public score that nobody has begun for so long needs this worker."""
+"""How long a public score waits unclaimed before a background job yields, and how often that is checked."""
 
 
 class Preempted(Exception):
-    """A public score waits; this work can wait longer."""
+    """A public score waits, so this background job ends and goes back to its queue."""
 
 
 def preemptible(context: WorkerContext, heartbeat: Heartbeat) -> StageProgress:
-    """Progress that asks now and then whether a public score waits, and then raises ``Displaced``."""
-    asked: datetime = context.now()
+    """A progress callback that checks from time to time whether a public score waits, and then raises
+    :class:`Preempted`."""
+    checked_at: datetime = context.now()
 
     def progress(stage: str, fraction: float) -> None:
-        nonlocal asked
+        nonlocal checked_at
         heartbeat(stage, fraction)
         now = context.now()
-        if now - asked < PREEMPT_AFTER:
+        if now - checked_at < PREEMPT_AFTER:
             return
-        asked = now
+        checked_at = now
         with transaction(context.sessions, context.broker) as session:
             if job_queue.waits_since(session, Queue.SCORE, now - PREEMPT_AFTER):
                 raise Preempted

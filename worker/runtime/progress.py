@@ -1,6 +1,6 @@
-"""The callback by which a worker's function reports how far it is."""
+"""The type of the callback by which a job reports its progress."""
 
 from collections.abc import Callable
 
 StageProgress = Callable[[str, float], None]
-"""Hears the stage of the work, and the finished share of it."""
+"""Receives the stage of the work and its finished share."""

@@ -1,4 +1,4 @@
-"""Before a scoring worker takes any work: the weights of every extractor that a track names must be there."""
+"""Start-up of a worker: log levels, and the check that the weights of every extractor that a track names are there."""
 
 import logging
 from typing import Any
@@ -28,14 +28,14 @@ def require_weights(settings: Settings) -> None:
 
 @after_setup_logger.connect
 def log_our_work(**_: object) -> None:
-    """Our own lines are worth reading at any level of Celery's."""
+    """Log our own packages at the level of the settings, whatever Celery's is."""
     for package in ("worker", "scorer"):
         logging.getLogger(package).setLevel(read_settings().log_level)
 
 
 @worker_init.connect
 def refuse_to_start(sender: Any, **_: object) -> None:
-    """End a scoring worker that could not score, with one sentence instead of a failure per entry."""
+    """End a scoring worker whose weights are missing, with one sentence instead of a failure per entry."""
     if Queue.SCORE not in sender.app.amqp.queues.consume_from:
         return
     try:

@@ -1,0 +1,14 @@
+"""Scoring of submissions, and what must be computed beforehand.
+
+measure: features, nearest neighbours and Fréchet distance; no database
+reference_features: images, features and statistics of reference sets, in the blob store
+feature_cache: an entry's features, kept from its score to its evidence
+provenance: versions of the libraries that a measurement depends on
+prepare: the ``prepare`` job: a track's reference
+check: the ``check`` job: the deep check of a submission
+provisional: the provisional public score
+score: the ``score`` job: measures a submission on a track
+compare: the ``compare`` job: a labelled entry with a candidate for the private extractor
+rescore: measures a recorded submission again
+verify: compares a repeated measurement with the recorded one
+"""

@@ -101,7 +101,7 @@ def finding(evidence: Evidence, name: str) -> dict[str, Any]:
 def test_every_number_is_there_with_its_unit_direction_and_sentence(
     examined: dict[str, dict[str, Evidence]],
 ) -> None:
-    expected = [(test.test, *number) for test in TEST_METHODS for number in test.numbers]
+    expected = [(test.test, *number) for test in TEST_METHODS for number in test.quantities]
     for evidence in (examined["honest"]["public"], examined["half"]["private"]):
         told = [(each["test"], each["name"], each["unit"], each["direction"]) for each in evidence.findings]
         assert told == expected
