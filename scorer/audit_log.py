@@ -1,4 +1,4 @@
-"""The audit log: who, when, what, before, after. Rows are only ever added, by the same transaction as the act."""
+"""The audit log: who did what and when, with values before and after; written in the action's own transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ def record_action(
     after: dict[str, Any] | None = None,
     address: str | None = None,
 ) -> None:
-    """Write an act down. ``action`` is ``noun.verb`` (``threshold.chosen``), ``subject`` is ``noun:name``
+    """Add an entry. ``action`` is ``noun.verb`` (``threshold.chosen``), ``subject`` is ``noun:name``
     (``competition:dogs``); ``before`` and ``after`` hold what changed as JSON values, never a secret.
     """
     session.add(
@@ -40,18 +40,18 @@ def record_action(
 
 
 def list_entries(session: Session, wanted: AuditFilter, *, before: int | None, limit: int) -> list[Act]:
-    """The entries that are ``wanted``, newest first, older than the one with id ``before``."""
+    """The entries that match the filter ``wanted``, newest first, older than the one with id ``before``."""
     return audit_log.audit_entries(session, wanted, before=before, limit=limit)
 
 
 def actions(session: Session, competition: Competition | None = None) -> Sequence[str]:
-    """Every kind of act that was written down, or was about a competition."""
+    """Every action name in the log, or in its entries about one competition."""
     return audit_log.audit_actions(session, competition)
 
 
 @dataclass(frozen=True)
 class FieldChange:
-    """One thing that an act has changed; None where there was, or is, nothing."""
+    """One value that an action changed; None where it was, or is, absent."""
 
     name: str
     before: Any
@@ -59,7 +59,7 @@ class FieldChange:
 
 
 def changes(entry: Act) -> list[FieldChange]:
-    """What an entry of the log says to have changed, in the order in which it was written; what stayed is left out."""
+    """The values that a log entry changed, in the order of its fields; unchanged ones are left out."""
     before, after = entry.before or {}, entry.after or {}
     names = dict.fromkeys([*before, *after])
     return [

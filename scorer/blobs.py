@@ -1,4 +1,4 @@
-"""Blobs by key: a local folder or an S3-compatible store, through one library for both."""
+"""The blob store: files by key in a local folder or an S3-compatible store, through obstore for both."""
 
 import hashlib
 import io
@@ -23,21 +23,21 @@ if TYPE_CHECKING:  # obstore names this type for type checkers only
     from obstore import ReadableFile
 
 READ_AHEAD = 1 << 20
-"""Bytes fetched at once from a blob that is read piecewise: a zip's directory in one or two requests."""
+"""Bytes fetched at once from a blob that is read in parts: a zip's directory takes one or two requests."""
 
 
 @dataclass(frozen=True)
 class ReceivedBlob:
-    """What came in by a stream."""
+    """A stored upload: its key, size in bytes and SHA-256 (hex)."""
 
     key: str
     bytes: int
     sha256: str
 
 
-def require_bytes(found: int | None, limit: int) -> None:
-    """``TooLarge`` if an upload has (or promises: None if it does not say) more than ``limit`` bytes."""
-    if found is not None and found > limit:
+def require_bytes(size: int | None, limit: int) -> None:
+    """``TooLarge`` if the received or declared ``size`` (None: not declared) of an upload exceeds ``limit`` bytes."""
+    if size is not None and size > limit:
         raise TooLarge(
             "too-large", f"The upload is larger than the {limit:,} bytes that are allowed here.", limit=limit
         )
@@ -45,7 +45,7 @@ def require_bytes(found: int | None, limit: int) -> None:
 
 class Blobs:
     """The blob store at ``url`` (``file:///folder`` or ``s3://bucket/prefix``). ``public_endpoint`` is the S3 endpoint
-    as participants reach it, if they do."""
+    that participants reach, None if they reach none."""
 
     def __init__(self, url: str, *, public_endpoint: str | None = None) -> None:
         self._folder: Path | None = None
@@ -65,8 +65,8 @@ class Blobs:
     async def receive(self, key: str, chunks: AsyncIterator[bytes], *, limit: int) -> ReceivedBlob:
         """Store a stream under ``key`` in constant memory; ``TooLarge`` as soon as it exceeds ``limit`` bytes.
 
-        When the stream breaks off nothing is stored; parts of it that an S3 store has taken already are for the
-        bucket's own rule about aborted uploads.
+        If the stream breaks off nothing is stored; parts that an S3 store has received already are left to the bucket's
+        rule for aborted uploads.
         """
         digest, size = hashlib.sha256(), 0
         writer = obstore.open_writer_async(self._store, key)
@@ -79,11 +79,11 @@ class Blobs:
         return ReceivedBlob(key, size, digest.hexdigest())
 
     def write(self, key: str, data: bytes) -> None:
-        """Store ``data`` under ``key``, replacing what was there, all or nothing."""
+        """Store ``data`` under ``key`` atomically, replacing an earlier blob."""
         obstore.put(self._store, key, data)
 
     def write_file(self, key: str, path: Path) -> None:
-        """Store a file's content under ``key`` in constant memory, replacing what was there, all or nothing."""
+        """Store a file's content under ``key`` atomically and in constant memory, replacing an earlier blob."""
         obstore.put(self._store, key, path)
 
     async def write_async(self, key: str, data: bytes) -> None:
@@ -91,12 +91,12 @@ class Blobs:
         await obstore.put_async(self._store, key, data)
 
     def join(self, keys: Sequence[str], key: str) -> ReceivedBlob:
-        """Store the blobs ``keys``, one after the other, as ``key``, in the memory of one of them; ``NotFound`` if one
-        is missing, and then nothing is stored."""
+        """Concatenate the blobs ``keys`` into ``key``, with one of them in memory at a time; ``NotFound`` if one is
+        missing, and then nothing is stored."""
         digest, size = hashlib.sha256(), 0
         writer = obstore.open_writer(self._store, key)
-        for each in keys:
-            data = self.read(each)
+        for part_key in keys:
+            data = self.read(part_key)
             size += len(data)
             digest.update(data)
             writer.write(data)
@@ -104,8 +104,8 @@ class Blobs:
         return ReceivedBlob(key, size, digest.hexdigest())
 
     def copy(self, key: str, to: str) -> ReceivedBlob:
-        """Copy a blob within the store, then read the copy through: whatever happens to ``key`` later, this is what
-        ``to`` holds."""
+        """Copy a blob within the store and hash the copy, so that the result holds even if ``key`` is overwritten
+        meanwhile."""
         try:
             obstore.copy(self._store, key, to)
         except (FileNotFoundError, NotFoundError):
@@ -117,7 +117,7 @@ class Blobs:
         return ReceivedBlob(to, size, digest.hexdigest())
 
     def crc32(self, key: str) -> int:
-        """The CRC-32 of a blob, read through: what zips say of their members."""
+        """The CRC-32 of a blob, as zips record it for their members; reads the whole blob."""
         crc = 0
         with self.open(key) as file:
             while chunk := file.read(READ_AHEAD):
@@ -133,21 +133,20 @@ class Blobs:
 
     @property
     def supports_presigned_put(self) -> bool:
-        """Whether participants reach the store themselves."""
+        """Whether participants reach the store, so that they can upload to it directly."""
         return self._public is not None
 
     def presigned_put(self, key: str, life: timedelta) -> str | None:
-        """An address that takes one PUT of ``key``, repeatable for ``life``; None where the store's own address is not
-        for participants."""
+        """A presigned URL for PUT of ``key``, valid for ``life`` and repeatable; None where participants cannot reach
+        the store."""
         return obstore.sign(self._public, "PUT", key, life) if self._public is not None else None
 
     def presigned_get(self, key: str, life: timedelta) -> str | None:
-        """An address to download ``key`` from, again and again for ``life``; None where the store's own address is not
-        for participants."""
+        """A presigned URL for GET of ``key``, valid for ``life``; None where participants cannot reach the store."""
         return obstore.sign(self._public, "GET", key, life) if self._public is not None else None
 
     def older_than(self, prefix: str, moment: datetime) -> list[str]:
-        """The blobs under ``prefix`` that were last written before ``moment``."""
+        """The keys of the blobs under ``prefix`` last written before ``moment``."""
         listed = obstore.list(self._store, prefix)
         return [blob["path"] for batch in listed for blob in batch if blob["last_modified"] < moment]
 
@@ -159,7 +158,7 @@ class Blobs:
             raise NotFound("blob-missing", f"The blob {key} is missing.") from None
 
     def read_part(self, key: str, start: int, length: int) -> bytes:
-        """So many bytes of a blob; ``NotFound`` if there is no such blob."""
+        """``length`` bytes of a blob from ``start`` on; ``NotFound`` if there is no such blob."""
         try:
             return bytes(obstore.get_range(self._store, key, start=start, length=length))
         except (FileNotFoundError, NotFoundError):
@@ -178,14 +177,14 @@ class Blobs:
         return cast(BinaryIO, io.BufferedReader(_Raw(reader), READ_AHEAD))
 
     def delete(self, key: str) -> None:
-        """Forget a blob; it need not exist."""
+        """Delete a blob; it need not exist."""
         try:
             obstore.delete(self._store, key)
         except (FileNotFoundError, NotFoundError):
             return
 
     def delete_all(self, keys: Sequence[str]) -> None:
-        """Forget many blobs; none needs to exist."""
+        """Delete many blobs; none needs to exist."""
         try:
             obstore.delete(self._store, keys)
         except (FileNotFoundError, NotFoundError):
@@ -193,18 +192,20 @@ class Blobs:
                 self.delete(key)
 
     def remove_partial_files(self, before: datetime) -> int:
-        """Remove what killed writers have left in a local folder; how many files. obstore writes ``key#1`` and renames
-        it at the end. An S3 store keeps such pieces where a bucket's own rule removes them."""
+        """Remove the files that killed writers left in a local folder before ``before``; returns their number.
+
+        obstore writes ``key#1`` and renames it at the end. In S3 the bucket's own rule removes such parts.
+        """
         if self._folder is None:
             return 0
-        found = [path for pattern in ("*/*#*", "*/*/*#*") for path in self._folder.glob(pattern)]
-        torn = [each for each in found if each.stat().st_mtime < before.timestamp()]
-        for each in torn:
-            each.unlink(missing_ok=True)
-        return len(torn)
+        paths = [path for pattern in ("*/*#*", "*/*/*#*") for path in self._folder.glob(pattern)]
+        partial = [path for path in paths if path.stat().st_mtime < before.timestamp()]
+        for path in partial:
+            path.unlink(missing_ok=True)
+        return len(partial)
 
     def local(self, key: str, cache: Path) -> Path:
-        """A path under which the blob can be memory-mapped: the blob itself, or a copy of it in ``cache``."""
+        """A local path of the blob, for memory-mapping: the stored file itself, or a copy in ``cache``."""
         if self._folder is not None:
             path = self._folder / key
             if not path.is_file():
@@ -220,7 +221,7 @@ class Blobs:
 
 
 class _Raw(io.RawIOBase):
-    """obstore's reader as the standard library knows readers."""
+    """obstore's reader as an ``io.RawIOBase``."""
 
     def __init__(self, reader: "ReadableFile") -> None:
         self._reader = reader

@@ -1,4 +1,4 @@
-"""People: who they are, what their role allows, and their passwords."""
+"""Accounts: creating them, checking names and mail addresses, changing roles and passwords."""
 
 import re
 import unicodedata
@@ -14,7 +14,7 @@ from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 
 HANDLE_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{1,38}")
 EMAIL_PATTERN = re.compile(r"[^\s@\"<>(),:;\[\]\\]+@[^\s@\"<>(),:;\[\]\\]+\.[^\s@\"<>(),:;\[\]\\.]+")
-"""Not all that RFC 5322 allows, but all that people have. Whether it works, only a mail can tell."""
+"""Less than RFC 5322 allows, but every address in practical use. Only a mail shows whether an address works."""
 MAX_EMAIL_LENGTH = 254
 
 
@@ -56,8 +56,8 @@ def change_role(session: Session, handle: str, role: str, *, author: Account, no
 
 
 def require_free_name(session: Session, name: str) -> None:
-    """``Conflict`` if somebody is called so; ``Invalid`` for a name with signs that are not to be seen."""
-    if any(unicodedata.category(each)[0] == "C" for each in name):
+    """``Conflict`` if another account has this name; ``Invalid`` for a name with invisible characters."""
+    if any(unicodedata.category(character)[0] == "C" for character in name):
         raise Invalid("bad-name", "A name may not have invisible signs or line breaks in it.")
     accounts.lock_names(session)
     if accounts.is_name_taken(session, name):
@@ -65,7 +65,7 @@ def require_free_name(session: Session, name: str) -> None:
 
 
 def require_email(email: str) -> str:
-    """The address without spaces around it; ``Invalid`` if it cannot be one."""
+    """The mail address without surrounding spaces; ``Invalid`` if it cannot be one."""
     email = email.strip()
     if len(email) > MAX_EMAIL_LENGTH or not EMAIL_PATTERN.fullmatch(email) or not email.isprintable():
         raise Invalid("bad-email", "This is not a mail address.")
@@ -75,9 +75,10 @@ def require_email(email: str) -> str:
 def change_password(
     session: Session, account: Account, matched: str | None, new_hash: str, *, keep_session: int | None, now: datetime
 ) -> None:
-    """Give an account a new password and end its other sessions. ``matched`` is the hash that the present password was
-    seen to match; ``Forbidden`` if it is not the account's. An account that never had a password (made by an admin, or
-    signed in elsewhere) gets its first one without.
+    """Give an account a new password and end its other sessions.
+
+    ``matched`` is the hash that the present password matched; ``Forbidden`` if it is not the account's. An account
+    without a password (made by an admin, or authenticated by an issuer) gets its first one without this check.
     """
     account = session.get_one(Account, account.id, with_for_update=True)
     if account.password_hash is not None and account.password_hash != matched:

@@ -1,4 +1,4 @@
-"""API tokens: scoped, kept hashed, shown once, revocable."""
+"""API tokens: scoped and revocable secrets, shown once and stored as hashes."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
@@ -13,11 +13,11 @@ from scorer.identifiers import digest_of
 
 Scope = Literal["read", "submit", "organize"]
 SCOPES: tuple[Scope, ...] = ("read", "submit", "organize")
-"""Reading; uploading and picking; what organizers, reviewers and admins do."""
+"""``read``: reading; ``submit``: uploads and final picks; ``organize``: what organizers, reviewers and admins do."""
 MAX_TOKENS = 50
-"""Tokens that one person can have at a time."""
+"""Active tokens of one account."""
 TOUCH_AFTER = timedelta(minutes=1)
-"""How exact ``last_used_at`` is: a write on every request would make readers writers."""
+"""Resolution of ``last_used_at``: writing it on every request would turn every read into a write."""
 
 
 def issue(
@@ -29,21 +29,21 @@ def issue(
     now: datetime,
     scopes: Collection[str] = SCOPES,
 ) -> Token:
-    """Give ``account`` the token ``secret`` (random, made at the edge), of which only a hash is kept."""
+    """Create the token ``secret`` (random, made by the caller) for ``account``; only its hash is stored."""
     unknown = set(scopes) - set(SCOPES)
     if unknown or not scopes:
         raise Invalid("bad-scope", f"A token needs at least one scope of {', '.join(SCOPES)}, and no other.")
     if len(accounts.tokens_of(session, account.id)) >= MAX_TOKENS:
         raise Conflict("too-many-tokens", f"You have {MAX_TOKENS} tokens; please revoke one first.")
-    kept = [scope for scope in SCOPES if scope in scopes]
-    token = Token(account_id=account.id, digest=digest_of(secret), name=name, scopes=kept, created_at=now)
+    ordered_scopes = [scope for scope in SCOPES if scope in scopes]
+    token = Token(account_id=account.id, digest=digest_of(secret), name=name, scopes=ordered_scopes, created_at=now)
     session.add(token)
     session.flush()
     return token
 
 
 def authenticate(session: Session, secret: str, now: datetime) -> Token:
-    """The token behind ``secret``; ``Unauthenticated`` for an unknown or revoked one."""
+    """The token with this secret; ``Unauthenticated`` for an unknown or revoked one."""
     token = accounts.token_by_digest(session, digest_of(secret))
     if token is None:
         raise Unauthenticated("bad-token", "This token is not known here, or it was revoked.")
@@ -53,17 +53,17 @@ def authenticate(session: Session, secret: str, now: datetime) -> Token:
 
 
 def require_scope(scopes: Collection[str], scope: Scope) -> None:
-    """``Forbidden`` unless ``scope`` is among those of the token that asks."""
+    """``Forbidden`` unless ``scope`` is among the ``scopes`` of the token."""
     if scope not in scopes:
         raise Forbidden("wrong-scope", f"This needs a token with the scope {scope}; yours has {', '.join(scopes)}.")
 
 
 def list_tokens(session: Session, account: Account) -> Sequence[Token]:
-    """A person's tokens that work, newest first."""
+    """An account's active tokens, newest first."""
     return accounts.tokens_of(session, account.id)
 
 
 def revoke(session: Session, account: Account, token_id: int, *, now: datetime) -> None:
-    """End one of the person's tokens at once; ``NotFound`` if it is not theirs or has ended already."""
+    """Revoke one of the account's tokens at once; ``NotFound`` if it has no such active token."""
     if not accounts.revoke_token(session, account.id, token_id, now):
         raise NotFound("no-token-here", "You have no such token.")

@@ -1,4 +1,4 @@
-"""People whom an OpenID Connect issuer vouches for."""
+"""OpenID Connect identities: the account of a person whom an issuer has authenticated."""
 
 import itertools
 import re
@@ -15,12 +15,12 @@ from scorer.db.tables import Account, Identity
 from scorer.errors import Forbidden
 
 MAX_HANDLE_LENGTH = 30
-"""Characters of a handle made of an issuer's word; the rest is for a number."""
+"""Characters of a handle derived from an issuer's claims; the rest of the allowed length is for a number."""
 
 
 @dataclass(frozen=True)
 class OidcIdentity:
-    """What an issuer says of somebody."""
+    """An issuer's claims about a person."""
 
     issuer: str
     subject: str
@@ -31,12 +31,12 @@ class OidcIdentity:
 
 
 def account_for(session: Session, person: OidcIdentity, *, mode: Mode, now: datetime) -> Account:
-    """The account of somebody whom the issuer vouches for: theirs since an earlier visit, else the one with the same
-    verified address, else a new participant's. ``Forbidden`` for a new one where accounts are by invitation."""
+    """The account of an authenticated person: the one linked to this identity, else the one with the same verified
+    mail address, else a new participant's. ``Forbidden`` instead of a new one where accounts are by invitation."""
     db_accounts.lock_names(session)
-    known = db_accounts.account_by_identity(session, person.issuer, person.subject)
-    if known is not None:
-        return known
+    linked = db_accounts.account_by_identity(session, person.issuer, person.subject)
+    if linked is not None:
+        return linked
     account = db_accounts.account_by_email(session, person.email) if person.email else None
     if account is None:
         account = _new_account(session, person, mode=mode, now=now)
@@ -48,13 +48,14 @@ def account_for(session: Session, person: OidcIdentity, *, mode: Mode, now: date
 def _new_account(session: Session, person: OidcIdentity, *, mode: Mode, now: datetime) -> Account:
     if mode == "invitation":
         raise Forbidden("invitation-needed", "Accounts here are by invitation; please ask the organizers for one.")
-    wish = _handle_of(person)
-    numbered = (f"{wish}-{number}" for number in itertools.count(2))
-    handle = next(each for each in itertools.chain([wish], numbered) if not db_accounts.is_name_taken(session, each))
-    name = "".join(each for each in person.name if unicodedata.category(each)[0] != "C").strip()[:100]
+    handle = _handle_of(person)
+    numbered = (f"{handle}-{number}" for number in itertools.count(2))
+    candidates = itertools.chain([handle], numbered)
+    free_handle = next(candidate for candidate in candidates if not db_accounts.is_name_taken(session, candidate))
+    name = "".join(character for character in person.name if unicodedata.category(character)[0] != "C").strip()[:100]
     if db_accounts.is_name_taken(session, name):
         name = ""
-    account = accounts.create_account(session, handle=handle, name=name, role="participant", now=now)
+    account = accounts.create_account(session, handle=free_handle, name=name, role="participant", now=now)
     account.email = person.email
     session.flush()
     return account

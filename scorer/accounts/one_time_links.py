@@ -1,4 +1,4 @@
-"""One-time links: what is sent to an address, or handed over, and works once and not for long."""
+"""One-time links for password resets, mail confirmations and invitations: secrets that work once and expire."""
 
 from datetime import datetime, timedelta
 from typing import Literal
@@ -27,8 +27,8 @@ def issue(
     account: Account | None = None,
     email: str | None = None,
 ) -> OneTimeLink:
-    """Make ``secret`` (random, made at the edge) work once for ``purpose``; the person's earlier ones of that kind
-    work no more."""
+    """Create the link with ``secret`` (random, made by the caller) for ``purpose``; it voids the account's earlier
+    links of that purpose."""
     if account is not None:
         accounts.void_links(session, account.id, purpose, now)
     link = OneTimeLink(
@@ -45,7 +45,7 @@ def issue(
 
 
 def use(session: Session, purpose: Purpose, secret: str, *, now: datetime) -> OneTimeLink:
-    """Use a link up; ``NotFound`` if it was used, has expired, or never was."""
+    """Mark a link as used; ``NotFound`` if it is unknown, used already or expired."""
     link = accounts.lock_link(session, digest_of(secret), purpose, now)
     if link is None:
         raise NotFound("no-link", "This link does not work (any more): it works once, and not for long.")

@@ -1,4 +1,4 @@
-"""Passwords: which are good enough, and how they are kept (argon2id). No composition rules: length is what counts."""
+"""Password rules and argon2id hashes. Length and a list of common passwords count; there are no composition rules."""
 
 import unicodedata
 from functools import cache
@@ -11,7 +11,7 @@ from scorer.errors import Invalid
 
 MIN_PASSWORD_LENGTH = 10
 MAX_PASSWORD_LENGTH = 256
-"""Characters; a longer one would only keep the service busy."""
+"""Characters; hashing a longer password would only cost time."""
 COMMON_PASSWORDS = frozenset(
     """
     0123456789 0987654321 1029384756 1111111111 1122334455 1223334444 1231231231 1234512345 12345678900 1234567890
@@ -30,16 +30,16 @@ COMMON_PASSWORDS = frozenset(
     zxcvbnm1234 zxcvbnm,./
     """.split()  # noqa: SIM905 - words read better without quotes
 )
-"""The commonest of ten characters and more, in small letters; shorter ones are refused for their length."""
+"""The commonest passwords of ten characters and more, in lower case; shorter ones are refused for their length."""
 MAX_CONCURRENT_HASHES = 4
 
 _hashing = PasswordHash((Argon2Hasher(),))
-# A hash takes 64 MiB; a crowd at the door must not take all memory.
+# A hash takes 64 MiB; many sign-ins at once must not exhaust the memory.
 _hashing_slots = BoundedSemaphore(MAX_CONCURRENT_HASHES)
 
 
 def require_good(password: str, *, handle: str = "", email: str = "") -> None:
-    """``Invalid`` for a password that is too short, too long, or among the first that anybody would try."""
+    """``Invalid`` for a password that is too short, too long, common, or equal to the handle or mail address."""
     text = _normalised(password)
     if not MIN_PASSWORD_LENGTH <= len(text) <= MAX_PASSWORD_LENGTH:
         raise Invalid("weak-password", f"A password needs {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters.")
@@ -60,21 +60,23 @@ def hash_of(password: str) -> str:
         return _hashing.hash(_normalised(password))
 
 
-def matches(password: str, kept: str | None) -> bool:
-    """Whether this is the password behind ``kept``. Takes as long where there is none, so that time tells nothing."""
+def matches(password: str, stored: str | None) -> bool:
+    """Whether ``password`` matches the hash ``stored``. Takes equally long without a hash, so that timing reveals
+    nothing."""
     text = _normalised(password)
     with _hashing_slots:
-        fits = _hashing.verify(text[:MAX_PASSWORD_LENGTH], kept or _dummy_hash())
-    return fits and kept is not None and len(text) <= MAX_PASSWORD_LENGTH
+        fits = _hashing.verify(text[:MAX_PASSWORD_LENGTH], stored or _dummy_hash())
+    return fits and stored is not None and len(text) <= MAX_PASSWORD_LENGTH
 
 
-def upgraded_hash(password: str, kept: str) -> str | None:
-    """The hash of a password just seen to match, made with today's costs; None if ``kept`` has them."""
-    return hash_of(password) if _hashing.current_hasher.check_needs_rehash(kept) else None
+def upgraded_hash(password: str, stored: str) -> str | None:
+    """A new hash, at today's cost parameters, of a password that matched ``stored``; None if ``stored`` has them
+    already."""
+    return hash_of(password) if _hashing.current_hasher.check_needs_rehash(stored) else None
 
 
 def _normalised(password: str) -> str:
-    # One password typed on two keyboards is one password (NIST SP 800-63B).
+    # NFKC, so that a password typed on two keyboards is one password (NIST SP 800-63B).
     return unicodedata.normalize("NFKC", password)
 
 

@@ -1,4 +1,4 @@
-"""Password resets: a link by mail, or from the operator, sets a new password and ends every session."""
+"""Password resets: a one-time link, mailed or made by the operator, sets a new password and ends every session."""
 
 from datetime import datetime
 
@@ -22,8 +22,8 @@ If it was not you, ignore this mail: nothing has changed.
 
 
 def request_reset(session: Session, email: str, *, secret: str, site: str, now: datetime) -> None:
-    """Send a reset link to the account with this (confirmed) address. Nobody with that address: nothing happens, and
-    whoever asked learns nothing."""
+    """Mail a reset link to the account with this confirmed address. For an unknown address nothing happens, so that
+    the caller cannot learn which addresses have accounts."""
     account = db_accounts.account_by_email(session, accounts.require_email(email))
     if account is None or account.email is None:
         return
@@ -35,14 +35,14 @@ def request_reset(session: Session, email: str, *, secret: str, site: str, now: 
 
 
 def link_for(session: Session, account: Account, *, secret: str, site: str, now: datetime) -> str:
-    """A fresh reset link; ``site`` is the address of the service."""
+    """The address of a new reset link; ``site`` is the address of the service."""
     one_time_links.issue(session, "reset", secret, account=account, now=now)
     return f"{site}/reset/{secret}"
 
 
 def complete(session: Session, secret: str, password_hash: str, *, now: datetime) -> Account:
-    """Set the password of whoever was given this link and end all their sessions. ``NotFound`` for a link that does
-    not work."""
+    """Set the password of the link's account and end all its sessions. ``NotFound`` for a link that is used, expired or
+    unknown."""
     account = one_time_links.use(session, "reset", secret, now=now).account
     assert account is not None  # noqa: S101 - reset links are made for accounts only
     account.password_hash = password_hash

@@ -1,4 +1,4 @@
-"""How often one account or one address may knock. Counted in Redis, over a moving window."""
+"""Rate limits per account and address: a sliding window in Redis."""
 
 import ipaddress
 import logging
@@ -19,19 +19,22 @@ log = logging.getLogger(__name__)
 RATE_LIMITS: Mapping[str, str] = {
     "request": "1200/minute",  # of an account, or of an address where nobody is signed in
     "sign-in": "10/15 minutes",  # of one address for one account
-    "sign-in-account": "100/hour",  # for one account, from everywhere: a crowd that guesses
+    "sign-in-account": "100/hour",  # for one account, from all addresses: distributed guessing
     "sign-in-address": "200/15 minutes",  # of one address, for all accounts and with all tokens
     "sign-up": "20/hour",  # of one address
-    "mail": "5/hour",  # to one recipient, whoever asks
+    "mail": "5/hour",  # to one recipient, from all requests
     "mail-address": "20/hour",  # asked for by one address
     "team-invitation": "20/hour",  # of one account
 }
-"""What is counted, and how much of it is allowed; the setting ``rates`` overrides by name."""
+"""The limit of each kind of request by name; the setting ``rates`` overrides them by name."""
 
 
 class RateLimiter:
-    """Counts what is done by name and by whom. Without Redis nothing is counted and everything is let through:
-    then no work is accepted either, and the log says so."""
+    """Counts requests by the name of the limit and by the requester.
+
+    Without Redis nothing is counted and every request passes, with a warning in the log; the service accepts no work
+    then either.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._items: dict[str, RateLimitItem] = {
@@ -47,7 +50,7 @@ class RateLimiter:
         self._limiter = MovingWindowRateLimiter(storage)
 
     def hit(self, name: str, *who: object) -> None:
-        """Count one; ``TooMany`` with the seconds to wait if that is one too many."""
+        """Count one request; ``TooMany`` with the seconds to wait if it exceeds the limit."""
         item, key = self._items[name], [name, *map(str, who)]
         try:
             if self._limiter.hit(item, *key):
@@ -60,7 +63,7 @@ class RateLimiter:
         raise TooMany("too-often", f"That was too often; please try again in {seconds} s.", retry_after=seconds)
 
     def reset(self, name: str, *who: object) -> None:
-        """Forget what was counted: somebody who signs in after some tries was no attacker."""
+        """Clear a counter: a person who signs in after some failures was no attacker."""
         try:
             self._limiter.clear(self._items[name], name, *map(str, who))
         except StorageError:
@@ -68,7 +71,7 @@ class RateLimiter:
 
 
 def network_of(address: str) -> str:
-    """Who is behind an address: an IPv4 address is one host, an IPv6 host has a /64 to itself."""
+    """The network that a limit counts under: an IPv4 address itself, for IPv6 its /64, which belongs to one host."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

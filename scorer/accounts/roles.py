@@ -1,4 +1,4 @@
-"""Roles: participant, reviewer, organizer, admin; who has which, and refusing who lacks one."""
+"""Roles (participant, reviewer, organizer, admin) and the checks that an account has one."""
 
 from scorer.db.tables import Account
 from scorer.errors import Forbidden, Invalid
@@ -12,12 +12,12 @@ def _require_known_role(role: str) -> None:
 
 
 def require_role(account: Account, *roles: str) -> Account:
-    """Let only accounts with one of ``roles`` (or admins) go on."""
+    """The account if it has one of ``roles`` or is an admin; ``Forbidden`` otherwise."""
     if account.role not in (*roles, "admin"):
         raise Forbidden("wrong-role", f"This needs the role {' or '.join(roles) or 'admin'}; yours is {account.role}.")
     return account
 
 
 def is_organizer(account: Account | None) -> bool:
-    """Whether this person runs competitions."""
+    """Whether this account may run competitions (organizers and admins)."""
     return account is not None and account.role in {"organizer", "admin"}

@@ -1,4 +1,4 @@
-"""Signed-in browsers: opening a session with a password, going on with it, ending it."""
+"""Sessions of signed-in browsers: opening one with a password, resuming it, ending it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from scorer.identifiers import digest_of
 
 SESSION_LIFETIME = timedelta(days=30)
 TOUCH_AFTER = timedelta(minutes=1)
-"""How exact ``last_seen_at`` is."""
+"""Resolution of ``last_seen_at``."""
 MAX_AGENT_LENGTH = 300
 
 
 @dataclass(frozen=True)
 class Browser:
-    """Where a request comes from: its network address, and what the browser calls itself."""
+    """The origin of a request: its network address and the browser's User-Agent."""
 
     address: str
     agent: str = ""
 
 
 def password_hash_of(session: Session, login: str) -> str | None:
-    """The password hash of the account with this handle or address, if there is one."""
+    """The password hash of the account with this handle or mail address; None without account or password."""
     account = accounts.account_by_login(session, login)
     return account.password_hash if account is not None else None
 
@@ -42,15 +42,16 @@ def sign_in(
     browser: Browser,
     now: datetime,
 ) -> WebSession | None:
-    """Open the session ``secret`` (random, made at the edge) for whoever gave the password behind the hash ``matched``.
+    """Open the session ``secret`` (random, made by the caller) if ``matched`` is still the account's password hash.
 
-    Passwords are compared before, with no transaction held. ``matched`` is None if the password was wrong; ``renewed``
-    is its hash at today's costs, if those have changed. None, if nobody is known by this login or the password is not
-    theirs (any more): which of them only the audit log tells, so the caller must commit in that case too.
+    The caller compares the password before, with no transaction held: ``matched`` is the hash that it matched, None if
+    it was wrong; ``renewed`` is its hash at today's cost parameters, if those have changed. Returns None for an unknown
+    login and for a wrong (or just changed) password alike. Only the audit log records which, so the caller must commit
+    in that case too.
     """
     account = accounts.account_by_login(session, login)
     if account is None or matched is None or account.password_hash != matched:
-        # An unknown name is not written down: it may be a password in the wrong field.
+        # An unknown login is not recorded: it may be a password typed into the wrong field.
         subject = f"account:{account.handle}" if account else "account"
         audit_log.record_action(session, "sign-in.failed", subject, actor=None, now=now, address=browser.address)
         return None
@@ -59,8 +60,8 @@ def sign_in(
 
 
 def begin(session: Session, account: Account, *, secret: str, browser: Browser, now: datetime) -> WebSession:
-    """Open the session ``secret`` for somebody who has shown who they are."""
-    opened = WebSession(
+    """Open the session ``secret`` for an authenticated account."""
+    web_session = WebSession(
         account_id=account.id,
         digest=digest_of(secret),
         address=browser.address,
@@ -69,25 +70,25 @@ def begin(session: Session, account: Account, *, secret: str, browser: Browser, 
         last_seen_at=now,
         expires_at=now + SESSION_LIFETIME,
     )
-    session.add(opened)
+    session.add(web_session)
     session.flush()
-    return opened
+    return web_session
 
 
 def resume(session: Session, secret: str, now: datetime) -> WebSession | None:
-    """The living session behind ``secret``, if there is one."""
-    found = accounts.session_by_digest(session, digest_of(secret), now)
-    if found is not None and now - found.last_seen_at > TOUCH_AFTER:
-        found.last_seen_at = now
-    return found
+    """The active session with this secret; None if there is none."""
+    web_session = accounts.session_by_digest(session, digest_of(secret), now)
+    if web_session is not None and now - web_session.last_seen_at > TOUCH_AFTER:
+        web_session.last_seen_at = now
+    return web_session
 
 
 def list_sessions(session: Session, account: Account, now: datetime) -> Sequence[WebSession]:
-    """A person's living sessions, the one seen last first."""
+    """An account's active sessions, the last used first."""
     return accounts.sessions_of(session, account.id, now)
 
 
 def end(session: Session, account: Account, session_id: int, *, now: datetime) -> None:
-    """End one of the person's sessions at once; ``NotFound`` if it is not theirs or has ended already."""
+    """End one of the account's sessions at once; ``NotFound`` if it has no such active session."""
     if not accounts.end_session(session, account.id, session_id, now):
         raise NotFound("no-session-here", "You have no such session.")

@@ -1,7 +1,7 @@
-"""Signing up: an account at once; its mail address counts when its owner has followed the link sent there.
+"""Sign-up: creates an account at once; its mail address counts once the link mailed there has been followed.
 
-So whoever signs up with somebody else's address learns nothing: they get an account without an address, and the
-owner of the address gets a mail.
+So signing up with another person's address reveals nothing: it gives an account without an address, and the owner of
+the address gets a mail.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from scorer.errors import Conflict, Forbidden
 from scorer.notifications import outbox
 
 Mode = Literal["open", "invitation"]
-# It goes to whatever address somebody typed, so it holds no free text of theirs.
+# It goes to any address that was typed in, so it holds no free text of the sender.
 CONFIRM = """Hello {handle},
 
 please confirm that this is your address, so that Kennel can write to you and give you a new password when you need one:
@@ -44,7 +44,7 @@ INVITE = """Hello,
 
 @dataclass(frozen=True)
 class Application:
-    """What a person says when they sign up."""
+    """The sign-up form: ``invitation`` is the secret of an invitation link, empty without one."""
 
     handle: str
     email: str
@@ -55,18 +55,18 @@ class Application:
 def sign_up(
     session: Session, wanted: Application, password_hash: str, *, mode: Mode, secret: str, site: str, now: datetime
 ) -> Account:
-    """Make a participant's account. ``secret`` (random, made at the edge) is the link that confirms the address.
+    """Create a participant's account. ``secret`` (random, made by the caller) is the link that confirms the address.
 
     Raises ``Forbidden`` without an invitation where one is needed, ``Conflict`` for a handle or name that is taken,
-    ``Invalid`` for a bad handle, name or address. A known address makes no difference.
+    ``Invalid`` for a bad handle, name or address. An address that another account has raises nothing.
     """
     if mode == "invitation" and not wanted.invitation:
         raise Forbidden("invitation-needed", "Accounts here are by invitation; please ask the organizers for one.")
     if wanted.invitation:
         one_time_links.use(session, "invitation", wanted.invitation, now=now)
     name = " ".join(wanted.name.split())
-    for each in filter(None, (wanted.handle, name)):
-        accounts.require_free_name(session, each)
+    for new_name in filter(None, (wanted.handle, name)):
+        accounts.require_free_name(session, new_name)
     account = accounts.create_account(session, handle=wanted.handle, name=name, role="participant", now=now)
     account.password_hash = password_hash
     ask_confirmation(session, account, wanted.email, secret=secret, site=site, now=now)
@@ -74,7 +74,8 @@ def sign_up(
 
 
 def ask_confirmation(session: Session, account: Account, email: str, *, secret: str, site: str, now: datetime) -> None:
-    """Send a link to ``email`` that makes it the account's address; if it is somebody's already, tell them instead."""
+    """Mail a link to ``email`` that makes it the account's address; if it belongs to another account, mail a hint
+    instead."""
     email = accounts.require_email(email)
     one_time_links.issue(session, "confirmation", secret, account=account, email=email, now=now)
     owner = db_accounts.account_by_email(session, email)
@@ -88,8 +89,8 @@ def ask_confirmation(session: Session, account: Account, email: str, *, secret: 
 
 
 def confirm_address(session: Session, secret: str, *, now: datetime) -> Account:
-    """Let the address to which this link was sent count; ``NotFound`` for a link that does not work, ``Conflict`` if
-    another account has confirmed the address since."""
+    """Make the address to which this link was mailed the account's; ``NotFound`` for a link that is used, expired or
+    unknown, ``Conflict`` if another account has confirmed the address since."""
     link = one_time_links.use(session, "confirmation", secret, now=now)
     assert link.account is not None  # noqa: S101 - confirmation links are made for accounts and addresses only
     assert link.email is not None  # noqa: S101
@@ -105,7 +106,7 @@ def confirm_address(session: Session, secret: str, *, now: datetime) -> Account:
 def invite_account(
     session: Session, email: str | None, *, inviter: Account | None, secret: str, site: str, now: datetime
 ) -> str:
-    """A link with which one person can sign up, sent to ``email`` if there is one; ``inviter`` None: the operator."""
+    """The address of a link for one sign-up, mailed to ``email`` if given; ``inviter`` None stands for the operator."""
     if email is not None:
         email = accounts.require_email(email)
         name = inviter.name if inviter is not None else "The operator"

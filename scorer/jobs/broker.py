@@ -1,6 +1,6 @@
-"""Sending work: a message is a hint that there is work on a queue, sent after the commit that made the work.
+"""The Celery broker: messages that hint at work on a queue, sent after the commit that created the work.
 
-Only names are known here; the worker's code is never imported.
+This module knows tasks by name only; it never imports the worker's code.
 """
 
 import logging
@@ -18,8 +18,8 @@ from scorer.settings import Settings
 log = logging.getLogger(__name__)
 
 SWEEP_QUEUE = "sweep"
-"""Apart from the queues of jobs, so that a long one does not keep the sweep waiting: workers take from their queues in
-turn."""
+"""Separate from the queues of jobs, so that a long job queue does not delay the sweep: workers consume their queues
+round-robin."""
 WORK = "kennel.work"
 SWEEP = "kennel.sweep"
 MAIL = "kennel.mail"
@@ -27,13 +27,13 @@ POST = "kennel.post"
 UPLOADS = "kennel.uploads"
 LOST = "kennel.lost"
 VISIBILITY_SECONDS = 24 * 3600
-"""Longer than the longest job: the lease, not the broker, decides who works."""
+"""Longer than the longest job: the lease, not a redelivery by the broker, decides who may work on a job."""
 
 _PENDING = "kennel.messages"
 
 
 def create_celery_app(settings: Settings) -> Celery:
-    """The Celery application as both sides configure it; the worker adds its tasks."""
+    """The Celery application, configured alike for web process and worker; the worker adds its tasks."""
     app = Celery("kennel", broker=settings.redis_url.get_secret_value(), set_as_current=False)
     app.conf.update(
         accept_content=["json"],
@@ -71,7 +71,7 @@ def create_celery_app(settings: Settings) -> Celery:
 
 @contextmanager
 def transaction(sessions: Sessions, app: Celery) -> Iterator[Session]:
-    """One transaction of an edge: commits at the end, then sends what it announced. A rollback forgets both."""
+    """A database transaction that commits at the end and then sends its messages; a rollback drops both."""
     with sessions.begin() as session:
         yield session
     messages: Counter[Queue] = session.info.pop(_PENDING, Counter())
@@ -79,12 +79,12 @@ def transaction(sessions: Sessions, app: Celery) -> Iterator[Session]:
 
 
 def send_after_commit(session: Session, queue: Queue, *, count: int = 1) -> None:
-    """Once this transaction has committed, say ``count`` times that ``queue`` has work."""
+    """Send ``count`` messages for ``queue`` once this transaction has committed."""
     session.info.setdefault(_PENDING, Counter())[queue] += count
 
 
 def announce(app: Celery, messages: Counter[Queue]) -> None:
-    """Say that there is work. A message that cannot be sent costs nothing but time: the sweep says it again."""
+    """Send messages by queue. One that cannot be sent costs only time: the sweep sends it again."""
     try:
         for queue in messages.elements():
             app.send_task(WORK, args=[queue.value], queue=queue.value, ignore_result=True, retry=False)
@@ -93,6 +93,6 @@ def announce(app: Celery, messages: Counter[Queue]) -> None:
 
 
 def waiting_messages(app: Celery) -> Mapping[Queue, int]:
-    """How many messages lie on each queue, not counting those a worker has taken."""
+    """Messages waiting on each queue, without those that a worker has taken."""
     with app.connection_for_read() as connection, connection.channel() as channel:
         return {queue: int(channel._size(queue.value)) for queue in Queue}  # noqa: SLF001 - kombu's only name for LLEN

@@ -1,4 +1,4 @@
-"""Work that is stuck: what waits, what runs, what has failed, and setting it going again."""
+"""The backlog: waiting, running and failed jobs, and restarting a stuck one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from scorer.lifecycle import JobState
 
 @dataclass(frozen=True)
 class Backlog:
-    """All work that is not done: queues, jobs that run, jobs that have failed."""
+    """All work that is not done: the load of each queue, running jobs, failed jobs."""
 
     queues: Sequence[QueueLoad]
     running: Sequence[ListedJob]
@@ -25,13 +25,13 @@ class Backlog:
 
 
 def read_backlog(session: Session, now: datetime) -> Backlog:
-    """What there is to do, and what went wrong."""
+    """All work that is not done, at the moment ``now``."""
     return Backlog(failed_jobs.queues(session, now), failed_jobs.running(session), failed_jobs.failed(session))
 
 
 def restart(session: Session, job_id: int, *, author: Account, now: datetime) -> Job:
-    """Set a failed job going again, or take a running one from its worker. ``NotFound`` if there is none, ``Conflict``
-    if it is neither, or was replaced."""
+    """Restart a failed job, or take a running one from its worker and restart it. ``NotFound`` if there is none,
+    ``Conflict`` if it is neither failed nor running, or if a later job has replaced it."""
     job = failed_jobs.lock_job(session, job_id)
     if job is None:
         raise NotFound("no-job", f"There is no job {job_id}.")

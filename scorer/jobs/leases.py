@@ -1,4 +1,4 @@
-"""Claiming work and keeping it: leases, heartbeats, capped attempts, and the sweep for whatever is stuck."""
+"""Jobs and their leases: queueing, claiming, renewing, finishing, capped retries, and the sweep of expired leases."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +17,14 @@ from scorer.notifications import notices
 OUR_FAULT = "Kennel could not finish this entry. It is our fault, not yours: the entry is not counted."
 
 MAX_ANNOUNCED = 100
-"""Of much new work at once so many pieces are announced, so that nobody waits for messages; the sweep does the rest."""
+"""Messages sent at once for a large batch of jobs, so that the request does not wait for the broker; the sweep sends
+the rest."""
 
 WITHOUT_IMAGES = frozenset({Queue.EVIDENCE, Queue.RECOVER})
-"""Queues whose work on a submission looks at its features, or at its generator."""
+"""Queues whose jobs need a submission's features or its generator, but not its images."""
 
 STARTS: Mapping[str, tuple[Status, Status]] = {
-    # queue -> the submission's step when its job starts; only the public track's job moves what everyone sees
+    # queue -> the submission's status before and after its job starts; private jobs do not move the visible status
     Queue.CHECK: (Status.RECEIVED, Status.CHECKING),
     Queue.SCORE: (Status.QUEUED, Status.SCORING),
 }
@@ -31,7 +32,7 @@ STARTS: Mapping[str, tuple[Status, Status]] = {
 
 @dataclass(frozen=True)
 class Claim:
-    """A job held by this worker until its lease runs out. ``holder`` is the random name of this attempt."""
+    """A job that this worker holds until its lease expires. ``holder`` is the random name of this attempt."""
 
     job_id: int
     holder: str
@@ -44,7 +45,7 @@ class Claim:
     study_id: int | None
     generator_id: int | None
     public: bool
-    """Whether its progress is what everyone sees of the submission: not so for the private track."""
+    """Whether its progress is the submission's visible progress; False for the private track."""
 
 
 def add_job(
@@ -57,9 +58,11 @@ def add_job(
     private: bool = False,
     **makes: int | str,
 ) -> Job:
-    """Put a job on a queue and announce it after the commit. Public work goes before private work. A job without a
-    submission names what it ``makes``: ``preparation_id``, ``release_id`` or ``study_id``; one that recovers images has
-    both its entry and ``generator_id``."""
+    """Queue a job and send its message after the commit. Public jobs go before private ones.
+
+    A job without a submission names in ``makes`` what it makes: ``preparation_id``, ``release_id`` or ``study_id``; a
+    generator audit has both its submission and ``generator_id``.
+    """
     team_id = merges.current_team(session, submission.team_id).id if submission is not None else None
     job = Job(
         queue=queue,
@@ -80,8 +83,8 @@ def add_job(
 
 
 def add_comparisons(session: Session, preparation_id: int, refs: Sequence[int], *, now: datetime) -> None:
-    """Put the comparing of entries in one space on its queue, in the order of entries: whatever spaces an entry is
-    compared in, its images are decoded once."""
+    """Queue the comparison of submissions in one feature space, ordered by submission, so that the images of a
+    submission are decoded once for all feature spaces."""
     session.add_all(
         Job(
             queue=Queue.COMPARE,
@@ -100,7 +103,7 @@ def add_comparisons(session: Session, preparation_id: int, refs: Sequence[int], 
 
 
 def score_all(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:
-    """Queue every scored entry of a competition for a private track that is new. Returns how many they are."""
+    """Queue every scored submission of a competition for its new private track. Returns the number of jobs."""
     count = job_queue.add_for_track(session, competition_id, track_id, now=now)
     send_after_commit(session, Queue.SCORE, count=min(count, MAX_ANNOUNCED))
     return count
@@ -109,7 +112,8 @@ def score_all(session: Session, competition_id: int, track_id: int, *, now: date
 def claim_job(
     session: Session, queue: Queue, *, holder: str, worker: str, now: datetime, lease: timedelta
 ) -> Claim | None:
-    """Take the fairest due job of a queue, or None. ``holder`` is this attempt's random name."""
+    """Claim the due job of a queue that is next in fair order; None if there is none. ``holder`` is this attempt's
+    random name."""
     job = job_queue.claim_next(session, queue, holder=holder, worker=worker, now=now, lease_until=now + lease)
     if job is None:
         return None
@@ -144,14 +148,14 @@ def renew_lease(
     now: datetime,
     lease: timedelta,
 ) -> bool:
-    """Extend the lease and say how far the work is; False when the job is no longer ours."""
+    """Extend the lease and record the progress; False if the claim no longer holds the job."""
     return job_queue.update_held(
         session, claim.job_id, claim.holder, lease_until=now + lease, stage=stage, fraction=fraction
     )
 
 
 def finish_job(session: Session, claim: Claim, now: datetime) -> bool:
-    """Close the job; False when it is no longer ours, and then nothing of its result may be kept."""
+    """Close the job; False if the claim no longer holds it: then the caller must drop the result."""
     return job_queue.update_held(
         session,
         claim.job_id,
@@ -166,29 +170,30 @@ def finish_job(session: Session, claim: Claim, now: datetime) -> bool:
 
 
 def is_finished(session: Session, claim: Claim) -> bool:
-    """Whether no work is left that needs the claimed submission's images."""
-    left = (job for job in job_queue.jobs_of(session, claim.submission_ref or 0) if job.queue not in WITHOUT_IMAGES)
-    return not any(job.state in UNFINISHED for job in left)
+    """Whether no unfinished job needs the claimed submission's images."""
+    jobs = (job for job in job_queue.jobs_of(session, claim.submission_ref or 0) if job.queue not in WITHOUT_IMAGES)
+    return not any(job.state in UNFINISHED for job in jobs)
 
 
 def fail(session: Session, claim: Claim, *, error: str, reason: str, now: datetime) -> None:
-    """End a job that no further attempt can cure; the team reads ``reason``. Nothing if the job is no longer ours."""
+    """Fail a job for good because no retry can help; the team reads ``reason``. Does nothing if the claim no longer
+    holds the job."""
     job = job_queue.lock_held(session, claim.job_id, claim.holder)
     if job is not None:
         _fail(session, job, error=error, reason=reason, now=now)
 
 
 def retry_or_fail(session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int) -> None:
-    """After a fault of ours: let the job wait and be tried again, or end it at the cap. Nothing if the job is no
-    longer this claim's."""
+    """After an internal error: schedule a retry, or fail the job after ``max_attempts``. Does nothing if the claim no
+    longer holds the job."""
     job = job_queue.lock_held(session, claim.job_id, claim.holder)
     if job is not None:
         _retry_or_fail(session, job, error=error, now=now, max_attempts=max_attempts)
 
 
 def release(session: Session, claim: Claim, *, now: datetime) -> None:
-    """Let go of a job that something more urgent is in the way of; that was no attempt. Nothing if it is no longer
-    this claim's."""
+    """Release a preempted job at once, without counting an attempt. Does nothing if the claim no longer holds the
+    job."""
     job = job_queue.lock_held(session, claim.job_id, claim.holder)
     if job is not None:
         _release_hold(job)
@@ -197,7 +202,7 @@ def release(session: Session, claim: Claim, *, now: datetime) -> None:
 
 
 def _release_hold(job: Job) -> None:
-    """Let the job wait again, held by no worker; what it had done of its stages is forgotten."""
+    """Set the job back to waiting, without holder, lease and progress."""
     job.state = JobState.WAITING
     job.holder = job.lease_until = None
     job.stage = job.fraction = None
@@ -211,7 +216,8 @@ def _retry_or_fail(session: Session, job: Job, *, error: str, now: datetime, max
 
 
 def _schedule_retry(session: Session, job: Job, *, error: str, now: datetime) -> None:
-    """Let the job wait again, longer after every attempt; the sweep announces it when it is due."""
+    """Set the job back to waiting with exponential backoff (0, 5, 25, ... s); the sweep sends its message when it is
+    due."""
     _release_hold(job)
     job.error = error
     job.due_at = now + timedelta(seconds=5 * (4 ** (job.attempts - 1) - 1) / 3)
@@ -221,8 +227,8 @@ def _schedule_retry(session: Session, job: Job, *, error: str, now: datetime) ->
 
 
 def restart(session: Session, job: Job, *, now: datetime) -> None:
-    """Let a job that has failed, or one that is taken from its worker, be tried again at once, with all its attempts.
-    ``job`` is locked. A submission that had failed with it waits again."""
+    """Restart a failed job, or a running one taken from its worker, at once and with all its attempts. ``job`` is
+    locked. A submission that failed with the job waits again."""
     queue = Queue(job.queue)
     had_failed = job.state == JobState.FAILED
     _release_hold(job)
@@ -241,7 +247,7 @@ def restart(session: Session, job: Job, *, now: datetime) -> None:
 
 
 def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime) -> None:
-    """End the job for good. The submission fails with it unless only its private track is concerned."""
+    """Fail the job for good; the submission fails with it unless the job is of the private track."""
     job.state = JobState.FAILED
     job.holder = job.lease_until = None
     job.error = error
@@ -262,9 +268,10 @@ def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime)
 
 
 def sweep_jobs(session: Session, *, now: datetime, max_attempts: int, announced: Mapping[Queue, int]) -> dict[str, int]:
-    """Free jobs whose worker has vanished, and announce due work that has no message (``announced`` by queue).
+    """Free jobs whose lease has expired, and send messages for due jobs that have none (``announced``: messages
+    waiting, by queue).
 
-    Returns what it did, for the log. Safe to run at any time, by anyone, twice at once.
+    Returns counts for the log. Safe to run at any time and concurrently.
     """
     expired = job_queue.lock_expired(session, now)
     for job in expired:
