@@ -1,0 +1,10 @@
+"""Competitions: what organizers set up, and who may enter.
+
+spec: the specification an organizer writes: images, dates, limits, prizes, tracks
+setup: creating and changing a competition
+competition_state: a competition with its tracks and phase at a moment, as an account may see it
+reference_sets: reference images by role, and their preparation for a track
+data_files: files that participants download
+rules: versions of the rules and their acceptance
+allowlist: who may enter a competition by invitation
+"""

@@ -1,7 +1,7 @@
-"""Guests: who may enter a competition that is by invitation. ``invite``, ``withdraw``, ``listed``, ``require_invited``.
+"""The allowlist of a competition by invitation: who may enter it.
 
-A person is invited by handle, or by mail address: then it is whoever has confirmed that address, now or later. So an
-organizer does not learn whose address it is, or whether it is anybody's.
+A person is invited by handle or by mail address. An address stands for the account that has confirmed it, now or
+later, so an organizer does not learn whose address it is, or whether any account has it.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,10 +43,10 @@ def invite_guests(
     site: str,
     now: datetime,
 ) -> Sequence[Guest]:
-    """Let these people (handles or mail addresses) enter and tell them; whoever is invited already is told nothing
-    again. ``Invalid``, and nobody is invited, if there is no such handle or address. Returns all who are invited."""
+    """Add people (handles or mail addresses) to the allowlist and notify those who are new on it. ``Invalid``, and
+    nobody is added, if a handle is unknown or an address malformed. Returns the whole allowlist."""
     competitions.lock_competition(session, state.competition.slug, share=False)
-    invited = {each.who.lower() for each in rows.list_guests(session, state.competition.id)}
+    invited = {guest.who.lower() for guest in rows.list_guests(session, state.competition.id)}
     added: dict[str, Guest] = {}
     for guest in _read(session, state.competition, wanted, author, now):
         if guest.who.lower() not in invited | set(added):
@@ -62,10 +62,10 @@ def invite_guests(
 
 
 def withdraw(session: Session, state: CompetitionState, who: str, *, author: Account, now: datetime) -> None:
-    """Let somebody enter no more; what they have entered stays. ``NotFound`` if they are not invited by that handle or
+    """Remove a person from the allowlist; their submissions stay. ``NotFound`` if they are not on it by that handle or
     address."""
     competitions.lock_competition(session, state.competition.slug, share=False)
-    invited = {each.who.lower(): each for each in rows.list_guests(session, state.competition.id)}
+    invited = {guest.who.lower(): guest for guest in rows.list_guests(session, state.competition.id)}
     guest = invited.get(who.strip().lower())
     if guest is None:
         raise NotFound("no-guest", f"Nobody is invited as {who.strip()!r}.")
@@ -78,17 +78,17 @@ def withdraw(session: Session, state: CompetitionState, who: str, *, author: Acc
 
 
 def list_guests(session: Session, state: CompetitionState) -> Sequence[Guest]:
-    """Whoever is invited, the one invited last first."""
+    """The allowlist, the latest invitation first."""
     return rows.list_guests(session, state.competition.id)
 
 
 def is_invited(session: Session, competition: Competition, account: Account) -> bool:
-    """Whether a person may enter, as far as invitations go."""
+    """Whether the competition is open to all, or the account is on its allowlist."""
     return not competition.invitation_only or rows.is_invited(session, competition.id, account)
 
 
 def require_invited(session: Session, competition: Competition, account: Account) -> None:
-    """``Forbidden`` for somebody who is not invited into a competition that is by invitation."""
+    """``Forbidden`` for an account that is not on the allowlist of a competition by invitation."""
     if is_invited(session, competition, account):
         return
     hint = "" if account.email else " If you were invited by mail, confirm that address on your account's page first."
@@ -98,25 +98,25 @@ def require_invited(session: Session, competition: Competition, account: Account
 def _read(
     session: Session, competition: Competition, wanted: Sequence[str], author: Account, now: datetime
 ) -> list[Guest]:
-    found, faults = [], []
-    for each in filter(None, map(str.strip, wanted)):
+    guests, faults = [], []
+    for name in filter(None, map(str.strip, wanted)):
         try:
-            who = _who(session, each)
+            who = _who(session, name)
         except Invalid as error:
-            faults.append(f"{each}: {error.message}")
+            faults.append(f"{name}: {error.message}")
             continue
-        found.append(Guest(competition_id=competition.id, invited=True, author_id=author.id, created_at=now, **who))
+        guests.append(Guest(competition_id=competition.id, invited=True, author_id=author.id, created_at=now, **who))
     if faults:
         raise Invalid("no-such-people", "Nobody was invited: some of these are nobody.", faults=faults)
-    if not found:
+    if not guests:
         raise Invalid("nobody", "Name at least one handle or mail address.")
-    return found
+    return guests
 
 
-def _who(session: Session, each: str) -> dict[str, object]:
-    if "@" in each:
-        return {"email": accounts.require_email(each).lower()}
-    account = db_accounts.account_by_handle(session, each)
+def _who(session: Session, name: str) -> dict[str, object]:
+    if "@" in name:
+        return {"email": accounts.require_email(name).lower()}
+    account = db_accounts.account_by_handle(session, name)
     if account is None:
         raise Invalid("no-account", "there is nobody with this handle.")
     return {"account": account, "account_id": account.id}
@@ -125,19 +125,19 @@ def _who(session: Session, each: str) -> dict[str, object]:
 def _notify_guest(
     session: Session, state: CompetitionState, guest: Guest, *, author: Account, secret: str, site: str, now: datetime
 ) -> None:
-    """By notice whoever has an account; else by mail, with a link to make one."""
+    """Send a notice to a person with an account, otherwise a mail with a sign-up link."""
     competition = state.competition
     account = guest.account or db_accounts.account_by_email(session, guest.email or "")
     opens_at = competition.opens_at if state.phase is Phase.DRAFT else None
     opens = f" It opens, and has its page, from {opens_at:%Y-%m-%d %H:%M} UTC on." if opens_at else ""
-    said = INVITED.format(author=author.name, competition=competition.title, opens=opens)
+    text = INVITED.format(author=author.name, competition=competition.title, opens=opens)
     subject = f"You are invited to {competition.title}"
     if account is not None:
         link = f"/competitions/{competition.slug}"
-        notices.notify(session, account, notices.Kind.INVITATION, subject, said, link, now)
+        notices.notify(session, account, notices.Kind.INVITATION, subject, text, link, now)
         return
     one_time_links.issue(session, "invitation", secret, email=guest.email, now=now)
-    body = MAILED.format(invited=said, site=site, slug=competition.slug, secret=secret)
+    body = MAILED.format(invited=text, site=site, slug=competition.slug, secret=secret)
     expires_at = now + one_time_links.LINK_LIFETIMES["invitation"]
     outbox.queue_mail(session, guest.email or "", subject, body, now=now, expires_at=expires_at)
 

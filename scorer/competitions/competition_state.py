@@ -1,4 +1,4 @@
-"""The state of a competition: its row, tracks, phase and preparations, as somebody may see it."""
+"""The state of a competition at a moment (row, tracks, phase, open preparations), and who may see what of it."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,7 +15,7 @@ from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
 
 @dataclass(frozen=True)
 class CompetitionState:
-    """A competition as it stands: its phase, its tracks, and what an organizer has still to do."""
+    """A competition at a moment: its phase, its tracks, and in ``missing`` what an organizer has still to set up."""
 
     competition: Competition
     phase: Phase
@@ -25,12 +25,12 @@ class CompetitionState:
 
     @property
     def image_spec(self) -> ImageSpec:
-        """What an entry must hold."""
+        """The image specification that a submission must satisfy."""
         return ImageSpec(count=self.competition.image_count, size=self.competition.image_size)
 
 
 def state_of(session: Session, slug: str, now: datetime) -> CompetitionState:
-    """A competition as it stands at ``now``; ``NotFound`` if there is none."""
+    """The state of a competition at ``now``; ``NotFound`` if there is none."""
     competition = competitions.competition_by_slug(session, slug)
     if competition is None:
         raise NotFound("no-competition", f"There is no competition {slug!r}.")
@@ -38,26 +38,26 @@ def state_of(session: Session, slug: str, now: datetime) -> CompetitionState:
 
 
 def visible_state(session: Session, slug: str, account: Account | None, now: datetime) -> CompetitionState:
-    """A competition as it stands, for somebody's eyes: a draft is for organizers, to others it does not exist."""
+    """The state of a competition that the account may see: a draft is ``NotFound`` for all but organizers."""
     return require_visible(state_of(session, slug, now), account)
 
 
 def require_visible(state: CompetitionState, account: Account | None) -> CompetitionState:
-    """A competition that this person may know of; ``NotFound`` otherwise."""
+    """The state if the account may see the competition; ``NotFound`` otherwise."""
     if not _is_visible(state, account):
         raise NotFound("no-competition", f"There is no competition {state.competition.slug!r}.")
     return state
 
 
 def at_moment(state: CompetitionState, now: datetime) -> CompetitionState:
-    """A state that was read earlier, at another moment."""
+    """The state ``state``, read earlier, with its phase at ``now``."""
     competition = state.competition
     times = {"opens_at": competition.opens_at, "closes_at": competition.closes_at}
     return replace(state, phase=phase_at(now, published=state.published, **times))
 
 
 def visible_states(session: Session, account: Account | None, now: datetime) -> list[CompetitionState]:
-    """Every competition that this person may see, newest first."""
+    """Every competition that the account may see, newest first."""
     states = [_state(session, competition, now) for competition in competitions.all_competitions(session)]
     return [state for state in states if _is_visible(state, account)]
 
@@ -89,26 +89,26 @@ def _missing(session: Session, competition: Competition, tracks: dict[str, Track
 
 
 def track_of(state: CompetitionState, kind: TrackKind) -> Track:
-    """The public or the private track; ``NotFound`` for any other word."""
+    """The public or the private track; ``NotFound`` for any other ``kind``."""
     if kind not in state.tracks:
         raise NotFound("no-track", f"There is no track {kind!r}; tracks are public and private.")
     return state.tracks[kind]
 
 
 def may_see_private(state: CompetitionState, account: Account | None) -> bool:
-    """The private track is for organizers until the final board is published."""
+    """Whether the account may see the private track: organizers always, others after publication."""
     return state.published or is_organizer(account)
 
 
 def takes_late(state: CompetitionState, now: datetime) -> bool:
-    """Whether an entry that begins now is a late one: taken after the close, for a board of its own."""
+    """Whether a submission begun now is late: accepted after the close, for a board of its own."""
     closes_at = state.competition.closes_at
     over = closes_at is not None and now >= closes_at and state.phase is not Phase.DRAFT
     return over and state.competition.late_submissions
 
 
 def visible_track(state: CompetitionState, kind: TrackKind, account: Account | None) -> Track:
-    """A track that this person may read scores of; ``Forbidden`` before publication."""
+    """The track, if the account may read its scores; ``Forbidden`` for the private one before publication."""
     track = track_of(state, kind)
     if kind == "private" and not may_see_private(state, account):
         raise Forbidden("not-published", "The private board is shown when the organizers publish it.")

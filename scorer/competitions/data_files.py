@@ -1,4 +1,4 @@
-"""Data files: what participants may download. ``offer``, ``offer_training``, ``withdraw``, ``find``, ``gathered``."""
+"""Data files: what organizers offer participants for download."""
 
 import re
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from scorer.errors import Conflict, Invalid, NotFound
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MAX_FILES = 100
-"""Files of a competition: they are listed on one page."""
+"""Files of a competition; all are listed on one page."""
 SECRET_ROLES = ("held_out", "private_extra")
-"""References that no participant may ever have."""
+"""Roles of reference sets that participants must never get."""
 
 
 def require_name(name: str) -> str:
-    """A name that is the same in an address, in a zip and on every disk; ``Invalid`` for others."""
+    """The name, if it needs no escaping in a URL, a zip or a file system; ``Invalid`` otherwise."""
     if not NAME_PATTERN.fullmatch(name):
         raise Invalid("bad-name", "A data file's name has letters, digits, dots, hyphens and underscores, at most 100.")
     return name
@@ -41,8 +41,8 @@ def offer_file(
     author: Account,
     now: datetime,
 ) -> DataFile:
-    """Offer received bytes to participants, in place of an earlier file of that name. ``Conflict`` for bytes that are
-    the secret references of a competition."""
+    """Offer an uploaded file to participants, in place of an earlier one of that name. ``Conflict`` if it is a secret
+    reference set of a competition."""
     require_name(name)
     competitions.lock_competition(session, state.competition.slug, share=False)
     if rows.is_reference(session, received.sha256, SECRET_ROLES):
@@ -53,7 +53,7 @@ def offer_file(
         raise Conflict("too-many-files", f"A competition offers at most {MAX_FILES} files.")
     if received.bytes < 1:
         raise Invalid("empty", "A data file has at least one byte.")
-    kept = DataFile(
+    file = DataFile(
         competition_id=state.competition.id,
         name=name,
         offered=True,
@@ -64,10 +64,10 @@ def offer_file(
         author_id=author.id,
         created_at=now,
     )
-    session.add(kept)
+    session.add(file)
     session.flush()
-    _record(session, state, "offered", kept, before if replaced else None, author, now)
-    return kept
+    _record(session, state, "offered", file, before if replaced else None, author, now)
+    return file
 
 
 def training_images(session: Session, state: CompetitionState) -> ReceivedBlob:
@@ -80,7 +80,7 @@ def training_images(session: Session, state: CompetitionState) -> ReceivedBlob:
 
 
 def withdraw(session: Session, state: CompetitionState, name: str, *, author: Account, now: datetime) -> None:
-    """Offer a file no longer; ``NotFound`` if it is not offered."""
+    """Stop offering a file; ``NotFound`` if it is not offered."""
     competitions.lock_competition(session, state.competition.slug, share=False)
     file = _offered(session, state, name)
     same = ("competition_id", "name", "bytes", "sha256", "crc32", "blob_key")
@@ -107,18 +107,20 @@ def _record(
 
 
 def list_files(session: Session, state: CompetitionState) -> Sequence[DataFile]:
-    """What a competition offers, by name; for whoever sees the competition."""
+    """The files that a competition offers, by name; everyone who sees the competition may read this list."""
     return rows.offered_files(session, state.competition.id)
 
 
 def find_file(session: Session, state: CompetitionState, name: str, account: Account) -> DataFile:
-    """A file for somebody who has accepted the rules; ``NotFound`` if it is not offered."""
+    """A file to download; ``Forbidden`` unless the account has accepted the rules, ``NotFound`` if it is not
+    offered."""
     _require_access(session, state, account)
     return _offered(session, state, name)
 
 
 def downloadable_files(session: Session, state: CompetitionState, account: Account) -> Sequence[DataFile]:
-    """All files for somebody who has accepted the rules; ``NotFound`` if there are none."""
+    """All files to download; ``Forbidden`` unless the account has accepted the rules, ``NotFound`` if there are
+    none."""
     _require_access(session, state, account)
     files = list_files(session, state)
     if not files:

@@ -1,4 +1,4 @@
-"""Reference images: attaching them to a competition, and preparing them for its tracks."""
+"""Reference sets: attaching them to a competition by role, and preparing them for its tracks."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ REFERENCE_ROLES: dict[TrackKind, tuple[ReferenceRole, ...]] = {
     "public": ("train",),
     "private": ("train", "private_extra"),
 }
-"""Whose images make up a track's reference. Held-out images are in none: they are the fresh sample."""
+"""The roles whose images make up a track's reference. Held-out images are in none: they are the independent sample."""
 
 
 def attach_reference_set(
@@ -40,10 +40,10 @@ def attach_reference_set(
     author: Account,
     now: datetime,
 ) -> ReferenceSet:
-    """Let an uploaded zip play ``role`` in the competition; the same bytes are the same set everywhere.
+    """Attach an uploaded zip in ``role``; equal bytes are one reference set in all competitions.
 
-    ``Conflict`` once the first entry was taken: entries must be measured against one reference. ``Conflict``, too, for
-    secret images that participants can download.
+    ``Conflict`` once the competition has a submission, since all must be measured against one reference; ``Conflict``
+    also for images of a secret role that participants can download.
     """
     competitions.lock_competition(session, state.competition.slug, share=False)
     if submissions.has_submissions(session, state.competition.id):
@@ -83,7 +83,7 @@ def attach_reference_set(
 def prepare(
     session: Session, state: CompetitionState, kind: TrackKind, *, author: Account, now: datetime
 ) -> Preparation:
-    """Have a track's references prepared by a worker, or use what was prepared before from equal inputs."""
+    """Queue the preparation of a track's references, or reuse the one that was made from equal inputs."""
     competitions.lock_competition(session, state.competition.slug, share=False)
     track = track_of(state, kind)
     preparation = preparation_of(session, state, kind, FeatureSpace(track.extractor, track.signed), now=now)
@@ -102,22 +102,23 @@ def prepare(
 
 @dataclass(frozen=True)
 class FeatureSpace:
-    """An extractor's feature space, and whether cosines keep their sign there."""
+    """The feature space of an extractor; ``signed``: cosine similarities keep their sign."""
 
     extractor: str
     signed: bool
 
 
 def space_of(name: str) -> FeatureSpace:
-    """The space of an extractor by its name; ``Invalid`` for an unknown one."""
-    found = extractor_catalogue.find_extractor(name)
-    return FeatureSpace(found.identity, not found.non_negative)
+    """The feature space of an extractor by its name; ``Invalid`` for an unknown one."""
+    extractor = extractor_catalogue.find_extractor(name)
+    return FeatureSpace(extractor.identity, not extractor.non_negative)
 
 
 def preparation_of(
     session: Session, state: CompetitionState, kind: TrackKind, space: FeatureSpace, *, now: datetime
 ) -> Preparation:
-    """A track's references in a space: prepared before from equal inputs, or a row for a worker to fill."""
+    """The preparation of a track's references in a feature space: an earlier one from equal inputs, or a new row for a
+    worker to fill."""
     key, sets, held_out = _inputs(session, state, kind, space)
     preparation = competitions.preparation_by_key(session, key)
     if preparation is None:
@@ -126,7 +127,7 @@ def preparation_of(
             extractor=space.extractor,
             image_size=state.competition.image_size,
             signed=space.signed,
-            reference_set_ids=[each.id for each in sets],
+            reference_set_ids=[reference_set.id for reference_set in sets],
             held_out_set_id=held_out.id if held_out else None,
             created_at=now,
         )
@@ -138,13 +139,13 @@ def preparation_of(
 def finished_preparation(
     session: Session, state: CompetitionState, kind: TrackKind, space: FeatureSpace
 ) -> Preparation | None:
-    """A track's references in a space, if they are ready."""
-    found = competitions.preparation_by_key(session, _inputs(session, state, kind, space)[0])
-    return found if found is not None and found.finished_at is not None else None
+    """The finished preparation of a track's references in a feature space; None if there is none."""
+    preparation = competitions.preparation_by_key(session, _inputs(session, state, kind, space)[0])
+    return preparation if preparation is not None and preparation.finished_at is not None else None
 
 
 def require_work(session: Session, preparation: Preparation, *, now: datetime) -> None:
-    """Let a worker make a preparation that is not ready, unless one is at it."""
+    """Queue the job of an unfinished preparation, unless it has an unfinished job already."""
     job = job_of_preparation(session, preparation.id)
     if preparation.finished_at is None and (job is None or job.state == JobState.FAILED):
         leases.add_job(session, Queue.PREPARE, preparation_id=preparation.id, now=now)
@@ -153,7 +154,7 @@ def require_work(session: Session, preparation: Preparation, *, now: datetime) -
 def _inputs(
     session: Session, state: CompetitionState, kind: TrackKind, space: FeatureSpace
 ) -> tuple[str, list[ReferenceSet], ReferenceSet | None]:
-    """The address of a preparation, the sets that it is made of, and the held-out one."""
+    """The key of a preparation (SHA-256 of its inputs), its reference sets, and the held-out set."""
     attached = competitions.references_of(session, state.competition.id)
     if "train" not in attached:
         raise Conflict("no-references", "Attach training images first.")
@@ -185,7 +186,7 @@ def record_preparation(
     provenance: dict[str, Any],
     now: datetime,
 ) -> bool:
-    """Keep what a worker has prepared; False when the job was no longer that worker's."""
+    """Record a finished preparation; False if the claim no longer holds the job."""
     if not leases.finish_job(session, claim, now):
         return False
     preparation = session.get_one(Preparation, claim.preparation_id)
@@ -198,7 +199,7 @@ def record_preparation(
 
 
 def set_first_threshold(session: Session, track: Track, preparation: Preparation, *, now: datetime) -> None:
-    """A track starts with tau = s(held-out) / 2, until a person chooses; without held-out images one has to."""
+    """Set tau = s(held-out) / 2 unless a person has chosen a threshold; without held-out images a person has to."""
     if preparation.heldout_distance is None:
         return
     newest = tuning.newest_threshold(session, track.id)
@@ -221,5 +222,5 @@ def set_first_threshold(session: Session, track: Track, preparation: Preparation
 
 
 def job_for(session: Session, track: Track) -> Job | None:
-    """The job that prepares this track's references, if there was one."""
+    """The job that prepares this track's references; None if there was none."""
     return None if track.preparation_id is None else job_of_preparation(session, track.preparation_id)

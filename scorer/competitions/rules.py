@@ -1,4 +1,4 @@
-"""A competition's rules: who has accepted them, which words they accepted, and so who may enter."""
+"""Rules of a competition: their version, who has accepted which version, and so who may enter."""
 
 import hashlib
 from datetime import datetime
@@ -13,12 +13,12 @@ from scorer.errors import Conflict, Forbidden
 
 
 def rules_version_of(competition: Competition) -> str | None:
-    """The SHA-256 (hex) of the rules as they stand; None where there are none."""
+    """The SHA-256 (hex) of the current rules; None without rules."""
     return hashlib.sha256(competition.rules.encode()).hexdigest() if competition.rules.strip() else None
 
 
 def has_accepted(session: Session, competition: Competition, account: Account) -> bool:
-    """Whether a person has accepted the rules as they stand."""
+    """Whether the account has accepted the current rules."""
     version = rules_version_of(competition)
     return version is None or accounts.acceptance_of(session, competition.id, account.id, version) is not None
 
@@ -26,8 +26,8 @@ def has_accepted(session: Session, competition: Competition, account: Account) -
 def accept_rules(
     session: Session, state: CompetitionState, rules_sha256: str, *, account: Account, now: datetime
 ) -> RulesAcceptance:
-    """Note that a person accepts the rules that they have read; again is the same. ``Conflict`` if the rules are no
-    longer these."""
+    """Record that an account accepts the version ``rules_sha256`` of the rules; idempotent. ``Conflict`` if the rules
+    have changed since."""
     allowlist.require_invited(session, state.competition, account)
     version = rules_version_of(state.competition)
     if version is None:
@@ -47,8 +47,8 @@ def accept_rules(
 
 
 def require_entrant(session: Session, competition: Competition, account: Account, *, newest: bool = True) -> None:
-    """``Forbidden`` unless the person may enter: is invited, where that is needed, and has accepted the rules as they
-    stand, or (not ``newest``) in some version, for an upload that was under way while they changed."""
+    """``Forbidden`` unless the account may enter: it is invited, where that is needed, and has accepted the current
+    rules, or (without ``newest``) any version of them, for an upload that was under way while they changed."""
     allowlist.require_invited(session, competition, account)
     version = rules_version_of(competition)
     if version is None:

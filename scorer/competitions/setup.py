@@ -1,4 +1,4 @@
-"""Creating and changing competitions."""
+"""Set-up of competitions: creating and changing them."""
 
 from datetime import UTC, datetime
 
@@ -14,7 +14,7 @@ from scorer.notifications import notices
 
 
 def create(session: Session, spec: CompetitionSpec, *, author: Account, now: datetime) -> Competition:
-    """Make a competition with its two tracks; ``Conflict`` if the slug is taken, ``Invalid`` for an unknown
+    """Create a competition with its two tracks; ``Conflict`` if the slug is taken, ``Invalid`` for an unknown
     extractor."""
     extractors = {kind: extractor_catalogue.find_extractor(getattr(spec, kind).extractor) for kind in TRACK_KINDS}
     if competitions.competition_by_slug(session, spec.slug) is not None:
@@ -35,13 +35,13 @@ def create(session: Session, spec: CompetitionSpec, *, author: Account, now: dat
         )
     session.flush()
     subject = f"competition:{spec.slug}"
-    made = spec.model_dump(mode="json")
-    audit_log.record_action(session, "competition.created", subject, actor=author, now=now, after=made)
+    after = spec.model_dump(mode="json")
+    audit_log.record_action(session, "competition.created", subject, actor=author, now=now, after=after)
     return competition
 
 
 def change(session: Session, slug: str, changes: CompetitionChanges, *, author: Account, now: datetime) -> None:
-    """Change texts and times of a competition; ``Invalid`` if the times would not be in order."""
+    """Change texts and times of a competition; ``Invalid`` if the new times are not in order."""
     competitions.lock_competition(session, slug, share=False)
     competition = competitions.competition_by_slug(session, slug)
     if competition is None:
@@ -68,7 +68,7 @@ def change(session: Session, slug: str, changes: CompetitionChanges, *, author: 
 
 
 def _notify_deadline(session: Session, competition: Competition, before: datetime | None, now: datetime) -> None:
-    """Tell everybody who competes that the close has moved. In a draft nobody does yet."""
+    """Notify all teams that the close has moved; a draft has no teams yet."""
     closes_at = competition.closes_at
     later = closes_at is None or (before is not None and closes_at > before)
     what = "has more time" if later else "closes earlier"

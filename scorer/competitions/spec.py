@@ -10,12 +10,12 @@ Slug = Annotated[str, StringConstraints(pattern=re.compile(r"^[a-z0-9]+(-[a-z0-9
 
 
 class Prize(BaseModel):
-    """What a place wins."""
+    """The prize of one place."""
 
     model_config = ConfigDict(extra="forbid")
 
     place: int = Field(ge=1, description="The rank on the private board.")
-    amount: str = Field(examples=["$2,000"], max_length=100, description="What it wins, in words.")
+    amount: str = Field(examples=["$2,000"], max_length=100, description="The prize, as text.")
 
 
 class Medals(BaseModel):
@@ -29,7 +29,7 @@ class Medals(BaseModel):
 
 
 class TrackSpec(BaseModel):
-    """How one track measures. The extractor is always named, never a default of the environment."""
+    """How one track measures. The extractor is always named, never taken from a default."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,15 +42,17 @@ class CompetitionSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    slug: Slug = Field(examples=["generative-dogs"], description="Its name in addresses and commands.")
-    title: str = Field(min_length=1, max_length=200, description="Its name for people.")
+    slug: Slug = Field(examples=["generative-dogs"], description="Its name in URLs and commands.")
+    title: str = Field(min_length=1, max_length=200, description="Its title on pages.")
     description: str = Field("", max_length=50_000, description="Markdown.")
     rules: str = Field("", max_length=50_000, description="Markdown.")
-    image_count: int = Field(10_000, ge=2, le=100_000, description="Images in an entry: exactly so many.")
-    image_size: int = Field(64, ge=8, le=1024, description="Images are squares of so many pixels, RGB, 8 bits.")
-    opens_at: AwareDatetime | None = Field(None, description="From when on entries are taken; until then a draft.")
+    image_count: int = Field(10_000, ge=2, le=100_000, description="The exact number of images in an entry.")
+    image_size: int = Field(64, ge=8, le=1024, description="Width and height of every image (RGB, 8 bits) in pixels.")
+    opens_at: AwareDatetime | None = Field(
+        None, description="When entries are first taken; until then the competition is a draft."
+    )
     team_merge_deadline: AwareDatetime | None = Field(None, description="Until when teams may merge.")
-    closes_at: AwareDatetime | None = Field(None, description="Until when entries are taken; then review begins.")
+    closes_at: AwareDatetime | None = Field(None, description="When the last entries are taken; then review begins.")
     upload_grace_seconds: int = Field(
         900,
         ge=0,
@@ -62,14 +64,16 @@ class CompetitionSpec(BaseModel):
     pending_limit: int = Field(2, ge=1, description="Entries of a team in progress at once.")
     rejected_limit: int = Field(20, ge=1, description="Uploads of a team and UTC day that fail the deep check.")
     max_team_size: int = Field(5, ge=1, le=100, description="Members of a team.")
-    final_picks: int = Field(2, ge=1, le=10, description="Entries by which a team may be ranked in the end.")
+    final_picks: int = Field(2, ge=1, le=10, description="Entries that a team may pick to be ranked by in the end.")
     late_submissions: bool = Field(
-        False, description="Whether entries are taken after the close, for a board of their own."
+        False, description="Whether entries are taken after the close; they have a board of their own."
     )
     invitation_only: bool = Field(False, description="Only people whom an organizer has invited may enter.")
     prizes: list[Prize] = Field(default=[], max_length=100)
     medals: Medals = Medals()
-    score_decimals: int = Field(5, ge=1, le=10, description="Scores are rounded to this before they are ranked.")
+    score_decimals: int = Field(
+        5, ge=1, le=10, description="Decimals to which scores are rounded before they are ranked."
+    )
     public: TrackSpec
     private: TrackSpec
 
@@ -82,7 +86,7 @@ class CompetitionSpec(BaseModel):
 
 
 class CompetitionChanges(BaseModel):
-    """What an organizer may change later; what is left out stays. Images, tracks and limits do not change."""
+    """What an organizer may change later; fields left out stay as they are. Images, tracks and limits do not change."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -99,7 +103,7 @@ class CompetitionChanges(BaseModel):
 def fault_of_times(
     opens_at: datetime | None, merge_deadline: datetime | None, closes_at: datetime | None
 ) -> str | None:
-    """What is wrong with a competition's times, if anything."""
+    """The fault in a competition's times, as a sentence fragment; None if they are in order."""
     if opens_at and closes_at and closes_at <= opens_at:
         return "closes_at must be after opens_at"
     if merge_deadline and closes_at and merge_deadline > closes_at:

@@ -1,7 +1,7 @@
-"""Notices: what people must learn, on the site, by mail and by webhook.
+"""Notices: messages to people on the site, by mail and by webhook.
 
-``tell`` and its kin write rows in the transaction of what they tell, so nothing leaves before the commit, and nothing
-after a rollback; workers empty the outbox (:mod:`scorer.notifications.outbox`) and the webhooks'
+``notify`` and its variants write rows in the transaction of the event itself, so nothing leaves before the commit, and
+nothing after a rollback; workers send the mails (:mod:`scorer.notifications.outbox`) and webhook deliveries
 (:mod:`scorer.notifications.webhooks`).
 """
 
@@ -20,7 +20,7 @@ from scorer.errors import NotFound
 
 
 class Kind(StrEnum):
-    """What a notice is about."""
+    """The kinds of notices; people choose by kind which ones are mailed to them."""
 
     DEADLINE = "deadline"
     ENTRY_SCORED = "entry-scored"
@@ -47,17 +47,17 @@ KIND_NAMES: Mapping[Kind, str] = MappingProxyType(
     }
 )
 MAILED_BY_DEFAULT = frozenset(Kind) - {Kind.ENTRY_SCORED}
-"""What is mailed to whoever has said nothing. A score is awaited at the screen, some a day."""
+"""The kinds mailed to people who have not chosen. Scores are not: several come a day, and people watch for them."""
 FAREWELL = "\n\nWhich mails you get is yours to choose: see your account."
 
 
 def notify(session: Session, account: Account, kind: Kind, subject: str, body: str, link: str, now: datetime) -> None:
-    """Tell one person. ``link`` is a path on this site, ``body`` plain text."""
+    """Notify one account. ``link`` is a path on this site, ``body`` plain text."""
     _write_notice(session, NoticeText(kind, subject, body, link), accounts=[account.id], teams=(), now=now)
 
 
 def notify_team(session: Session, team_id: int, kind: Kind, subject: str, body: str, link: str, now: datetime) -> None:
-    """Tell every member of a team, and the team's own webhooks once."""
+    """Notify every member of a team, and the team's own webhooks once."""
     members = notifications.member_accounts(session, [team_id])
     _write_notice(session, NoticeText(kind, subject, body, link), accounts=members, teams=[team_id], now=now)
 
@@ -65,30 +65,28 @@ def notify_team(session: Session, team_id: int, kind: Kind, subject: str, body: 
 def notify_competition(
     session: Session, competition: Competition, kind: Kind, subject: str, body: str, link: str, now: datetime
 ) -> None:
-    """Tell everybody who competes."""
+    """Notify every member and webhook of the teams that compete."""
     teams = notifications.competing_teams(session, competition.id)
     members = notifications.member_accounts(session, teams)
     _write_notice(session, NoticeText(kind, subject, body, link), accounts=members, teams=teams, now=now)
 
 
 def _write_notice(
-    session: Session, words: NoticeText, *, accounts: Collection[int], teams: Collection[int], now: datetime
+    session: Session, text: NoticeText, *, accounts: Collection[int], teams: Collection[int], now: datetime
 ) -> None:
-    mailed = words.kind in MAILED_BY_DEFAULT
-    notifications.write_notice(
-        session, words, accounts=accounts, teams=teams, mailed=mailed, farewell=FAREWELL, now=now
-    )
+    mailed = text.kind in MAILED_BY_DEFAULT
+    notifications.write_notice(session, text, accounts=accounts, teams=teams, mailed=mailed, farewell=FAREWELL, now=now)
 
 
 def notify_end(session: Session, submission: Submission, kind: Kind, *, reason: str = "", now: datetime) -> None:
-    """Tell a team how an entry of theirs has ended."""
+    """Notify a team of the end of one of its submissions: scored, rejected or failed."""
     title = submission.competition.title
-    said = {
+    endings = {
         Kind.ENTRY_SCORED: ("has its public score", "See how it did."),
         Kind.ENTRY_REJECTED: ("was rejected", f"{reason} It is not counted among your entries of the day."),
         Kind.ENTRY_FAILED: ("failed", reason),
     }
-    what, body = said[kind]
+    what, body = endings[kind]
     subject = f"{submission.file_name} {what}"
     body = f"Your entry {submission.file_name} in {title} {what}. {body}"
     notify_team(
@@ -105,12 +103,12 @@ def notify_end(session: Session, submission: Submission, kind: Kind, *, reason: 
 def list_notices(
     session: Session, account: Account, *, before: int | None = None, limit: int, unread: bool = False
 ) -> Sequence[Notice]:
-    """A page of a person's notices, newest first."""
+    """A page of an account's notices, newest first."""
     return notifications.notices_page(session, account.id, before=before, limit=limit, unread=unread)
 
 
 def count_unread(session: Session, account: Account) -> int:
-    """How many a person has not read."""
+    """The number of an account's unread notices."""
     return notifications.count_unread(session, account.id)
 
 
@@ -122,17 +120,17 @@ def mark_read(session: Session, account: Account, notice_id: int, *, now: dateti
 
 
 def mark_all_read(session: Session, account: Account, *, up_to: int, now: datetime) -> None:
-    """Mark as read whatever a person has seen: the notice ``up_to`` and all before it."""
+    """Mark the notice ``up_to`` and all earlier ones as read."""
     notifications.mark_read(session, account.id, now, up_to=up_to)
 
 
 def mail_choices(session: Session, account: Account) -> dict[Kind, bool]:
-    """Which kinds a person gets by mail."""
-    said = notifications.mail_choices(session, account.id)
-    return {kind: said.get(kind, kind in MAILED_BY_DEFAULT) for kind in Kind}
+    """For every kind whether the account gets it by mail."""
+    choices = notifications.mail_choices(session, account.id)
+    return {kind: choices.get(kind, kind in MAILED_BY_DEFAULT) for kind in Kind}
 
 
 def choose_mails(session: Session, account: Account, choices: Mapping[Kind, bool]) -> None:
-    """Mail some kinds to a person, or mail them no more; what is left out stays."""
+    """Set for some kinds whether they are mailed; the kinds left out keep their setting."""
     for kind, mailed in choices.items():
         notifications.choose_mail(session, account.id, kind, mailed=mailed)

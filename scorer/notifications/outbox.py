@@ -1,7 +1,8 @@
-"""The outbox: a mail is a row, written by the transaction of what it tells, and sent by a worker after the commit.
+"""The outbox: mails as rows, written in the transaction of their cause and sent by a worker after the commit.
 
-No mail leaves twice. ``claim`` is committed before the mail leaves; a sender that vanishes after that may or may not
-have sent it, so nobody tries again. What the server has certainly not taken is tried again, later and later.
+Delivery is at most once. ``claim_mail`` is committed before the mail leaves; a sender that dies after that may or may
+not have sent it, so it is not retried. A mail that the server has certainly refused is retried with exponential
+backoff.
 """
 
 from datetime import datetime, timedelta
@@ -14,14 +15,14 @@ from scorer.lifecycle import MailState
 
 MAX_ATTEMPTS = 8
 FIRST_RETRY_AFTER = timedelta(minutes=1)
-"""Before the second attempt; twice as long before each further one, two hours in all."""
+"""Delay before the second attempt; it doubles with each further one, two hours in all."""
 SENDING_LEASE = timedelta(minutes=10)
 
 
 def queue_mail(
     session: Session, recipient: str, subject: str, body: str, *, now: datetime, expires_at: datetime | None = None
 ) -> Mail:
-    """Have a plain-text mail sent once this transaction has committed, unless it is still here at ``expires_at``."""
+    """Queue a plain-text mail, sent after this transaction's commit and dropped if not sent by ``expires_at``."""
     mail = Mail(
         recipient=recipient,
         subject=subject,
@@ -39,17 +40,18 @@ def queue_mail(
 
 
 def claim_mail(session: Session, now: datetime) -> Mail | None:
-    """The next mail to send, or None. Commit before you send it."""
+    """Claim the next mail to send; None if there is none. The caller commits before it sends."""
     return notifications.claim_mail(session, now=now, lease_until=now + SENDING_LEASE)
 
 
 def mark_sent(session: Session, mail: Mail, *, now: datetime) -> None:
-    """It has left."""
+    """Close a mail that the server has taken."""
     notifications.close_mail(session, mail.id, state=MailState.SENT, sent_at=now, body="", error=None)
 
 
 def record_refusal(session: Session, mail: Mail, *, error: str, now: datetime, permanent: bool) -> None:
-    """It has certainly not left: it waits for another attempt, or is given up."""
+    """Record that the server has certainly not taken a mail: schedule a retry, or close it if the error is permanent or
+    attempts are used up."""
     if permanent or mail.attempts >= MAX_ATTEMPTS:
         notifications.close_mail(session, mail.id, state=MailState.FAILED, error=error, body="")
     else:
@@ -58,12 +60,12 @@ def record_refusal(session: Session, mail: Mail, *, error: str, now: datetime, p
 
 
 def mark_lost(session: Session, mail: Mail, *, error: str) -> None:
-    """Whether it has left, nobody knows."""
+    """Close a mail of which it is unknown whether the server took it."""
     notifications.close_mail(session, mail.id, state=MailState.UNKNOWN, error=error, body="")
 
 
 def sweep_mails(session: Session, now: datetime) -> dict[str, int]:
-    """Close what has expired and what a vanished sender has left; how many of each."""
+    """Close expired mails and those of dead senders; returns the number of each."""
     return {
         "expired": notifications.expire_mails(session, now),
         "unknown": notifications.close_lost_mails(session, now),

@@ -1,4 +1,4 @@
-"""Sending mail by SMTP."""
+"""SMTP delivery of one mail."""
 
 import smtplib
 import ssl
@@ -11,12 +11,12 @@ from scorer.errors import Unavailable
 
 TIMEOUT_SECONDS = 10
 PERMANENT_ERROR_CODE = 500
-"""From this reply code on, another attempt is useless."""
+"""Reply codes from here on are permanent errors: a retry is useless."""
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class MailRefused(Exception):
-    """The server has certainly not taken the mail; ``permanent`` if it never will."""
+    """The server has certainly not taken the mail; ``permanent``: a retry would fail as well."""
 
     def __init__(self, message: str, *, permanent: bool) -> None:
         super().__init__(message)
@@ -24,15 +24,15 @@ class MailRefused(Exception):
 
 
 class MailUncertain(Exception):
-    """The connection broke while the mail was handed over: it may have left."""
+    """The connection broke during the transfer: the server may have taken the mail."""
 
 
 def deliver(mail: Mail, url: str, sender: str, site: str) -> None:
-    """Hand a mail to the SMTP server at ``url``: ``smtps://user:password@host`` (TLS from the start) or
+    """Send a mail through the SMTP server at ``url``: ``smtps://user:password@host`` (TLS from the start) or
     ``smtp://host:25`` (TLS if the server offers it; a password is sent through TLS or to this machine only). ``site``
     is the address of the service.
 
-    Raises ``Unavailable`` if no mail at all can be handed over, ``Refused`` or ``Uncertain`` for this one.
+    Raises ``Unavailable`` if the server takes no mail at all, ``MailRefused`` or ``MailUncertain`` for this mail.
     """
     try:
         server = _connected(urlsplit(url))
@@ -84,7 +84,7 @@ def _log_in(server: smtplib.SMTP, url: SplitResult, *, safe: bool) -> None:
 
 
 def message_of(mail: Mail, sender: str, site: str) -> EmailMessage:
-    """The mail as it travels. Its Message-ID is always the same, so that whoever sees it twice can know it again."""
+    """The mail as a MIME message. Its Message-ID is stable, so that a duplicate can be recognised."""
     message = EmailMessage()
     message["From"], message["To"], message["Subject"] = sender, mail.recipient, mail.subject
     message["Date"] = format_datetime(mail.created_at)

@@ -1,8 +1,8 @@
-"""Webhooks: notices posted to an address of a person or a team, signed, after the commit, and tried for a day.
+"""Webhooks of accounts and teams, and their deliveries: signed notices, sent after the commit, retried for a day.
 
-A delivery is marked as being sent, and that is committed, before it leaves; so no two workers send it at once, and
-what has arrived is not sent again. A sender that vanishes, or an answer that does not come in time, leaves a doubt:
-then it is sent again with the same id, by which a receiver knows it.
+Delivery is at least once. A delivery is marked as being sent, and that is committed, before it leaves, so no two
+workers send it at once and a delivered one is not repeated. If the sender dies or the response is late, the delivery
+is sent again under the same id, by which the receiver recognises it.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import DeliveryState
 
 MAX_WEBHOOKS = 10
-"""Webhooks of a person and their teams."""
+"""Webhooks of an account and its teams together."""
 MAX_URL_LENGTH = 2000
 FIRST_RETRY_AFTER = timedelta(minutes=1)
-"""Before the second attempt; twice as long before each further one."""
+"""Delay before the second attempt; it doubles with each further one."""
 GIVE_UP_AFTER = timedelta(days=1)
 SENDING_LEASE = timedelta(minutes=1)
 MAX_DELIVERIES_LISTED = 50
@@ -32,8 +32,8 @@ PING = "ping"
 def register(
     session: Session, account: Account, url: str, *, secret: str, team: Team | None, local: bool, now: datetime
 ) -> Webhook:
-    """Post a person's notices, or their team's, to ``url`` from now on. ``secret`` is random, made at the edge;
-    ``local`` allows addresses without TLS. ``Invalid`` for what is no address for this, ``Conflict`` for too many."""
+    """Register ``url`` for an account's notices, or for those of ``team``. ``secret`` is random, made by the caller;
+    ``local`` allows addresses without TLS. ``Invalid`` for an unusable address, ``Conflict`` for too many webhooks."""
     require_url(url, local=local)
     if len(list_webhooks(session, account)) >= MAX_WEBHOOKS:
         raise Conflict(
@@ -46,7 +46,7 @@ def register(
 
 
 def team_in(session: Session, account: Account, competition: Competition) -> Team:
-    """The person's team in a competition; ``Conflict`` if there is none yet."""
+    """The account's team in a competition; ``Conflict`` if it has none yet."""
     team = members.team_of(session, competition.id, account.id)
     if team is None:
         raise Conflict("no-team", f"You have no team in {competition.title} yet.")
@@ -54,21 +54,21 @@ def team_in(session: Session, account: Account, competition: Competition) -> Tea
 
 
 def teams_of(session: Session, account: Account) -> Sequence[NamedTeam]:
-    """The teams that a person is in."""
+    """The account's teams in all competitions."""
     return notifications.named_teams_of(session, account.id)
 
 
 def require_url(url: str, *, local: bool) -> None:
-    """``Invalid`` unless notices can be posted there. Whether the host is one of the public network is looked at when
-    it is called: names change."""
+    """``Invalid`` unless notices can be posted to this URL. Whether its host is public is checked at each delivery,
+    since DNS records change."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, 0
-    known = host is not None and port != 0 and parts.scheme in ({"https", "http"} if local else {"https"})
+    usable = host is not None and port != 0 and parts.scheme in ({"https", "http"} if local else {"https"})
     if (
-        not known
+        not usable
         or "@" in parts.netloc
         or len(url) > MAX_URL_LENGTH
         or " " in url
@@ -78,34 +78,34 @@ def require_url(url: str, *, local: bool) -> None:
 
 
 def list_webhooks(session: Session, account: Account) -> Sequence[Webhook]:
-    """A person's webhooks and those of their teams."""
+    """The active webhooks of an account and of its teams."""
     return notifications.active_webhooks(session, account.id, notifications.team_ids_of(session, account.id))
 
 
 def find_webhook(session: Session, account: Account, webhook_id: int) -> Webhook:
-    """One of them; ``NotFound`` otherwise."""
-    for each in list_webhooks(session, account):
-        if each.id == webhook_id:
-            return each
+    """One of the webhooks of an account and its teams; ``NotFound`` otherwise."""
+    for webhook in list_webhooks(session, account):
+        if webhook.id == webhook_id:
+            return webhook
     raise NotFound("no-webhook", "You have no such webhook.")
 
 
 def end(session: Session, account: Account, webhook_id: int, *, now: datetime) -> None:
-    """Post nothing there any more."""
+    """Remove a webhook and cancel its waiting deliveries."""
     webhook = find_webhook(session, account, webhook_id)
     webhook.ended_at = now
     notifications.cancel_deliveries(session, webhook.id, "The webhook was removed.")
 
 
 def deliveries(session: Session, account: Account, webhook_id: int) -> Sequence[Delivery]:
-    """What a webhook was sent, newest first, and what became of it."""
+    """The latest deliveries to a webhook with their outcomes, newest first."""
     return notifications.deliveries_of(
         session, find_webhook(session, account, webhook_id).id, limit=MAX_DELIVERIES_LISTED
     )
 
 
 def ping(session: Session, account: Account, webhook_id: int, *, now: datetime) -> Delivery:
-    """Send a webhook something to try it with."""
+    """Queue a test delivery to a webhook."""
     webhook = find_webhook(session, account, webhook_id)
     delivery = Delivery(
         webhook_id=webhook.id,
@@ -124,17 +124,17 @@ def ping(session: Session, account: Account, webhook_id: int, *, now: datetime) 
 
 
 def claim_deliveries(session: Session, *, now: datetime, limit: int) -> Sequence[Delivery]:
-    """What is to be sent now, one for each webhook. Commit before you send it."""
+    """Claim the deliveries due now, one per webhook. The caller commits before it sends."""
     return notifications.claim_deliveries(session, now=now, lease_until=now + SENDING_LEASE, limit=limit)
 
 
 def mark_arrived(session: Session, delivery: Delivery, *, now: datetime) -> None:
-    """The receiver has said so."""
+    """Close a delivery that the receiver has confirmed."""
     notifications.close_delivery(session, delivery, state=DeliveryState.SENT, sent_at=now, error=None)
 
 
 def record_failure(session: Session, delivery: Delivery, *, error: str, now: datetime) -> None:
-    """It may not have arrived: try again, later and later, for a day."""
+    """Schedule a retry with exponential backoff, or close the delivery as failed after a day."""
     due_at = now + FIRST_RETRY_AFTER * 2 ** (delivery.attempts - 1)
     if due_at - delivery.created_at > GIVE_UP_AFTER:
         notifications.close_delivery(session, delivery, state=DeliveryState.FAILED, error=error)
