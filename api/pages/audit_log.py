@@ -1,4 +1,4 @@
-"""The audit log as a page: all of it for admins, a competition's part for its organizers."""
+"""The audit log as a page: all entries for admins, a competition's entries for its organizers."""
 
 import json
 from dataclasses import replace
@@ -21,7 +21,7 @@ BeforeId = Annotated[int | None, Query(ge=1, le=2**62)]
 
 
 def audit_filters(action: Word = "", actor: Word = "", subject: Word = "") -> AuditFilter:
-    """Which entries the form asks for; what is left empty is not asked."""
+    """The filters of the form; an empty field filters nothing."""
     return AuditFilter(action or None, subject or None, actor or None)
 
 
@@ -37,7 +37,7 @@ def show_audit_log(
     filters: Filters,
     before: BeforeId = None,
 ) -> Response:
-    """All that was done, newest first."""
+    """Every entry, newest first."""
     return _page(session, viewer, filters, before, now=now, state=None, here="/admin/audit")
 
 
@@ -51,22 +51,22 @@ def show_competition_audit_log(
     filters: Filters,
     before: BeforeId = None,
 ) -> Response:
-    """What was done to a competition, newest first."""
+    """A competition's entries, newest first."""
     state = competition_state.state_of(session, slug, now)
     wanted = replace(filters, competition=state.competition)
     return _page(session, viewer, wanted, before, now=now, state=state, here=f"/competitions/{slug}/audit")
 
 
 def _page(session: Session, viewer: Caller, wanted: AuditFilter, before: int | None, **values: Any) -> Response:
-    found = audit_log.list_entries(session, wanted, before=before, limit=PAGE_SIZE + 1)
-    shown = found[:PAGE_SIZE]
+    newest = audit_log.list_entries(session, wanted, before=before, limit=PAGE_SIZE + 1)
+    shown = newest[:PAGE_SIZE]
     return render_page(
         "audit_log/show.html",
         viewer=viewer,
         entries=[(entry, [_change_texts(change) for change in audit_log.changes(entry)]) for entry in shown],
         actions=audit_log.actions(session, wanted.competition),
         wanted=wanted,
-        older=shown[-1].id if len(found) > PAGE_SIZE else None,
+        older=shown[-1].id if len(newest) > PAGE_SIZE else None,
         before=before,
         **values,
     )
@@ -77,7 +77,7 @@ def _change_texts(change: audit_log.FieldChange) -> tuple[str, str | None, str |
 
 
 def _text(value: Any) -> str | None:
-    """A value for people: texts as they are, all else as JSON."""
+    """A value as text: strings as they are, anything else as JSON."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, indent=1 if isinstance(value, dict | list) else None)

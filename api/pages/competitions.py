@@ -1,4 +1,4 @@
-"""The list of competitions, and a competition's page."""
+"""The list of competitions, and a competition's page with its board."""
 
 from datetime import datetime
 from typing import Annotated
@@ -37,7 +37,7 @@ def show_leaderboard(
     session: DbSession,
     account: Visitor,
     viewer: CurrentCaller,
-    shelf: AppResponseCache,
+    cache: AppResponseCache,
     now: Now,
     track: TrackKind = "public",
     after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
@@ -45,8 +45,8 @@ def show_leaderboard(
     late: bool = False,
     as_of: AsOfTime = None,
 ) -> Response:
-    """A competition's board from rank ``after + 1`` on, or of the teams whose name contains ``search``; ``late``: of
-    the entries after the deadline; ``as_of``: as it was."""
+    """A competition's board from rank ``after + 1`` on, or of the teams whose name contains ``search``; ``late``: the
+    board of entries after the deadline; ``as_of``: the board as it was then."""
     state = standings.visible_state(session, slug, account, now)
     standings.require_past(as_of, now)
     search = search.strip()
@@ -55,13 +55,13 @@ def show_leaderboard(
     may_enter = state.phase is Phase.OPEN or takes_late(state, now)
     room = quota_message_of(quotas.quota_of(session, state, account, now=now)) if account and may_enter else None
     files = data_files.list_files(session, state)
-    shown = [file.id for file in files]
-    depends = _etag_parts(session, state, track, viewer, now)
-    etag = etag_of(*depends, accepted, invited, room, after, search, late, as_of, shown)
+    file_ids = [file.id for file in files]
+    parts = _etag_parts(session, state, track, viewer, now)
+    etag = etag_of(*parts, accepted, invited, room, after, search, late, as_of, file_ids)
     if is_known(request, etag):
         return templates.not_modified(etag)
 
-    def made() -> bytes:
+    def render() -> bytes:
         board = standings.standings(
             session,
             state,
@@ -98,7 +98,7 @@ def show_leaderboard(
             ).body
         )
 
-    return templates.cached_page(made() if viewer else shelf.answer(etag, made), etag)
+    return templates.cached_page(render() if viewer else cache.answer(etag, render), etag)
 
 
 @router.post("/competitions/{slug}/rules-acceptance")
@@ -112,10 +112,10 @@ def accept_rules(slug: str, fields: FormFields, session: DbSession, viewer: Sign
 def _etag_parts(
     session: DbSession, state: CompetitionState, track: TrackKind, viewer: Caller | None, now: datetime
 ) -> tuple[object, ...]:
-    """All that a page is made of: the pages themselves, the board, the competition's own words and dates,
-    who looks at it, and the minute, since it says how long ago things were."""
+    """All that the page depends on: the templates, the board, the competition's texts and dates, the viewer, and the
+    minute, because the page shows relative times."""
     account = viewer.account if viewer else None
     columns = [getattr(state.competition, column.key) for column in type(state.competition).__table__.columns]
     version = standings.board_version(session, state, track, account, now)
-    looking = (viewer.account.handle, viewer.csrf, viewer.unread) if viewer else None
-    return templates.BUILD_DIGEST, version, track, columns, looking, now.replace(second=0, microsecond=0)
+    viewer_parts = (viewer.account.handle, viewer.csrf, viewer.unread) if viewer else None
+    return templates.BUILD_DIGEST, version, track, columns, viewer_parts, now.replace(second=0, microsecond=0)

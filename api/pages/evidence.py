@@ -1,4 +1,4 @@
-"""Handing in an entry's generator by a form: on its own page for its team, at the desk for organizers."""
+"""The generator upload form: on the entry's page for its team, on its review page for organizers."""
 
 from typing import cast, get_args
 
@@ -27,25 +27,25 @@ router = APIRouter(include_in_schema=False)
 async def upload_generator(
     submission_id: str, request: Request, begin: Transactions, store: BlobStore, settings: AppSettings, viewer: Uploader
 ) -> Response:
-    """Take the file of the page's form as the entry's generator."""
+    """Store the uploaded file as the entry's generator."""
     body = request.stream()
-    desk = ""
-    most = settings.generator_max_bytes
+    review_path = ""
+    max_bytes = settings.generator_max_bytes
     try:
         form = await open_form(request.headers.get("content-type", ""), body)
         csrf.require_csrf(session_cookies.session_secret(request) or "", form.fields.get(csrf.CSRF_FIELD))
-        desk = "/desk" if form.fields.get("at") == "desk" else ""
+        review_path = "/desk" if form.fields.get("at") == "desk" else ""
         declared = declaration_in(form.fields)
-        await store_generator(submission_id, declared, form.chunks, begin, store, viewer.account, most=most)
+        await store_generator(submission_id, declared, form.chunks, begin, store, viewer.account, most=max_bytes)
     except KennelError as error:
-        await drain(body, most)
-        shown = _review_with_error if desk else _submission_with_error
-        return await run_in_threadpool(shown, submission_id, begin, store, viewer, error)
-    return see_other(f"/submissions/{submission_id}{desk}#generator")
+        await drain(body, max_bytes)
+        page_with = _review_with_error if review_path else _submission_with_error
+        return await run_in_threadpool(page_with, submission_id, begin, store, viewer, error)
+    return see_other(f"/submissions/{submission_id}{review_path}#generator")
 
 
 def declaration_in(fields: dict[str, str]) -> DeclaredLatent:
-    """What a form says of its generator; ``Invalid`` where it says nothing."""
+    """The latent vector that a form declares; ``Invalid`` if its fields are missing or out of range."""
     digits = fields.get("latent", "").strip()
     distribution = fields.get("distribution")
     dimension = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
@@ -66,5 +66,5 @@ def _submission_with_error(
 def _review_with_error(
     submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError
 ) -> Response:
-    seat = ReviewContext(submission_id, begin, store, viewer, moment())
-    return seat.show(status=status_of(error), error=error.message, place="generator")
+    page = ReviewContext(submission_id, begin, store, viewer, moment())
+    return page.show(status=status_of(error), error=error.message, place="generator")

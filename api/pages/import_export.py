@@ -1,4 +1,4 @@
-"""The data release of a competition: asking for one, watching it, handing it out, downloading it."""
+"""A competition's data releases: starting one, its progress, publishing it, downloading it."""
 
 import secrets
 from datetime import datetime
@@ -34,7 +34,7 @@ DONE_MESSAGES = {
 def show_releases(
     slug: str, session: DbSession, account: Visitor, viewer: CurrentCaller, now: Now, done: str = ""
 ) -> Response:
-    """The releases that this person may have; organizers ask for new ones."""
+    """The releases that this person may download; organizers start new ones here."""
     return _page(session, slug, account, viewer, now, done=DONE_MESSAGES.get(done))
 
 
@@ -46,21 +46,21 @@ def _page(
     now: datetime,
     *,
     status: int = 200,
-    **told: Any,
+    **outcome: Any,
 ) -> Response:
     state = competition_state.visible_state(session, slug, account, now)
-    made = data_release.visible_releases(session, state, account)
+    releases = data_release.visible_releases(session, state, account)
     return render_page(
         "import_export/data_release.html",
         status=status,
         viewer=viewer,
         state=state,
-        made=made,
-        working=any(each.state in UNFINISHED for each in made),
+        made=releases,
+        working=any(release.state in UNFINISHED for release in releases),
         organizes=is_organizer(account),
         stages=STAGES,
         now=now,
-        **{"error": None, "done": None, **told},
+        **{"error": None, "done": None, **outcome},
     )
 
 
@@ -68,7 +68,7 @@ def _page(
 def start_release(
     slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
 ) -> Response:
-    """Have a release made."""
+    """Start a release: a worker makes it."""
     state = competition_state.state_of(session, slug, now)
     new_names = text(fields, "new_names") == "yes"
     new_id = new_public_id()
@@ -94,7 +94,7 @@ def _images_of(fields: Fields) -> ReleaseImages:
 def hand_out_release(
     slug: str, release_id: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
 ) -> Response:
-    """Let everybody have a release (the field ``act`` is ``out``), or take that back."""
+    """Publish a release (the field ``act`` is ``out``), or withdraw it."""
     state = competition_state.state_of(session, slug, now)
     shown = text(fields, "act") == "out"
     try:

@@ -1,4 +1,4 @@
-"""Work that waits, runs or has failed, for admins."""
+"""Jobs that wait, run or have failed, for admins."""
 
 from datetime import datetime
 from typing import Any
@@ -22,19 +22,21 @@ DONE_MESSAGES = {"one": "The job waits for a worker again.", "all": "All failed 
 
 @router.api_route("", methods=["GET", "HEAD"])
 def show_jobs(session: DbSession, admin: Admin, viewer: SignedIn, now: Now, done: str = "") -> Response:
-    """The queues, what runs, what has failed."""
+    """The queues, the running jobs, the failed jobs."""
     return _page(session, viewer, now, done=DONE_MESSAGES.get(done))
 
 
-def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200, **told: Any) -> Response:
-    found = failed_jobs.read_backlog(session, now)
-    values = {"error": None, "done": None, **told}
-    return render_page("jobs/show.html", status=status, viewer=viewer, backlog=found, stages=STAGES, now=now, **values)
+def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200, **outcome: Any) -> Response:
+    backlog = failed_jobs.read_backlog(session, now)
+    values = {"error": None, "done": None, **outcome}
+    return render_page(
+        "jobs/show.html", status=status, viewer=viewer, backlog=backlog, stages=STAGES, now=now, **values
+    )
 
 
 @router.post("/requeue")
 def requeue_jobs(fields: FormFields, session: DbSession, admin: Admin, viewer: SignedIn, now: Now) -> Response:
-    """Set one job going again, or, without the field ``job``, all that have failed."""
+    """Restart one job, or, without the field ``job``, all that have failed."""
     job = text(fields, "job", longest=18)
     try:
         if not job:

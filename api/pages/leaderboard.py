@@ -1,4 +1,4 @@
-"""What the leaderboard page shows of a board: its lines in order, its pages. Pure."""
+"""A page of the leaderboard, from a board: its rows in order, its neighbours, the tabs of other boards. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, Disqualified
 
 PAGE_SIZE = 100
 MAX_SHOWN_APART = 100
-"""Copies, and disqualified teams."""
+"""Rows of the list of copies, and of that of disqualified teams."""
 MEDALS = ("gold", "silver", "bronze")
 
 
@@ -22,20 +22,19 @@ def _in_utc(moment: datetime | None) -> datetime | None:
 
 
 AsOfTime = Annotated[
-    datetime | None, BeforeValidator(lambda given: None if given == "" else given), AfterValidator(_in_utc)
+    datetime | None, BeforeValidator(lambda value: None if value == "" else value), AfterValidator(_in_utc)
 ]
-"""A moment in the address of a page: as a form's field sends it, in UTC where it names no zone."""
+"""A time in a page's query string, as a form field sends it: UTC where it names no zone, None where it is empty."""
 
 
 @dataclass(frozen=True)
 class TableRow:
-    """A line of the table. A benchmark is no place: it has neither rank nor medal, and no entries are counted for
-    it."""
+    """A row of the table. A benchmark has no place: neither rank nor medal, and its entries are not counted."""
 
     entry: Place | Benchmark
     place: Place | None
     own: bool = False
-    """Whether it is the line of the team of whoever looks."""
+    """Whether it is the row of the viewer's team."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class BoardPage:
 
     lines: Sequence[TableRow]
     own: TableRow | None
-    """The line of the team of whoever looks, if it is not among these."""
+    """The row of the viewer's team, unless it is among ``lines``."""
     copies: Sequence[CopyingTeam]
     more_copies: int
     disqualified: Sequence[DisqualifiedTeam]
@@ -65,12 +64,13 @@ class BoardTab:
 
     @property
     def query(self) -> str:
-        """What addresses the board."""
+        """The query string that addresses the board."""
         return f"track={self.track}" + ("&late=true" if self.late else "")
 
 
 def board_tabs_of(state: CompetitionState, account: Account | None, now: datetime, *, late: bool) -> list[BoardTab]:
-    """The boards that this person may see; none if that is the public one alone. ``late``: one is looked at already."""
+    """The boards that this person may see; empty if that is the public one alone. ``late``: the late board is on
+    display, so it gets a tab in any case."""
     tabs = [BoardTab("Public", "public", False)]
     if may_see_private(state, account):
         tabs.append(BoardTab("Private", "private", False))
@@ -82,8 +82,8 @@ def board_tabs_of(state: CompetitionState, account: Account | None, now: datetim
 def board_page_of(board: Board, *, after: int = 0, size: int = PAGE_SIZE) -> BoardPage:
     """The page of ``size`` places that begins after rank ``after``.
 
-    ``board`` holds one place more, if there is one: it tells whether there is a next page, and which benchmarks
-    belong there. Copies are on the first page.
+    ``board`` holds one place more than ``size``, if there is one: from it follows whether there is a next page, and
+    which benchmarks belong there. Copies and disqualified teams are on the first page.
     """
     shown, beyond = board.places[:size], board.places[size : size + 1]
     benchmarks = [each for each in board.benchmarks if _is_on_page(each, shown, beyond, after)]

@@ -1,4 +1,4 @@
-"""What one was told, and by which ways it comes: on the site, by mail, by webhook."""
+"""A person's notices, and the channels by which they come: the site, mail, webhooks."""
 
 from typing import Annotated, Any
 
@@ -33,10 +33,10 @@ def list_notices(
     now: Now,
     before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
 ) -> Response:
-    """What one was told, newest first."""
-    found = notices.list_notices(session, viewer.account, before=before, limit=PAGE_SIZE + 1)
-    shown = found[:PAGE_SIZE]
-    older = shown[-1].id if len(found) > PAGE_SIZE else None
+    """A person's notices, newest first."""
+    newest = notices.list_notices(session, viewer.account, before=before, limit=PAGE_SIZE + 1)
+    shown = newest[:PAGE_SIZE]
+    older = shown[-1].id if len(newest) > PAGE_SIZE else None
     return render_page(
         "notifications/list.html", viewer=viewer, notices=shown, first=before is None, older=older, now=now
     )
@@ -44,7 +44,7 @@ def list_notices(
 
 @router.post("/notices/read")
 def mark_read(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
-    """Mark as read what the page has shown, and all before it."""
+    """Mark as read the notices that the page has shown, and all older ones."""
     up_to = text(fields, "up_to", longest=18)
     if not (up_to.isascii() and up_to.isdecimal()):
         raise Invalid("bad-request", "This form says no notice.")
@@ -54,11 +54,11 @@ def mark_read(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now
 
 @router.api_route(CHANNELS_PATH, methods=["GET", "HEAD"])
 def show_channels(session: DbSession, viewer: SignedIn, now: Now, done: str = "") -> Response:
-    """Which mails come, and which webhooks there are."""
+    """The kinds of notice that are mailed, and the webhooks."""
     return _channels_page(session, viewer, now, done=DONE_MESSAGES.get(done))
 
 
-def _channels_page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **told: Any) -> Response:
+def _channels_page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **outcome: Any) -> Response:
     account = viewer.account
     hooks = webhooks.list_webhooks(session, account)
     return render_page(
@@ -71,13 +71,13 @@ def _channels_page(session: DbSession, viewer: Caller, now: Now, *, status: int 
         webhooks=[(hook, next(iter(webhooks.deliveries(session, account, hook.id)), None)) for hook in hooks],
         teams=webhooks.teams_of(session, account),
         now=now,
-        **{"error": None, "done": None, "secret": None, "url": "", **told},
+        **{"error": None, "done": None, "secret": None, "url": "", **outcome},
     )
 
 
 @router.post(f"{CHANNELS_PATH}/mails")
 def choose_mails(fields: FormFields, session: DbSession, viewer: SignedIn) -> Response:
-    """Keep which kinds come by mail: those whose boxes are ticked."""
+    """Store which kinds of notice are mailed: those whose boxes are ticked."""
     ticked = set(fields.getlist("mailed"))
     notices.choose_mails(session, viewer.account, {kind: kind.value in ticked for kind in Kind})
     return see_other(f"{CHANNELS_PATH}?done=mails#mails")
@@ -85,7 +85,7 @@ def choose_mails(fields: FormFields, session: DbSession, viewer: SignedIn) -> Re
 
 @router.post(f"{CHANNELS_PATH}/webhooks")
 def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settings: AppSettings, now: Now) -> Response:
-    """Register a webhook and show its secret, this once."""
+    """Register a webhook; only this response shows its secret."""
     account = viewer.account
     secret = new_secret()
     local = settings.webhooks_local
@@ -102,13 +102,13 @@ def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settin
 
 @router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/remove")
 def remove_webhook(webhook_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
-    """End a webhook."""
+    """Remove a webhook."""
     webhooks.end(session, viewer.account, webhook_id, now=now)
     return see_other(f"{CHANNELS_PATH}?done=removed#webhooks")
 
 
 @router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/ping")
 def ping_webhook(webhook_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
-    """Try a webhook."""
+    """Send a trial notice to a webhook."""
     webhooks.ping(session, viewer.account, webhook_id, now=now)
     return see_other(f"{CHANNELS_PATH}?done=ping#webhooks")

@@ -1,4 +1,4 @@
-"""The router of all pages."""
+"""The routers of all pages, mounted on the application."""
 
 from fastapi import FastAPI
 

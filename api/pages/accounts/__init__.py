@@ -1,0 +1,6 @@
+"""Pages of accounts.
+
+sign_in: sign-up, sign-in, sign-out, password reset, confirmation of an address.
+oidc: sign-in with an OpenID Connect issuer.
+account: a person's own account: address, API tokens, password, sessions.
+"""

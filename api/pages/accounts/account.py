@@ -1,4 +1,4 @@
-"""One's own account: address, API tokens, password, sessions."""
+"""A person's own account: address, API tokens, password, sessions."""
 
 from typing import Annotated, Any
 
@@ -21,7 +21,7 @@ MAX_NAME_LENGTH = 100
 
 @router.api_route("", methods=["GET", "HEAD"])
 def show_account(session: DbSession, viewer: SignedIn, now: Now, done: str = "") -> Response:
-    """The account."""
+    """The account page."""
     return _page(session, viewer, now, done=DONE_MESSAGES.get(done))
 
 
@@ -39,8 +39,8 @@ def _page_with_error(session: DbSession, viewer: Caller, now: Now, error: Kennel
     return answer
 
 
-def _page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **told: Any) -> Response:
-    """The account as it is, with what just happened. It may show a new secret, so nothing keeps it."""
+def _page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **outcome: Any) -> Response:
+    """The account page with the outcome of what was just done. It may show a new secret, so it is not cached."""
     return render_page(
         "accounts/show.html",
         status=status,
@@ -50,13 +50,13 @@ def _page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **
         scopes=api_tokens.SCOPES if viewer.account.role != "participant" else api_tokens.SCOPES[:2],
         sessions=sessions.list_sessions(session, viewer.account, now),
         now=now,
-        **{"error": None, "place": None, "done": None, "secret": None, **told},
+        **{"error": None, "place": None, "done": None, "secret": None, **outcome},
     )
 
 
 @router.post("/tokens")
 def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
-    """Make a token and show it, this once."""
+    """Make a token; only this response shows it."""
     name = text(fields, "name", longest=MAX_NAME_LENGTH).strip()
     secret = new_secret()
     try:
@@ -70,7 +70,7 @@ def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: No
 
 @router.post("/tokens/{token_id}/revoke")
 def revoke_token(token_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
-    """End a token."""
+    """Revoke a token."""
     api_tokens.revoke(session, viewer.account, token_id, now=now)
     return see_other("/account?done=token#tokens")
 
@@ -84,12 +84,12 @@ def end_session(session_id: RowId, session: DbSession, viewer: SignedIn, now: No
 
 @router.post("/password")
 def change_password(
-    fields: FormFields, session: DbSession, door: AppSignInActions, viewer: SignedIn, now: Now
+    fields: FormFields, session: DbSession, sign_in: AppSignInActions, viewer: SignedIn, now: Now
 ) -> Response:
     """Set a new password."""
     old, new = (text(fields, name, longest=MAX_PASSWORD_LENGTH) for name in ("old", "new"))
     try:
-        door.change_password(viewer, old, new)
+        sign_in.change_password(viewer, old, new)
     except KennelError as error:
         return _page_with_error(session, viewer, now, error, "password")
     return see_other("/account?done=password#password")
@@ -97,11 +97,11 @@ def change_password(
 
 @router.post("/email")
 def change_email(
-    fields: FormFields, session: DbSession, door: AppSignInActions, viewer: SignedIn, now: Now
+    fields: FormFields, session: DbSession, sign_in: AppSignInActions, viewer: SignedIn, now: Now
 ) -> Response:
-    """Send a link to an address."""
+    """Mail a confirmation link to the new address."""
     try:
-        door.ask_confirmation(viewer.account, text(fields, "email"))
+        sign_in.ask_confirmation(viewer.account, text(fields, "email"))
     except KennelError as error:
         return _page_with_error(session, viewer, now, error, "email")
     return see_other("/account?done=email")

@@ -1,4 +1,4 @@
-"""Quality ratings: the organizers' page about their studies, and the page on which people rate."""
+"""Human ratings: the organizers' page about their studies, and the page on which people rate."""
 
 import secrets
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def list_studies(
     return _page(session, slug, viewer, now, done=DONE_MESSAGES.get(done))
 
 
-def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **told: Any) -> Response:
+def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **outcome: Any) -> Response:
     state = competition_state.state_of(session, slug, now)
     standings = human_ratings.list_studies(session, state)
     fields = StudySpec.model_fields
@@ -60,7 +60,7 @@ def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status:
         numbers={name: fields[name].default for name in NUMBER_FIELDS},
         longest=MAX_NAME_LENGTH,
         now=now,
-        **{"error": None, "done": None, "link": None, "place": None, **told},
+        **{"error": None, "done": None, "link": None, "place": None, **outcome},
     )
 
 
@@ -68,7 +68,7 @@ def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status:
 def start_study(
     slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
 ) -> Response:
-    """Begin a study."""
+    """Start a study."""
     state = competition_state.state_of(session, slug, now)
     try:
         human_ratings.start_study(
@@ -80,10 +80,12 @@ def start_study(
 
 
 def _study_spec_of(fields: Fields) -> StudySpec:
-    given: dict[str, Any] = {name: value for name in NUMBER_FIELDS if (value := text(fields, name, longest=9).strip())}
+    numbers: dict[str, Any] = {
+        name: value for name in NUMBER_FIELDS if (value := text(fields, name, longest=9).strip())
+    }
     chosen = text(fields, "submissions", longest=50_000).split()
     try:
-        return StudySpec(**given, submissions=chosen or None)
+        return StudySpec(**numbers, submissions=chosen or None)
     except ValidationError as error:
         faults = [f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors()]
         raise Invalid("bad-study", f"Not all numbers are as they should be: {'; '.join(faults)}.") from None
@@ -100,7 +102,7 @@ def invite_rater(
     viewer: SignedIn,
     now: Now,
 ) -> Response:
-    """Make a link for one rater and show it, this once."""
+    """Make a link for one rater; only this response shows it."""
     study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
     secret = new_rater_secret()
     name = text(fields, "name", longest=MAX_NAME_LENGTH)
@@ -108,15 +110,15 @@ def invite_rater(
         rater = human_ratings.invite_rater(session, study, name, secret=secret, author=author, now=now)
     except KennelError as error:
         return _page(session, slug, viewer, now, status=status_of(error), error=error.message, place=study_id)
-    told = {"link": f"{settings.public_url}/rate/{secret}", "place": study_id, "invited": rater.name}
-    return _page(session, slug, viewer, now, status=201, **told)
+    outcome = {"link": f"{settings.public_url}/rate/{secret}", "place": study_id, "invited": rater.name}
+    return _page(session, slug, viewer, now, status=201, **outcome)
 
 
 @router.post("/competitions/{slug}/ratings/{study_id}/raters/{rater_id}/dismissal")
 def dismiss_rater(
     slug: str, study_id: RowId, rater_id: RowId, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
 ) -> Response:
-    """Take no more ratings from somebody."""
+    """End a rater's access; the ratings stay."""
     study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
     human_ratings.dismiss(session, study, rater_id, author=author, now=now)
     return see_other(f"/competitions/{slug}/ratings?done=dismissed")
@@ -126,7 +128,7 @@ def dismiss_rater(
 def end_study(
     slug: str, study_id: RowId, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
 ) -> Response:
-    """Take no more ratings at all."""
+    """End a study; its ratings stay."""
     study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
     human_ratings.end(session, study, author=author, now=now)
     return see_other(f"/competitions/{slug}/ratings?done=ended")
@@ -134,22 +136,22 @@ def end_study(
 
 @dataclass(frozen=True)
 class RatingContext:
-    """Somebody who rates: their page, where its script asks, and what proves its requests."""
+    """A rater, the path of their page and API, and the signed-in caller (None: the link in the path authorises)."""
 
     rater: Rater
-    here: str
+    path: str
     viewer: Caller | None
 
 
 def rating_context_by_role(
     study_id: RowId, rater: Annotated[Rater, Depends(rater_by_role)], viewer: KnownCaller
 ) -> RatingContext:
-    """Somebody who rates by their role."""
+    """A rater who is signed in and rates by role."""
     return RatingContext(rater, f"/ratings/{study_id}", viewer)
 
 
 def rating_context_by_link(secret: str, rater: Annotated[Rater, Depends(rater_by_link)]) -> RatingContext:
-    """Whoever holds a link; who else they are does not matter here."""
+    """A rater with a personal link; a signed-in session is ignored."""
     return RatingContext(rater, f"/rate/{secret}", None)
 
 
@@ -158,34 +160,34 @@ RatingByLink = Annotated[RatingContext, Depends(rating_context_by_link)]
 
 
 @router.api_route("/ratings/{study_id}", methods=["GET", "HEAD"])
-def show_rating_by_role(seat: RatingByRole, session: DbSession, kind: RatingKind | None = None) -> Response:
-    """The next thing to rate."""
-    return _rating_page(session, seat, kind)
+def show_rating_by_role(context: RatingByRole, session: DbSession, kind: RatingKind | None = None) -> Response:
+    """The next item to rate."""
+    return _rating_page(session, context, kind)
 
 
 @router.api_route("/rate/{secret}", methods=["GET", "HEAD"])
-def show_rating_by_link(seat: RatingByLink, session: DbSession, kind: RatingKind | None = None) -> Response:
-    """The next thing to rate, for whoever holds the link."""
-    return _rating_page(session, seat, kind)
+def show_rating_by_link(context: RatingByLink, session: DbSession, kind: RatingKind | None = None) -> Response:
+    """The next item to rate, for the holder of a link."""
+    return _rating_page(session, context, kind)
 
 
-def _rating_page(session: Session, seat: RatingContext, kind: RatingKind | None) -> Response:
-    study = seat.rater.study
+def _rating_page(session: Session, context: RatingContext, kind: RatingKind | None) -> Response:
+    study = context.rater.study
     kinds: list[RatingKind] = [
         each for each, count in zip(get_args(RatingKind), (study.images, study.grids), strict=True) if count
     ]
     kind = kind if kind in kinds else kinds[0]
-    found = human_ratings.next_items(session, seat.rater, kind, limit=1)
+    items = human_ratings.next_items(session, context.rater, kind, limit=1)
     return render_page(
         "insights/rate.html",
         headers={"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"},
-        viewer=seat.viewer,
+        viewer=context.viewer,
         door=False,
-        here=seat.here,
+        here=context.path,
         kind=kind,
         kinds=kinds,
-        item=found[0] if found else None,
-        rated=human_ratings.count_by(session, seat.rater).get(kind, 0),
+        item=items[0] if items else None,
+        rated=human_ratings.count_by(session, context.rater).get(kind, 0),
         side=study.side,
         title=study.competition.title,
     )
@@ -193,21 +195,21 @@ def _rating_page(session: Session, seat: RatingContext, kind: RatingKind | None)
 
 @router.post("/ratings/{study_id}")
 def save_rating_by_role(
-    seat: RatingByRole, asking: CurrentCaller, fields: FormFields, session: DbSession, now: Now
+    context: RatingByRole, asking: CurrentCaller, fields: FormFields, session: DbSession, now: Now
 ) -> Response:
-    """One rating by the page's form, without a script."""
-    return _save_rating(session, seat, fields, now)
+    """Store one rating sent by the page's form, without a script."""
+    return _save_rating(session, context, fields, now)
 
 
 @router.post("/rate/{secret}")
-def save_rating_by_link(seat: RatingByLink, fields: FormFields, session: DbSession, now: Now) -> Response:
-    """One rating by the page's form, without a script."""
-    return _save_rating(session, seat, fields, now)
+def save_rating_by_link(context: RatingByLink, fields: FormFields, session: DbSession, now: Now) -> Response:
+    """Store one rating sent by the page's form, without a script."""
+    return _save_rating(session, context, fields, now)
 
 
-def _save_rating(session: Session, seat: RatingContext, fields: Fields, now: datetime) -> Response:
+def _save_rating(session: Session, context: RatingContext, fields: Fields, now: datetime) -> Response:
     item, value, kind = (text(fields, name, longest=18) for name in ("item", "value", "kind"))
     if not (item.isdecimal() and value.isdecimal()) or kind not in get_args(RatingKind):
         raise Invalid("bad-rating", "A rating is a number from 1 to 5.")
-    human_ratings.rate(session, seat.rater, {int(item): int(value)}, now=now)
-    return see_other(f"{seat.here}?kind={kind}")
+    human_ratings.rate(session, context.rater, {int(item): int(value)}, now=now)
+    return see_other(f"{context.path}?kind={kind}")

@@ -1,4 +1,4 @@
-"""The page of figures: what the entries of a competition look like as a whole."""
+"""The insights page: figures and gallery of a competition's entries."""
 
 from typing import Annotated, Any
 
@@ -36,9 +36,9 @@ def show_insights(
     """Every figure that this person may see, of one track and of entries with one kind of label."""
     state = visible_state(session, slug, account, now)
     visible_track(state, track, account)
-    looking = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
+    viewer_parts = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
     version = overview.insights_version(session, state, account)
-    etag = etag_of(BUILD_DIGEST, version, state.competition.title, looking, track, label, seed)
+    etag = etag_of(BUILD_DIGEST, version, state.competition.title, viewer_parts, track, label, seed)
     if is_known(request, etag):
         return not_modified(etag)
     chosen: dict[str, Any] = {"track": track, "label": label, "seed": seed}
@@ -51,15 +51,15 @@ def show_insights(
 def _values(
     session: Session, state: CompetitionState, account: Account | None, track: TrackKind, label: LabelChoice
 ) -> dict[str, Any]:
-    shown = overview.insights_of(session, state, account, label=label)
+    insights = overview.insights_of(session, state, account, label=label)
     everything = may_see_private(state, account)
     names = figures.FIGURES if everything else tuple(figures.SINGLE)
-    found = [figures.figure(session, shown, name, track, account) for name in names]
+    drawn = [figures.figure(session, insights, name, track, account) for name in names]
     return {
         "choices": CHOICES,
         "everything": everything,
-        "exhibits": gallery.exhibits(session, state, track, account) if account and shown.names else [],
-        "twins": gallery.shared_submissions_of(session, state) if shown.names else [],
+        "exhibits": gallery.exhibits(session, state, track, account) if account and insights.names else [],
+        "twins": gallery.shared_submissions_of(session, state) if insights.names else [],
         "layout": layout_of(state.competition.image_count, state.competition.image_size),
-        "pictures": [(figure, figure_chart_of(figure)) for figure in found],
+        "pictures": [(figure, figure_chart_of(figure)) for figure in drawn],
     }

@@ -1,4 +1,4 @@
-"""Publishing the final board: the checklist, the act, and what was done so far."""
+"""Publishing the final board: the checklist, the act of publication, its history."""
 
 from datetime import datetime
 from typing import Any
@@ -28,11 +28,11 @@ DONE_MESSAGES = {
 def show_publication(
     slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now, done: str = ""
 ) -> Response:
-    """What is open before the final board is published."""
+    """The checklist, and the history of publications."""
     return _page(session, slug, viewer, now, done=DONE_MESSAGES.get(done))
 
 
-def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **told: Any) -> Response:
+def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **outcome: Any) -> Response:
     state = competition_state.state_of(session, slug, now)
     return render_page(
         "review/publication.html",
@@ -43,7 +43,7 @@ def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status:
         acts=publication.publication_history(session, state),
         longest=MAX_TEXT_LENGTH,
         now=now,
-        **{"error": None, "done": None, "reason": "", "override": "", **told},
+        **{"error": None, "done": None, "reason": "", "override": "", **outcome},
     )
 
 
@@ -60,14 +60,14 @@ def publish_or_withdraw(
             session, state, published=published, reason=reason, override=override, author=author, now=now
         )
     except KennelError as error:
-        told = {"error": error.message, "reason": reason, "override": override}
-        return _page(session, slug, viewer, now, status=status_of(error), **told)
+        outcome = {"error": error.message, "reason": reason, "override": override}
+        return _page(session, slug, viewer, now, status=status_of(error), **outcome)
     return see_other(f"/competitions/{slug}/publication?done={'published' if published else 'withdrawn'}")
 
 
 @router.post("/requeue")
 def requeue_failed_jobs(slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
-    """Set all failed work of the private track going again."""
+    """Restart all failed jobs of the private track."""
     state = competition_state.state_of(session, slug, now)
     failed_scores.restart_failed(session, author=author, now=now, state=state)
     return see_other(f"/competitions/{slug}/publication?done=requeued")

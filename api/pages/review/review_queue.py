@@ -1,5 +1,4 @@
-"""The review desk: the queue, and an entry with all that helps to judge it. Everything works by keyboard, and without
-scripts."""
+"""The review queue, and an entry with all that helps to judge it. Everything works by keyboard, and without scripts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -50,7 +49,7 @@ PAGE_SIZE = 25
 MAX_TEXT_LENGTH = 5000
 SkipCount = Annotated[int, Query(ge=0, le=1_000_000)]
 DoneKey = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
-"""The entry that was reviewed just now."""
+"""The id of the entry that was reviewed just now."""
 QUEUE_TABS: dict[QueueState, str] = {
     "open": "For you",
     "waiting": "Waiting for another",
@@ -70,22 +69,28 @@ def show_queue(
     after: SkipCount = 0,
     done: DoneKey = "",
 ) -> Response:
-    """The entries that need eyes and why, and how far the review is."""
+    """The flagged entries with their reasons, and the progress of the review."""
     with begin() as session:
-        here = visible_state(session, slug, reviewer, now)
-        access.require_reviewer(session, here, reviewer)
-        found = flags.list_flagged(session, here, reviewer, states=[state], after=after, limit=PAGE_SIZE)
-        said: dict[str, Any] = {
-            "agreement": reviews.agreement(session, here),
-            "rebuttals": rebuttals.unanswered(session, here) if is_organizer(reviewer) else [],
-        }
-        chosen: dict[str, Any] = {"tabs": QUEUE_TABS, "shown": state, "after": after, "done": done}
-        return render_page("review/queue.html", viewer=viewer, now=now, state=here, queue=found, **said, **chosen)
+        competition = visible_state(session, slug, reviewer, now)
+        access.require_reviewer(session, competition, reviewer)
+        return render_page(
+            "review/queue.html",
+            viewer=viewer,
+            now=now,
+            state=competition,
+            queue=flags.list_flagged(session, competition, reviewer, states=[state], after=after, limit=PAGE_SIZE),
+            agreement=reviews.agreement(session, competition),
+            rebuttals=rebuttals.unanswered(session, competition) if is_organizer(reviewer) else [],
+            tabs=QUEUE_TABS,
+            shown=state,
+            after=after,
+            done=done,
+        )
 
 
 @router.api_route("/competitions/{slug}/desk/next", methods=["GET", "HEAD"])
 def go_to_next(slug: str, begin: Transactions, reviewer: Reviewer, now: Now, skip: SkipCount = 0) -> Response:
-    """On to the most decisive entry that is this reviewer's to review, without the first ``skip``."""
+    """Redirect to the most decisive entry that this reviewer has still to review, after the first ``skip``."""
     with begin() as session:
         state = visible_state(session, slug, reviewer, now)
         access.require_reviewer(session, state, reviewer)
@@ -93,15 +98,15 @@ def go_to_next(slug: str, begin: Transactions, reviewer: Reviewer, now: Now, ski
 
 
 def _next(session: Session, state: CompetitionState, reviewer: Account, skip: int, done: str = "") -> str:
-    found = flags.list_flagged(session, state, reviewer, states=["open"], after=skip, limit=1).entries
-    if not found:
+    flagged = flags.list_flagged(session, state, reviewer, states=["open"], after=skip, limit=1).entries
+    if not flagged:
         return f"/competitions/{state.competition.slug}/desk?done={done}"
-    return f"/submissions/{found[0].submission_id}/desk?skip={skip}&done={done}"
+    return f"/submissions/{flagged[0].submission_id}/desk?skip={skip}&done={done}"
 
 
 @dataclass(frozen=True)
 class ReviewContext:
-    """A reviewer before an entry."""
+    """A request for an entry's review page: the entry, the viewer, the time."""
 
     submission_id: str
     begin: Transaction
@@ -109,14 +114,15 @@ class ReviewContext:
     viewer: Caller
     now: datetime
 
-    def show(self, *, status: int = 200, skip: int = 0, weigh: bool = False, **told: Any) -> Response:
-        """The entry as this reviewer may see it, with what just happened."""
+    def show(self, *, status: int = 200, skip: int = 0, weigh: bool = False, **outcome: Any) -> Response:
+        """The page as this reviewer may see it, with the outcome of what was just done; ``weigh``: with the impact of
+        other rulings."""
         account = self.viewer.account
         with self.begin() as session:
             submission = access.find_for_review(session, self.submission_id, account)
             state = state_of(session, submission.competition.slug, self.now)
-            found = closest_pairs.pairs_of_entry(session, self.store, submission, account)
-            view = entry_view(session, state, submission, account, found)
+            pairs = closest_pairs.pairs_of_entry(session, self.store, submission, account)
+            view = entry_view(session, state, submission, account, pairs)
             return render_page(
                 "review/submission.html",
                 status=status,
@@ -126,7 +132,9 @@ class ReviewContext:
                 view=view,
                 tracks=_charts_of_tracks(session, state, view),
                 exhibits=evidence_sections_of(session, submission, account),
-                generator=generator_section_of(session, submission, account, asked=is_organizer(account), now=self.now),
+                generator=generator_section_of(
+                    session, submission, account, with_form=is_organizer(account), now=self.now
+                ),
                 partial=is_own(session, submission, account),
                 organizes=is_organizer(account),
                 size=state.competition.image_size,
@@ -138,14 +146,15 @@ class ReviewContext:
                 stakes=ruling_impact.ruling_impacts_of(session, state, submission)
                 if weigh and is_organizer(account)
                 else None,
-                **{"error": None, "place": None, "done": None, **told},
+                **{"error": None, "place": None, "done": None, **outcome},
             )
 
-    def act(self, doing: Callable[[Session], str], *, place: str, skip: int = 0) -> Response:
-        """Do it and go where it leads; or show in its ``place`` why it cannot be done."""
+    def act(self, action: Callable[[Session], str], *, place: str, skip: int = 0) -> Response:
+        """Run ``action`` in a transaction and redirect to the path that it returns; if it is refused, the page with the
+        error at ``place``."""
         try:
             with self.begin() as session:
-                address = doing(session)
+                address = action(session)
         except KennelError as error:
             return self.show(status=status_of(error), skip=skip, error=error.message, place=place)
         return see_other(address)
@@ -153,11 +162,11 @@ class ReviewContext:
 
 @dataclass(frozen=True)
 class TrackCharts:
-    """What is drawn of an entry on one track."""
+    """The charts and closest pairs of an entry on one track."""
 
     measured: MeasurementView
-    drawing: Histogram | None
-    lanes: StripPlot | None
+    histogram: Histogram | None
+    strip_plot: StripPlot | None
     pairs: Sequence[PairView]
 
 
@@ -170,15 +179,15 @@ def _charts_of_track(
 ) -> TrackCharts:
     labelled = review_queue.labelled_distances(session, state, measured.track, exclude=view.entry.ref)
     farthest = max((distance for _, distance in labelled), default=0.0)
-    drawing = histogram_of(measured.histogram, measured.memorization_distance, measured.tau, reach=farthest)
-    lanes = strip_plot_of(labelled, drawing.right) if drawing else None
-    return TrackCharts(measured, drawing, lanes, view.pairs.get(measured.track, []))
+    histogram = histogram_of(measured.histogram, measured.memorization_distance, measured.tau, reach=farthest)
+    strip_plot = strip_plot_of(labelled, histogram.right) if histogram else None
+    return TrackCharts(measured, histogram, strip_plot, view.pairs.get(measured.track, []))
 
 
 def review_context(
     submission_id: str, begin: Transactions, store: BlobStore, viewer: KnownCaller, now: Now
 ) -> ReviewContext:
-    """The page as it is for this request."""
+    """The context of this request."""
     return ReviewContext(submission_id, begin, store, viewer, now)
 
 
@@ -187,30 +196,30 @@ CurrentReview = Annotated[ReviewContext, Depends(review_context)]
 
 @router.api_route("/submissions/{submission_id}/desk", methods=["GET", "HEAD"])
 def show_submission(
-    here: CurrentReview, reviewer: Reviewer, skip: SkipCount = 0, done: DoneKey = "", stakes: bool = False
+    page: CurrentReview, reviewer: Reviewer, skip: SkipCount = 0, done: DoneKey = "", stakes: bool = False
 ) -> Response:
-    """An entry with all that helps to judge it; with ``stakes``, for organizers, what another ruling would do."""
-    return here.show(skip=skip, done=done, weigh=stakes)
+    """An entry with all that helps to judge it; with ``stakes``, for organizers, the impact of each possible ruling."""
+    return page.show(skip=skip, done=done, weigh=stakes)
 
 
 @router.post("/submissions/{submission_id}/desk")
-def submit_review(here: CurrentReview, reviewer: Reviewer, viewer: SignedIn, fields: FormFields) -> Response:
-    """Say what an entry is, and go on to the next."""
+def submit_review(page: CurrentReview, reviewer: Reviewer, viewer: SignedIn, fields: FormFields) -> Response:
+    """Store a review and go on to the next entry."""
     skip = int(digits) if (digits := text(fields, "skip", longest=6)).isdecimal() else 0
 
-    def give(session: Session) -> str:
-        label, intent = _opinion_of(fields)
+    def review(session: Session) -> str:
+        label, intent = _review_in(fields)
         note = text(fields, "note", longest=MAX_TEXT_LENGTH)
-        reviews.review(session, here.submission_id, label, intent=intent, note=note, reviewer=reviewer, now=here.now)
+        reviews.review(session, page.submission_id, label, intent=intent, note=note, reviewer=reviewer, now=page.now)
         state = state_of(
-            session, access.find_for_review(session, here.submission_id, reviewer).competition.slug, here.now
+            session, access.find_for_review(session, page.submission_id, reviewer).competition.slug, page.now
         )
-        return _next(session, state, reviewer, skip, here.submission_id)
+        return _next(session, state, reviewer, skip, page.submission_id)
 
-    return here.act(give, place="review", skip=skip)
+    return page.act(review, place="review", skip=skip)
 
 
-def _opinion_of(fields: Fields) -> tuple[LabelName, Intent | None]:
+def _review_in(fields: Fields) -> tuple[LabelName, Intent | None]:
     label, intent = _one_of(fields, "label", LabelName), _one_of(fields, "intent", Intent)
     if label is None:
         raise Invalid("no-label", "Please say what the entry is.")
@@ -218,7 +227,7 @@ def _opinion_of(fields: Fields) -> tuple[LabelName, Intent | None]:
 
 
 def _one_of(fields: Fields, name: str, among: Any) -> Any:
-    """A field's value, if it is one of those of a ``Literal``; None if it is empty or not there."""
+    """A field's value if the ``Literal`` ``among`` allows it, None if it is empty or missing; else ``Invalid``."""
     value = text(fields, name)
     if value and value not in get_args(among):
         raise Invalid("bad-field", f"The field {name} cannot be {value!r}.")
@@ -226,50 +235,50 @@ def _one_of(fields: Fields, name: str, among: Any) -> Any:
 
 
 @router.post("/submissions/{submission_id}/desk/label")
-def decide_label(here: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
-    """Decide the label of an entry alone."""
+def decide_label(page: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
+    """Decide the label of an entry as an organizer, without a second reviewer."""
 
-    def say(session: Session) -> str:
-        submission = access.find_for_review(session, here.submission_id, author)
-        state = state_of(session, submission.competition.slug, here.now)
+    def decide(session: Session) -> str:
+        submission = access.find_for_review(session, page.submission_id, author)
+        state = state_of(session, submission.competition.slug, page.now)
         label = _one_of(fields, "label", LabelName)
         note = text(fields, "note", longest=MAX_TEXT_LENGTH)
-        reviews.decide(session, state, submission.id, label, note=note, author=author, now=here.now)
+        reviews.decide(session, state, submission.id, label, note=note, author=author, now=page.now)
         return f"/submissions/{submission.id}/desk#review"
 
-    return here.act(say, place="decision")
+    return page.act(decide, place="decision")
 
 
 @router.post("/submissions/{submission_id}/desk/ruling")
-def rule_on_submission(here: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
+def rule_on_submission(page: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
     """Rule on an entry."""
     memorising = {"yes": True, "no": False}.get(text(fields, "memorising"))
 
-    def say(session: Session) -> str:
+    def rule(session: Session) -> str:
         kind = _one_of(fields, "kind", RulingKind)
         reason = text(fields, "reason", longest=MAX_TEXT_LENGTH)
         if kind is None:
             raise Invalid("no-kind", "Please say what shall become of the entry.")
         rulings.rule(
-            session, here.submission_id, kind, reason=reason, memorising=memorising, author=author, now=here.now
+            session, page.submission_id, kind, reason=reason, memorising=memorising, author=author, now=page.now
         )
-        return f"/submissions/{here.submission_id}/desk#ruling"
+        return f"/submissions/{page.submission_id}/desk#ruling"
 
-    return here.act(say, place="ruling")
+    return page.act(rule, place="ruling")
 
 
 @router.post("/submissions/{submission_id}/desk/rebuttals/{rebuttal_id}/answer")
 def answer_rebuttal(
-    here: CurrentReview, rebuttal_id: RebuttalId, author: Organizer, viewer: SignedIn, fields: FormFields
+    page: CurrentReview, rebuttal_id: RebuttalId, author: Organizer, viewer: SignedIn, fields: FormFields
 ) -> Response:
-    """Answer a rebuttal: grant it by the ruling that follows, or refuse it."""
+    """Answer a rebuttal: refuse it, or grant it with the ruling that follows."""
 
-    def say(session: Session) -> str:
-        said, granted = text(fields, "answer", longest=MAX_TEXT_LENGTH), text(fields, "ruling")
+    def answer(session: Session) -> str:
+        answer_text, granted = text(fields, "answer", longest=MAX_TEXT_LENGTH), text(fields, "ruling")
         ruling = _one_of(fields, "ruling", RulingKind) if granted != "refuse" else None
         if not granted:
             raise Invalid("no-answer", "Please say whether the rebuttal is granted.")
-        rebuttals.answer(session, rebuttal_id, ruling=ruling, text=said, author=author, now=here.now)
-        return f"/submissions/{here.submission_id}/desk#ruling"
+        rebuttals.answer(session, rebuttal_id, ruling=ruling, text=answer_text, author=author, now=page.now)
+        return f"/submissions/{page.submission_id}/desk#ruling"
 
-    return here.act(say, place="answer")
+    return page.act(answer, place="answer")

@@ -1,6 +1,6 @@
-/* Keeps parts of a page up to date while work goes on: every few seconds the page is read again, and each element with
-   data-fresh becomes what the element of that name has become. Forms are left alone. Once the page no longer says
-   data-busy, it is loaded anew, unless somebody is filling a form in. */
+/* Polling: every few seconds the page is fetched again, and each element with data-fresh is replaced by the element of
+   the same name. Forms are left alone. Once the fetched page has no data-busy, the page is reloaded, unless a form is
+   being filled in. */
 "use strict";
 
 const EVERY = 4000;

@@ -1,5 +1,5 @@
-/* Says what a dot of a figure is, to whoever points at it or steps through the dots with the arrow keys. The figure's
-   numbers are fetched when they are first asked for. Without this script the figures are the same, and silent. */
+/* Tooltips of figures: describes the dot under the pointer, or the one reached with the arrow keys. A figure's numbers
+   are fetched on first use. Without this script the figures are the same, without tooltips. */
 "use strict";
 
 const REACH = 18; /* pixels */

@@ -1,5 +1,5 @@
 /* Keeps the progress of a data release up to date: <div data-release="/api/v1/..."> with [data-stage] and a <progress>
-   in it. When it has ended, the page is loaded anew. Without this script the page shows the state as it was. */
+   in it. When it has ended, the page is reloaded. Without this script the page shows the state of its loading. */
 "use strict";
 
 const EVERY = 1500;

@@ -1,9 +1,8 @@
-/* Keeps a submission's page up to date. The page says where its events are: <section data-events="/api/v1/...">, and,
-   in it or elsewhere, where each part of the state is shown: data-live="status", "stage", "fraction" (a <progress>), "position", "estimate",
+/* Updates a submission's page from server-sent events. <section data-events="/api/v1/..."> names the stream; elements
+   anywhere on the page show the parts of the state: data-live="status", "stage", "fraction" (a <progress>), "position", "estimate",
    and of a provisional score "score", "fid", "distance", each with data-decimals. An element with
    data-live-for="position" is hidden while there is no position, one with data-live-for="cancel" while the entry cannot
-   be cancelled. When the last status is there, the page is loaded anew. Without this script it shows the state as it
-   was. */
+   be cancelled. After the final status the page is reloaded. Without this script it shows the state of its loading. */
 "use strict";
 
 const MINUTE = 60;
@@ -16,7 +15,7 @@ function inWords(seconds) {
   return `about ${Math.round(seconds / (60 * MINUTE))} hours`;
 }
 
-/** A number with its thousands parted. */
+/** A number with thousands separators. */
 function figure(value, element) {
   const decimals = Number(element.dataset.decimals ?? 5);
   return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
@@ -43,7 +42,7 @@ function show(state) {
       else element.value = state.fraction * element.max;
       element.setAttribute("aria-valuetext", text);
     } else if (element.textContent !== text) {
-      element.textContent = text; /* only what differs: it may be read aloud */
+      element.textContent = text; /* only changes: a screen reader may announce it */
     }
   }
   for (const element of document.querySelectorAll("[data-live-for]")) {

@@ -1,6 +1,6 @@
-/* Rating without waiting: pictures come in batches ahead of the one that is shown, ratings go back a few at a time.
+/* Rating without waiting: images are fetched in batches ahead of the one shown, ratings are sent a few at a time.
    <section data-here="/api/v1/.../items" data-kind data-item data-proof> holds the picture and the form; without this
-   script the form sends one rating and loads the next page. The last rating can be taken back until it has gone. */
+   script the form sends one rating and loads the next page. The last rating can be undone until it is sent. */
 "use strict";
 
 const AHEAD = 12;
@@ -53,7 +53,7 @@ function post(fields, keepalive = false) {
   return fetch(root.dataset.here, { method: "POST", headers: headers(), body, keepalive });
 }
 
-/* Sends what was rated and asks for more; what could not be sent is kept and sent again. */
+/* Sends the waiting ratings and fetches more items; ratings that could not be sent are kept and sent again. */
 async function exchange() {
   if (asking) return;
   asking = true;
@@ -65,7 +65,7 @@ async function exchange() {
   try {
     const answer = await post({ ratings: byItem(sent), at_hand: hand, more });
     if (answer.status >= 400 && answer.status < 500 && answer.status !== 429) {
-      location.reload(); /* the study has ended, or the session has: the page says so */
+      location.reload(); /* the study or the session has ended: the reloaded page explains it */
       return;
     }
     if (!answer.ok) throw new Error(answer.statusText);
@@ -103,7 +103,7 @@ function pause(milliseconds) {
   return new Promise((done) => setTimeout(done, milliseconds));
 }
 
-/* Nothing is left to show: the page is loaded anew once everything has gone. */
+/* No item is left: the page is reloaded once every rating is sent. */
 async function finish() {
   while (asking || waiting.length) {
     if (asking) {
@@ -116,14 +116,14 @@ async function finish() {
   location.reload();
 }
 
-/* Whoever leaves in the middle loses nothing; what arrives twice counts once. */
+/* On leaving, waiting ratings are sent; the service counts a repeated rating once. */
 function leave() {
   if (waiting.length) post({ ratings: byItem(waiting) }, true).catch(() => {});
 }
 
 function rate(value) {
   if (!current) return;
-  if (!current.canvas) current.canvas = shown.firstElementChild; /* the first one came with the page */
+  if (!current.canvas) current.canvas = shown.firstElementChild; /* the first image is in the page itself */
   waiting.push({ item: current, value });
   rated += 1;
   flash(value);

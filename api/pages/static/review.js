@@ -1,5 +1,5 @@
-/* The review desk by keyboard: a letter or number chooses, Enter saves, the right arrow goes on. Only while nothing is
-   being written, and not where somebody has switched it off. Without this script everything works by Tab and Space. */
+/* Keyboard shortcuts of the review desk: a letter or digit chooses, Enter saves, the right arrow skips. Off while a text
+   field has the focus, and where the reviewer has switched them off. Without this script Tab and Space do it all. */
 "use strict";
 
 const OFF = "kennel-desk-keys-off";

@@ -1,5 +1,5 @@
-/* Uploads that go on after a cut: tus 1.0.0 in slices, each as long as the line sends in about two seconds. Where an
-   upload is, the service says; this browser remembers only its address, by the file's name, size and date. */
+/* Resumable uploads: tus 1.0.0 in slices, each as long as the connection sends in about two seconds. The service knows
+   the offset; this browser stores only the upload's URL, by the file's name, size and date. */
 "use strict";
 
 const TUS = "1.0.0";
@@ -14,7 +14,7 @@ const part = Object.fromEntries(
 );
 let running = null;
 
-/** The service has said no: there is nothing to repeat. */
+/** The service refused the upload: a retry would not help. */
 class Refused extends Error {
   constructor(status, problem) {
     super(problem.title || `The service answered ${status}.`);
@@ -45,10 +45,10 @@ const memory = {
     try { return JSON.parse(localStorage.getItem(this.name(file))); } catch { return null; }
   },
   keep(file, upload) {
-    try { localStorage.setItem(this.name(file), JSON.stringify(upload)); } catch { /* then a reload begins anew */ }
+    try { localStorage.setItem(this.name(file), JSON.stringify(upload)); } catch { /* no storage: a reload starts over */ }
   },
   forget(file) {
-    try { localStorage.removeItem(this.name(file)); } catch { /* it was never kept */ }
+    try { localStorage.removeItem(this.name(file)); } catch { /* it was never stored */ }
   },
 };
 
@@ -66,7 +66,7 @@ async function begin(file, note) {
   return { ...upload, offset: 0 };
 }
 
-/** The upload of this file that was begun earlier, as far as it is, or a new one. */
+/** The unfinished upload of this file, with its offset, or a new one. */
 async function found(file, note) {
   const upload = memory.read(file);
   if (!upload) return begin(file, note);
@@ -84,7 +84,7 @@ async function found(file, note) {
   return begin(file, note);
 }
 
-/** Send everything from where the upload is; the id of the submission. */
+/** Send the rest of the file; returns the id of the submission. */
 async function go(file, note, moved) {
   const upload = await found(file, note);
   let size = SLICE.first;
@@ -105,7 +105,7 @@ async function go(file, note, moved) {
   return made;
 }
 
-/** Every byte is there, and somebody else (another tab, an earlier request) makes the submission. */
+/** All bytes have arrived, and another tab or an earlier request makes the submission: wait for its id. */
 async function finished(url) {
   say("Looking through the zip …");
   const upload = await (await ask("GET", url)).json();

@@ -1,5 +1,5 @@
-/* The tau desk while the slider moves. The page has sent every entry with its score where it is penalised and where it
-   is not, so nothing is asked again: effectOf(table, tau) says what a tau does, in the words of the API's preview. Without
+/* The live preview of tau while the slider moves. The page holds every entry with its score when penalised and when
+   not, so no request is needed: effectOf(table, tau) returns what a tau does, in the shape of the API's preview. Without
    this script the page does the same with a reload. */
 "use strict";
 
@@ -82,7 +82,7 @@ function changesOf(lines) {
     }));
 }
 
-/** What tau does against the one in force. */
+/** The effect of tau, compared with the tau in force. */
 function effectOf(table, tau) {
   const places = Math.max(0, ...Object.values(table.medals));
   const before = boardOf(table, table.tau);
@@ -213,7 +213,7 @@ class Desk {
     list(box, this.effect[box.dataset.list], Number(this.desk.dataset.shown));
   }
 
-  /** Look at a tau, given as exactly as it was written. */
+  /** Preview a tau, given as the text that was typed. */
   choose(written, method) {
     const tau = Number(written);
     const { elements } = this.form;
@@ -239,14 +239,14 @@ class Desk {
     for (const box of this.lists) this.fill(box);
     draw(this.desk, tau);
     clearTimeout(this.timer);
-    if (document.activeElement === this.slider) return; /* it says so itself */
+    if (document.activeElement === this.slider) return; /* the slider announces its own value */
     this.timer = setTimeout(() => { this.desk.querySelector("[data-tau=said]").textContent = words; }, PAUSE);
   }
 }
 
 async function begin(desk) {
   const answer = await fetch(desk.dataset.table, { headers: { Accept: "application/json" } });
-  if (!answer.ok) return; /* the page works by reloads */
+  if (!answer.ok) return; /* without data the page works by reloads */
   const made = new Desk(desk, await answer.json());
   made.slider.setAttribute("aria-valuetext", spoken(made.effect, textsOf(made.effect)));
   desk.classList.add("live-desk");

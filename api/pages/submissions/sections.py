@@ -1,4 +1,4 @@
-"""Sections of a submission's page: rulings, evidence, generator."""
+"""Sections of an entry's page and of its review page: rulings, evidence, generator."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,111 +27,114 @@ REVIEW_NOT_BEGUN = "review-not-begun"
 
 @dataclass(frozen=True)
 class RulingsSection:
-    """``label``, ``findings`` and ``pairs`` are the evidence, of the public track alone, shown once there is a ruling.
-    ``later``: why a rebuttal is not taken yet, where it will be."""
+    """Rulings and rebuttals. ``label``, ``findings`` and ``pairs`` are the evidence for a ruling, of the public track
+    alone, and empty before the first ruling. ``not_yet_reason``: why a rebuttal is not taken yet, if it will be."""
 
     view: CaseView
     label: str | None
     findings: Sequence[FlagReason]
     pairs: Sequence[PairView]
     may_rebut: bool
-    later: str | None
+    not_yet_reason: str | None
 
 
 def rulings_section_of(
     session: Session, store: Blobs, state: CompetitionState, submission: Submission, account: Account, now: datetime
 ) -> RulingsSection:
-    """The judging of an entry, for its team."""
+    """The rulings on an entry, as its team sees them."""
     view = case_view(session, state, submission, inside=False)
     refused = rebuttals.rebuttal_refusal(session, state, submission, account, now)
-    later = refused.message if refused is not None and refused.slug == REVIEW_NOT_BEGUN else None
+    not_yet_reason = refused.message if refused is not None and refused.slug == REVIEW_NOT_BEGUN else None
     if not view.rulings:
-        return RulingsSection(view, None, (), (), refused is None, later)
-    found = review_queue.evidence_reasons(session, state, submission)
-    shown = [each for each in found if not each.name.startswith("private")]
+        return RulingsSection(view, None, (), (), refused is None, not_yet_reason)
+    reasons = review_queue.evidence_reasons(session, state, submission)
+    public_reasons = [reason for reason in reasons if not reason.name.startswith("private")]
     closest = closest_pairs.pairs_of_entry(session, store, submission, account)["public"]
     label = reviews.decided_label(session, submission)
-    return RulingsSection(view, label, shown, [pair_view(each) for each in closest], refused is None, later)
+    pairs = [pair_view(pair) for pair in closest]
+    return RulingsSection(view, label, public_reasons, pairs, refused is None, not_yet_reason)
 
 
 MAX_CELLS = 3
-"""Copied cells that are shown at once, the most telling ones."""
+"""Copied cells that are shown: those with the smallest Z."""
 OVERLAPPING_GROUPS = ("near-copies", "thumbnail-copies", "partly-copied")
-"""Groups that mostly name the same images: the first one whose sign is shown is enough."""
+"""Groups of matches that mostly hold the same images: only the first with a sign is shown."""
 SIGNS_OF_GROUP = {
     "near-copies": ("near-copies", "mirrored-copies"),
     "identical": ("identical-images",),
     "mirrored-twins": ("identical-images",),
 }
-"""The signs that a group's images are of, where they are not called like the group."""
+"""The signs that belong to a group of matches, where their names differ from the group's."""
 
 
 @dataclass(frozen=True)
 class EvidenceSection:
-    """One track's evidence. ``sentences``: those of its signs, each once."""
+    """One track's evidence. ``sentences``: those of its signs, each once; ``notable_matches``: the groups that belong
+    to a sign; ``copied``: the cells with the clearest copying."""
 
     view: EvidenceView
     sentences: Sequence[str]
-    telling: Sequence[MatchesView]
+    notable_matches: Sequence[MatchesView]
     copied: Sequence[CellView]
-    folded: Sequence[MatchesView]
+    collapsed_matches: Sequence[MatchesView]
     findings: Sequence[FindingView]
-    opened: bool
-    """Whether it is shown before somebody asks for it."""
+    is_open: bool
+    """Whether it is expanded when the page loads."""
 
 
 def evidence_sections_of(session: Session, submission: Submission, account: Account) -> list[EvidenceSection]:
-    """The evidence on every track, of which the first that speaks of copying is opened."""
-    found: list[EvidenceSection] = []
+    """The evidence on every track; the first track with a sign of copying is open."""
+    sections: list[EvidenceSection] = []
     for kind in TRACK_KINDS:
         view = evidence_view(session, submission, kind, account)
-        opened = bool(view.signs) and not any(each.opened for each in found)
-        found.append(_evidence_section(view, opened=opened))
-    return found
+        is_open = bool(view.signs) and not any(section.is_open for section in sections)
+        sections.append(_evidence_section(view, is_open=is_open))
+    return sections
 
 
-def _evidence_section(view: EvidenceView, *, opened: bool) -> EvidenceSection:
-    signs = {each.name for each in view.signs}
-    telling = [each for each in view.matches if signs & {*SIGNS_OF_GROUP.get(each.name, (each.name,))}]
-    same = [each for each in telling if each.name in OVERLAPPING_GROUPS]
-    telling = [each for each in telling if each not in same[1:]]
-    copied = sorted((each for each in view.cells if each.copied), key=lambda each: each.z or 0.0)
+def _evidence_section(view: EvidenceView, *, is_open: bool) -> EvidenceSection:
+    signs = {sign.name for sign in view.signs}
+    with_sign = [each for each in view.matches if signs & {*SIGNS_OF_GROUP.get(each.name, (each.name,))}]
+    overlapping = [each for each in with_sign if each.name in OVERLAPPING_GROUPS]
+    notable_matches = [each for each in with_sign if each not in overlapping[1:]]
+    copied = sorted((cell for cell in view.cells if cell.copied), key=lambda cell: cell.z or 0.0)
     return EvidenceSection(
         view=view,
         sentences=list(dict.fromkeys(each.words for each in view.signs)),
-        telling=telling,
+        notable_matches=notable_matches,
         copied=copied[:MAX_CELLS],
-        folded=[each for each in view.matches if each not in telling],
+        collapsed_matches=[each for each in view.matches if each not in notable_matches],
         findings=view.findings,
-        opened=opened,
+        is_open=is_open,
     )
 
 
 @dataclass(frozen=True)
 class GeneratorSection:
-    """``later``: why no other one is taken today, where that is so."""
+    """The generator upload, if there is one. ``not_yet_reason``: why no other is taken today, if that is so."""
 
-    found: GeneratorView | None
+    upload: GeneratorView | None
     errors: RecoveryErrorsChart | None
-    may_hand_in: bool
-    later: str | None
-    most_dimensions: int = MAX_LATENT_DIMENSION
+    may_upload: bool
+    not_yet_reason: str | None
+    max_dimensions: int = MAX_LATENT_DIMENSION
 
     @property
     def is_shown(self) -> bool:
-        """Whether there is anything to say."""
-        return self.found is not None or self.may_hand_in or self.later is not None
+        """Whether the section has any content."""
+        return self.upload is not None or self.may_upload or self.not_yet_reason is not None
 
 
 def generator_section_of(
-    session: Session, submission: Submission, account: Account, *, asked: bool, now: datetime
+    session: Session, submission: Submission, account: Account, *, with_form: bool, now: datetime
 ) -> GeneratorSection:
-    """The section for this person; ``asked``: with the form, if they may hand one in."""
-    found = visible_generator_view(session, submission, account)
-    errors = recovery_errors_chart_of(found.result.report) if found is not None and found.result is not None else None
-    refused = _refusal_of(session, submission, account, now) if asked else None
-    later = refused.message if isinstance(refused, TooMany) else None
-    return GeneratorSection(found, errors, asked and refused is None, later)
+    """The section as ``account`` sees it; ``with_form``: with the upload form, if they may upload one."""
+    upload = visible_generator_view(session, submission, account)
+    result = upload.result if upload is not None else None
+    errors = recovery_errors_chart_of(result.report) if result is not None else None
+    refused = _refusal_of(session, submission, account, now) if with_form else None
+    not_yet_reason = refused.message if isinstance(refused, TooMany) else None
+    return GeneratorSection(upload, errors, with_form and refused is None, not_yet_reason)
 
 
 def _refusal_of(session: Session, submission: Submission, account: Account, now: datetime) -> KennelError | None:

@@ -1,4 +1,4 @@
-"""A team's own pages: its entries with the final picks among them, and each entry with its results."""
+"""A team's list of entries with its final picks, and the page of an entry with its results."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -64,7 +64,7 @@ def show_submission(
     viewer: CurrentCaller,
     now: Now,
 ) -> Response:
-    """An entry: how far it is, what is wrong with it, or what was measured; for its team and organizers."""
+    """An entry: its progress, its faults, or its measurements; for its team and organizers."""
     if account is None or viewer is None:
         raise NotFound("no-submission", "There is no such entry, or it is not yours. Sign in to see your own.")
     values = _entry(session, store, submission_id, viewer, now)
@@ -77,19 +77,19 @@ def show_submission(
 
 
 def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str:
-    """It changes once a minute, too: the page says how long ago things were."""
+    """A hash of all that the page shows. It changes once a minute too, because the page shows relative times."""
     competition = values["competition"]
     columns = [getattr(competition, column.key) for column in type(competition).__table__.columns]
-    shown = (
+    content = (
         values["view"].model_dump_json(),
         *(values[name] for name in ("own", "may_attach", "pick", "published", "exhibits", "case", "generator")),
     )
-    looking = viewer.csrf, viewer.account.handle, viewer.unread
-    return etag_of(BUILD_DIGEST, looking, columns, shown, now.replace(second=0, microsecond=0))
+    viewer_parts = viewer.csrf, viewer.account.handle, viewer.unread
+    return etag_of(BUILD_DIGEST, viewer_parts, columns, content, now.replace(second=0, microsecond=0))
 
 
 def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, now: Now) -> dict[str, Any]:
-    """All that the page shows of an entry."""
+    """The template values of an entry's page."""
     submission = access.find_visible(session, submission_id, viewer.account)
     state = competition_state.state_of(session, submission.competition.slug, now)
     view = submission_view(session, submission, viewer.account)
@@ -105,7 +105,7 @@ def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, n
         "own_pending": (own or submission.account_id == viewer.account.id) and view.status in PENDING,
         "may_cancel": view.status in CANCELLABLE,
         "may_attach": own and (state.phase is Phase.OPEN or submission.late),
-        "generator": generator_section_of(session, submission, viewer.account, asked=own, now=now),
+        "generator": generator_section_of(session, submission, viewer.account, with_form=own, now=now),
         "pick": _pick_of(finals, view.id),
         "sprite": layout_of(state.competition.image_count, state.competition.image_size),
         "exhibits": evidence_sections_of(session, submission, viewer.account) if state.published else [],
@@ -115,7 +115,7 @@ def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, n
 
 
 def _pick_of(finals: FinalEntries | None, submission_id: str) -> str | None:
-    """Whether an entry is a final pick: ``picked``, ``standing`` (no choice was made, and it is one of the best)."""
+    """``picked`` for a final pick, ``standing`` for a best entry of a team that has not chosen, else None."""
     if finals is None or submission_id not in [each.id for each in finals.picks]:
         return None
     return "picked" if finals.chosen else "standing"
@@ -125,7 +125,7 @@ def _pick_of(finals: FinalEntries | None, submission_id: str) -> str | None:
 async def upload_code(
     submission_id: str, request: Request, begin: Transactions, store: BlobStore, settings: AppSettings, viewer: Uploader
 ) -> Response:
-    """Attach the file of the page's form as the entry's code."""
+    """Attach the uploaded file as the entry's code."""
     body = request.stream()
     try:
         form = await open_form(request.headers.get("content-type", ""), body)
@@ -154,15 +154,15 @@ def page_with_error(
     place: str,
     now: datetime,
 ) -> Response:
-    """The entry once more, with what is wrong in the ``place`` where something was asked for."""
+    """The entry's page with an error at ``place``, the form that caused it."""
     values = _entry(session, store, submission_id, viewer, now)
-    told: dict[str, Any] = {"error": error.message, "place": place}
-    return render_page("submissions/show.html", status=status_of(error), viewer=viewer, now=now, **told, **values)
+    problem: dict[str, Any] = {"error": error.message, "place": place}
+    return render_page("submissions/show.html", status=status_of(error), viewer=viewer, now=now, **problem, **values)
 
 
 @router.post("/submissions/{submission_id}/cancel")
 def cancel_submission(submission_id: str, session: DbSession, store: BlobStore, viewer: SignedIn, now: Now) -> Response:
-    """Take the entry back before its scoring begins."""
+    """Cancel the entry before its scoring begins."""
     try:
         outcomes.cancel(session, submission_id, viewer.account, now=now)
     except Conflict as error:
@@ -174,11 +174,11 @@ def cancel_submission(submission_id: str, session: DbSession, store: BlobStore, 
 def submit_rebuttal(
     submission_id: str, fields: FormFields, begin: Transactions, store: BlobStore, viewer: SignedIn, now: Now
 ) -> Response:
-    """Ask the organizers to look again."""
+    """Submit the team's rebuttal."""
     try:
         with begin() as session:
-            words = text(fields, "text", longest=rebuttals.MAX_TEXT_LENGTH)
-            rebuttals.rebut(session, submission_id, words, author=viewer.account, now=now)
+            rebuttal = text(fields, "text", longest=rebuttals.MAX_TEXT_LENGTH)
+            rebuttals.rebut(session, submission_id, rebuttal, author=viewer.account, now=now)
     except KennelError as error:
         with begin() as session:
             return page_with_error(session, store, submission_id, viewer, error, place="rebuttal", now=now)
@@ -189,7 +189,7 @@ def submit_rebuttal(
 def list_submissions(
     slug: str, session: DbSession, account: CurrentUser, viewer: KnownCaller, now: Now, before: BeforeRef = None
 ) -> Response:
-    """The team's entries, newest first, with the final picks; everybody's, for organizers."""
+    """The team's entries, newest first, with the final picks; for organizers, the entries of all teams."""
     return _entries(session, slug, viewer, now, before=before)
 
 
@@ -203,8 +203,8 @@ def _entries(
     error: KennelError | None = None,
 ) -> Response:
     state = competition_state.visible_state(session, slug, viewer.account, now)
-    found = access.list_submissions(session, state, viewer.account, before=before, limit=PAGE_SIZE + 1)
-    shown = found[:PAGE_SIZE]
+    newest = access.list_submissions(session, state, viewer.account, before=before, limit=PAGE_SIZE + 1)
+    shown = newest[:PAGE_SIZE]
     finals = _finals(session, state, viewer)
     return render_page(
         "submissions/list.html",
@@ -218,7 +218,7 @@ def _entries(
         elsewhere=[each for each in finals.picks if each.ref not in {one.ref for one in shown}] if finals else [],
         may_pick=finals is not None and state.phase is Phase.OPEN,
         everybody=is_organizer(viewer.account),
-        next=shown[-1].ref if len(found) > PAGE_SIZE else None,
+        next=shown[-1].ref if len(newest) > PAGE_SIZE else None,
         before=before,
     )
 
@@ -234,13 +234,14 @@ def _finals(session: Session, state: CompetitionState, viewer: Caller) -> FinalE
 def _submission_rows(
     session: Session, shown: Sequence[Submission], viewer: Caller, finals: FinalEntries | None
 ) -> list[tuple[SubmissionView, str | None, bool]]:
-    """Each entry as its team sees it, whether it is a final pick, and whether it can be one."""
-    lines = []
-    for each in shown:
-        own = finals is not None and access.is_own(session, each, viewer.account)
-        view = submission_view(session, each, viewer.account, ranked=False)
-        lines.append((view, _pick_of(finals, each.id), own and each.status == "scored" and not each.late))
-    return lines
+    """For each entry: its view, :func:`_pick_of` it, and whether it can be picked."""
+    rows = []
+    for submission in shown:
+        own = finals is not None and access.is_own(session, submission, viewer.account)
+        view = submission_view(session, submission, viewer.account, ranked=False)
+        can_be_picked = own and submission.status == "scored" and not submission.late
+        rows.append((view, _pick_of(finals, submission.id), can_be_picked))
+    return rows
 
 
 @router.post("/competitions/{slug}/picks")

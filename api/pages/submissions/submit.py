@@ -1,4 +1,4 @@
-"""Handing an entry in from a browser: a script resumes after cuts; without it a plain form works."""
+"""The upload page: a script resumes interrupted uploads; without it a plain form works."""
 
 from datetime import datetime
 
@@ -41,7 +41,7 @@ router = APIRouter(include_in_schema=False)
 
 @router.api_route("/competitions/{slug}/submit", methods=["GET", "HEAD"])
 def show_submit_form(slug: str, session: DbSession, settings: AppSettings, viewer: SignedIn, now: Now) -> Response:
-    """The form, or why there is none at the moment."""
+    """The form, or the reason why uploads are not taken at the moment."""
     return _page(session, settings, slug, viewer, now)
 
 
@@ -57,8 +57,10 @@ def _page(
 ) -> Response:
     state = visible_state(session, slug, viewer.account, now)
     try:
-        most = settings.max_upload_bytes
-        intake.admit(session, slug, NewSubmission(""), viewer.account, declared_bytes=None, max_bytes=most, now=now)
+        max_bytes = settings.max_upload_bytes
+        intake.admit(
+            session, slug, NewSubmission(""), viewer.account, declared_bytes=None, max_bytes=max_bytes, now=now
+        )
         closed = None
     except KennelError as refusal:
         closed = refusal
@@ -90,15 +92,15 @@ async def submit_zip(
     settings: AppSettings,
     viewer: Uploader,
 ) -> Response:
-    """The form without a script: the zip is streamed on into the store."""
+    """Accept the plain form: the zip is streamed into the blob store."""
     note, body = "", request.stream()
     try:
         form = await open_form(request.headers.get("content-type", ""), body)
         csrf.require_csrf(session_cookies.session_secret(request) or "", form.fields.get(csrf.CSRF_FIELD))
         note = form.fields.get("note", "").strip()
         entry = _entry_of(form.file_name, note)
-        counter = ZipUpload(begin, store, settings.max_upload_bytes)
-        submission_id = await counter.hand_in(slug, entry, viewer.account, form.chunks, declared=None, look=_id_of)
+        upload = ZipUpload(begin, store, settings.max_upload_bytes)
+        submission_id = await upload.submit(slug, entry, viewer.account, form.chunks, declared=None, view_of=_id_of)
     except KennelError as error:
         await drain(body, settings.max_upload_bytes)
         return await run_in_threadpool(_page_with_error, begin, settings, slug, viewer, error, note)
@@ -111,8 +113,8 @@ def _entry_of(file_name: str, note: str) -> NewSubmission:
     return NewSubmission(file_name[-MAX_NAME_LENGTH:], note)
 
 
-def _id_of(_: Session, kept: Submission) -> str:
-    return kept.id
+def _id_of(_: Session, submission: Submission) -> str:
+    return submission.id
 
 
 def _page_with_error(

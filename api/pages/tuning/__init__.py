@@ -1,0 +1,5 @@
+"""Organizers' pages for tuning a track.
+
+thresholds: choosing tau, with a preview of every consequence.
+private_extractor: comparing extractors and choosing the private track's.
+"""

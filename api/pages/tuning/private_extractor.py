@@ -1,4 +1,4 @@
-"""Which network the private track has: the comparison, and the choice."""
+"""The private track's extractor: comparing extractors on labelled entries, and choosing one."""
 
 from datetime import datetime
 
@@ -23,7 +23,7 @@ router = APIRouter(include_in_schema=False)
 
 @router.api_route("/competitions/{slug}/network", methods=["GET", "HEAD"])
 def show_private_extractor(slug: str, session: DbSession, author: Organizer, viewer: KnownCaller, now: Now) -> Response:
-    """How well each network's distance tells labelled entries apart, and which one the private track has."""
+    """How well each extractor's distance separates labelled entries, and the private track's extractor."""
     return _page(session, slug, viewer, now)
 
 
@@ -71,7 +71,7 @@ def start_comparison(slug: str, fields: FormFields, session: DbSession, viewer: 
 
 @router.post("/competitions/{slug}/network")
 def choose_extractor(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
-    """Give the private track another network."""
+    """Replace the private track's extractor."""
     roles.require_role(viewer.account, "organizer")
     state = competition_state.state_of(session, slug, now)
     reason = text(fields, "reason", longest=2000).strip()

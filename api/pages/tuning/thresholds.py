@@ -1,4 +1,4 @@
-"""The tau desk: distances by label, and what any tau would do, before one is chosen."""
+"""Choosing a track's tau: distances by label, and a preview of what any tau would do."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ from scorer.tuning.thresholds import Option, Retuning, TuningRequest
 
 router = APIRouter(include_in_schema=False)
 MAX_SHOWN_CHANGES = 30
-"""Names in a list of changes; the API has all of them."""
+"""Teams in a list of changes; the API lists all of them."""
 METHODS = {
     "margin": ("Margin", "Catches the most memorisers that can be caught without wronging more than a share of the"
                " legitimate ones."),
@@ -45,7 +45,7 @@ def show_thresholds(
     alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
     tau: Annotated[float | None, Query(ge=0, le=2)] = None,
 ) -> Response:
-    """What a choice would do: ``tau``, or what a ``method`` would choose; without either, the tau in force."""
+    """A preview of ``tau``, or of the tau that ``method`` chooses; without either, of the tau in force."""
     state = competition_state.state_of(session, slug, now)
     wanted = TuningRequest(method or "manual", alpha, tau) if method or tau is not None else None
     return _page(session, state, track, wanted, viewer, now)
@@ -96,7 +96,7 @@ def _page(
 
 
 def _first(tau: float | None, options: list[Option]) -> TuningRequest:
-    """What the desk begins with: the tau in force, else the first method that has what it needs, else nobody's."""
+    """The preview shown first: the tau in force, else the first method that can choose one, else tau 0."""
     if tau is not None:
         return TuningRequest("manual", tau=tau)
     possible = [option.method for option in options if option.choice is not None]
@@ -127,7 +127,7 @@ def choose_threshold(slug: str, fields: FormFields, session: DbSession, viewer: 
 
 @router.post("/competitions/{slug}/tau/undo")
 def undo_threshold(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
-    """Take the newest choice back."""
+    """Undo the newest choice."""
     roles.require_role(viewer.account, "organizer")
     state = competition_state.state_of(session, slug, now)
     kind = _track_of(fields)
@@ -158,15 +158,15 @@ def _request(fields: Fields, reason: str) -> TuningRequest:
 
 
 def require_reason(reason: str) -> None:
-    """``Invalid`` without one."""
+    """Raise ``Invalid`` if ``reason`` is empty."""
     if not reason:
         raise Invalid("no-reason", "Please say why: the reason stays in the history.")
 
 
 def number_field(fields: Fields, name: str, kind: type[Any]) -> Any:
-    """A field's number, None if it is empty; ``Invalid`` for anything else."""
-    given = text(fields, name, longest=40).strip()
+    """A field's value as ``kind``, None if it is empty; ``Invalid`` if it is not a number."""
+    value = text(fields, name, longest=40).strip()
     try:
-        return kind(given) if given else None
+        return kind(value) if value else None
     except ValueError:
-        raise Invalid("no-number", f"{given!r} is not a number.") from None
+        raise Invalid("no-number", f"{value!r} is not a number.") from None
