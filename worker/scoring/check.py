@@ -1,4 +1,4 @@
-"""The deep check: decodes every image of a submission, or rejects it."""
+"""The ``check`` job: the deep check of a submission, which passes or rejects it."""
 
 import hashlib
 from pathlib import Path
@@ -24,7 +24,7 @@ from worker.scoring.reference_features import (
 
 
 def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """The deep check: decode every image, compare pixels with the training images, pass or reject."""
+    """Decode every image, compare pixel hashes with those of the training images, then pass or reject."""
     with transaction(context.sessions, context.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
         training = competitions.references_of(session, submission.competition_id)["train"].reference_set
@@ -39,16 +39,16 @@ def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
             outcomes.reject(session, claim, error, now=context.now())
         return
     exact, mirrored = pixel_hashes_of(context, SetAddress(training.sha256, training.blob_key, spec.size))
-    found = find_training_image_copies(hashes, exact, mirrored)
+    copies = find_training_image_copies(hashes, exact, mirrored)
     sprite_key = _store_sprite_sheet(context, submission, path)
     with transaction(context.sessions, context.broker) as session:
         outcomes.pass_check(
-            session, claim, found, pixels_sha256=_content_sha256(hashes), sprite_key=sprite_key, now=context.now()
+            session, claim, copies, pixels_sha256=_content_sha256(hashes), sprite_key=sprite_key, now=context.now()
         )
 
 
 def _store_sprite_sheet(context: WorkerContext, submission: Submission, path: Path) -> str:
-    """Store a picture of some of the images; the same ones however often the check is tried."""
+    """Store a sprite sheet of a sample of the images, the same sample however often the check is tried."""
     key = f"sprites/{submission.id}.png"
     rng = np.random.default_rng(int(stored_zip(submission).sha256, 16))
     context.blobs.write(key, sprite_sheet_of(np.load(path, mmap_mode="r"), rng))
@@ -56,5 +56,5 @@ def _store_sprite_sheet(context: WorkerContext, submission: Submission, path: Pa
 
 
 def _content_sha256(hashes: PixelHashes) -> str:
-    """The same for the same images under other names or in another order."""
+    """A hash of the submission's pixels that depends neither on the images' names nor on their order."""
     return hashlib.sha256(b"".join(sorted(row.tobytes() for row in hashes))).hexdigest()

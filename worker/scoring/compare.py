@@ -1,4 +1,4 @@
-"""Measuring a labelled entry in the space of an extractor that may become the private track's."""
+"""The ``compare`` job: measures a labelled entry with an extractor that is a candidate for the private track."""
 
 from scorer.db.tables import Preparation, Submission
 from scorer.jobs.broker import transaction
@@ -14,7 +14,7 @@ from worker.scoring.reference_features import load_prepared, require_same_weight
 
 
 def measure_candidate(context: WorkerContext, claim: Claim, heartbeat: Heartbeat) -> None:
-    """Measure the memorization distance of an entry in a candidate's space and record it."""
+    """Measure the memorization distance of an entry in a candidate's feature space and record it."""
     with transaction(context.sessions, context.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
         preparation = session.get_one(Preparation, claim.preparation_id)
@@ -24,7 +24,7 @@ def measure_candidate(context: WorkerContext, claim: Claim, heartbeat: Heartbeat
     images = decoded_images.submission_images(context, submission, lambda fraction: progress("decoding", fraction))
     reference = load_prepared(context, preparation.key, signed=preparation.signed)
     features = extractor.features(images, progress=lambda fraction: progress("features", fraction))
-    found = nearest(
+    distances = nearest(
         features,
         reference.normalised,
         signed=reference.signed,
@@ -33,7 +33,7 @@ def measure_candidate(context: WorkerContext, claim: Claim, heartbeat: Heartbeat
     provenance = extractor.provenance | environment() | {"zip_sha256": submission.sha256, "worker": context.name}
     with transaction(context.sessions, context.broker) as session:
         if not extractor_comparison.record_distance(
-            session, claim, found.mean, found.standard_error, provenance, now=context.now()
+            session, claim, distances.mean, distances.standard_error, provenance, now=context.now()
         ):
             raise LeaseLost(f"job {claim.job_id}")
         last = is_finished(session, claim)

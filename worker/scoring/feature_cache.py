@@ -1,6 +1,6 @@
-"""What an entry's evidence needs of its scoring, kept until the evidence is there: features, hashes, thumbnails.
+"""The feature cache: features, pixel hashes and thumbnails of an entry, stored from its score until its evidence.
 
-A lost one costs time only: it is made again from the zip.
+A lost blob costs time only: it is computed again from the zip.
 """
 
 import io
@@ -23,11 +23,11 @@ from worker.runtime.progress import StageProgress
 log = logging.getLogger(__name__)
 FOLDER = "entry-features"
 FEATURES_LIFETIME = timedelta(days=7)
-"""Of those whose evidence has failed, or never came."""
+"""For entries whose evidence has failed or was never made."""
 
 
 class CachedFeatures(NamedTuple):
-    """Of n images in canonical order."""
+    """Features, hashes and thumbnails of n images in canonical order."""
 
     features: Features
     """(n, d)"""
@@ -40,7 +40,7 @@ class CachedFeatures(NamedTuple):
 
 
 def cached_features_of(images: NDArray[np.uint8], features: Features) -> CachedFeatures:
-    """What to keep of an entry's images."""
+    """What is cached of images (n, s, s, 3) uint8 with these features (n, d)."""
     return CachedFeatures(features, pixel_hashes(images), pixel_hashes(mirror_images(images)), thumbnails_of(images))
 
 
@@ -51,7 +51,7 @@ def _key(submission_id: str, track_id: int | None) -> str:
 def store_features(
     context: WorkerContext, submission: Submission, track_id: int | None, images: NDArray[Any], features: Features
 ) -> None:
-    """Store an entry's features on a track. A later measurement on that track takes the place of an earlier one."""
+    """Store an entry's features on a track. A later measurement on that track overwrites an earlier one."""
     buffer = io.BytesIO()
     np.savez(buffer, **cached_features_of(images, features)._asdict())
     context.blobs.write(_key(submission.id, track_id), buffer.getvalue())
@@ -60,7 +60,7 @@ def store_features(
 def load_features(
     context: WorkerContext, submission: Submission, track_id: int | None, identity: str, progress: StageProgress
 ) -> CachedFeatures:
-    """An entry's features on a track, as they were kept, or made again by the extractor ``name@version``."""
+    """An entry's features on a track, from the cache or computed again by the extractor ``name@version``."""
     try:
         content = context.blobs.read(_key(submission.id, track_id))
     except NotFound:
@@ -80,12 +80,12 @@ def _compute_again(
 
 
 def delete_features(context: WorkerContext, submission: Submission, track_id: int | None) -> None:
-    """Nobody needs them any more."""
+    """Delete an entry's cached features on a track."""
     context.blobs.delete(_key(submission.id, track_id))
 
 
 def delete_expired_features(context: WorkerContext) -> int:
-    """Remove what has been kept for too long; how many that were."""
-    old = context.blobs.older_than(FOLDER, context.now() - FEATURES_LIFETIME)
-    context.blobs.delete_all(old)
-    return len(old)
+    """Delete features older than ``FEATURES_LIFETIME``; returns how many blobs that were."""
+    expired = context.blobs.older_than(FOLDER, context.now() - FEATURES_LIFETIME)
+    context.blobs.delete_all(expired)
+    return len(expired)

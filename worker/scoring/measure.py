@@ -1,4 +1,7 @@
-"""From images and a prepared reference to numbers. No database, no queue: the CLI measures the same way."""
+"""Measures images against a prepared reference: features, nearest neighbours, Fréchet distance.
+
+It needs neither database nor queue, so the command line measures in the same way.
+"""
 
 import time
 from collections.abc import Iterator
@@ -16,13 +19,13 @@ from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, 
 from worker.runtime.progress import StageProgress
 
 SCORER_VERSION = "1"
-"""Raised whenever the same zip would measure differently: then a rescore adds rows beside the old ones."""
+"""Raised whenever the same zip would measure differently; a rescore then adds rows beside the old ones."""
 HISTOGRAM_BINS = 60
 
 
 @dataclass(frozen=True)
 class PreparedReference:
-    """A prepared reference: statistics with factor, and normalised features (m, d) float32."""
+    """A prepared reference: statistics with their factor, and normalised features (m, d) float32."""
 
     statistics: Statistics
     normalised: NormalisedFeatures
@@ -48,12 +51,12 @@ class RawMeasurement:
 def measure(
     images: NDArray[Any], extractor: Extractor, reference: PreparedReference, progress: StageProgress
 ) -> RawMeasurement:
-    """Features, nearest neighbours, Fréchet distance. ``Invalid`` if an image has degenerate features."""
+    """Measure images (n, s, s, 3) uint8. ``Invalid`` if an image has degenerate features."""
     seconds: dict[str, float] = {}
     with _timed(seconds, "features"):
         features = extractor.features(images, progress=lambda fraction: progress("features", fraction))
     with _timed(seconds, "neighbours"):
-        found = nearest(
+        neighbours = nearest(
             features,
             reference.normalised,
             signed=reference.signed,
@@ -63,7 +66,7 @@ def measure(
     with _timed(seconds, "frechet"):
         fid = frechet_distance(statistics_of(features), reference.statistics)
     progress("frechet", 1.0)
-    return RawMeasurement(features, fid, found, seconds)
+    return RawMeasurement(features, fid, neighbours, seconds)
 
 
 @contextmanager

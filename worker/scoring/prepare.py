@@ -1,6 +1,6 @@
-"""Prepares the reference sets of a track: features, statistics, thumbnails."""
+"""The ``prepare`` job: computes a track's reference (features and statistics) from its reference sets."""
 
-from scorer.competitions import reference_sets as reference_rows
+from scorer.competitions import reference_sets
 from scorer.db import competitions
 from scorer.db.tables import Preparation
 from scorer.jobs import leases
@@ -15,17 +15,18 @@ from worker.scoring.reference_features import (
 
 
 def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Prepare a track's references, and set its first threshold."""
+    """Prepare a track's reference and record it, with the track's first threshold; continue what waited for it."""
     with transaction(context.sessions, context.broker) as session:
         preparation = session.get_one(Preparation, claim.preparation_id)
-        rows = competitions.reference_sets(session, preparation.reference_set_ids)
-        fresh = (
+        reference_rows = competitions.reference_sets(session, preparation.reference_set_ids)
+        held_out_rows = (
             []
             if preparation.held_out_set_id is None
             else competitions.reference_sets(session, [preparation.held_out_set_id])
         )
     sets, held_out = (
-        [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in group] for group in (rows, fresh)
+        [SetAddress(row.sha256, row.blob_key, preparation.image_size) for row in rows]
+        for rows in (reference_rows, held_out_rows)
     )
     prepared = prepare_reference(
         context,
@@ -37,5 +38,5 @@ def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: H
         progress=heartbeat,
     )
     with transaction(context.sessions, context.broker) as session:
-        if reference_rows.record_preparation(session, claim, **vars(prepared), now=context.now()):
+        if reference_sets.record_preparation(session, claim, **vars(prepared), now=context.now()):
             extractor_comparison.continue_comparisons(session, preparation.id, now=context.now())

@@ -1,4 +1,4 @@
-"""What a number depends on beside the network: the libraries that do the rest of the arithmetic."""
+"""Provenance of a measurement beside the extractor's: versions of the libraries that do the other arithmetic."""
 
 import platform
 from typing import Any
@@ -10,20 +10,20 @@ from threadpoolctl import threadpool_info
 
 
 def environment() -> dict[str, Any]:
-    """Versions of what decodes, multiplies and decomposes, as a measurement records them; JSON.
+    """Versions of the libraries that decode, multiply and decompose, as a measurement records them; JSON.
 
     The last bits of a Fréchet distance depend on the BLAS behind numpy and scipy: on its version, on the kernels that
     it chose for this processor, and on how many threads share a sum.
     """
-    found = [each for each in threadpool_info() if each["user_api"] == "blas"]
-    # torch may bring a BLAS of its own, which measures nothing.
-    own = [each for each in found if "torch" not in each["filepath"]]
-    names = {f"{each['internal_api']} {each['version']} {each.get('architecture', '')}".strip() for each in own}
+    libraries = [each for each in threadpool_info() if each["user_api"] == "blas"]
+    # torch may bring a BLAS of its own, which takes no part in a measurement.
+    used = [each for each in libraries if "torch" not in each["filepath"]]
+    names = {f"{each['internal_api']} {each['version']} {each.get('architecture', '')}".strip() for each in used}
     return {
         "python": platform.python_version(),
         "pillow": PIL.__version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "blas": "; ".join(sorted(names)) or None,
-        "blas_threads": max((each["num_threads"] for each in own), default=None),
+        "blas_threads": max((each["num_threads"] for each in used), default=None),
     }

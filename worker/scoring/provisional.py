@@ -1,4 +1,4 @@
-"""A provisional public score: the same measurement in a rougher precision, in front of the one that counts."""
+"""The provisional public score: the same measurement in bfloat16, made before the one that counts."""
 
 import logging
 from typing import Any
@@ -26,13 +26,15 @@ def measure_provisionally(
     reference: PreparedReference,
     heartbeat: Heartbeat,
 ) -> None:
-    """Measure and record, where the operator wants it, on the public track. What goes wrong here is told in the log
-    and stands in nobody's way: the measurement itself comes next."""
+    """Measure and record a provisional score on the public track, if the operator's settings ask for it.
+
+    A failure is only logged, because the measurement itself follows.
+    """
     if not (context.settings.provisional and claim.public):
         return
     try:
         extractor = context.extractor(identity, PROVISIONAL_PRECISION)
-        # Of its stages only the features take long enough to be told apart.
+        # Only the features take long enough for a progress of their own.
         numbers = measure(
             images,
             extractor,

@@ -1,6 +1,6 @@
 """Reference sets in the blob store: images, features per extractor, and a track's prepared statistics.
 
-Everything is addressed by what it was made from, so equal work is done once, and reading is memory-mapped.
+A blob's key contains the hashes of all inputs, so equal work is done once. Arrays are read memory-mapped.
 """
 
 import hashlib
@@ -29,9 +29,9 @@ from worker.runtime.progress import StageProgress
 from worker.scoring.measure import PreparedReference
 
 FORMAT = "1"
-"""Of the files below; raised when they change."""
+"""Version of the stored files; raised when they change."""
 IMAGES_PER_CHUNK = 1024
-"""Images whose features are lost at most when somebody who computes them is interrupted."""
+"""Images of one stored piece: at most so many are computed again after an interruption."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class SetAddress:
 
     @property
     def folder(self) -> str:
-        """Where what is made of it is stored."""
+        """The folder of the blob store for everything computed from it."""
         bottleneck = hashlib.sha256(f"{BOTTLENECK}|{FORMAT}".encode()).hexdigest()[:12]
         return f"reference-images/{self.sha256}/{self.size}-{bottleneck}"
 
 
 @dataclass(frozen=True)
 class PreparationResult:
-    """What a preparation found."""
+    """What is recorded of a preparation."""
 
     count: int
     dimension: int
@@ -83,7 +83,7 @@ def read_array(context: WorkerContext, key: str) -> NDArray[Any]:
 
 
 def decode_set(context: WorkerContext, address: SetAddress, progress: StageProgress) -> None:
-    """Bring a set's images through the bottleneck, once: ``images``, ``hashes``, ``mirrored``, ``names``."""
+    """Decode a set to the competition's image size, once, and store ``images``, ``hashes``, ``mirrored``, ``names``."""
     if context.blobs.exists(f"{address.folder}/names.json"):
         return
     context.scratch.mkdir(parents=True, exist_ok=True)
@@ -111,14 +111,14 @@ def images_of(context: WorkerContext, address: SetAddress, progress: StageProgre
 
 
 def pixel_hashes_of(context: WorkerContext, address: SetAddress) -> tuple[PixelHashes, PixelHashes]:
-    """The hashes of a set's images and of their mirror images."""
+    """The pixel hashes of a set's images and of their mirror images."""
     return read_array(context, f"{address.folder}/hashes.npy"), read_array(context, f"{address.folder}/mirrored.npy")
 
 
 def features_of(
     context: WorkerContext, address: SetAddress, identity: str, progress: StageProgress
 ) -> NDArray[np.float32]:
-    """A set's features in an extractor's space, (n, d) float32, computed once."""
+    """A set's features by the extractor ``name@version``, (n, d) float32, computed once."""
     decode_set(context, address, progress)
     key = f"{address.folder}/features-{fingerprint(identity, extractor_options_of(context.settings))[:16]}.npy"
     if not context.blobs.exists(key):
@@ -131,8 +131,8 @@ def features_of(
 def mirrored_features_of(
     context: WorkerContext, address: SetAddress, identity: str, progress: StageProgress
 ) -> NDArray[np.float32]:
-    """The features of a set's mirror images, (n, d) float32, computed once, and piece by piece: whoever is interrupted
-    goes on behind the last whole piece."""
+    """The features of a set's mirror images, (n, d) float32, computed once. They are stored piece by piece, so that an
+    interrupted job is continued after the last complete piece."""
     key = f"{address.folder}/mirrored-{fingerprint(identity, extractor_options_of(context.settings))[:16]}"
     if not context.blobs.exists(f"{key}.npy"):
         images = mirror_images(images_of(context, address, progress))
@@ -140,8 +140,8 @@ def mirrored_features_of(
         for number, piece in enumerate(pieces):
             if not context.blobs.exists(piece):
                 some = images[number * IMAGES_PER_CHUNK : (number + 1) * IMAGES_PER_CHUNK]
-                tell = partial(_chunk_progress, progress, number, len(pieces))
-                write_array(context, piece, context.extractor(identity).features(some, progress=tell))
+                chunk_progress = partial(_chunk_progress, progress, number, len(pieces))
+                write_array(context, piece, context.extractor(identity).features(some, progress=chunk_progress))
         write_array(context, f"{key}.npy", np.concatenate([read_array(context, piece) for piece in pieces]))
         context.blobs.delete_all(pieces)
     return read_array(context, f"{key}.npy")
@@ -171,8 +171,8 @@ def prepare_reference(
     progress("held-out", 0.0)
     heldout_distance = None
     if held_out is not None:
-        fresh = features_of(context, held_out, identity, progress)
-        heldout_distance = memorization_distance(fresh, normalised, signed=signed)
+        held_out_features = features_of(context, held_out, identity, progress)
+        heldout_distance = memorization_distance(held_out_features, normalised, signed=signed)
     provenance = context.extractor(identity).provenance | {"bottleneck": BOTTLENECK, "format": FORMAT}
     count, dimension = features.shape
     return PreparationResult(count, dimension, heldout_distance, provenance)
@@ -202,7 +202,10 @@ def load_prepared(context: WorkerContext, key: str, *, signed: bool) -> Prepared
 
 
 def require_same_weights(provenance: dict[str, Any], preparation: Preparation) -> None:
-    """Two sets of weights are two spaces, whatever the name."""
+    """``Unavailable`` (``other-weights``) unless the extractor has the weights that a reference was prepared with.
+
+    Other weights are another feature space, whatever the extractor's name.
+    """
     expected = (preparation.provenance or {}).get("weights_sha256")
     if provenance.get("weights_sha256") != expected:
         raise Unavailable(

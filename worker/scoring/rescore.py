@@ -1,4 +1,7 @@
-"""A recorded submission measured again, here, from its stored zip. Nothing is written to the database."""
+"""Rescoring: measures a recorded submission again on this machine, from its stored zip.
+
+Nothing is written to the database.
+"""
 
 import hashlib
 import io
@@ -33,12 +36,12 @@ from worker.scoring.reference_features import load_prepared
 from worker.scoring.verify import Comparison, MeasuredScores, compare_scores, provenance_differences
 
 REPEATED_OPTIONS = ("device", "mode", "batch_size", "threads", "precision")
-"""The options of an extractor that a measurement's provenance says."""
+"""The extractor options that a measurement's provenance records."""
 
 
 @dataclass(frozen=True)
 class RecordedMeasurement:
-    """A measurement as the database has it, with what is needed to make it again."""
+    """A measurement as the database has it, with what is needed to repeat it."""
 
     track: TrackKind
     fid: float
@@ -62,7 +65,7 @@ class RecordedSubmission:
 
 @dataclass(frozen=True, eq=False)
 class RepeatedMeasurement:
-    """A measurement made again. ``comparison`` is None where it was not asked for."""
+    """A measurement made again. ``comparison`` is None unless it was asked for."""
 
     recorded: RecordedMeasurement
     found: MeasuredScores
@@ -77,7 +80,7 @@ def rescore(
     """Measure every measurement of a submission again, as its provenance says, and compare if ``verify``.
 
     Raises ``NotFound`` (``no-submission``, ``blob-missing``), ``Conflict`` (``not-measured``, ``imported``,
-    ``other-zip``: the stored zip is not the one that was taken in) and ``Unavailable`` where this machine cannot
+    ``other-zip``: the stored zip is not the one that was uploaded) and ``Unavailable`` where this machine cannot
     repeat a measurement: ``no-gpu``, ``missing-weights``, ``other-weights``, ``no-compiler``, ``unreadable-artifact``.
     """
     with context.sessions() as session:
@@ -95,14 +98,14 @@ def find_recorded_submission(session: Session, submission_id: str) -> RecordedSu
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} here.")
-    kept = stored_zip(submission)
+    zip_ = stored_zip(submission)
     tracks = competitions.tracks_of(session, submission.competition_id)
     rows = [(kind, submissions.newest_measurement(session, submission.ref, tracks[kind].id)) for kind in TRACK_KINDS]
     measured = [(kind, row) for kind, row in rows if row is not None]
     if not measured:
         raise Conflict("not-measured", f"{submission_id} has no measurement to repeat: it is {submission.status}.")
     recorded = tuple(_recorded_measurement(session, kind, row) for kind, row in measured)
-    return RecordedSubmission(submission.id, kept.sha256, kept.key, decoded_images.image_spec_of(submission), recorded)
+    return RecordedSubmission(submission.id, zip_.sha256, zip_.key, decoded_images.image_spec_of(submission), recorded)
 
 
 def _recorded_measurement(session: Session, kind: TrackKind, row: Measurement) -> RecordedMeasurement:
@@ -122,26 +125,25 @@ def _recorded_measurement(session: Session, kind: TrackKind, row: Measurement) -
 
 
 def require_same_zip(context: WorkerContext, entry: RecordedSubmission) -> None:
-    """``Conflict`` (``other-zip``) unless the stored zip has the SHA-256 that was recorded when it came in."""
+    """``Conflict`` (``other-zip``) unless the stored zip has the SHA-256 that was recorded at its upload."""
     digest = hashlib.sha256()
     with context.blobs.open(entry.blob_key) as file:
         while chunk := file.read(READ_AHEAD):
             digest.update(chunk)
-    found = digest.hexdigest()
-    if found != entry.sha256:
+    if digest.hexdigest() != entry.sha256:
         raise Conflict(
             "other-zip",
             f"The stored zip of {entry.id} is not the one that was handed in: "
-            f"its SHA-256 is {found}, and {entry.sha256} is recorded.",
+            f"its SHA-256 is {digest.hexdigest()}, and {entry.sha256} is recorded.",
         )
 
 
 def options_from(provenance: Mapping[str, Any], base: ExtractorOptions) -> ExtractorOptions:
-    """``base`` with the options that a provenance says (:data:`REPEATED`). What no option can say, such as the
-    ``numpy`` mode of ``tiny``, is left out: there is then nothing to choose."""
+    """``base`` with the options that a provenance records (:data:`REPEATED_OPTIONS`). Values that no option can have,
+    such as the ``numpy`` mode of ``tiny``, are left out: there is nothing to choose then."""
     hints = get_type_hints(ExtractorOptions)
-    said = {name: provenance[name] for name in REPEATED_OPTIONS if name in provenance}
-    return replace(base, **{name: value for name, value in said.items() if _is_option(value, hints[name])})
+    recorded = {name: provenance[name] for name in REPEATED_OPTIONS if name in provenance}
+    return replace(base, **{name: value for name, value in recorded.items() if _is_option(value, hints[name])})
 
 
 def _is_option(value: object, hint: Any) -> bool:
@@ -157,47 +159,48 @@ def _repeat_measurement(
     *,
     verify: bool,
 ) -> RepeatedMeasurement:
-    said = recorded.provenance
+    provenance = recorded.provenance
     before = read_recorded_scores(context, recorded) if verify else None
     extractor = _load_extractor(context, recorded)
-    reference = load_prepared(context, said["reference"], signed=recorded.signed)
-    with threadpool_limits(limits=said.get("blas_threads"), user_api="blas"):
+    reference = load_prepared(context, provenance["reference"], signed=recorded.signed)
+    with threadpool_limits(limits=provenance.get("blas_threads"), user_api="blas"):
         numbers = measure(images, extractor, reference, progress)
-        here = extractor.provenance | environment()
-    found = MeasuredScores(numbers.fid, numbers.nearest.mean, numbers.nearest)
+        repeated = extractor.provenance | environment()
+    scores = MeasuredScores(numbers.fid, numbers.nearest.mean, numbers.nearest)
     return RepeatedMeasurement(
         recorded,
-        found,
+        scores,
         numbers.nearest.standard_error,
-        _differences(recorded, here),
-        None if before is None else compare_scores(before, found),
+        _differences(recorded, repeated),
+        None if before is None else compare_scores(before, scores),
     )
 
 
 def _load_extractor(context: WorkerContext, recorded: RecordedMeasurement) -> Extractor:
-    """The network as it was run. ``Unavailable`` if this machine cannot, or has other weights than those of then."""
-    said = recorded.provenance
+    """The extractor with the recorded options. ``Unavailable`` if this machine cannot run it so, or has other
+    weights."""
+    then = recorded.provenance
     try:
-        extractor = load(said["extractor"], options=options_from(said, extractor_options_of(context.settings)))
+        extractor = load(then["extractor"], options=options_from(then, extractor_options_of(context.settings)))
     except (Invalid, Unavailable) as error:
         raise Unavailable(error.slug, f"The {recorded.track} score can't be repeated here: {error.message}") from None
-    here = extractor.provenance["weights_sha256"]
-    if here != said["weights_sha256"]:
+    now = extractor.provenance
+    if now["weights_sha256"] != then["weights_sha256"]:
         raise Unavailable(
             "other-weights",
-            f"The {recorded.track} score can't be repeated here: the weights of {said['extractor']} have the SHA-256 "
-            f"{here}, and those of then {said['weights_sha256']}.",
+            f"The {recorded.track} score can't be repeated here: the weights of {then['extractor']} have the SHA-256 "
+            f"{now['weights_sha256']}, and those of then {then['weights_sha256']}.",
         )
     return extractor
 
 
-def _differences(recorded: RecordedMeasurement, here: Mapping[str, Any]) -> tuple[str, ...]:
+def _differences(recorded: RecordedMeasurement, repeated: Mapping[str, Any]) -> tuple[str, ...]:
     then = {**recorded.provenance, "scorer_version": recorded.scorer_version}
-    return provenance_differences(then, {**here, "scorer_version": SCORER_VERSION})
+    return provenance_differences(then, {**repeated, "scorer_version": SCORER_VERSION})
 
 
 def read_recorded_scores(context: WorkerContext, recorded: RecordedMeasurement) -> MeasuredScores:
-    """The recorded numbers, those of each image among them. ``NotFound`` (``blob-missing``), or ``Unavailable``
+    """The recorded scores, with the distance of each image. ``NotFound`` (``blob-missing``), or ``Unavailable``
     (``unreadable-artifact``) if the stored distances are damaged."""
     content = context.blobs.read(recorded.artifact_key)
     try:

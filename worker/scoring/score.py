@@ -1,4 +1,4 @@
-"""Scores a submission on a track: features, Fréchet and memorization distance, recorded once."""
+"""The ``score`` job: measures a submission on a track (Fréchet and memorization distance) and records it once."""
 
 import io
 from typing import Any
@@ -80,7 +80,7 @@ def _measurement_of(
 def _record_measurement(
     context: WorkerContext, claim: leases.Claim, submission: Submission, measured: outcomes.NewMeasurement
 ) -> None:
-    """Keep the measurement if the job is still ours, and no images that nobody needs any more."""
+    """Record the measurement if the lease still holds, and remove the decoded images after the last job."""
     with transaction(context.sessions, context.broker) as session:
         if not outcomes.record_measurement(session, claim, measured, now=context.now()):
             raise LeaseLost(f"job {claim.job_id}")
@@ -97,7 +97,7 @@ def _provenance(
     preparation: Preparation,
     numbers: RawMeasurement,
 ) -> dict[str, Any]:
-    """All that it takes to measure again (:mod:`worker.scoring.rescore`), and how long it took."""
+    """Everything needed to repeat the measurement (:mod:`worker.scoring.rescore`), and how long it took."""
     return (
         extractor.provenance
         | environment()
@@ -113,7 +113,7 @@ def _provenance(
 
 
 def _closest_pairs(context: WorkerContext, numbers: RawMeasurement, sets: list[SetAddress]) -> list[dict[str, Any]]:
-    """The images nearest to the reference, each with the reference image that it is near to."""
+    """The images closest to the reference, each with its nearest reference image."""
     names = [f"{address.sha256[:8]}/{name}" for address in sets for name in names_of(context, address)]
     return [
         {

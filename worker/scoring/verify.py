@@ -1,4 +1,4 @@
-"""Whether a measurement that was made again is the one that was recorded. Pure: numbers in, a verdict out."""
+"""Comparison of a repeated measurement with the recorded one. Pure: numbers in, a verdict out."""
 
 import math
 from collections.abc import Mapping
@@ -11,11 +11,15 @@ import numpy as np
 from scorer.metrics.memorization import Nearest
 
 SCORE_TOLERANCE = 1e-6
-"""Relative: by how much a score may move with batch size, threads or machine (METRICS A9)."""
+"""Relative: by how much a score may move with batch size, threads or machine.
+
+docs/explanation/metrics.md#determinism-and-provenance says why.
+"""
 IMAGE_TOLERANCE = 1e-5
 """Absolute, of one image's distance in [0, 2]. Features that turn by 1e-6 move 1 - |cos| by 2e-6 at most."""
 
-# Next to zero only rounding is left, which no number is relative to: a copy's fid is 1e-10 here and 1e-12 there.
+# Near zero only rounding is left, so differences are taken relative to at least these numbers: the fid of a copy may
+# be 1e-10 on one machine and 1e-12 on another.
 _MIN_FID, _MIN_DISTANCE = 1.0, 1e-3
 
 
@@ -29,7 +33,7 @@ class MeasuredScores:
 
 
 class Verdict(StrEnum):
-    """How a measurement made again compares with the recorded one."""
+    """How a repeated measurement compares with the recorded one."""
 
     IDENTICAL = "equal, bit for bit"
     CLOSE = "equal"
@@ -38,8 +42,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """``relative`` is the larger relative difference of fid and s, ``images`` how many images have another nearest
-    distance or index, be it by the last bit."""
+    """``relative`` is the larger relative difference of fid and s, ``images`` the number of images whose nearest
+    distance or index differs, even by the last bit."""
 
     verdict: Verdict
     relative: float
@@ -47,7 +51,7 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """Whether what was promised is kept."""
+        """Whether the two agree within the promised tolerances."""
         return self.verdict is not Verdict.DIFFERENT
 
     def __str__(self) -> str:
@@ -56,49 +60,50 @@ class Comparison:
         return str(self.verdict)
 
 
-def compare_scores(recorded: MeasuredScores, found: MeasuredScores) -> Comparison:
-    """Compare fid, s, and of every image the nearest distance and index.
+def compare_scores(recorded: MeasuredScores, repeated: MeasuredScores) -> Comparison:
+    """Compare fid, s, and every image's nearest distance and index.
 
-    IDENTICAL: all of them, bit for bit. CLOSE: fid and s within :data:`PROMISED` relative, each image's distance
-    within :data:`IMAGE_TOLERANCE`; where two reference images are as near, the index may then be the other's.
+    IDENTICAL: all are equal, bit for bit. CLOSE: fid and s differ by at most :data:`SCORE_TOLERANCE` relative, each
+    image's distance by at most :data:`IMAGE_TOLERANCE`; where two reference images are equally near, the index may be
+    that of the other.
     """
     relative = max(
-        _relative(recorded.fid, found.fid, _MIN_FID),
-        _relative(recorded.memorization_distance, found.memorization_distance, _MIN_DISTANCE),
+        _relative(recorded.fid, repeated.fid, _MIN_FID),
+        _relative(recorded.memorization_distance, repeated.memorization_distance, _MIN_DISTANCE),
     )
-    before, now = recorded.nearest, found.nearest
+    before, now = recorded.nearest, repeated.nearest
     if before.distance.shape != now.distance.shape or before.index.shape != now.index.shape:
         return Comparison(Verdict.DIFFERENT, relative, max(len(before.distance), len(now.distance)))
     moved = before.distance != now.distance
     other = moved | (before.index != now.index)
-    same_numbers = (recorded.fid, recorded.memorization_distance) == (found.fid, found.memorization_distance)
+    same_numbers = (recorded.fid, recorded.memorization_distance) == (repeated.fid, repeated.memorization_distance)
     verdict = Verdict.DIFFERENT
     if same_numbers and not other.any():
         verdict = Verdict.IDENTICAL
-    # Equal distances leave no tie open: then another index is another index.
+    # Where all distances are equal bit for bit, a different index is no tie decided otherwise but a difference.
     elif relative <= SCORE_TOLERANCE and _within_tolerance(before, now) and (moved.any() or not other.any()):
         verdict = Verdict.CLOSE
     return Comparison(verdict, relative, int(other.sum()))
 
 
 def _within_tolerance(before: Nearest, now: Nearest) -> bool:
-    """Whether every image's distance is as near as it should be; false for nan."""
+    """Whether every image's distance differs by at most the tolerance; false for nan."""
     return bool((np.abs(before.distance - now.distance) <= IMAGE_TOLERANCE).all())
 
 
-def _relative(recorded: float, found: float, least: float) -> float:
-    """The difference relative to the larger number, at least ``least``; infinite where one is not a number."""
-    difference = abs(recorded - found) / max(least, abs(recorded), abs(found))
+def _relative(recorded: float, repeated: float, min_scale: float) -> float:
+    """The difference relative to the larger number or ``min_scale``; infinite where one is not a number."""
+    difference = abs(recorded - repeated) / max(min_scale, abs(recorded), abs(repeated))
     return math.inf if math.isnan(difference) else difference
 
 
-def provenance_differences(recorded: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, ...]:
-    """Where a recorded provenance says another thing than that of the repetition, a line each, in words: versions,
-    processor, arithmetic. Only what ``found`` knows of is looked at."""
+def provenance_differences(recorded: Mapping[str, Any], repeated: Mapping[str, Any]) -> tuple[str, ...]:
+    """The differences between a recorded provenance and that of the repetition, as one line of text each: versions,
+    processor, arithmetic. Only the names in ``repeated`` are compared."""
     return tuple(
-        f"{_in_words(name)}: {_recorded_text(recorded, name)} then, {_recorded_text(found, name)} now"
-        for name in sorted(found)
-        if recorded.get(name) != found[name]
+        f"{_in_words(name)}: {_recorded_text(recorded, name)} then, {_recorded_text(repeated, name)} now"
+        for name in sorted(repeated)
+        if recorded.get(name) != repeated[name]
     )
 
 
