@@ -1,10 +1,13 @@
-"""Engine and sessions. The edge that opens a session owns its transaction: nothing in ``scorer`` commits."""
+"""Database engine, sessions and read-only connections.
+
+The edge that opens a session owns its transaction: nothing in ``scorer`` commits.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection as Connection  # noqa: PLC0414 - for those who pass one on
+from sqlalchemy import Connection as Connection  # noqa: PLC0414 - a type for callers
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session, sessionmaker
@@ -14,26 +17,25 @@ from scorer.settings import Settings
 Sessions = sessionmaker[Session]
 
 
-def engine_of(settings: Settings, *, most: int = 30, **options: Any) -> Engine:
-    """The engine of the service's own role, with at most so many connections; every moment is read and written in
-    UTC."""
-    kept = min(most, 10)
+def engine_of(settings: Settings, *, max_connections: int = 30, **options: Any) -> Engine:
+    """The engine of the service's own role, with a pool of connections; times are read and written in UTC."""
+    pool_size = min(max_connections, 10)
     return create_engine(
         settings.database_url.get_secret_value(),
-        pool_size=kept,
-        max_overflow=most - kept,
+        pool_size=pool_size,
+        max_overflow=max_connections - pool_size,
         connect_args={"options": "-c timezone=utc -c lock_timeout=10s", "application_name": "kennel"},
         **{"pool_pre_ping": True, **options},
     )
 
 
 def sessions_of(engine: Engine, **info: object) -> Sessions:
-    """A factory of sessions; objects stay readable after the commit. ``info`` is what every one of them carries."""
+    """A factory of sessions, whose objects stay readable after the commit. ``info``: the ``Session.info`` of each."""
     return sessionmaker(engine, expire_on_commit=False, info=info)
 
 
 class ConnectionLost(Exception):
-    """The server has ended a connection: it went away, and may come back as another one."""
+    """The server has ended a connection: it stopped, and may have been replaced by another server."""
 
 
 @contextmanager
@@ -47,31 +49,36 @@ def _detecting_lost_connection() -> Iterator[None]:
 
 
 class Connections:
-    """Connections to read with, of an engine of their own: most reads are one statement, so they begin no transaction
-    and are not asked beforehand whether they live: the first use tells."""
+    """A pool of connections for reading, with an engine of its own.
 
-    def __init__(self, settings: Settings, *, most: int) -> None:
-        self._engine = engine_of(settings, most=most, pool_pre_ping=False, isolation_level="AUTOCOMMIT")
+    Most reads are one statement, so connections begin no transaction and are not pinged beforehand: the read itself
+    finds a dead connection and raises ``ConnectionLost``.
+    """
+
+    def __init__(self, settings: Settings, *, max_connections: int) -> None:
+        self._engine = engine_of(
+            settings, max_connections=max_connections, pool_pre_ping=False, isolation_level="AUTOCOMMIT"
+        )
 
     @contextmanager
     def moment(self) -> Iterator[Connection]:
-        """For one statement, which sees what is committed when it begins. ``ConnectionLost`` if it is found dead."""
+        """A connection for one statement, which sees what is committed when it begins."""
         with _detecting_lost_connection(), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """For several statements that see the same moment. ``ConnectionLost`` if it is found dead."""
+        """A connection for several statements that see the same snapshot of the database (REPEATABLE READ)."""
         with _detecting_lost_connection(), self._engine.connect() as connection:
             yield connection.execution_options(isolation_level="REPEATABLE READ")
 
     def close(self) -> None:
-        """End them."""
+        """Close all connections."""
         self._engine.dispose()
 
 
 def use_one_snapshot(session: Session) -> None:
-    """Let every statement of this transaction see the same moment. Only at its beginning."""
+    """Let every statement of this transaction see the same snapshot (REPEATABLE READ). Call it before any other."""
     session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
 
 

@@ -1,0 +1,9 @@
+"""The leaderboard: measurements judged and ranked whenever a board is read.
+
+board_cache: ranked boards kept in the web process, dropped when the change feed reports a change
+rows: the rows of a track's board, from the cache or the database
+board: what a board shows, as plain data
+standings: a page of a board for a viewer, its version for ETags, boards of past moments
+explanations: the sentence that says why a score is what it is
+submission_scores: the judged measurements of one submission
+"""

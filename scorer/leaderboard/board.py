@@ -1,4 +1,4 @@
-"""What a board shows: places, reference lines, and what is listed apart."""
+"""What a board shows: ranked places, benchmarks, and the teams listed without a rank. Plain data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from scorer.db.tables import Threshold, Track
 
 @dataclass(frozen=True)
 class Place:
-    """A team's line on the board: its best entry, judged."""
+    """A ranked team on the board: its best entry, judged, and what the rank wins."""
 
     rank: int
     team_id: int
@@ -24,14 +24,15 @@ class Place:
     entries: int
     last_entry_at: datetime
     label: str | None
-    """The decided label of the entry; organizers see it."""
+    """The decided label of the entry, for organizers alone."""
     moved: int | None = None
-    """Ranks gained since the UTC day began; None for a team that had none then, and on boards where nothing moves."""
+    """Ranks gained since the UTC day began; None for a team that had no rank then, and on private, late and past
+    boards."""
     public_rank: int | None = None
-    """On the private board: where the public one has the team."""
+    """On the private board: the team's rank on the public one."""
     medal: str | None = None
     prize: str | None = None
-    """What the place wins (:func:`scorer.ranking.awards.award_of`)."""
+    """What the rank wins, as ``medal`` (:func:`scorer.ranking.awards.award_of`)."""
 
     @property
     def shake_up(self) -> int | None:
@@ -41,7 +42,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """An organizer's reference line: shown where it would stand, without a rank."""
+    """A benchmark entry, an organizer's reference: shown where it would stand, without a rank."""
 
     team: str
     score: float
@@ -52,7 +53,7 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class CopyingTeam:
-    """A team whose entries are copies of the training images: listed apart, without a score."""
+    """A team that has nothing but copies of the training images: listed without a rank or score, with the reason."""
 
     team: str
     reason: str
@@ -64,7 +65,7 @@ class CopyingTeam:
 
 @dataclass(frozen=True)
 class DisqualifiedTeam:
-    """A team that is on no line because an entry of it was ruled out: listed apart, with the reason in short."""
+    """A team without a rank because an entry of it was disqualified: listed with the ruling's reason, shortened."""
 
     team: str
     reason: str
@@ -75,7 +76,7 @@ class DisqualifiedTeam:
 
 @dataclass(frozen=True)
 class Board:
-    """A page of the board of one track."""
+    """One page of a track's board."""
 
     state: CompetitionState
     track: Track
@@ -89,5 +90,6 @@ class Board:
     """Whether this is the board of late entries."""
     disqualified: Sequence[DisqualifiedTeam] = ()
     own: Place | None = None
-    """The line of the team of whoever looks."""
+    """The place of the viewer's own team, on whatever page it is."""
     as_of: datetime | None = None
+    """The past moment that it shows; None: now."""

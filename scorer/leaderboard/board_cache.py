@@ -1,8 +1,10 @@
-"""The boards that a process keeps in memory: fields, and the orders made of them, until the feed tells that they are
-old.
+"""An in-process cache of ranked boards, kept consistent by the change feed.
 
-Nothing here is truth. Whoever looks asks the feed first, in a snapshot of what is committed, so a board is as new as
-the request that asks for it. What changed is read anew; a change of tau reads nothing but tau.
+Of each competition a web process keeps, from raw to finished: the entry columns of its tracks, those entries judged
+under the current rules, and the ranked boards made of them. Before a request reads a board, the process asks the change
+feed (:mod:`scorer.db.leaderboard.changes`) what has been committed since its last request, and drops exactly what
+depends on it. So a board is as new as the request that reads it, measured entries alone are read again, and a new tau
+reads nothing but tau. The database stays the truth: an empty cache gives the same boards, more slowly.
 """
 
 from collections import OrderedDict
@@ -26,13 +28,13 @@ from scorer.ranking.vectorised import JudgedEntries, RankedBoard, finals_of, ord
 
 T = TypeVar("T")
 MAX_COMPETITIONS = 16
-"""How many competitions' boards are kept, those that were looked at last."""
+"""Competitions whose boards are kept; the least recently used is dropped first."""
 MAX_BOARDS = 12
-"""How many orders of one competition are kept: of two tracks, of late entries, of past moments."""
+"""Ranked boards kept of one competition: of two tracks, of late entries, of past moments."""
 
 
 class BoardKey(NamedTuple):
-    """Which order of a competition."""
+    """Which board of a competition: its track, whether of late entries, and of which past moment (None: of now)."""
 
     track_id: int
     late: bool
@@ -40,165 +42,179 @@ class BoardKey(NamedTuple):
 
 
 class BoardSnapshot(NamedTuple):
-    """A competition as it stands, as far as boards depend on it (what is missing of its references may be old), and
-    how many changes there have been."""
+    """A competition's state and its change counts at one moment: all that its boards depend on.
+
+    Only ``state.missing`` may be older, where it is about reference images: the feed does not report those.
+    """
 
     state: CompetitionState
     public_id: int
     counts: ChangeCounts
 
     def version(self, track_id: int, *, labels: bool) -> tuple[int, ...]:
-        """What a track's board depends on: equal versions, equal boards."""
+        """The version of a track's board: equal versions, equal boards."""
         return self.counts.version({track_id, self.public_id}, labels=labels)
 
 
 @dataclass
 class CachedBoards:
-    """What is kept of one competition; used by one thread at a time."""
+    """What is cached of one competition. One thread at a time uses it, holding ``lock``."""
 
     public_id: int
     private_id: int
-    most: int
+    max_final_picks: int
     """How many final picks a team has."""
-    reader: ChangeFeed
+    feed: ChangeFeed
     state: CompetitionState | None = None
     lock: Lock = field(default_factory=Lock)
-    _fields: dict[int, EntryColumns] = field(default_factory=dict)
-    _stale: dict[int, set[int]] = field(default_factory=dict)
+    _columns: dict[int, EntryColumns] = field(default_factory=dict)
+    """By track, as are ``_stale_refs`` (entries to read again) and ``_judged``."""
+    _stale_refs: dict[int, set[int]] = field(default_factory=dict)
     _judged: dict[int, JudgedEntries] = field(default_factory=dict)
     _picks: FinalPicks | None = None
-    _orders: OrderedDict[BoardKey, RankedBoard] = field(default_factory=OrderedDict)
+    _boards: OrderedDict[BoardKey, RankedBoard] = field(default_factory=OrderedDict)
 
-    def look(self, connection: Connection) -> None:
-        """Forget what is old."""
-        for news in self.reader.read(connection):
-            self._forget(news)
+    def refresh(self, connection: Connection) -> None:
+        """Drop everything that the change feed reports as changed since the last call."""
+        for change in self.feed.read(connection):
+            self._invalidate(change)
 
-    def _forget(self, news: FeedRow) -> None:
-        if news.kind == "label":
-            return  # ranks nobody
-        if news.kind == "entries":
-            self._forget_entries({news.track_id} if news.track_id else set(self._fields), news.refs)
-        if news.kind == "picks":
+    def _invalidate(self, change: FeedRow) -> None:
+        if change.kind == "label":
+            return  # labels are shown beside ranks and change none
+        if change.kind == "entries":
+            self._invalidate_entries({change.track_id} if change.track_id else set(self._columns), change.refs)
+        if change.kind == "picks":
             self._picks = None
-        if news.kind in {"competition", "publication", "track"}:
+        if change.kind in {"competition", "publication", "track"}:
             self.state = None
-        # Private boards take from the public one what teams are ranked by; the public one takes nothing.
-        everywhere = news.track_id in {None, self.public_id}
-        for track_id in [each for each in self._judged if everywhere or each != self.public_id]:
+        # A private board depends on the public one, by which teams without picks are ranked; never the reverse.
+        all_tracks = change.track_id in {None, self.public_id}
+        for track_id in [id_ for id_ in self._judged if all_tracks or id_ != self.public_id]:
             del self._judged[track_id]
-        for asked in [each for each in self._orders if everywhere or each.track_id != self.public_id]:
-            del self._orders[asked]
+        for key in [key for key in self._boards if all_tracks or key.track_id != self.public_id]:
+            del self._boards[key]
 
-    def _forget_entries(self, tracks: set[int], refs: Collection[int] | None) -> None:
-        for track in tracks & self._fields.keys():
-            if refs is None:
-                del self._fields[track]
+    def _invalidate_entries(self, track_ids: set[int], refs: Collection[int] | None) -> None:
+        for track_id in track_ids & self._columns.keys():
+            if refs is None:  # too many to name
+                del self._columns[track_id]
             else:
-                self._stale.setdefault(track, set()).update(refs)
+                self._stale_refs.setdefault(track_id, set()).update(refs)
 
-    def order(self, connection: Connection, asked: BoardKey) -> RankedBoard:
-        """A board, made anew if it is not kept."""
-        found = self.find(asked)
-        if found is None:
-            judged = self._judge(connection, asked.track_id, asked.at)
-            if asked.track_id != self.public_id:  # the private track, or a former one that is asked for the past
-                judged = replace(judged, finals=self._finals(connection, asked.at))
-            found = self._orders[asked] = order_of(judged, late=asked.late)
-            while len(self._orders) > MAX_BOARDS:
-                self._orders.popitem(last=False)
-        return found
+    def ranked_board(self, connection: Connection, key: BoardKey) -> RankedBoard:
+        """The board under ``key``, ranked now if it is not cached."""
+        board = self.cached(key)
+        if board is None:
+            judged = self._judge(connection, key.track_id, key.at)
+            if key.track_id != self.public_id:  # the private track, or a former one of a past moment
+                judged = replace(judged, finals=self._finals(connection, key.at))
+            board = self._boards[key] = order_of(judged, late=key.late)
+            while len(self._boards) > MAX_BOARDS:
+                self._boards.popitem(last=False)
+        return board
 
-    def find(self, asked: BoardKey) -> RankedBoard | None:
-        """A board that is kept."""
-        if asked in self._orders:
-            self._orders.move_to_end(asked)
-        return self._orders.get(asked)
+    def cached(self, key: BoardKey) -> RankedBoard | None:
+        """The board under ``key`` if it is cached; it then counts as the most recently used."""
+        if key in self._boards:
+            self._boards.move_to_end(key)
+        return self._boards.get(key)
 
     def _finals(self, connection: Connection, at: datetime | None) -> FinalPicks:
-        public, competition_id = self._judge(connection, self.public_id, at), self.reader.competition_id
+        """The entries that the private board ranks: picks, and for teams without picks their best public entries."""
+        public, competition_id = self._judge(connection, self.public_id, at), self.feed.competition_id
         if at is not None:
-            return finals_of(public, columns.picks_of(connection, competition_id, at=at), self.most)
+            return finals_of(public, columns.picks_of(connection, competition_id, at=at), self.max_final_picks)
         if self._picks is None:
             self._picks = columns.picks_of(connection, competition_id)
-        return finals_of(public, self._picks, self.most)
+        return finals_of(public, self._picks, self.max_final_picks)
 
     def _judge(self, connection: Connection, track_id: int, at: datetime | None) -> JudgedEntries:
         if at is not None:
-            return JudgedEntries(
-                self._past(connection, track_id, at), columns.judging_rules_of(connection, track_id, at=at)
-            )
+            rules = columns.judging_rules_of(connection, track_id, at=at)
+            return JudgedEntries(self._columns_at(connection, track_id, at), rules)
         if track_id not in self._judged:
-            judged = JudgedEntries(self._field(connection, track_id), columns.judging_rules_of(connection, track_id))
-            self._judged[track_id] = judged
+            rules = columns.judging_rules_of(connection, track_id)
+            self._judged[track_id] = JudgedEntries(self._current_columns(connection, track_id), rules)
         return self._judged[track_id]
 
-    def _field(self, connection: Connection, track_id: int) -> EntryColumns:
-        stale = self._stale.pop(track_id, set())
-        if track_id not in self._fields:
-            self._fields[track_id] = columns.columns_of(connection, track_id)
+    def _current_columns(self, connection: Connection, track_id: int) -> EntryColumns:
+        """The columns of a track's entries, of which those that have changed are read again."""
+        stale = self._stale_refs.pop(track_id, set())
+        if track_id not in self._columns:
+            self._columns[track_id] = columns.columns_of(connection, track_id)
         elif stale:
-            fresh = columns.columns_of(connection, track_id, refs=stale)
-            self._fields[track_id] = self._fields[track_id].without(stale).updated_with(fresh)
-        return self._fields[track_id]
+            reread = columns.columns_of(connection, track_id, refs=stale)
+            self._columns[track_id] = self._columns[track_id].without(stale).updated_with(reread)
+        return self._columns[track_id]
 
-    def _past(self, connection: Connection, track_id: int, at: datetime) -> EntryColumns:
-        """The field as it was: what is measured since is left out, or is what an older measurement says."""
-        now, then = self._field(connection, track_id), columns.to_microseconds(at)
-        known = now.measured_at <= then
-        since = now.ref[~known]
-        if len(since) > len(now) // 2:
+    def _columns_at(self, connection: Connection, track_id: int, at: datetime) -> EntryColumns:
+        """The columns as they were at a past moment: an entry that was measured later appears with its newest earlier
+        measurement, or not at all. Only those entries are read, unless they are more than half of all."""
+        current, moment = self._current_columns(connection, track_id), columns.to_microseconds(at)
+        unchanged = current.measured_at <= moment
+        measured_later = current.ref[~unchanged]
+        if len(measured_later) > len(current) // 2:
             return columns.columns_of(connection, track_id, at=at)
-        older = columns.columns_of(connection, track_id, refs=since.tolist(), at=at) if len(since) else now.take(since)
-        return now.take(known).updated_with(older)
+        if not len(measured_later):
+            return current.take(unchanged)
+        earlier = columns.columns_of(connection, track_id, refs=measured_later.tolist(), at=at)
+        return current.take(unchanged).updated_with(earlier)
 
 
 class BoardCache:
-    """What one process keeps. ``connections`` are its own, so that nobody who waits for it can stand in its way."""
+    """The ranked boards that one process keeps, of the most recently used competitions; safe to use from any thread.
+
+    ``connections`` is a pool of its own: requests that wait for a board hold connections of the other pool, so they
+    cannot keep the cache from reading.
+    """
 
     def __init__(self, connections: Connections) -> None:
         self._connections, self._lock = connections, Lock()
-        self._kept: OrderedDict[int, CachedBoards] = OrderedDict()
+        self._boards: OrderedDict[int, CachedBoards] = OrderedDict()
+        """By the id of the competition; ``_ids`` has that by slug."""
         self._ids: dict[str, int] = {}
 
-    def glance(self, slug: str, now: datetime) -> BoardSnapshot:
-        """A competition and the counts of what has changed. ``NotFound`` if there is none."""
-        return self._surely(lambda: self._glance(slug, now))
+    def current_snapshot(self, slug: str, now: datetime) -> BoardSnapshot:
+        """A competition's state and change counts as of this call. ``NotFound`` if there is no such competition."""
+        return self._retry_after_lost_connection(lambda: self._current_snapshot(slug, now))
 
-    def _surely(self, read: Callable[[], T]) -> T:
-        """What ``read`` finds. A server that ended a connection may have been put back to an earlier state, of which
-        the feed tells nothing: then nothing that was kept is believed."""
+    def _retry_after_lost_connection(self, read: Callable[[], T]) -> T:
+        """What ``read`` returns; after a lost connection the cache is emptied first. The server may have been restored
+        to an earlier state, and the feed reports nothing of that."""
         try:
             return read()
         except ConnectionLost:
             with self._lock:
-                self._kept.clear()
+                self._boards.clear()
                 self._ids.clear()
             return read()
 
-    def _glance(self, slug: str, now: datetime) -> BoardSnapshot:
-        kept = self._kept.get(self._ids.get(slug, 0))
-        if kept is None:
-            return self._first(slug, now)
-        with kept.lock:
-            self._look(kept)
-            if kept.state is None:  # read after the look, so it is as new as that, or newer
-                kept.state = self._state(slug, now)
-            return BoardSnapshot(competition_state.at_moment(kept.state, now), kept.public_id, kept.reader.counts.now())
+    def _current_snapshot(self, slug: str, now: datetime) -> BoardSnapshot:
+        boards = self._boards.get(self._ids.get(slug, 0))
+        if boards is None:
+            return self._load(slug, now)
+        with boards.lock:
+            self._refresh(boards)
+            if boards.state is None:  # read after the feed, so it is as new as the feed's counts, or newer
+                boards.state = self._read_state(slug, now)
+            state = competition_state.at_moment(boards.state, now)
+            return BoardSnapshot(state, boards.public_id, boards.feed.counts.copy())
 
-    def _first(self, slug: str, now: datetime) -> BoardSnapshot:
-        state = self._state(slug, now)
-        with self._kept_of(state.competition, state.tracks):
+    def _load(self, slug: str, now: datetime) -> BoardSnapshot:
+        """The snapshot of a competition of which nothing is cached yet."""
+        state = self._read_state(slug, now)
+        with self._boards_of(state.competition, state.tracks):
             self._ids[slug] = state.competition.id
-        return self._glance(slug, now)
+        return self._current_snapshot(slug, now)
 
-    def _state(self, slug: str, now: datetime) -> CompetitionState:
+    def _read_state(self, slug: str, now: datetime) -> CompetitionState:
         with self._connections.snapshot() as connection, Session(connection, expire_on_commit=False) as session:
             state = competition_state.state_of(session, slug, now)
             session.expunge_all()
             return state
 
-    def order(
+    def ranked_board(
         self,
         competition: Competition,
         tracks: Mapping[str, Track],
@@ -207,42 +223,45 @@ class BoardCache:
         late: bool = False,
         at: datetime | None = None,
     ) -> RankedBoard:
-        """The board of a track."""
-        asked = BoardKey(tracks[kind].id, late, at)
-        return self._surely(lambda: self._order(competition, tracks, asked))
+        """The ranked board of a track as of this call: of late entries (``late``), as it was at a past moment
+        (``at``)."""
+        key = BoardKey(tracks[kind].id, late, at)
+        return self._retry_after_lost_connection(lambda: self._ranked_board(competition, tracks, key))
 
-    def _order(self, competition: Competition, tracks: Mapping[str, Track], asked: BoardKey) -> RankedBoard:
-        with self._kept_of(competition, tracks) as kept:
-            self._look(kept)
-            found = kept.find(asked)
-            if found is not None:
-                return found
+    def _ranked_board(self, competition: Competition, tracks: Mapping[str, Track], key: BoardKey) -> RankedBoard:
+        with self._boards_of(competition, tracks) as boards:
+            self._refresh(boards)
+            board = boards.cached(key)
+            if board is not None:
+                return board
             with self._connections.snapshot() as connection:
-                kept.look(connection)
-                return kept.order(connection, asked)
+                # What is read here is newer than the refresh above: the feed must be read in the same snapshot.
+                boards.refresh(connection)
+                return boards.ranked_board(connection, key)
 
-    def _look(self, kept: CachedBoards) -> None:
-        """A look is one statement, except the first."""
-        with self._connections.snapshot() if kept.reader.is_new else self._connections.moment() as connection:
-            kept.look(connection)
+    def _refresh(self, boards: CachedBoards) -> None:
+        """Ask the feed what is new: one statement, except the first time, which needs a snapshot."""
+        with self._connections.snapshot() if boards.feed.is_new else self._connections.moment() as connection:
+            boards.refresh(connection)
 
     @contextmanager
-    def _kept_of(self, competition: Competition, tracks: Mapping[str, Track]) -> Iterator[CachedBoards]:
+    def _boards_of(self, competition: Competition, tracks: Mapping[str, Track]) -> Iterator[CachedBoards]:
+        """What is cached of a competition, or an empty cache for it, locked for the caller."""
         with self._lock:
-            kept = self._kept.get(competition.id)
+            boards = self._boards.get(competition.id)
             public, private = (tracks[kind].id for kind in ("public", "private"))
-            # A private track is replaced by one with a higher id; a lower one is asked for the past.
-            if kept is None or private > kept.private_id:
-                kept = CachedBoards(public, private, competition.final_picks, ChangeFeed(competition.id))
-                self._kept[competition.id] = kept
-            self._kept.move_to_end(competition.id)
-            while len(self._kept) > MAX_COMPETITIONS:
-                self._kept.popitem(last=False)
-        with kept.lock:
-            yield kept
+            # A new private track has a higher id and needs a new cache; a lower id is a former track, of a past moment.
+            if boards is None or private > boards.private_id:
+                boards = CachedBoards(public, private, competition.final_picks, ChangeFeed(competition.id))
+                self._boards[competition.id] = boards
+            self._boards.move_to_end(competition.id)
+            while len(self._boards) > MAX_COMPETITIONS:
+                self._boards.popitem(last=False)
+        with boards.lock:
+            yield boards
 
 
 def cache_of(session: Session) -> BoardCache | None:
-    """The memory of the process that this session belongs to, if it keeps one."""
-    memory: BoardCache | None = session.info.get("memory")
-    return memory
+    """The board cache of the process that this session belongs to; None where it has none (workers, commands)."""
+    cache: BoardCache | None = session.info.get("board_cache")
+    return cache

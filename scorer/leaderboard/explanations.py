@@ -1,4 +1,4 @@
-"""Sentences that explain a score: penalised or not, copies, disqualified."""
+"""Explanations: the sentence that says why a score is what it is (penalised or not, a copy, disqualified)."""
 
 from math import floor, log10
 
@@ -7,17 +7,19 @@ from scorer.db.tables import Submission
 from scorer.metrics.mifid import penalty
 
 MAX_REASON_LENGTH = 200
-"""Characters of a ruling's reason that everyone reads."""
+"""Characters of a ruling's reason that boards show."""
 
 
 def shorten_reason(reason: str) -> str:
     """The first paragraph of a ruling's reason, as far as it fits in a line or two."""
-    first = reason.strip().partition("\n")[0].strip()
-    return first if len(first) <= MAX_REASON_LENGTH else f"{first[: MAX_REASON_LENGTH - 1].rsplit(' ', 1)[0]}…"
+    paragraph = reason.strip().partition("\n")[0].strip()
+    if len(paragraph) <= MAX_REASON_LENGTH:
+        return paragraph
+    return f"{paragraph[: MAX_REASON_LENGTH - 1].rsplit(' ', 1)[0]}…"
 
 
 def why_copy(exact: int, mirrored: int, share: float) -> str:
-    """One sentence on why an entry has no score."""
+    """The sentence that says why an entry is a copy, which has no score."""
     if exact + mirrored == 0:
         return "The features of its images equal those of training images."
     return f"{share:.0%} of its images are training images, pixel by pixel ({exact} as they are, {mirrored} mirrored)."
@@ -27,7 +29,7 @@ MAX_DECIMALS = 12
 
 
 def explain(submission: Submission, judged: Score) -> str:
-    """The sentence about a submission on one track, whose judged score this is."""
+    """The explanation of a submission's score on one track."""
     if judged.copy:
         counts = submission.exact_copies or 0, submission.mirrored_copies or 0
         return f"It is a copy and has no score. {why_copy(*counts, submission.copied_share or 0.0)}"
@@ -44,30 +46,31 @@ def explain(submission: Submission, judged: Score) -> str:
 
 
 def penalty_sentence(fid: float, distance: float, tau: float | None) -> str:
-    """Whether and why an entry that is no copy is penalised. ``tau`` None: there is no threshold yet."""
+    """The sentence that says whether and why an entry that is no copy is penalised. ``tau`` None: no threshold yet."""
     if tau is None:
         return "The threshold tau is not chosen yet, so it has no score."
-    # A tiny distance is shown with two digits that say something.
+    # A tiny distance is shown with two significant digits.
     decimals = 3 if distance <= 0 else max(3, 1 - floor(log10(distance)))
-    shown, limit = format_distinct(distance, tau, decimals)
+    distance_text, tau_text = format_distinct(distance, tau, decimals)
     if distance < tau:
         penalised = f"so its FID of {_rough(fid)} is multiplied by {_rough(penalty(distance, tau))}."
-        return f"Its memorization distance {shown} is below tau = {limit}, {penalised}"
-    at_least = "not below" if distance > tau else "exactly"
+        return f"Its memorization distance {distance_text} is below tau = {tau_text}, {penalised}"
+    relation = "not below" if distance > tau else "exactly"
     return (
-        f"Its memorization distance {shown} is {at_least} tau = {limit}, so it is not penalised: its score is its FID."
+        f"Its memorization distance {distance_text} is {relation} tau = {tau_text},"
+        " so it is not penalised: its score is its FID."
     )
 
 
 def _rough(value: float) -> str:
-    """Three digits, or all those before the point: ``6.49``, ``54.0``, ``1,530``."""
+    """A number with three significant digits, or all digits before the point: ``6.49``, ``54.0``, ``1,530``."""
     return f"{value:#.3g}" if 1e-3 < value < 99.95 else f"{value:,.0f}"
 
 
 def format_distinct(one: float, other: float, decimals: int) -> tuple[str, str]:
-    """Two numbers with as many decimals as it takes to tell them apart, at least ``decimals``."""
+    """Two numbers with as many decimals as make them differ, at least ``decimals``."""
     for places in range(decimals, MAX_DECIMALS):
-        shown = f"{one:.{places}f}", f"{other:.{places}f}"
-        if one == other or shown[0] != shown[1]:
-            return shown
+        texts = f"{one:.{places}f}", f"{other:.{places}f}"
+        if one == other or texts[0] != texts[1]:
+            return texts
     return repr(one), repr(other)

@@ -1,6 +1,9 @@
-"""The lines of one board: ranked entries out of the process's memory where it keeps boards
-(:mod:`scorer.leaderboard.board_cache`), else
-of columns that are read for this one question."""
+"""The rows of a track's board: who ranks where, with which entry and score.
+
+The ranked board comes from the process's cache where it has one (:mod:`scorer.leaderboard.board_cache`), else from
+columns that are read for this call. Names and reasons are added later, for the rows of one page
+(:mod:`scorer.leaderboard.standings`).
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,8 +20,8 @@ from scorer.ranking.vectorised import RankedBoard, finals_of, order_of
 
 
 class BoardRow(NamedTuple):
-    """An entry on a board: its team's best one, a benchmark, or one that is listed apart. Of those, the score says
-    nothing and there is no rank."""
+    """An entry on a board: its team's best one, with a rank; a benchmark, without; or an unranked entry (a copy, or
+    disqualified), whose ``score`` means nothing."""
 
     rank: int | None
     ref: int
@@ -32,49 +35,48 @@ class BoardRow(NamedTuple):
 
 @dataclass(frozen=True)
 class BoardRows:
-    """A board from rank 1 on, and what stands apart."""
+    """A ranked board as rows: ranked teams, benchmarks, and the teams that are listed without a rank."""
 
-    order: RankedBoard
+    board: RankedBoard
 
     def __len__(self) -> int:
         """How many teams have a rank."""
-        return len(self.order)
+        return len(self.board)
 
     def page(self, after: int, limit: int | None) -> list[BoardRow]:
-        """The lines from rank ``after + 1`` on, at most ``limit``."""
-        end = len(self.order) if limit is None else after + limit
-        return self._lines(self.order.rows[after:end], after + 1)
+        """The rows from rank ``after + 1`` on, at most ``limit``."""
+        end = len(self.board) if limit is None else after + limit
+        return self._rows(self.board.rows[after:end], after + 1)
 
     def of_teams(self, team_ids: Collection[int]) -> list[BoardRow]:
-        """Those of the teams that have a rank, best first."""
-        ranks = sorted(filter(None, map(self.order.rank_of_team, team_ids)))
-        return [line for rank in ranks for line in self.page(rank - 1, 1)]
+        """The rows of those of the teams that have a rank, best first."""
+        ranks = sorted(filter(None, map(self.board.rank_of_team, team_ids)))
+        return [row for rank in ranks for row in self.page(rank - 1, 1)]
 
     def benchmarks(self) -> list[BoardRow]:
-        """Reference lines, best first."""
-        return self._lines(self.order.benchmarks)
+        """Benchmark entries, best first."""
+        return self._rows(self.board.benchmarks)
 
     def copies(self) -> list[BoardRow]:
         """The newest entry of each team that has nothing but copies."""
-        return self._lines(self.order.copies)
+        return self._rows(self.board.copies)
 
     def disqualified(self) -> list[BoardRow]:
-        """The newest disqualified entry of each team that is on no line because of it."""
-        return self._lines(self.order.disqualified)
+        """The newest disqualified entry of each team that has no rank because of it."""
+        return self._rows(self.board.disqualified)
 
-    def _lines(self, rows: Ints, first: int | None = None) -> list[BoardRow]:
-        judged, field = self.order.judged, self.order.judged.columns
-        columns = (field.ref, judged.team, judged.score, field.fid, field.distance, judged.penalised, field.accepted_at)
-        numbers = zip(*(column[rows].tolist() for column in columns), strict=True)
+    def _rows(self, positions: Ints, first_rank: int | None = None) -> list[BoardRow]:
+        """The entries at these positions of the columns; ranked from ``first_rank`` on, or without a rank (None)."""
+        judged, entry = self.board.judged, self.board.judged.columns
+        columns = (entry.ref, judged.team, judged.score, entry.fid, entry.distance, judged.penalised, entry.accepted_at)
+        entries = zip(*(column[positions].tolist() for column in columns), strict=True)
         return [
-            BoardRow._make(
-                (
-                    None if first is None else first + place,
-                    *found[:-1],
-                    leaderboard_columns.from_microseconds(found[-1]),
-                )
+            BoardRow(
+                None if first_rank is None else first_rank + index,
+                *values,
+                accepted_at=leaderboard_columns.from_microseconds(accepted_at),
             )
-            for place, found in enumerate(numbers)
+            for index, (*values, accepted_at) in enumerate(entries)
         ]
 
 
@@ -87,7 +89,7 @@ def rows_of(
     late: bool = False,
     at: datetime | None = None,
 ) -> BoardRows:
-    """The lines of a track's board: of late entries (``late``), as it was at a moment (``at``)."""
+    """The rows of a track's board: of late entries (``late``), as it was at a past moment (``at``)."""
     return BoardRows(ranked_board_of(session, competition, tracks, kind, late=late, at=at))
 
 
@@ -100,11 +102,11 @@ def ranked_board_of(
     late: bool = False,
     at: datetime | None = None,
 ) -> RankedBoard:
-    """The ranked entries of a track: out of the process's memory where it keeps boards, which knows what is committed;
-    else :func:`read_order`."""
-    kept = board_cache.cache_of(session)
-    if kept is not None:
-        return kept.order(competition, tracks, kind, late=late, at=at)
+    """The ranked board of a track: from the process's cache, which has what is committed, or without a cache from
+    :func:`read_ranked_board`."""
+    cache = board_cache.cache_of(session)
+    if cache is not None:
+        return cache.ranked_board(competition, tracks, kind, late=late, at=at)
     return read_ranked_board(session, competition, tracks, kind, late=late, at=at)
 
 
@@ -117,8 +119,8 @@ def read_ranked_board(
     late: bool = False,
     at: datetime | None = None,
 ) -> RankedBoard:
-    """The ranked entries of a track, read from the tables as this transaction sees them, with what it has written."""
-    session.flush()  # reading columns is no query of the session's, which would do so itself
+    """The ranked board of a track, read from the database as this transaction sees it, with what it has written."""
+    session.flush()  # columns are read past the session, whose own queries would flush
     connection = session.connection()
     judged = leaderboard_columns.judged_of(connection, tracks[kind].id, at=at)
     if kind == "private":
@@ -128,6 +130,6 @@ def read_ranked_board(
     return order_of(judged, late=late)
 
 
-def ranks_by_team(lines: Sequence[BoardRow]) -> dict[int, int | None]:
-    """The rank of each team."""
-    return {line.team_id: line.rank for line in lines}
+def ranks_by_team(rows: Sequence[BoardRow]) -> dict[int, int | None]:
+    """The rank of each row's team, by its id."""
+    return {row.team_id: row.rank for row in rows}

@@ -1,4 +1,8 @@
-"""The leaderboard: measurements judged and ranked at the moment they are read, or as they stood at a past one."""
+"""Standings: a page of a track's board for one viewer, judged and ranked when it is read.
+
+Measurements are stored and everything else follows from them, so the board of a past moment is the same computation
+over the rows that there were then. ``board_version`` names all inputs of a board, for ETags.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -25,28 +29,29 @@ from scorer.leaderboard.rows import BoardRow, BoardRows, ranks_by_team, rows_of
 from scorer.lifecycle import TrackKind, utc_day
 from scorer.ranking.awards import Award, award_of
 
-SNAPSHOT_KEY = "glance"
+SNAPSHOT_KEY = "board_snapshot"
+"""Where a database session keeps the board snapshot that its request has taken."""
 
 
 def visible_state(session: Session, slug: str, account: Account | None, now: datetime) -> CompetitionState:
-    """A competition as far as boards depend on it, for somebody's eyes
-    (:func:`scorer.competitions.competition_state.visible_state`)."""
-    kept = board_cache.cache_of(session)
-    if kept is None:
+    """The state of a competition that this person may see, from the board cache where there is one; ``NotFound``
+    otherwise (:func:`scorer.competitions.competition_state.visible_state`)."""
+    cache = board_cache.cache_of(session)
+    if cache is None:
         return competition_state.visible_state(session, slug, account, now)
-    glance = session.info[SNAPSHOT_KEY] = kept.glance(slug, now)
-    return competition_state.require_visible(glance.state, account)
+    snapshot = session.info[SNAPSHOT_KEY] = cache.current_snapshot(slug, now)
+    return competition_state.require_visible(snapshot.state, account)
 
 
 def board_version(
     session: Session, state: CompetitionState, kind: TrackKind, account: Account | None, now: datetime | None = None
 ) -> str:
-    """A short name of everything the board depends on, for ETags: equal names, equal boards. ``now``: for boards that
-    tell who has moved since the day began."""
+    """A hash of everything that a viewer's board depends on, for ETags: equal hashes, equal boards. ``now``: for boards
+    that show who has moved since the day began."""
     track, organizer = visible_track(state, kind, account), is_organizer(account)
-    glance = session.info.get(SNAPSHOT_KEY)
-    if glance is not None and glance.state is state:  # taken by this very request
-        counts = glance.version(track.id, labels=organizer)
+    snapshot = session.info.get(SNAPSHOT_KEY)
+    if snapshot is not None and snapshot.state is state:  # taken by this very request
+        counts = snapshot.version(track.id, labels=organizer)
     else:
         counts = board.version_of(session, track, labels=organizer)
     day = None if now is None else utc_day(now)[0]
@@ -59,7 +64,7 @@ def _own_team_id(session: Session, state: CompetitionState, account: Account | N
     return None if team is None else team.id
 
 
-def standings(  # noqa: PLR0913 - whatever may be asked of a board
+def standings(  # noqa: PLR0913 - every option of a board
     session: Session,
     state: CompetitionState,
     kind: TrackKind,
@@ -72,21 +77,23 @@ def standings(  # noqa: PLR0913 - whatever may be asked of a board
     search: str = "",
     now: datetime | None = None,
 ) -> Board:
-    """The board of a track from rank ``after + 1`` on, at most ``limit`` places; ``Forbidden`` for the private
-    track before publication. ``late``: of the entries after the close, which have no private track. ``as_of``: as it
-    was. ``search``: only the teams whose name contains this. ``now``: say who has moved since the day began."""
+    """The board of a track from rank ``after + 1`` on, at most ``limit`` places.
+
+    ``late``: the board of entries after the close, which have no private track (``Invalid``: ``late-is-public``).
+    ``as_of``: as it was at a past moment. ``search``: only teams whose name contains this. ``now``: with the ranks that
+    teams have gained since the UTC day began. ``Forbidden`` for the private track before publication.
+    """
     track = visible_track(state, kind, account)
     _require_visible_then(session, state, kind, account, as_of)
     if late and kind != "public":
         raise Invalid("late-is-public", "Entries after the close are scored on the public track alone.")
     if as_of is not None:
         state = replace(state, tracks=db_competitions.tracks_at(session, state.tracks, as_of))
-    reading = _BoardReader(session, state, track, account, late, as_of, now)
-    return reading.board(after, limit, search)
+    return _BoardReader(session, state, track, account, late, as_of, now).board(after, limit, search)
 
 
 def require_past(as_of: datetime | None, now: datetime) -> None:
-    """``Invalid`` for a moment that has not come."""
+    """``Invalid`` (``not-yet``) for a moment in the future."""
     if as_of is not None and as_of > now:
         raise Invalid("not-yet", "A board can be shown as it was, not as it will be.")
 
@@ -96,17 +103,17 @@ def _require_visible_then(
 ) -> None:
     if as_of is None or kind != "private" or is_organizer(account):
         return
-    since = db_competitions.published_since(session, state.competition.id)
-    if since is None or as_of < since:
+    published_since = db_competitions.published_since(session, state.competition.id)
+    if published_since is None or as_of < published_since:
         raise Forbidden("not-published-then", "The private board can be seen as it was since it was published.")
 
 
 def rank_of(session: Session, state: CompetitionState, kind: TrackKind, account: Account) -> int | None:
-    """The rank of a person's team on a track; ``Forbidden`` for the private one before publication."""
+    """The rank of a person's team on a track; ``Forbidden`` for the private track before publication."""
     visible_track(state, kind, account)
     team_id = _own_team_id(session, state, account)
-    found = [] if team_id is None else rows_of(session, state.competition, state.tracks, kind).of_teams([team_id])
-    return found[0].rank if found else None
+    rows = [] if team_id is None else rows_of(session, state.competition, state.tracks, kind).of_teams([team_id])
+    return rows[0].rank if rows else None
 
 
 def count_teams(session: Session, state: CompetitionState) -> int:
@@ -116,7 +123,7 @@ def count_teams(session: Session, state: CompetitionState) -> int:
 
 @dataclass(frozen=True)
 class _BoardReader:
-    """One board being read."""
+    """Reads one board: rows of the ranking, then names, labels and reasons for the rows of the page alone."""
 
     session: Session
     state: CompetitionState
@@ -127,118 +134,118 @@ class _BoardReader:
     now: datetime | None
 
     def board(self, after: int, limit: int | None, search: str) -> Board:
-        lines, wanted = self._lines(self.track.kind, self.as_of), self._teams_named(search)
-        found = lines.page(after, limit) if wanted is None else _page(lines.of_teams(wanted), after, limit)
-        own = _own_team_id(self.session, self.state, self.account)
-        mine = [] if own is None else lines.of_teams([own])
-        apart = [_among(each, wanted) for each in (lines.benchmarks(), lines.copies(), lines.disqualified())]
-        places = self._places([*found, *mine])
+        """The page of at most ``limit`` places after rank ``after``; with ``search``, of the teams found."""
+        rows, team_ids = self._rows(self.track.kind, self.as_of), self._teams_matching(search)
+        page = rows.page(after, limit) if team_ids is None else _page(rows.of_teams(team_ids), after, limit)
+        own_team_id = _own_team_id(self.session, self.state, self.account)
+        own = [] if own_team_id is None else rows.of_teams([own_team_id])
+        places = self._places([*page, *own])
         return Board(
             state=self.state,
             track=self.track,
             threshold=tuning.newest_threshold(self.session, self.state.tracks[self.track.kind].id, self.as_of),
-            places=places[: len(found)],
-            benchmarks=self._benchmarks(apart[0]),
-            copies=self._copies(apart[1]),
-            teams=len(lines),
+            places=places[: len(page)],
+            benchmarks=self._benchmarks(_of_teams(rows.benchmarks(), team_ids)),
+            copies=self._copies(_of_teams(rows.copies(), team_ids)),
+            teams=len(rows),
             late=self.late,
-            disqualified=self._disqualified(apart[2]),
-            own=places[-1] if mine else None,
+            disqualified=self._disqualified(_of_teams(rows.disqualified(), team_ids)),
+            own=places[-1] if own else None,
             as_of=self.as_of,
         )
 
-    def _lines(self, kind: str, at: datetime | None) -> BoardRows:
+    def _rows(self, kind: str, at: datetime | None) -> BoardRows:
         return rows_of(self.session, self.state.competition, self.state.tracks, kind, late=self.late, at=at)
 
-    def _teams_named(self, search: str) -> set[int] | None:
-        words = search.strip()
-        return board.teams_named(self.session, self.state.competition.id, words, self.as_of) if words else None
+    def _teams_matching(self, search: str) -> set[int] | None:
+        text = search.strip()
+        return board.teams_named(self.session, self.state.competition.id, text, self.as_of) if text else None
 
-    def _names(self, lines: Sequence[BoardRow]) -> dict[int, EntryInfo]:
-        return board.entry_info_of(self.session, [line.ref for line in lines], late=self.late, at=self.as_of)
+    def _entry_info(self, rows: Sequence[BoardRow]) -> dict[int, EntryInfo]:
+        return board.entry_info_of(self.session, [row.ref for row in rows], late=self.late, at=self.as_of)
 
-    def _labels(self, lines: Sequence[BoardRow]) -> dict[int, str]:
-        refs = [line.ref for line in lines]
+    def _labels(self, rows: Sequence[BoardRow]) -> dict[int, str]:
+        refs = [row.ref for row in rows]
         return labels.labels_of(self.session, refs) if refs and is_organizer(self.account) else {}
 
-    def _places(self, lines: Sequence[BoardRow]) -> list[Place]:
-        names, labels = self._names(lines), self._labels(lines)
-        then, public = self._ranks_at_daybreak(lines), self._public_ranks(lines)
+    def _places(self, rows: Sequence[BoardRow]) -> list[Place]:
+        entries, labels = self._entry_info(rows), self._labels(rows)
+        earlier_ranks, public_ranks = self._ranks_at_day_start(rows), self._public_ranks(rows)
 
-        def place(line: BoardRow) -> Place:
-            rank, row = line.rank or 0, names[line.ref]
-            before, award = then.get(line.team_id), self._award(rank)
+        def place(row: BoardRow) -> Place:
+            rank, entry = row.rank or 0, entries[row.ref]
+            earlier_rank, award = earlier_ranks.get(row.team_id), self._award(rank)
             return Place(
                 rank=rank,
-                team_id=line.team_id,
-                team=row.team,
-                score=line.score,
-                fid=line.fid,
-                memorization_distance=line.memorization_distance,
-                penalised=line.penalised,
-                submission_id=row.id,
-                accepted_at=line.accepted_at,
-                entries=row.entries,
-                last_entry_at=row.last_entry_at,
-                label=labels.get(line.ref),
-                moved=None if before is None else before - rank,
-                public_rank=public.get(line.team_id),
+                team_id=row.team_id,
+                team=entry.team,
+                score=row.score,
+                fid=row.fid,
+                memorization_distance=row.memorization_distance,
+                penalised=row.penalised,
+                submission_id=entry.id,
+                accepted_at=row.accepted_at,
+                entries=entry.entries,
+                last_entry_at=entry.last_entry_at,
+                label=labels.get(row.ref),
+                moved=None if earlier_rank is None else earlier_rank - rank,
+                public_rank=public_ranks.get(row.team_id),
                 medal=award.medal,
                 prize=award.prize,
             )
 
-        return [place(line) for line in lines]
+        return [place(row) for row in rows]
 
     def _award(self, rank: int) -> Award:
         competition = self.state.competition
         return award_of(rank, self.track.kind, medals=competition.medals, prizes=competition.prizes, late=self.late)
 
-    def _ranks_at_daybreak(self, lines: Sequence[BoardRow]) -> dict[int, int | None]:
-        """Where the teams were when the UTC day began, on the board that moves."""
-        if self.now is None or self.late or self.as_of is not None or self.track.kind != "public" or not lines:
+    def _ranks_at_day_start(self, rows: Sequence[BoardRow]) -> dict[int, int | None]:
+        """The teams' ranks when the UTC day began, by team id; empty unless this is today's public board in time."""
+        if self.now is None or self.late or self.as_of is not None or self.track.kind != "public" or not rows:
             return {}
-        then = self._lines("public", utc_day(self.now)[0])
-        return ranks_by_team(then.of_teams({line.team_id for line in lines}))
+        earlier = self._rows("public", utc_day(self.now)[0])
+        return ranks_by_team(earlier.of_teams({row.team_id for row in rows}))
 
-    def _public_ranks(self, lines: Sequence[BoardRow]) -> dict[int, int | None]:
-        if self.track.kind != "private" or not lines:
+    def _public_ranks(self, rows: Sequence[BoardRow]) -> dict[int, int | None]:
+        if self.track.kind != "private" or not rows:
             return {}
-        return ranks_by_team(self._lines("public", self.as_of).of_teams({line.team_id for line in lines}))
+        return ranks_by_team(self._rows("public", self.as_of).of_teams({row.team_id for row in rows}))
 
-    def _benchmarks(self, lines: Sequence[BoardRow]) -> list[Benchmark]:
-        names = self._names(lines)
+    def _benchmarks(self, rows: Sequence[BoardRow]) -> list[Benchmark]:
+        entries = self._entry_info(rows)
         return [
-            Benchmark(names[line.ref].team, line.score, line.fid, line.memorization_distance, names[line.ref].id)
-            for line in lines
+            Benchmark(entries[row.ref].team, row.score, row.fid, row.memorization_distance, entries[row.ref].id)
+            for row in rows
         ]
 
-    def _copies(self, lines: Sequence[BoardRow]) -> list[CopyingTeam]:
-        names, labels, facts = self._names(lines), self._labels(lines), self._facts(lines)
+    def _copies(self, rows: Sequence[BoardRow]) -> list[CopyingTeam]:
+        entries, labels, reasons = self._entry_info(rows), self._labels(rows), self._unranked_reasons(rows)
 
-        def copy(line: BoardRow) -> CopyingTeam:
-            fact, row = facts[line.ref], names[line.ref]
-            why = why_copy(fact.exact_copies or 0, fact.mirrored_copies or 0, fact.copied_share or 0.0)
-            distance, label = line.memorization_distance, labels.get(line.ref)
-            return CopyingTeam(row.team, why, distance, row.id, line.accepted_at, label)
+        def copy(row: BoardRow) -> CopyingTeam:
+            reason, entry = reasons[row.ref], entries[row.ref]
+            why = why_copy(reason.exact_copies or 0, reason.mirrored_copies or 0, reason.copied_share or 0.0)
+            distance, label = row.memorization_distance, labels.get(row.ref)
+            return CopyingTeam(entry.team, why, distance, entry.id, row.accepted_at, label)
 
-        return [copy(line) for line in lines]
+        return [copy(row) for row in rows]
 
-    def _disqualified(self, lines: Sequence[BoardRow]) -> list[DisqualifiedTeam]:
-        names, labels, facts = self._names(lines), self._labels(lines), self._facts(lines)
+    def _disqualified(self, rows: Sequence[BoardRow]) -> list[DisqualifiedTeam]:
+        entries, labels, reasons = self._entry_info(rows), self._labels(rows), self._unranked_reasons(rows)
 
-        def out(line: BoardRow) -> DisqualifiedTeam:
-            row, reason = names[line.ref], shorten_reason(facts[line.ref].reason or "")
-            return DisqualifiedTeam(row.team, reason, row.id, line.accepted_at, labels.get(line.ref))
+        def disqualified(row: BoardRow) -> DisqualifiedTeam:
+            entry, reason = entries[row.ref], shorten_reason(reasons[row.ref].reason or "")
+            return DisqualifiedTeam(entry.team, reason, entry.id, row.accepted_at, labels.get(row.ref))
 
-        return [out(line) for line in lines]
+        return [disqualified(row) for row in rows]
 
-    def _facts(self, lines: Sequence[BoardRow]) -> dict[int, UnrankedReason]:
-        return board.unranked_reasons_of(self.session, [line.ref for line in lines], at=self.as_of)
-
-
-def _page(lines: list[BoardRow], after: int, limit: int | None) -> list[BoardRow]:
-    return [line for line in lines if (line.rank or 0) > after][:limit]
+    def _unranked_reasons(self, rows: Sequence[BoardRow]) -> dict[int, UnrankedReason]:
+        return board.unranked_reasons_of(self.session, [row.ref for row in rows], at=self.as_of)
 
 
-def _among(lines: list[BoardRow], teams: set[int] | None) -> list[BoardRow]:
-    return lines if teams is None else [line for line in lines if line.team_id in teams]
+def _page(rows: list[BoardRow], after: int, limit: int | None) -> list[BoardRow]:
+    return [row for row in rows if (row.rank or 0) > after][:limit]
+
+
+def _of_teams(rows: list[BoardRow], team_ids: set[int] | None) -> list[BoardRow]:
+    return rows if team_ids is None else [row for row in rows if row.team_id in team_ids]

@@ -1,4 +1,4 @@
-"""What is known of one submission: how far it is, and what was measured, judged with the newest threshold."""
+"""The scores of one submission: its measurement on each track, judged with the newest threshold and explained."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 @dataclass(frozen=True)
 class JudgedMeasurement:
-    """A measurement with its judgement."""
+    """A measurement on a track with what follows from it now: score, penalty, rank, explanation."""
 
     track: TrackKind
     measurement: Measurement
@@ -26,7 +26,7 @@ class JudgedMeasurement:
     disqualified: bool
     mifid: float | None
     rank: int | None
-    """The rank of the team on this track where this entry is the team's best one, else None."""
+    """The team's rank on this track if this entry is the team's best one, else None."""
     would_be_rank: int | None
     """The rank that the team would have if this entry were its best one."""
     explanation: str
@@ -37,26 +37,26 @@ def measurements_of(
     session: Session, submission: Submission, account: Account, *, ranked: bool, desk: bool = False
 ) -> list[JudgedMeasurement]:
     """The measurements that this person may see: public ones, and private ones once published (always, for
-    organizers and at the review ``desk``). Ranks may cost a whole board each, so a list asks without (``ranked``)."""
-    private = desk or is_organizer(account) or competitions.is_published(session, submission.competition_id)
-    found = []
+    organizers and on the review ``desk``). Each rank may cost a whole board, so lists do without (``ranked``)."""
+    may_see_private = desk or is_organizer(account) or competitions.is_published(session, submission.competition_id)
+    measurements = []
     tracks = competitions.tracks_of(session, submission.competition_id)
     for kind in TRACK_KINDS:
         track = tracks[kind]
         measurement = submissions.newest_measurement(session, submission.ref, track.id)
-        if measurement is None or (kind == "private" and not private):
+        if measurement is None or (kind == "private" and not may_see_private):
             continue
-        row = board.score_of(session, track.id, submission.ref)
-        if row is None:
+        score = board.score_of(session, track.id, submission.ref)
+        if score is None:
             continue
         rank, would_be = _ranks(session, submission, kind) if ranked else (None, None)
-        why = explanations.explain(submission, row)
-        judged = (row.tau, row.penalised, row.copy, row.disqualified, row.mifid)
-        found.append(JudgedMeasurement(kind, measurement, *judged, rank, would_be, why))
-    return found
+        explanation = explanations.explain(submission, score)
+        judged = (score.tau, score.penalised, score.copy, score.disqualified, score.mifid)
+        measurements.append(JudgedMeasurement(kind, measurement, *judged, rank, would_be, explanation))
+    return measurements
 
 
 def _ranks(session: Session, submission: Submission, kind: TrackKind) -> tuple[int | None, int | None]:
     tracks = competitions.tracks_of(session, submission.competition_id)
-    order = ranked_board_of(session, submission.competition, tracks, kind, late=submission.late)
-    return order.rank_of(submission.ref), order.would_be_rank(submission.ref)
+    board = ranked_board_of(session, submission.competition, tracks, kind, late=submission.late)
+    return board.rank_of(submission.ref), board.would_be_rank(submission.ref)

@@ -1,9 +1,9 @@
-"""The feed of what changes boards: what is new since one looked, and how much there has been.
+"""The change feed of boards: which rows of ``board_changes`` are new since the last read, and how many there are.
 
-A row may be committed after one with a higher id, so no id tells what is new. Its transaction's number does: all
-transactions below a snapshot's xmin are over, so what a later snapshot sees for the first time is not below it. (A
-database that was restored into another server has rows with numbers from elsewhere: they may be seen as new once more,
-which costs a look.)
+A row may be committed after one with a higher id, so ids do not show what is new. Transaction ids do: all transactions
+below a snapshot's xmin are over, so a row that a later snapshot sees for the first time has an xid of at least that
+xmin. (After a restore into another server, rows have xids of the old one and may be reported as new once more, which
+costs a read.)
 """
 
 from collections import Counter
@@ -27,11 +27,11 @@ NEW_CHANGES_QUERY = text("""
     FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon) AS snapshot
     LEFT JOIN board_changes AS change ON change.competition_id = :competition AND change.xid >= :horizon
 """)
-"""Asked for every page that is read, so it is written out: nothing is left to be put together."""
+"""Runs for every page that is read, so it is plain text: nothing is left to compile."""
 
 
 class FeedRow(NamedTuple):
-    """One row of the feed."""
+    """One row of the feed: whose board changed (None: both tracks), why, and which entries (None: too many to name)."""
 
     track_id: int | None
     kind: str
@@ -40,75 +40,78 @@ class FeedRow(NamedTuple):
 
 @dataclass
 class ChangeCounts:
-    """How many changes there have been, by whom they concern. Equal counts, equal boards: rows are only added."""
+    """How many changes there have been, by track. Rows are only added, so equal counts mean equal boards."""
 
     by: Counter[Hashable] = field(default_factory=Counter)
+    """By track id; under None for both tracks, under ``"label"`` for labels, which organizers alone see."""
 
     def add(self, track_id: int | None, kind: str, count: int = 1) -> None:
-        """Count changes. Labels are seen by organizers alone."""
+        """Count changes."""
         self.by["label" if kind == "label" else track_id] += count
 
-    def now(self) -> "ChangeCounts":
-        """As they are now, for keeps."""
+    def copy(self) -> "ChangeCounts":
+        """The counts as they are now; later changes are not counted in it."""
         return ChangeCounts(self.by.copy())
 
     def version(self, track_ids: Collection[int], *, labels: bool) -> tuple[int, ...]:
-        """What a board of these tracks depends on; with ``labels``, for those who see them."""
-        seen = (self.by[None], *(self.by[each] for each in sorted(track_ids)))
-        return (*seen, self.by["label"]) if labels else seen
+        """The version of a board of these tracks; with ``labels``, of the board that organizers see."""
+        counts = (self.by[None], *(self.by[id_] for id_ in sorted(track_ids)))
+        return (*counts, self.by["label"]) if labels else counts
 
 
 @dataclass
 class ChangeFeed:
-    """What one has read of a competition's feed."""
+    """A reader of one competition's feed, which knows what it has read."""
 
     competition_id: int
     counts: ChangeCounts = field(default_factory=ChangeCounts)
     _horizon: int | None = None
+    """xmin of the newest snapshot read; ``_seen``: the ids of rows at or above it that were read."""
     _seen: frozenset[int] = frozenset()
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was read yet. The first look needs a connection whose statements see the same moment."""
+        """Whether nothing was read yet. The first read needs a connection whose statements see the same snapshot."""
         return self._horizon is None
 
     def read(self, connection: Connection) -> list[FeedRow]:
-        """What is new in this connection's snapshot. The first look only counts what there is."""
+        """The rows that are new in this connection's snapshot; the first read only counts rows and returns none."""
         if self._horizon is None:
             self._begin(connection)
             return []
-        rows = connection.execute(
-            NEW_CHANGES_QUERY, {"competition": self.competition_id, "horizon": self._horizon}
-        ).all()
+        rows = self._rows_from(connection, self._horizon)
         new = [row for row in rows if row.id is not None and row.id not in self._seen]
-        self._remember(rows)
+        self._set_horizon(rows)
         for row in new:
             self.counts.add(row.track_id, row.kind)
         return [FeedRow(row.track_id, row.kind, row.submission_refs) for row in new]
 
     def _begin(self, connection: Connection) -> None:
         self.counts = _counted(connection, self.competition_id)
-        self._horizon = int(connection.scalar(select(XMIN)) or 0)
-        given = {"competition": self.competition_id, "horizon": self._horizon}
-        self._remember(connection.execute(NEW_CHANGES_QUERY, given).all())
+        xmin = int(connection.scalar(select(XMIN)) or 0)
+        self._set_horizon(self._rows_from(connection, xmin))
 
-    def _remember(self, rows: Sequence[Row[Any]]) -> None:
+    def _rows_from(self, connection: Connection, horizon: int) -> Sequence[Row[Any]]:
+        parameters = {"competition": self.competition_id, "horizon": horizon}
+        return connection.execute(NEW_CHANGES_QUERY, parameters).all()
+
+    def _set_horizon(self, rows: Sequence[Row[Any]]) -> None:
         self._horizon = rows[0].horizon
         self._seen = frozenset(row.id for row in rows if row.id is not None and row.xid >= rows[0].horizon)
 
 
 def _counted(connection: Connection | Session, competition_id: int) -> ChangeCounts:
-    counted = (
+    query = (
         select(BoardChange.track_id, BoardChange.kind, func.count().label("number"))
         .where(BoardChange.competition_id == competition_id)
         .group_by(BoardChange.track_id, BoardChange.kind)
     )
     counts = ChangeCounts()
-    for row in connection.execute(counted):
+    for row in connection.execute(query):
         counts.add(row.track_id, row.kind, row.number)
     return counts
 
 
 def version_of(session: Session, competition_id: int, track_ids: Collection[int], *, labels: bool) -> tuple[int, ...]:
-    """What a board depends on, counted anew, with what this transaction itself has done."""
+    """The version of a board of these tracks, counted in this transaction and with its own changes."""
     return _counted(session, competition_id).version(track_ids, labels=labels)

@@ -299,23 +299,23 @@ STEPS = (
 
 def test_what_is_kept_is_what_the_tables_tell_after_every_change(service: Service) -> None:
     arena = Arena(service, final_picks=2)
-    changes, connections = Changes(arena), Connections(service.bench.settings, most=2)
-    kept, past = BoardCache(connections), arena.now - timedelta(days=1)
+    changes, connections = Changes(arena), Connections(service.bench.settings, max_connections=2)
+    cache, past = BoardCache(connections), arena.now - timedelta(days=1)
     kinds: list[tuple[TrackKind, bool]] = [("public", False), ("private", False), ("public", True)]
     seen: set[Any] = set()
     for step in STEPS:
         getattr(changes, step)()
-        glance = kept.glance(arena.slug, arena.now)
-        version = tuple(glance.version(arena.state.tracks[kind].id, labels=True) for kind, _ in kinds)
+        snapshot = cache.current_snapshot(arena.slug, arena.now)
+        version = tuple(snapshot.version(arena.state.tracks[kind].id, labels=True) for kind, _ in kinds)
         assert version not in seen, f"{step} makes another board"
         seen.add(version)
         with arena.begin() as session:
             for kind, late in kinds:
                 for at in (None, past):
                     plain = board_of(session, arena.state, kind, late=late, at=at)
-                    session.info["memory"] = kept
+                    session.info["board_cache"] = cache
                     assert board_of(session, arena.state, kind, late=late, at=at) == plain, (step, kind, late, at)
-                    del session.info["memory"]
+                    del session.info["board_cache"]
             for track_kind, counted in zip(TRACK_KINDS, version, strict=False):
                 track = db_competitions.tracks_of(session, arena.state.competition.id)[track_kind]
                 assert board.version_of(session, track, labels=True) == counted

@@ -71,7 +71,7 @@ def test_late_boards_and_would_be_ranks_are_the_readable_ones(
             apart = [entry.ref for entry in specification.standings(field, DECIMALS).copies]
             assert [line.ref for line in lines.copies()] == apart
             for entry in field:
-                assert lines.order.would_be_rank(entry.ref) == specification.would_be_rank(field, entry.ref, DECIMALS)
+                assert lines.board.would_be_rank(entry.ref) == specification.would_be_rank(field, entry.ref, DECIMALS)
         savepoint.rollback()
 
 
@@ -84,7 +84,7 @@ def test_the_best_entry_would_rank_where_it_ranks(session: Session, now: datetim
         for team, fid in zip(made_teams, (3, 1, 2), strict=True)
     ]
     worse = make_scored(session, state, made_teams[1], fid=9, distance=0.5, now=now)
-    order = board_of(session, state).order
+    order = board_of(session, state).board
     would = [order.would_be_rank(each.ref) for each in (*made, worse)]
     assert would == [3, 1, 2, 3], "two other teams are better than the last one; its own best does not count"
 

@@ -116,6 +116,7 @@ def test_a_board_that_a_process_begins_to_keep_is_too(
     with session.begin_nested() as savepoint:
         write_competition(writer, drawn)
         asked = BoardKey(TRACKS[which].id, which == "late", moment_of(minute))
-        order = CachedBoards(PUBLIC, PRIVATE, MAX_FINAL_PICKS, ChangeFeed(BASE)).order(session.connection(), asked)
+        boards = CachedBoards(PUBLIC, PRIVATE, MAX_FINAL_PICKS, ChangeFeed(BASE))
+        order = boards.ranked_board(session.connection(), asked)
         assert_matches_specification(order, drawn, which, minute)
         savepoint.rollback()
