@@ -8,6 +8,7 @@ columns that are read for this call. Names and reasons are added later, for the 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import count, repeat
 from typing import NamedTuple
 
 from sqlalchemy.orm import Session
@@ -70,13 +71,10 @@ class BoardRows:
         judged, entry = self.board.judged, self.board.judged.columns
         columns = (entry.ref, judged.team, judged.score, entry.fid, entry.distance, judged.penalised, entry.accepted_at)
         entries = zip(*(column[positions].tolist() for column in columns), strict=True)
+        ranks = repeat(None) if first_rank is None else count(first_rank)
         return [
-            BoardRow(
-                None if first_rank is None else first_rank + index,
-                *values,
-                accepted_at=leaderboard_columns.from_microseconds(accepted_at),
-            )
-            for index, (*values, accepted_at) in enumerate(entries)
+            BoardRow._make((rank, *values, leaderboard_columns.from_microseconds(accepted_at)))
+            for rank, (*values, accepted_at) in zip(ranks, entries, strict=False)
         ]
 
 
