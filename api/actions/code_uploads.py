@@ -1,4 +1,4 @@
-"""Takes a code attachment from a request."""
+"""Receives a code attachment: streams it into the store and records it."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -40,7 +40,7 @@ async def store_code(
         with store.open(received.key) as file:
             kind = code_uploads.kind_of(file)
         with begin() as session:
-            kept, replaced = code_uploads.attach_code(session, submission_id, received, kind, account=account, now=now)
-            return code_view(kept), replaced.blob_key if replaced is not None else None
+            code, replaced = code_uploads.attach_code(session, submission_id, received, kind, account=account, now=now)
+            return code_view(code), replaced.blob_key if replaced is not None else None
 
     return await receive_blob(store, key, chunks, limit=code_uploads.MAX_CODE_BYTES, accept=accept)

@@ -1,4 +1,4 @@
-"""Data files on their way out: from us, or straight from the store where participants reach it."""
+"""Downloads of data files: streamed, or redirected to the blob store where participants can reach it."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from scorer.blobs import Blobs
 from scorer.db.tables import DataFile
 
 URL_LIFETIME = timedelta(hours=6)
-"""How long a download straight from the store may take to be resumed."""
+"""How long a presigned address of the store works, and so a broken download can be resumed."""
 
 
 def download(request: Request, file: DataFile, store: Blobs, *, without_tls: bool = True) -> Response:
-    """One file, or the store's own address of it. ``without_tls``: one that begins with ``http:`` will do."""
-    # A client names what it saves by the address, so a blob with another name is sent by us.
+    """One file, or a redirect to a presigned address of it; ``without_tls``: to one with ``http:``, too."""
+    # Clients name the saved file after the address, so a blob with another name is streamed.
     address = store.presigned_get(file.blob_key, URL_LIFETIME) if file.blob_key.endswith(f"/{file.name}") else None
     if address is not None and (without_tls or address.startswith("https:")):
         return RedirectResponse(address, 302, headers={"Cache-Control": "no-store"})
@@ -31,15 +31,15 @@ def _content(file: DataFile) -> Content:
 
 
 def download_all(request: Request, name: str, files: Sequence[DataFile], store: Blobs) -> Response:
-    """All files as one zip: a single file that is one already stays as it is."""
+    """All files as one uncompressed zip, built while it is sent; a single file that is a zip is sent as it is."""
     if len(files) == 1 and files[0].name.endswith(".zip"):
         return range_response(request, _content(files[0]), store)
-    packed = [ZipEntry(file.name, file.bytes, file.crc32, file.created_at) for file in files]
-    stored = [BlobPart(file.blob_key, file.bytes) for file in files]
-    between = zip_headers(packed)
-    parts = [part for part in chain.from_iterable(zip_longest(between, stored)) if part is not None]
-    told = hashlib.sha256(b"".join(between))
+    entries = [ZipEntry(file.name, file.bytes, file.crc32, file.created_at) for file in files]
+    contents = [BlobPart(file.blob_key, file.bytes) for file in files]
+    headers = zip_headers(entries)
+    parts = [part for part in chain.from_iterable(zip_longest(headers, contents)) if part is not None]
+    digest = hashlib.sha256(b"".join(headers))
     for file in files:
-        told.update(bytes.fromhex(file.sha256))
-    content = Content(name, parts, told.hexdigest(), max(file.created_at for file in files))
+        digest.update(bytes.fromhex(file.sha256))
+    content = Content(name, parts, digest.hexdigest(), max(file.created_at for file in files))
     return range_response(request, content, store)

@@ -1,4 +1,4 @@
-"""Takes a generator file from a request."""
+"""Receives a generator file: streams it into the store and records it."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -27,7 +27,7 @@ async def store_generator(
     *,
     most: int,
 ) -> GeneratorView:
-    """Store a stream as an entry's generator. Refused as early as possible, and then nothing is left."""
+    """Store a stream as an entry's generator. What can be refused before the transfer is; a refused file is deleted."""
 
     def admit(now: datetime) -> None:
         with begin() as session:
@@ -40,12 +40,12 @@ async def store_generator(
         start = store.read_part(key, 0, min(MAGIC_BYTES, received.bytes)) if received.bytes else b""
         require_onnx(start, declared.dimension)
         with begin() as session:
-            kept = generator_uploads.accept_generator(
+            generator = generator_uploads.accept_generator(
                 session, submission_id, received, declared, seed=secrets.randbits(32), account=account, now=now
             )
             view = generator_view(
                 submission_id, generator_audits.find_generator(session, submission_id, account), account
             )
-            return view, unused_key_of(received, kept.blob_key)
+            return view, unused_key_of(received, generator.blob_key)
 
     return await receive_blob(store, key, chunks, limit=most, accept=accept)

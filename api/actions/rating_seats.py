@@ -1,4 +1,4 @@
-"""Who rates: a person by role, or somebody with a rating link."""
+"""Who rates in a study of human ratings: a member by role, or an invited person by a secret link."""
 
 import secrets
 from typing import Annotated
@@ -13,15 +13,15 @@ RowId = Annotated[int, Path(ge=1, le=2**62)]
 
 
 def new_rater_secret() -> str:
-    """What a rater's link ends with."""
+    """The secret at the end of a rating link."""
     return secrets.token_urlsafe(24)
 
 
 def rater_by_role(study_id: RowId, session: DbSession, account: CurrentUser, now: Now) -> Rater:
-    """Somebody who rates by their role."""
+    """The rater that a signed-in person is by their role."""
     return human_ratings.rater_of_member(session, study_id, account, now=now)
 
 
 def rater_by_link(secret: Annotated[str, Path(max_length=100)], session: DbSession) -> Rater:
-    """Whoever holds an invitation's link."""
+    """The rater whom a rating link belongs to."""
     return human_ratings.rater_of_link(session, secret)

@@ -1,6 +1,6 @@
-"""The door, as the API and the pages share it: signing up and in, and new passwords, not too often.
+"""Signing up and in, passwords and mail addresses, with their rate limits; for the API and the pages.
 
-Hashing a password takes a while and much memory, so no transaction is held meanwhile.
+Hashing a password takes time and memory on purpose, so no transaction is open meanwhile.
 """
 
 import secrets
@@ -22,13 +22,13 @@ from scorer.settings import Settings
 
 
 def new_secret() -> str:
-    """256 random bits, for a cookie, an API token or a link."""
+    """256 random bits in base64url, for a cookie, an API token or a one-time link."""
     return secrets.token_urlsafe(32)
 
 
 @dataclass(frozen=True)
 class SignInActions:
-    """The door at one moment, with whoever stands before it."""
+    """What one browser may do about signing in at one moment. Every action counts against the rate limits first."""
 
     begin: Transaction
     rates: RateLimiter
@@ -37,41 +37,41 @@ class SignInActions:
     now: datetime
 
     @property
-    def network(self) -> str:
-        """Whoever stands before the door, as rates know them."""
+    def rate_limit_key(self) -> str:
+        """The browser's network, under which rate limits count it."""
         return network_of(self.browser.address)
 
     def sign_in(self, login: str, password: str) -> str:
         """The secret of a new session; ``Unauthenticated`` for an unknown name and for a wrong password alike."""
         login = login.strip()
         key = login.lower()
-        self.rates.hit("sign-in-address", self.network)
-        self.rates.hit("sign-in", self.network, key)
+        self.rates.hit("sign-in-address", self.rate_limit_key)
+        self.rates.hit("sign-in", self.rate_limit_key, key)
         self.rates.hit("sign-in-account", key)
         secret = new_secret()
         with self.begin() as session:
-            kept = sessions.password_hash_of(session, login)
-        matched = kept if password_hashing.matches(password, kept) else None
+            stored_hash = sessions.password_hash_of(session, login)
+        matched = stored_hash if password_hashing.matches(password, stored_hash) else None
         renewed = password_hashing.upgraded_hash(password, matched) if matched else None
-        # A failure is committed too: the audit log tells it.
+        # A failure is committed too, for the audit log.
         with self.begin() as session:
             opened = sessions.sign_in(
                 session, login, matched, renewed=renewed, secret=secret, browser=self.browser, now=self.now
             )
         if opened is None:
             raise Unauthenticated("wrong-login", "There is no account with this name and this password.")
-        self.rates.reset("sign-in", self.network, key)
+        self.rates.reset("sign-in", self.rate_limit_key, key)
         return secret
 
-    def open_for(self, account: Account) -> str:
-        """The secret of a new session for somebody who has shown who they are in another way."""
+    def open_session(self, account: Account) -> str:
+        """The secret of a new session for an account that was authenticated in another way."""
         secret = new_secret()
         with self.begin() as session:
             sessions.begin(session, account, secret=secret, browser=self.browser, now=self.now)
         return secret
 
-    def vouched(self, person: OidcIdentity) -> str:
-        """The secret of a new session for somebody whom an issuer vouches for."""
+    def sign_in_with_issuer(self, person: OidcIdentity) -> str:
+        """The secret of a new session for an identity from an OpenID Connect issuer."""
         secret = new_secret()
         with self.begin() as session:
             account = oidc_identities.account_for(session, person, mode=self.settings.sign_up, now=self.now)
@@ -79,8 +79,8 @@ class SignInActions:
         return secret
 
     def sign_up(self, wanted: Application, password: str) -> Account:
-        """A new participant; whether the mail address is known already makes no difference to see."""
-        self.rates.hit("sign-up", self.network)
+        """A new participant. The result does not reveal whether the mail address is known already."""
+        self.rates.hit("sign-up", self.rate_limit_key)
         self._count_mail(wanted.email)
         password_hash = password_hashing.new_password_hash(password, handle=wanted.handle, email=wanted.email)
         with self.begin() as session:
@@ -103,7 +103,7 @@ class SignInActions:
             )
 
     def ask_reset(self, email: str) -> None:
-        """Send a link for a new password, if the address belongs to somebody; nobody learns whether it does."""
+        """Send a link for a new password if an account has the address; the caller does not learn whether one does."""
         self._count_mail(email)
         with self.begin() as session:
             password_resets.request_reset(
@@ -111,8 +111,8 @@ class SignInActions:
             )
 
     def reset(self, link: str, password: str) -> Account:
-        """Set a new password by a link."""
-        self.rates.hit("sign-in-address", self.network)
+        """Set a new password with a one-time link."""
+        self.rates.hit("sign-in-address", self.rate_limit_key)
         password_hash = password_hashing.new_password_hash(password)
         with self.begin() as session:
             account = password_resets.complete(session, link, password_hash, now=self.now)
@@ -121,10 +121,10 @@ class SignInActions:
         return account
 
     def change_password(self, caller: Caller, old: str, new: str) -> None:
-        """Set a new password for somebody who knows the old one; their other sessions end."""
-        kept = caller.account.password_hash
-        self.rates.hit("sign-in", self.network, caller.account.handle.lower())
-        matched = kept if password_hashing.matches(old, kept) else None
+        """Set a new password for a caller who knows the old one; their other sessions end."""
+        stored_hash = caller.account.password_hash
+        self.rates.hit("sign-in", self.rate_limit_key, caller.account.handle.lower())
+        matched = stored_hash if password_hashing.matches(old, stored_hash) else None
         new_hash = password_hashing.new_password_hash(
             new, handle=caller.account.handle, email=caller.account.email or ""
         )
@@ -134,20 +134,20 @@ class SignInActions:
             )
 
     def confirm(self, link: str) -> Account:
-        """Let a mail address count by a link."""
-        self.rates.hit("sign-in-address", self.network)
+        """Confirm a mail address with a one-time link."""
+        self.rates.hit("sign-in-address", self.rate_limit_key)
         with self.begin() as session:
             return sign_up.confirm_address(session, link, now=self.now)
 
     def _count_mail(self, email: str) -> None:
-        self.rates.hit("mail-address", self.network)
+        self.rates.hit("mail-address", self.rate_limit_key)
         self.rates.hit("mail", email.strip().lower())
 
 
 def sign_in_actions(
     begin: Transactions, rates: AppRateLimiter, settings: AppSettings, browser: CurrentBrowser, now: Now
 ) -> SignInActions:
-    """The door as it is for this request."""
+    """The sign-in actions of this request's browser."""
     return SignInActions(begin, rates, settings, browser, now)
 
 

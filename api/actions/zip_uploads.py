@@ -1,4 +1,4 @@
-"""Receiving zips: what the headers say, and nothing left behind when they are refused."""
+"""Receives uploads into the blob store; refused ones are deleted. A zip becomes a submission in the same request."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -20,14 +20,14 @@ from scorer.identifiers import new_public_id
 from scorer.submissions import intake
 from scorer.submissions.intake import NewSubmission
 
-Seen = TypeVar("Seen")
+View = TypeVar("View")
 Answer = TypeVar("Answer")
 
 FORM_MEDIA_TYPES = ("multipart/form-data", "application/x-www-form-urlencoded")
 
 
 def declared_bytes(request: Request) -> int | None:
-    """What Content-Length promises, if it does; ``Invalid`` for a form: the body must be the zip itself."""
+    """The request's Content-Length, if it has one; ``Invalid`` for a form: the body must be the zip itself."""
     if request.headers.get("content-type", "").split(";")[0].strip().lower() in FORM_MEDIA_TYPES:
         raise Invalid(
             "not-a-form",
@@ -39,7 +39,7 @@ def declared_bytes(request: Request) -> int | None:
 
 @contextmanager
 def discard_on_error(store: Blobs, received: ReceivedBlob) -> Iterator[None]:
-    """Delete the received blob if it is refused after all."""
+    """Delete the received blob if the body of the ``with`` raises."""
     try:
         yield
     except BaseException:
@@ -55,11 +55,10 @@ async def receive_blob(
     limit: int,
     accept: Callable[[ReceivedBlob, datetime], tuple[Answer, str | None]],
 ) -> Answer:
-    """Stream a blob into the store and, in a thread, have it accepted.
+    """Stream a blob into the store and call ``accept`` with it in a thread.
 
-    ``accept`` looks at what has arrived (and when), keeps it in a transaction of its own, and returns the answer with
-    the key of a blob that nothing needs any more, if there is one: that is deleted. Where it raises, what has arrived
-    is deleted.
+    ``accept`` gets the received blob and the time, records it in a transaction of its own, and returns the answer with
+    the key of a blob that is no longer needed, or None; that blob is deleted. If it raises, the received one is.
     """
     received = await store.receive(key, chunks, limit=limit)
 
@@ -74,19 +73,19 @@ async def receive_blob(
 
 
 def unused_key_of(received: ReceivedBlob, kept_key: str | None) -> str | None:
-    """The key of what has arrived, unless it is what is kept: the same bytes may have been there already."""
+    """The key of the received blob, unless it is the recorded one: an earlier blob may have had the same bytes."""
     return received.key if received.key != kept_key else None
 
 
 @dataclass(frozen=True)
 class ZipUpload:
-    """Where whole zips are handed in: one request, one submission."""
+    """Submits a whole zip: one request, one submission."""
 
     begin: Transaction
     store: Blobs
     max_bytes: int
 
-    async def hand_in(
+    async def submit(
         self,
         slug: str,
         entry: NewSubmission,
@@ -94,10 +93,10 @@ class ZipUpload:
         chunks: AsyncIterator[bytes],
         *,
         declared: int | None,
-        look: Callable[[Session, Submission], Seen],
-    ) -> Seen:
-        """Stream a zip into the store and make a submission of it; ``look`` tells what the answer needs of it.
-        Refused as early as possible, and then nothing is left."""
+        view_of: Callable[[Session, Submission], View],
+    ) -> View:
+        """Stream a zip into the store and make a submission of it; ``view_of`` makes the answer in the same
+        transaction. What can be refused before or during the transfer is; a refused zip is deleted."""
         begun, new_id = utc_now(), new_public_id()
 
         def admit() -> CompetitionState:
@@ -108,13 +107,13 @@ class ZipUpload:
         state = await run_in_threadpool(admit)
         limit = intake.upload_limit(state, self.max_bytes)
 
-        def accept(received: ReceivedBlob, complete: datetime) -> tuple[Seen, str | None]:
+        def accept(received: ReceivedBlob, complete: datetime) -> tuple[View, str | None]:
             with self.store.open(received.key) as file:
                 list_images(file, state.image_spec)
             with self.begin() as session:
-                kept = intake.accept(
+                submission = intake.accept(
                     session, slug, entry, account, received, public_id=new_id, now=complete, begun=begun
                 )
-                return look(session, kept), unused_key_of(received, kept.blob_key)
+                return view_of(session, submission), unused_key_of(received, submission.blob_key)
 
         return await receive_blob(self.store, f"submissions/{new_id}.zip", chunks, limit=limit, accept=accept)

@@ -21,7 +21,7 @@ Limit = Annotated[int, Query(ge=1, le=500)]
 
 
 def audit_filters(action: Action = None, subject: Subject = None, actor: Actor = None) -> AuditFilter:
-    """Which entries are asked for."""
+    """The filters of a request's query."""
     return AuditFilter(action, subject, actor)
 
 
@@ -36,7 +36,7 @@ def index(
     before: BeforeId = None,
     limit: Limit = 100,
 ) -> AuditPage:
-    """Who did what and when, newest first, and what was before and after. Admins only."""
+    """Who did what and when, with the state before and after, newest first. Admins only."""
     return _page(session, filters, before, limit)
 
 
@@ -52,13 +52,13 @@ def of_competition(
 ) -> AuditPage:
     """What was done to a competition, its parts and its entries, newest first. Organizers only."""
     competition = competition_state.state_of(session, slug, now).competition
-    found = _page(session, replace(filters, competition=competition), before, limit)
-    for entry in found.entries:
-        entry.address = None  # where people sit is for admins
-    return found
+    page = _page(session, replace(filters, competition=competition), before, limit)
+    for entry in page.entries:
+        entry.address = None  # addresses of people are for admins only
+    return page
 
 
-def _page(session: Session, wanted: AuditFilter, before: int | None, limit: int) -> AuditPage:
-    found = audit_log.list_entries(session, wanted, before=before, limit=limit + 1)
-    shown = [AuditEntryView.model_validate(each, from_attributes=True) for each in found[:limit]]
-    return AuditPage(entries=shown, next_before=shown[-1].id if len(found) > limit else None)
+def _page(session: Session, filters: AuditFilter, before: int | None, limit: int) -> AuditPage:
+    entries = audit_log.list_entries(session, filters, before=before, limit=limit + 1)
+    views = [AuditEntryView.model_validate(each, from_attributes=True) for each in entries[:limit]]
+    return AuditPage(entries=views, next_before=views[-1].id if len(entries) > limit else None)

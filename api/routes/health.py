@@ -1,4 +1,4 @@
-"""Whether the service lives, and whether it can work."""
+"""Liveness and readiness checks."""
 
 from collections.abc import Callable
 
@@ -12,13 +12,13 @@ router = APIRouter(tags=["health"])
 
 @router.get("/health")
 async def health() -> dict[str, str]:
-    """This process answers."""
+    """Liveness: 200 whenever this process answers."""
     return {"status": "ok"}
 
 
 @router.get("/ready")
 async def ready(request: Request, response: Response) -> dict[str, str]:
-    """This process reaches its database and its broker; 503 says which one it does not reach."""
+    """Readiness: 200 if this process reaches its database and its broker; 503 names the one that it does not reach."""
     state = request.app.state
     checks = {
         "database": lambda: ping(state.sessions),

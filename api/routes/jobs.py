@@ -1,4 +1,4 @@
-"""Work that waits, runs or has failed, for admins."""
+"""The backlog of jobs (waiting, running, failed) and restarting them, for admins."""
 
 from fastapi import APIRouter
 
@@ -13,18 +13,18 @@ router = APIRouter(prefix="/admin/work", tags=["work"])
 
 @router.get("")
 def show(session: DbSession, admin: Admin, now: Now) -> BacklogView:
-    """The queues with their depth and age, what runs, and what has failed and why."""
-    found = failed_jobs.read_backlog(session, now)
+    """The queues with their depth and age, the running jobs, and the failed ones with their errors."""
+    backlog = failed_jobs.read_backlog(session, now)
     return BacklogView(
-        queues=[QueueView.model_validate(each, from_attributes=True) for each in found.queues],
-        running=[JobView.model_validate(each, from_attributes=True) for each in found.running],
-        failed=[JobView.model_validate(each, from_attributes=True) for each in found.failed],
+        queues=[QueueView.model_validate(each, from_attributes=True) for each in backlog.queues],
+        running=[JobView.model_validate(each, from_attributes=True) for each in backlog.running],
+        failed=[JobView.model_validate(each, from_attributes=True) for each in backlog.failed],
     )
 
 
 @router.post("/requeue")
 def requeue(body: RequeueWish, session: DbSession, admin: Admin, now: Now) -> RequeuedView:
-    """Set a failed job going again or take a running one from its worker; without a job, all that have failed."""
+    """Queue a failed job again, or a running one, which is taken from its worker; without a job, all failed ones."""
     if body.job is None:
         return RequeuedView(requeued=failed_scores.restart_failed(session, author=admin, now=now))
     failed_jobs.restart(session, body.job, author=admin, now=now)

@@ -23,7 +23,7 @@ def show(
     request: Request,
     session: DbSession,
     account: Visitor,
-    shelf: AppResponseCache,
+    cache: AppResponseCache,
     now: Now,
     track: TrackKind = "public",
     after: Annotated[int, Query(ge=0, le=10**9, description="Show places after this rank.")] = 0,
@@ -40,8 +40,8 @@ def show(
     ] = None,
     accept: Annotated[str, Header()] = "",
 ) -> Response:
-    """The board, ranked now with the newest threshold. CSV holds every place. The private board is for organizers
-    until it is published; it ranks teams by their final picks."""
+    """The board, ranked when it is read, with the newest threshold. CSV has every place. The private board ranks teams
+    by their final picks; until it is published it is for organizers only."""
     state = standings.visible_state(session, slug, account, now)
     standings.require_past(as_of, now)
     as_csv = format == "csv" or (format is None and "text/csv" in accept)
@@ -57,14 +57,14 @@ def show(
     if as_csv:
         headers["Content-Disposition"] = f'attachment; filename="{slug}-{"late" if late else track}.csv"'
 
-    def made() -> bytes:
-        where = {"after": 0, "limit": None} if as_csv else {"after": after, "limit": limit}
+    def render() -> bytes:
+        page = {"after": 0, "limit": None} if as_csv else {"after": after, "limit": limit}
         board = standings.standings(
-            session, state, track, account, **where, late=late, as_of=as_of, search=search, now=now
+            session, state, track, account, **page, late=late, as_of=as_of, search=search, now=now
         )
         return (board_csv_of(board) if as_csv else _view(board, account).model_dump_json(by_alias=True)).encode()
 
-    return Response(shelf.answer(headers["ETag"], made), headers=headers)
+    return Response(cache.answer(headers["ETag"], render), headers=headers)
 
 
 def _view(board: Board, account: Account | None) -> BoardView:

@@ -1,4 +1,4 @@
-"""Accounts: signing up, oneself, and what admins make for others."""
+"""Accounts: signing up, one's own data, and accounts and roles that admins give."""
 
 from fastapi import APIRouter, Response
 
@@ -26,32 +26,32 @@ router = APIRouter(tags=["accounts"])
 
 
 @router.post("/accounts", status_code=201)
-def sign_up(body: SignUp, door: AppSignInActions) -> AccountView:
-    """Sign up. A link goes to the mail address; the address counts once it was followed."""
+def sign_up(body: SignUp, actions: AppSignInActions) -> AccountView:
+    """Sign up. A link is mailed to the address; the address counts once the link has been followed."""
     wanted = Application(
         handle=body.handle,
         name=body.name,
         email=body.email,
         invitation=body.invitation,
     )
-    return AccountView.model_validate(door.sign_up(wanted, body.password.get_secret_value()), from_attributes=True)
+    return AccountView.model_validate(actions.sign_up(wanted, body.password.get_secret_value()), from_attributes=True)
 
 
 @router.post("/admin/accounts", status_code=201)
 def create(body: NewAccount, session: DbSession, admin: Admin, now: Now) -> NewAccountView:
-    """Make an account with a first API token. Admins only."""
+    """Make an account with its first API token. Admins only."""
     account = accounts.create_account(session, **body.model_dump(), now=now)
     secret = new_secret()
     api_tokens.issue(session, account, secret, name=f"made by {admin.handle}", now=now)
-    subject, made = f"account:{account.handle}", {"role": account.role}
-    audit_log.record_action(session, "account.created", subject, actor=admin, now=now, after=made)
+    subject, after = f"account:{account.handle}", {"role": account.role}
+    audit_log.record_action(session, "account.created", subject, actor=admin, now=now, after=after)
     view = AccountView.model_validate(account, from_attributes=True)
     return NewAccountView(**view.model_dump(), token=secret)
 
 
 @router.put("/accounts/{handle}/role")
 def change_role(handle: str, body: NewRole, session: DbSession, admin: Admin, now: Now) -> AccountView:
-    """Give an account another role. Admins only; there is always one of them."""
+    """Give an account another role. Admins only; the last admin stays one."""
     changed = accounts.change_role(session, handle, body.role, author=admin, now=now)
     return AccountView.model_validate(changed, from_attributes=True)
 
@@ -60,7 +60,7 @@ def change_role(handle: str, body: NewRole, session: DbSession, admin: Admin, no
 def invite(
     body: NewInvitation, session: DbSession, author: Organizer, settings: AppSettings, now: Now
 ) -> InvitationView:
-    """Make a link with which one person can sign up, and send it if there is an address. Organizers only."""
+    """Make a link with which one person can sign up, and mail it if there is an address. Organizers only."""
     site = settings.public_url
     return InvitationView(
         link=accounts_sign_up.invite_account(
@@ -71,40 +71,40 @@ def invite(
 
 @router.get("/me")
 def me(caller: KnownCaller) -> MeView:
-    """Who this token or session belongs to, and what it may do."""
+    """The account of this token or session, and its scopes."""
     view = AccountView.model_validate(caller.account, from_attributes=True)
     return MeView(**view.model_dump(), email=caller.account.email, scopes=list(caller.scopes))
 
 
 @router.put("/me/password", status_code=204)
-def change_password(body: PasswordChange, door: AppSignInActions, caller: SignedIn) -> None:
-    """Change one's password; all other sessions end."""
-    door.change_password(caller, body.old.get_secret_value(), body.new.get_secret_value())
+def change_password(body: PasswordChange, actions: AppSignInActions, caller: SignedIn) -> None:
+    """Change your password; all your other sessions end."""
+    actions.change_password(caller, body.old.get_secret_value(), body.new.get_secret_value())
 
 
 @router.put("/me/email", status_code=202)
-def change_email(body: EmailRequest, door: AppSignInActions, caller: SignedIn) -> dict[str, str]:
-    """Have a link sent to an address, which becomes one's own when it is followed."""
-    door.ask_confirmation(caller.account, body.email)
+def change_email(body: EmailRequest, actions: AppSignInActions, caller: SignedIn) -> dict[str, str]:
+    """Have a link mailed to an address, which becomes yours when the link is followed."""
+    actions.ask_confirmation(caller.account, body.email)
     return {"title": "Please look into your mail."}
 
 
 @router.put("/email-confirmations/{link}", status_code=204)
-def confirm(link: str, door: AppSignInActions) -> Response:
+def confirm(link: str, actions: AppSignInActions) -> Response:
     """Confirm a mail address by the last part of the link that was sent there."""
-    door.confirm(link)
+    actions.confirm(link)
     return Response(status_code=204)
 
 
 @router.post("/password-resets", status_code=202)
-def ask_reset(body: EmailRequest, door: AppSignInActions) -> dict[str, str]:
-    """Have a link for a new password sent. The answer is the same whether the address is known or not."""
-    door.ask_reset(body.email)
+def ask_reset(body: EmailRequest, actions: AppSignInActions) -> dict[str, str]:
+    """Have a link for a new password mailed. The answer is the same whether the address is known or not."""
+    actions.ask_reset(body.email)
     return {"title": "If an account has this address, a mail is on its way to it."}
 
 
 @router.put("/password-resets/{link}", status_code=204)
-def reset(link: str, body: NewPassword, door: AppSignInActions) -> Response:
+def reset(link: str, body: NewPassword, actions: AppSignInActions) -> Response:
     """Set a new password by the last part of the link in the mail; every session of the account ends."""
-    door.reset(link, body.password.get_secret_value())
+    actions.reset(link, body.password.get_secret_value())
     return Response(status_code=204)

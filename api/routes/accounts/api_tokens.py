@@ -1,4 +1,4 @@
-"""API tokens: made with a scope, shown once, revoked at will."""
+"""API tokens: listing, making (the secret is shown once) and revoking them."""
 
 from typing import Annotated
 
@@ -14,13 +14,13 @@ router = APIRouter(prefix="/tokens", tags=["tokens"])
 
 @router.get("")
 def index(session: DbSession, account: CurrentUser) -> list[TokenView]:
-    """One's tokens that work, newest first."""
+    """Your valid tokens, newest first."""
     return [TokenView.model_validate(each, from_attributes=True) for each in api_tokens.list_tokens(session, account)]
 
 
 @router.post("", status_code=201)
 def create(body: NewToken, response: Response, session: DbSession, caller: SignedIn, now: Now) -> NewTokenView:
-    """Make a token; its secret is in this answer and never again. Needs a session: a token makes no tokens."""
+    """Make a token. Only this answer contains its secret. Needs a session: a token cannot make tokens."""
     secret = new_secret()
     token = api_tokens.issue(session, caller.account, secret, name=body.name, scopes=body.scopes, now=now)
     response.headers["Cache-Control"] = "no-store"
@@ -32,6 +32,6 @@ def create(body: NewToken, response: Response, session: DbSession, caller: Signe
 def revoke(
     token_id: Annotated[int, Path(ge=1, le=2**62)], session: DbSession, caller: KnownCaller, now: Now
 ) -> Response:
-    """Revoke one of one's tokens, at once. Any token of one's own may do this, whatever its scopes."""
+    """Revoke one of your tokens, at once. Any of your tokens may do this, whatever its scopes."""
     api_tokens.revoke(session, caller.account, token_id, now=now)
     return Response(status_code=204)

@@ -1,4 +1,4 @@
-"""Sessions of browsers, and of scripts that sign in with a password."""
+"""Sessions: signing in and out with a password, and listing and ending one's sessions."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -12,10 +12,10 @@ router = APIRouter(tags=["sessions"])
 
 
 @router.post("/session", status_code=201)
-def sign_in(body: SignIn, request: Request, response: Response, door: AppSignInActions) -> SessionView:
-    """Sign in: the session is a cookie. It is HttpOnly and SameSite=Lax; what changes anything needs the CSRF token
-    as well."""
-    secret = door.sign_in(body.login, body.password.get_secret_value())
+def sign_in(body: SignIn, request: Request, response: Response, actions: AppSignInActions) -> SessionView:
+    """Sign in: the session is a cookie, HttpOnly and SameSite=Lax. Every request but GET needs the CSRF token as
+    well."""
+    secret = actions.sign_in(body.login, body.password.get_secret_value())
     session_cookies.set_session_cookie(response, request, secret)
     response.headers["Cache-Control"] = "no-store"
     return SessionView(handle=body.login, csrf_token=csrf.csrf_token(secret))
@@ -32,7 +32,7 @@ def sign_out(request: Request, session: DbSession, caller: SignedIn, now: Now) -
 
 @router.get("/sessions")
 def index(session: DbSession, account: CurrentUser, now: Now) -> list[OpenSessionView]:
-    """One's living sessions, the one seen last first."""
+    """Your open sessions, the last used first."""
     return [
         OpenSessionView.model_validate(each, from_attributes=True)
         for each in sessions.list_sessions(session, account, now)
@@ -41,6 +41,6 @@ def index(session: DbSession, account: CurrentUser, now: Now) -> list[OpenSessio
 
 @router.delete("/sessions/{session_id}", status_code=204)
 def end(session_id: int, session: DbSession, caller: SignedIn, now: Now) -> Response:
-    """End one of one's sessions."""
+    """End one of your sessions."""
     sessions.end(session, caller.account, session_id, now=now)
     return Response(status_code=204)

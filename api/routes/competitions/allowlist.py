@@ -1,4 +1,4 @@
-"""Guests: who may enter a competition that is by invitation. For organizers."""
+"""The allowlist: who may enter a competition that is by invitation. For organizers."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ router = APIRouter(prefix="/competitions/{slug}/guests", tags=["competitions"])
 
 @router.get("")
 def index(slug: str, session: DbSession, author: Organizer, now: Now) -> list[GuestView]:
-    """Whoever is invited, the one invited last first. Organizers only."""
+    """Everybody who is invited, the last invited first. Organizers only."""
     return _views(allowlist.list_guests(session, competition_state.state_of(session, slug, now)))
 
 
@@ -23,21 +23,20 @@ def index(slug: str, session: DbSession, author: Organizer, now: Now) -> list[Gu
 def invite(
     slug: str, body: NewGuests, session: DbSession, settings: AppSettings, author: Organizer, now: Now
 ) -> list[GuestView]:
-    """Let people enter, and tell them: on the site and by mail, or by mail with a link to sign up. Whoever is invited
-    already is told nothing again. Answers with all who are invited. Organizers only."""
+    """Let people enter, and send them a notice, or a mail with a link to sign up if they have no account. People who
+    are invited already get nothing again. Returns everybody who is invited. Organizers only."""
     state = competition_state.state_of(session, slug, now)
-    found = allowlist.invite_guests(
+    guests = allowlist.invite_guests(
         session, state, body.who, author=author, new_secret=new_secret, site=settings.public_url, now=now
     )
-    return _views(found)
+    return _views(guests)
 
 
 @router.delete("/{who}", status_code=204)
 def withdraw(slug: str, who: str, session: DbSession, author: Organizer, now: Now) -> None:
-    """Let somebody enter no more, by the handle or address that they are invited by; what they have entered stays.
-    Organizers only."""
+    """Remove somebody by the handle or mail address that they are invited by; their entries stay. Organizers only."""
     allowlist.withdraw(session, competition_state.state_of(session, slug, now), who, author=author, now=now)
 
 
-def _views(found: Iterable[Guest]) -> list[GuestView]:
-    return [GuestView(who=each.who, invited_by=each.author.handle, invited_at=each.created_at) for each in found]
+def _views(guests: Iterable[Guest]) -> list[GuestView]:
+    return [GuestView(who=each.who, invited_by=each.author.handle, invited_at=each.created_at) for each in guests]

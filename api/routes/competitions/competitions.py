@@ -1,4 +1,4 @@
-"""Competitions and their reference images."""
+"""Competitions: creating, reading and changing them, their rules, and their reference sets."""
 
 import secrets
 from datetime import datetime
@@ -33,7 +33,7 @@ def create(body: CompetitionSpec, session: DbSession, author: Organizer, now: No
 
 @router.get("")
 def index(session: DbSession, account: Visitor, now: Now) -> list[CompetitionView]:
-    """Every competition; drafts are shown to organizers."""
+    """Every competition; drafts only for organizers."""
     return [_view(session, state, account) for state in competition_state.visible_states(session, account, now)]
 
 
@@ -81,7 +81,7 @@ def _view(session: Session, state: CompetitionState, account: Account | None) ->
 
 @router.put("/{slug}/rules-acceptance")
 def accept_rules(slug: str, body: Acceptance, session: DbSession, account: Submitter, now: Now) -> AcceptanceView:
-    """Accept the rules as one has read them; entering needs it. 409 if they have changed since."""
+    """Accept the rules in the version that you have read; entering needs it. 409 if they have changed since."""
     state = competition_state.visible_state(session, slug, account, now)
     accepted = rules.accept_rules(session, state, body.rules_sha256, account=account, now=now)
     return AcceptanceView.model_validate(accepted, from_attributes=True)
@@ -98,10 +98,10 @@ async def attach(
     author: Organizer,
     now: Now,
 ) -> ReferenceView:
-    """Attach a zip of reference images (PNG, JPEG or WebP, any size) in the role `train` (what participants train
-    on), `held_out` (real, in no statistic) or `private_extra` (in the private track's reference only).
+    """Attach a zip of reference images (PNG, JPEG or WebP, any size) in the role `train` (participants train on
+    them), `held_out` (real, in no statistic) or `private_extra` (in the private track's reference only).
 
-    The body is the zip itself. The same bytes are stored and prepared once, whichever competition uses them.
+    The body is the zip itself. The same bytes are stored and prepared once, whichever competitions use them.
     """
     limit = settings.max_upload_bytes
     require_bytes(declared_bytes(request), limit)
@@ -111,9 +111,9 @@ async def attach(
             with store.open(received.key) as file:
                 list_references(file)
             state = competition_state.state_of(session, slug, now)
-            kept = reference_sets.attach_reference_set(session, state, role, received, author=author, now=now)
-            view = ReferenceView(role=role, sha256=kept.sha256, bytes=kept.bytes)
-            return view, unused_key_of(received, kept.blob_key)
+            images = reference_sets.attach_reference_set(session, state, role, received, author=author, now=now)
+            view = ReferenceView(role=role, sha256=images.sha256, bytes=images.bytes)
+            return view, unused_key_of(received, images.blob_key)
 
     key = f"references/{secrets.token_hex(16)}.zip"
     return await receive_blob(store, key, request.stream(), limit=limit, accept=accept)
@@ -121,7 +121,7 @@ async def attach(
 
 @router.post("/{slug}/tracks/{kind}/preparation", status_code=202)
 def prepare(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> PreparationView:
-    """Have the references of a track prepared by a worker: features, statistics, held-out distance, first tau."""
+    """Have a worker prepare the references of a track: features, statistics, held-out distance, first tau."""
     state = competition_state.state_of(session, slug, now)
     reference_sets.prepare(session, state, kind, author=author, now=now)
     return _preparation(session, state, kind)
@@ -138,7 +138,7 @@ def _preparation(session: Session, state: CompetitionState, kind: TrackKind) -> 
     if track.preparation is None:
         return PreparationView(state="none")
     job = reference_sets.job_for(session, track)
-    # Read after the job, whose last step finishes it: a job that is done has left its numbers here.
+    # Read after the job: a finished job has written its numbers to this row.
     session.refresh(track.preparation)
     unfinished = job.state if job else "none"
     return PreparationView(

@@ -1,4 +1,4 @@
-"""Data files: what participants may download."""
+"""Data files: files that organizers offer and participants download."""
 
 import secrets
 from datetime import datetime
@@ -31,7 +31,7 @@ router = APIRouter(prefix="/competitions/{slug}/data", tags=["data files"])
 
 @router.get("")
 def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[DataFileView]:
-    """What a competition offers: training images, a sample submission, ..."""
+    """The files that a competition offers: training images, a sample submission and others."""
     state = competition_state.visible_state(session, slug, account, now)
     return [_view(slug, each) for each in data_files.list_files(session, state)]
 
@@ -40,7 +40,7 @@ def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[Dat
 def show(
     slug: str, name: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser, now: Now
 ) -> Response:
-    """A file, for whoever has accepted the rules; `Range` and `If-Range` go on with a download that broke off."""
+    """A file, for people who have accepted the rules. `Range` and `If-Range` resume a broken download."""
     state = competition_state.visible_state(session, slug, account, now)
     return download(request, data_files.find_file(session, state, name, account), store)
 
@@ -59,8 +59,8 @@ async def offer(
         Literal["body", "train"], Query(description="`train`: the training images that are attached.")
     ] = "body",
 ) -> DataFileView:
-    """Offer a file to participants: the body is the file, or, with `source=train`, there is none and the attached
-    training images are meant. An earlier file of that name is replaced."""
+    """Offer a file to participants: the body is the file. With `source=train` there is no body, and the attached
+    training images are offered. An earlier file of that name is replaced."""
     data_files.require_name(name)
     if source == "train":
         return await run_in_threadpool(_offer_training, slug, name, begin, store, author, now)
@@ -93,7 +93,7 @@ def _offer(
 
 @router.delete("/{name}", status_code=204)
 def withdraw(slug: str, name: str, session: DbSession, author: Organizer, now: Now) -> None:
-    """Offer a file no longer."""
+    """Stop offering a file."""
     data_files.withdraw(session, competition_state.state_of(session, slug, now), name, author=author, now=now)
 
 

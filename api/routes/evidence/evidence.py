@@ -1,4 +1,4 @@
-"""What was found of an entry besides its score, and the images that it is about."""
+"""Evidence of copying: the findings for an entry on a track, and PNGs of the images concerned."""
 
 from typing import Annotated
 
@@ -23,8 +23,8 @@ Group = Annotated[
 
 @router.get("")
 def show(submission_id: str, kind: TrackKind, session: DbSession, account: Visitor) -> EvidenceView:
-    """Everything that the tests for copying, and those beside them, found of an entry on a track, or how far the work
-    on it is. At the review desk; for everybody once the final board is published, images for the entry's team alone."""
+    """The findings of every test on an entry and track, or how far the tests are. For reviewers and organizers; for
+    everybody once the final board is published, but images for the entry's team alone."""
     submission = visibility.require_visible(session, submission_id, account)
     return evidence_view(session, submission, kind, account)
 
@@ -39,17 +39,17 @@ def sheet(
     store: BlobStore,
     account: CurrentUser,
 ) -> Response:
-    """The images of a group of `matches` or of a cell in one PNG: the entry's above, below each what it is near to
-    (mirrored where that is the match). At the review desk, and for the entry's team once the final board is
-    published."""
+    """The images of a group of `matches` or of a cell in one PNG: the entry's above, below each the image that it is
+    near to (mirrored where that is the match). For reviewers and organizers, and for the entry's team once the final
+    board is published."""
     submission = visibility.require_visible(session, submission_id, account)
-    found = visibility.visible_evidence(session, submission, kind, account)
-    if found.evidence is None or group not in found.groups:
+    visible = visibility.visible_evidence(session, submission, kind, account)
+    if visible.evidence is None or group not in visible.groups:
         raise NotFound("no-pictures", f"There are no images of {group!r} to show for this entry.")
     headers = (
-        IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(found.evidence.id, group, is_organizer(account))}
+        IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(visible.evidence.id, group, is_organizer(account))}
     )
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    picture = example_sheet(session, store, submission, found.evidence, found.groups[group])
+    picture = example_sheet(session, store, submission, visible.evidence, visible.groups[group])
     return Response(picture, media_type="image/png", headers=headers)

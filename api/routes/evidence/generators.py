@@ -1,4 +1,4 @@
-"""The generator of an entry: hand it in, see what came of it."""
+"""The generator of an entry: uploading it, and the result of its audit."""
 
 from typing import Annotated
 
@@ -32,9 +32,9 @@ async def hand_in(
     latent: Dimension,
     distribution: Annotated[Distribution, Query(description="Of each number: normal, or uniform on [-1, 1].")],
 ) -> GeneratorView:
-    """Hand in the generator that made the entry, as ONNX: the body is the file itself. A worker looks for training and
-    held-out images among those it can make; a newer file takes the place of an older one. For the entry's team until
-    the final board is published, and for organizers."""
+    """Upload the generator that made the entry, as ONNX: the body is the file itself. A worker searches it for
+    training and held-out images; a newer file replaces an older one. For the entry's team until the final board is
+    published, and for organizers."""
     size, most = declared_bytes(request), settings.generator_max_bytes
     require_bytes(size, most)
     declared = DeclaredLatent(latent, distribution)
@@ -43,8 +43,8 @@ async def hand_in(
 
 @router.get("/submissions/{submission_id}/generator")
 def show(submission_id: str, session: DbSession, account: CurrentUser) -> GeneratorView:
-    """The newest generator of an entry and how far the work on it is; why it is refused; what was found, for those at
-    the review desk, and for its team once the final board is published or somebody has ruled on the entry."""
+    """The newest generator of an entry, and how far its audit is or why the file was refused. The result is for
+    reviewers and organizers, and for the entry's team once the final board is published or the entry is ruled on."""
     return generator_view(submission_id, generator_audits.find_generator(session, submission_id, account), account)
 
 
@@ -52,8 +52,8 @@ def show(submission_id: str, session: DbSession, account: CurrentUser) -> Genera
 def pairs(
     submission_id: str, group: ImageGroup, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
 ) -> Response:
-    """Some images that were looked for, and below each the nearest that the generator makes, in one PNG: training
-    images, held-out ones (organizers only), or its own."""
+    """Images that the generator was searched for, and below each the nearest one found, in one PNG: training images,
+    held-out images (organizers only), or the generator's own."""
     key = generator_audits.pairs_key(session, submission_id, group, account)
     headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(key, group, is_organizer(account))}
     if is_known(request, headers["ETag"]):

@@ -1,4 +1,4 @@
-"""Data releases: asking for one, progress, download."""
+"""Data releases: starting, listing, handing out and downloading them."""
 
 import secrets
 
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
 
 @router.post("", status_code=202)
 def start(slug: str, body: NewRelease, session: DbSession, author: Organizer, now: Now) -> ReleaseView:
-    """Have a data release made by a worker. Organizers only."""
+    """Have a worker make a data release. Organizers only."""
     state = competition_state.state_of(session, slug, now)
     release = data_release.start_release(
         session,
@@ -38,7 +38,8 @@ def start(slug: str, body: NewRelease, session: DbSession, author: Organizer, no
 
 @router.get("")
 def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[ReleaseView]:
-    """The data releases that you may have: for everybody, those handed out while the final board is published."""
+    """The data releases that you may download: everybody those that are handed out, while the final board is
+    published; organizers all."""
     state = competition_state.visible_state(session, slug, account, now)
     return [release_view(each, account) for each in data_release.visible_releases(session, state, account)]
 
@@ -52,7 +53,7 @@ def show(slug: str, release_id: str, session: DbSession, account: Visitor, now: 
 
 @router.put("/{release_id}/handed-out")
 def hand_out(slug: str, release_id: str, body: HandOut, session: DbSession, author: Organizer, now: Now) -> ReleaseView:
-    """Let everybody have a release while the final board is published, or take that back. Organizers only."""
+    """Make a release available to everybody while the final board is published, or undo that. Organizers only."""
     state = competition_state.state_of(session, slug, now)
     data_release.hand_out(session, state, release_id, shown=body.shown, author=author, now=now)
     return release_view(data_release.find_release(session, state, release_id, author), author)
@@ -91,27 +92,26 @@ def download_images(
     return _file(data_release.find_release(session, state, release_id, account), f"{IMAGES_IN}{name}", request, store)
 
 
-def _file(found: ReleaseStatus, name: str, request: Request, store: Blobs) -> Response:
-    key, file = data_release.file_of(found, name)
-    release = found.release
-    saved = f"{release.competition.slug}-{release.id}-{name.replace('/', '-')}"
+def _file(status: ReleaseStatus, name: str, request: Request, store: Blobs) -> Response:
+    key, file = data_release.file_of(status, name)
+    release = status.release
+    file_name = f"{release.competition.slug}-{release.id}-{name.replace('/', '-')}"
     modified = release.finished_at or release.created_at
-    return ranges.range_response(
-        request, Content(saved, [BlobPart(key, file["bytes"])], file["sha256"], modified), store
-    )
+    content = Content(file_name, [BlobPart(key, file["bytes"])], file["sha256"], modified)
+    return ranges.range_response(request, content, store)
 
 
-def release_view(found: ReleaseStatus, account: Account | None) -> ReleaseView:
-    """A release as this person may see it."""
-    release, job = found.release, found.job
+def release_view(status: ReleaseStatus, account: Account | None) -> ReleaseView:
+    """A release as this person may see it; errors are for organizers."""
+    release, job = status.release, status.job
     return ReleaseView(
         id=release.id,
-        state=found.state,
+        state=status.state,
         stage=job.stage if job else None,
         fraction=job.fraction if job else None,
-        error=job.error if job and is_organizer(account) and found.state != "done" else None,
+        error=job.error if job and is_organizer(account) and status.state != "done" else None,
         images=release.images,
-        shown=found.shown,
+        shown=status.shown,
         sha256=release.sha256,
         created_at=release.created_at,
         finished_at=release.finished_at,

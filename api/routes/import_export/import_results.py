@@ -1,4 +1,4 @@
-"""Competitions that were held elsewhere."""
+"""Imports the results of a competition that was held elsewhere, as CSV."""
 
 import hashlib
 import io
@@ -22,40 +22,40 @@ from scorer.import_export.import_results import ImportRequest, ImportResult
 
 router = APIRouter(tags=["insights"])
 MAX_CSV_BYTES = 1 << 27
-"""A million entries and some: they are held in memory while they are taken in."""
+"""Over a million entries; they are held in memory during the import."""
 MAX_MEMORY_BYTES = 1 << 20
 
 
 @router.post("/competitions/{slug}/imports", status_code=201)
 async def load(
     slug: str,
-    asked: Annotated[ImportRequest, Query()],
+    options: Annotated[ImportRequest, Query()],
     request: Request,
     response: Response,
     begin: Transactions,
     author: Organizer,
     now: Now,
 ) -> ImportView:
-    """Take in a table of results of a competition that was held elsewhere; the body is the CSV itself, one entry a
-    line: `submission_id`, `fid_public`, `fid_private`, `distance_public`, `distance_private`, and, where there are any,
-    `labels`, `public_score`, `private_score` and `team`. The competition is made if there is none. The same table
-    again adds nothing (200). Organizers only."""
+    """Import the results of a competition that was held elsewhere. The body is the CSV itself, one entry a line:
+    `submission_id`, `fid_public`, `fid_private`, `distance_public`, `distance_private`, and optionally `labels`,
+    `public_score`, `private_score` and `team`. The competition is made if there is none. Importing the same table again
+    adds nothing (200). Organizers only."""
     require_bytes(declared_bytes(request), MAX_CSV_BYTES)
     with SpooledTemporaryFile(MAX_MEMORY_BYTES) as file:
         sha256 = await _received(request.stream(), file)
-        done = await run_in_threadpool(_load_results, begin, slug, file, sha256, asked, author, now)
-    if not done.added:
+        result = await run_in_threadpool(_load_results, begin, slug, file, sha256, options, author, now)
+    if not result.added:
         response.status_code = 200
-    return ImportView.of(done)
+    return ImportView.of(result)
 
 
 def _load_results(
-    begin: Transaction, slug: str, file: IO[bytes], sha256: str, asked: ImportRequest, author: Account, now: datetime
+    begin: Transaction, slug: str, file: IO[bytes], sha256: str, options: ImportRequest, author: Account, now: datetime
 ) -> ImportResult:
-    sheet = _sheet(file, asked)
+    table = _table(file, options)
     with begin() as session:
         return import_results.import_table(
-            session, slug, sheet, asked, table_sha256=sha256, author=author, now=now, new_id=new_public_id
+            session, slug, table, options, table_sha256=sha256, author=author, now=now, new_id=new_public_id
         )
 
 
@@ -69,10 +69,10 @@ async def _received(chunks: AsyncIterator[bytes], file: IO[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _sheet(file: IO[bytes], asked: ImportRequest) -> results_csv.ResultsTable:
+def _table(file: IO[bytes], options: ImportRequest) -> results_csv.ResultsTable:
     file.seek(0)
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         try:
-            return results_csv.read_results_csv(text, asked.names())
+            return results_csv.read_results_csv(text, options.names())
         except UnicodeDecodeError as error:
             raise Invalid("no-table", f"The file is not UTF-8: {error.reason} at byte {error.start:,}.") from None

@@ -1,4 +1,4 @@
-"""For organizers' eyes: images at some ranks of the board, and entries that more than one team has handed in."""
+"""For organizers: images of entries at some ranks of a board, and entries that several teams have submitted."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -26,8 +26,8 @@ def index(
     slug: str, session: DbSession, viewer: Organizer, now: Now, track: TrackKind = "public", seed: Seed = 0
 ) -> list[ExhibitView]:
     """The entries at ranks 1, 2, 3, 5, 10, 50 and 100 of a board, with ten images each. Organizers only."""
-    found = gallery.exhibits(session, state_of(session, slug, now), track, viewer)
-    return [ExhibitView.of(slug, each, seed) for each in found]
+    exhibits = gallery.exhibits(session, state_of(session, slug, now), track, viewer)
+    return [ExhibitView.of(slug, each, seed) for each in exhibits]
 
 
 @router.get("/gallery/{submission_id}", response_class=Response)
@@ -54,8 +54,8 @@ def images(
 @router.get("/twins")
 def twins(slug: str, session: DbSession, viewer: Organizer, now: Now) -> list[TwinsView]:
     """Entries of different teams with the same zip, or with the same images under other names. Organizers only."""
-    found = gallery.shared_submissions_of(session, state_of(session, slug, now))
+    groups = gallery.shared_submissions_of(session, state_of(session, slug, now))
     return [
         TwinsView.model_validate({"same": each.same, "entries": [TwinView.model_validate(row) for row in each.entries]})
-        for each in found
+        for each in groups
     ]

@@ -1,4 +1,4 @@
-"""Quality ratings: what organizers ask for, and what raters see and say."""
+"""Human ratings: studies, which organizers hold, and the items that raters get and rate."""
 
 import base64
 import secrets
@@ -35,7 +35,7 @@ STUDIES_PATH = "/competitions/{slug}/ratings"
 
 @router.post(STUDIES_PATH, status_code=202)
 def start(slug: str, body: StudySpec, session: DbSession, author: Organizer, now: Now) -> StudyView:
-    """Begin a rating study: its images are cut by a worker. Organizers only."""
+    """Begin a rating study: a worker cuts its images. Organizers only."""
     state = competition_state.state_of(session, slug, now)
     study = human_ratings.start_study(session, state, body, seed=secrets.randbits(62), author=author, now=now)
     return _view(human_ratings.study_status(session, study), {})
@@ -77,26 +77,26 @@ def end(slug: str, study_id: RowId, session: DbSession, author: Organizer, now: 
     return _view(human_ratings.study_status(session, study), {})
 
 
-def _view(found: StudyStatus, agreement: dict[RatingKind, float | None]) -> StudyView:
-    study, job = found.study, found.job
+def _view(status: StudyStatus, agreement: dict[RatingKind, float | None]) -> StudyView:
+    study, job = status.study, status.job
     fields: dict[str, Any] = {name: getattr(study, name) for name in ("id", "images", "grids", "side", "wanted")}
     kinds = [
         KindView(
             kind=kind,
-            items=found.totals[kind][0],
-            ratings=found.totals[kind][1],
-            wanted=found.wanted(kind),
+            items=status.totals[kind][0],
+            ratings=status.totals[kind][1],
+            wanted=status.wanted(kind),
             agreement=agreement.get(kind),
         )
         for kind in human_ratings.RATING_KINDS
-        if kind in found.totals
+        if kind in status.totals
     ]
     return StudyView(
         **fields,
-        state=found.state,
+        state=status.state,
         stage=job.stage if job else None,
         fraction=job.fraction if job else None,
-        error=job.error if job and found.state == "failed" else None,
+        error=job.error if job and status.state == "failed" else None,
         entries=len(study.submission_refs),
         created_at=study.created_at,
         ended_at=study.ended_at,
@@ -104,12 +104,12 @@ def _view(found: StudyStatus, agreement: dict[RatingKind, float | None]) -> Stud
     )
 
 
-def _rating_router(prefix: str, who: Any) -> APIRouter:
-    """What a rater does, whichever way they came in."""
-    here = APIRouter(prefix=prefix)
-    AnyRater = Annotated[Rater, Depends(who)]  # noqa: N806 - a type
+def _rating_router(prefix: str, rater_dependency: Any) -> APIRouter:
+    """The routes of a rater: equal for members and for people with a link, who differ in ``rater_dependency``."""
+    rating = APIRouter(prefix=prefix)
+    AnyRater = Annotated[Rater, Depends(rater_dependency)]  # noqa: N806 - a type
 
-    @here.get("/items")
+    @rating.get("/items")
     def look(
         rater: AnyRater,
         session: DbSession,
@@ -117,18 +117,18 @@ def _rating_router(prefix: str, who: Any) -> APIRouter:
         kind: RatingKind,
         limit: Annotated[int, Query(ge=1, le=MAX_BATCH_LENGTH)] = 10,
     ) -> BatchView:
-        """What to rate next, with pictures. Nothing comes twice."""
+        """The next items to rate, with their images. No item comes twice."""
         return _batch(session, store, rater, kind, limit=limit, exclude=())
 
-    @here.post("/items")
+    @rating.post("/items")
     def rate(rater: AnyRater, body: NewRatings, session: DbSession, store: BlobStore, now: Now) -> BatchView:
-        """Record ratings, and send further things to rate. The same request twice is the same."""
+        """Record ratings, and return further items. Repeating a request changes nothing."""
         human_ratings.rate(session, rater, body.ratings, now=now)
         return _batch(session, store, rater, body.kind, limit=body.more, exclude=body.at_hand)
 
-    @here.get("/items/{item_id}/picture", response_class=Response)
+    @rating.get("/items/{item_id}/picture", response_class=Response)
     def picture(item_id: RowId, rater: AnyRater, request: Request, session: DbSession, store: BlobStore) -> Response:
-        """The picture of one thing to rate."""
+        """The image of one item."""
         item = human_ratings.item_of(session, rater, item_id)
         headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(item.blob_key, item.start)}
         if is_known(request, headers["ETag"]):
@@ -136,16 +136,16 @@ def _rating_router(prefix: str, who: Any) -> APIRouter:
         content = store.read_part(item.blob_key, item.start, item.length)
         return Response(content, media_type="image/png", headers=headers)
 
-    return here
+    return rating
 
 
 def _batch(session: Session, store: Blobs, rater: Rater, kind: RatingKind, *, limit: int, exclude: Any) -> BatchView:
-    found = human_ratings.next_items(session, rater, kind, limit=limit, exclude=exclude) if limit else ()
-    items = [
+    items = human_ratings.next_items(session, rater, kind, limit=limit, exclude=exclude) if limit else ()
+    views = [
         ItemView(id=each.id, png=base64.b64encode(store.read_part(each.blob_key, each.start, each.length)).decode())
-        for each in found
+        for each in items
     ]
-    return BatchView(items=items, rated=human_ratings.count_by(session, rater).get(kind, 0))
+    return BatchView(items=views, rated=human_ratings.count_by(session, rater).get(kind, 0))
 
 
 router.include_router(_rating_router("/ratings/{study_id}", rater_by_role))

@@ -1,4 +1,4 @@
-"""Figures of a competition: as data, as CSV, and as pictures."""
+"""Figures of a competition as JSON, CSV or SVG."""
 
 from typing import Annotated, Literal
 
@@ -27,7 +27,7 @@ FIGURE_HEADERS = {
 
 @router.get("")
 def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[FigureLink]:
-    """The figures that you may see: of the public track before publication, of both after it."""
+    """The figures that you may see: of the public track before publication, of both tracks after it."""
     state = visible_state(session, slug, account, now)
     everything = may_see_private(state, account)
     names = figures.FIGURES if everything else tuple(figures.SINGLE)
@@ -46,19 +46,19 @@ def show(
     label: Annotated[LabelChoice, Query(description="Of entries with this decided label alone.")] = "all",
     format: Annotated[Literal["json", "csv", "svg"], Query()] = "json",  # noqa: A002
 ) -> Response:
-    """A figure's numbers, or its picture. Before publication: organizers, and everyone for the public track (of the
-    board's entries, without labels). After it: everyone, without names of entries and teams."""
+    """A figure as numbers or as SVG. Before publication, everybody sees the public track: the board's entries, without
+    labels. After it, everybody sees both tracks, without names of entries and teams. Organizers see everything."""
     state = visible_state(session, slug, account, now)
     version = overview.insights_version(session, state, account)
     headers = {**FIGURE_HEADERS, "ETag": etag_of(version, figure, track, label, format)}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    shown = overview.insights_of(session, state, account, label=label)
-    found = figures.figure(session, shown, figure, track, account)
+    insights = overview.insights_of(session, state, account, label=label)
+    data = figures.figure(session, insights, figure, track, account)
     if format == "json":
-        return Response(FigureView.of(slug, found).model_dump_json(), media_type=MEDIA_TYPES[format], headers=headers)
-    body = rows_csv_of(found.columns, found.rows) if format == "csv" else svg_of(found, state.competition.title)
-    headers |= _attached_as(slug, figure, found.track, label, format)
+        return Response(FigureView.of(slug, data).model_dump_json(), media_type=MEDIA_TYPES[format], headers=headers)
+    body = rows_csv_of(data.columns, data.rows) if format == "csv" else svg_of(data, state.competition.title)
+    headers |= _attached_as(slug, figure, data.track, label, format)
     return Response(body, media_type=MEDIA_TYPES[format], headers=headers)
 
 

@@ -1,4 +1,4 @@
-"""Notices: what one was told, what one has read, and what comes by mail."""
+"""Notices: listing them, marking them as read, and choosing which kinds are mailed."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ def index(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     unread: Annotated[bool, Query(description="Only what has not been read.")] = False,
 ) -> NoticePage | Response:
-    """One's notices, newest first."""
+    """Your notices, newest first."""
     found = notices.list_notices(session, account, before=before, limit=limit + 1, unread=unread)
     page = NoticePage(
         notices=[NoticeView.model_validate(each, from_attributes=True) for each in found[:limit]],
@@ -55,12 +55,12 @@ def mark_read(
 
 @router.get("/me/mails")
 def mail_choices(session: DbSession, account: CurrentUser) -> MailChoices:
-    """Which kinds of notices come by mail, to a confirmed address."""
+    """Which kinds of notices you get by mail, at a confirmed address."""
     return MailChoices(mailed=notices.mail_choices(session, account))
 
 
 @router.patch("/me/mails")
 def choose_mails(body: MailChoices, session: DbSession, account: Submitter) -> MailChoices:
-    """Choose which kinds of notices come by mail."""
+    """Choose which kinds of notices you get by mail."""
     notices.choose_mails(session, account, body.mailed)
     return MailChoices(mailed=notices.mail_choices(session, account))

@@ -1,10 +1,10 @@
-"""Webhooks: notices posted to an address of one's own, signed.
+"""Webhooks: signed POSTs of notices to an address that a person registers.
 
 A request is a JSON object with `id`, `kind`, `subject`, `body`, `link` and `created_at`. Its header
 `Kennel-Signature: t=TIME,v1=HEX` holds the HMAC-SHA256 of `TIME.BODY` with the webhook's secret. Answer with 2xx
-within five seconds; anything else is tried again, later and later, for a day. A notice that has arrived is not sent
-again; where that is in doubt it is, with the same `id` (also in the header `Kennel-Delivery`), so ignore one that you
-know.
+within five seconds; anything else is tried again for a day, with growing intervals. A delivered notice is not sent
+again. Where delivery is in doubt it is, with the same `id` (also in the header `Kennel-Delivery`): ignore an `id` that
+you know.
 """
 
 from typing import Annotated
@@ -24,7 +24,7 @@ RowId = Annotated[int, Path(ge=1, le=2**62)]
 
 @router.get("")
 def index(session: DbSession, account: CurrentUser) -> list[WebhookView]:
-    """One's webhooks and those of one's teams."""
+    """Your webhooks and those of your teams."""
     return [_view(each) for each in webhooks.list_webhooks(session, account)]
 
 
@@ -32,7 +32,7 @@ def index(session: DbSession, account: CurrentUser) -> list[WebhookView]:
 def create(
     body: NewWebhook, response: Response, session: DbSession, caller: SignedIn, settings: AppSettings, now: Now
 ) -> NewWebhookView:
-    """Register a webhook. Needs a session: a token that leaks must not make one."""
+    """Register a webhook. Needs a session: a leaked API token must not be able to make one."""
     secret, account = new_secret(), caller.account
     state = competition_state.visible_state(session, body.competition, account, now) if body.competition else None
     team = webhooks.team_in(session, account, state.competition) if state else None
@@ -44,21 +44,21 @@ def create(
 
 @router.delete("/{webhook_id}", status_code=204)
 def end(webhook_id: RowId, session: DbSession, caller: SignedIn, now: Now) -> Response:
-    """Remove a webhook; what is still on its way is dropped."""
+    """Remove a webhook; its pending deliveries are dropped."""
     webhooks.end(session, caller.account, webhook_id, now=now)
     return Response(status_code=204)
 
 
 @router.get("/{webhook_id}/deliveries")
 def deliveries(webhook_id: RowId, session: DbSession, account: CurrentUser) -> list[DeliveryView]:
-    """What a webhook was sent lately, newest first, and what became of it."""
-    found = webhooks.deliveries(session, account, webhook_id)
-    return [DeliveryView.model_validate(each, from_attributes=True) for each in found]
+    """The latest deliveries of a webhook and their outcome, newest first."""
+    latest = webhooks.deliveries(session, account, webhook_id)
+    return [DeliveryView.model_validate(each, from_attributes=True) for each in latest]
 
 
 @router.post("/{webhook_id}/ping", status_code=202)
 def ping(webhook_id: RowId, session: DbSession, caller: SignedIn, now: Now) -> DeliveryView:
-    """Send a webhook something to try it with."""
+    """Send a webhook a test delivery."""
     delivery = webhooks.ping(session, caller.account, webhook_id, now=now)
     return DeliveryView.model_validate(delivery, from_attributes=True)
 

@@ -1,4 +1,4 @@
-"""Publishing the final board: what is open, and the act."""
+"""Publishing the final board: the checklist, the act, and restarting failed jobs of the private track."""
 
 from fastapi import APIRouter
 
@@ -21,8 +21,8 @@ router = APIRouter(prefix="/competitions/{slug}/publication", tags=["publication
 
 @router.get("")
 def show(slug: str, session: DbSession, author: Organizer, now: Now) -> ChecklistView:
-    """What should be done before the final board is published, each point with its number; and what was published and
-    withdrawn so far. Organizers only."""
+    """The checklist before publication, each point with the number of open cases, and the history of publishing and
+    withdrawing. Organizers only."""
     state = competition_state.state_of(session, slug, now)
     points = [_point(each) for each in publication.checklist(session, state)]
     acts = publication.publication_history(session, state)
@@ -42,8 +42,8 @@ def _point(point: ChecklistPoint) -> PointView:
 
 @router.post("", status_code=201)
 def publish(slug: str, body: NewPublication, session: DbSession, author: Organizer, now: Now) -> PublicationView:
-    """Show the private board to everyone, or withdraw it. 409 with the open points unless `override` says why it shall
-    be published all the same."""
+    """Publish the private board, or withdraw it. 409 with the open points unless `override` has a reason for
+    publishing all the same. Organizers only."""
     state = competition_state.state_of(session, slug, now)
     act = publication.publish(session, state, **body.model_dump(), author=author, now=now)
     return PublicationView.model_validate(act, from_attributes=True)
@@ -51,6 +51,6 @@ def publish(slug: str, body: NewPublication, session: DbSession, author: Organiz
 
 @router.post("/requeue")
 def requeue(slug: str, session: DbSession, author: Organizer, now: Now) -> RequeuedView:
-    """Set all failed work of the private track going again."""
+    """Queue all failed jobs of the private track again. Organizers only."""
     state = competition_state.state_of(session, slug, now)
     return RequeuedView(requeued=failed_scores.restart_failed(session, author=author, now=now, state=state))

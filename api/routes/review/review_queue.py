@@ -1,4 +1,4 @@
-"""The review desk: what is flagged, one entry with everything about it, reviews, pictures of the closest pairs."""
+"""The review queue: flagged entries, one entry with all its evidence, reviews, and images of the closest pairs."""
 
 from typing import Annotated
 
@@ -32,17 +32,17 @@ def queue(
     after: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> DeskView:
-    """The entries that need eyes and why, most decisive first; how far the review is, and how far reviewers agree.
-    Reviewers and organizers only."""
-    here = visible_state(session, slug, reviewer, now)
-    access.require_reviewer(session, here, reviewer)
-    found = flags.list_flagged(session, here, reviewer, states=state or STATES, after=after, limit=limit)
-    return desk_view(here, found, reviews.agreement(session, here), after=after)
+    """The flagged entries with their reasons, most decisive first; the progress of the review, and how far reviewers
+    agree. Reviewers and organizers only."""
+    competition = visible_state(session, slug, reviewer, now)
+    access.require_reviewer(session, competition, reviewer)
+    page = flags.list_flagged(session, competition, reviewer, states=state or STATES, after=after, limit=limit)
+    return desk_view(competition, page, reviews.agreement(session, competition), after=after)
 
 
 @router.get("/submissions/{submission_id}/desk")
 def show(submission_id: str, session: DbSession, store: BlobStore, reviewer: Reviewer, now: Now) -> DeskEntryView:
-    """An entry with everything about it that helps to judge it. Others' reviews are shown once no more are taken."""
+    """An entry with everything that helps to judge it. Reviews of others are shown once no more are accepted."""
     submission = access.find_for_review(session, submission_id, reviewer)
     state = state_of(session, submission.competition.slug, now)
     return entry_view(
@@ -52,10 +52,10 @@ def show(submission_id: str, session: DbSession, store: BlobStore, reviewer: Rev
 
 @router.post("/submissions/{submission_id}/reviews", status_code=201)
 def review(submission_id: str, body: NewReview, session: DbSession, reviewer: Reviewer, now: Now) -> OpinionsView:
-    """Say what an entry is. The second review closes it: agreement decides, disagreement goes to an admin. Until then
-    yours may be given again."""
-    found = reviews.review(session, submission_id, **body.model_dump(), reviewer=reviewer, now=now)
-    return opinions_view(access.find_for_review(session, submission_id, reviewer), found)
+    """Review an entry: its label, the intent, a note. The second review closes it: agreement decides, disagreement goes
+    to an admin. Until then you can replace yours."""
+    opinions = reviews.review(session, submission_id, **body.model_dump(), reviewer=reviewer, now=now)
+    return opinions_view(access.find_for_review(session, submission_id, reviewer), opinions)
 
 
 @router.get("/submissions/{submission_id}/pairs/{kind}", response_class=Response)
@@ -63,8 +63,8 @@ def sheet(
     submission_id: str, kind: TrackKind, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
 ) -> Response:
     """The closest pairs of a track in one PNG: generated images above, below each the reference image nearest to it
-    (mirrored where that is the better match). For reviewers; its team sees those of the public track once there is a
-    ruling."""
+    (mirrored where that is the better match). For reviewers and organizers; the entry's team sees those of the public
+    track once there is a ruling."""
     submission, measurement = closest_pairs.require_visible_pairs(session, submission_id, kind, account)
     headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(measurement.id, is_organizer(account))}
     if is_known(request, headers["ETag"]):
@@ -83,7 +83,7 @@ def image(
     store: BlobStore,
     reviewer: Reviewer,
 ) -> Response:
-    """One image of a pair, as it is: a PNG. Reviewers and organizers only."""
+    """One image of a pair as PNG. Reviewers and organizers only."""
     submission = access.find_for_review(session, submission_id, reviewer)
     picture = closest_pairs.side_of(session, store, submission, kind, number, side, reviewer)
     return Response(picture, media_type="image/png", headers=INERT_HEADERS | {"Cache-Control": "private, no-store"})

@@ -1,4 +1,4 @@
-"""Decided labels, and early guesses."""
+"""Decided labels, and early labels."""
 
 from fastapi import APIRouter
 
@@ -12,7 +12,7 @@ router = APIRouter(tags=["reviews"])
 
 @router.put("/competitions/{slug}/submissions/{submission_id}/label")
 def decide(slug: str, submission_id: str, body: NewLabel, session: DbSession, author: Organizer, now: Now) -> LabelView:
-    """Store the decided manual-review label of an entry; a later one replaces it. Organizers only."""
+    """Set the decided label of an entry; a later one replaces it. Organizers only."""
     state = state_of(session, slug, now)
     label = reviews.decide(session, state, submission_id, **body.model_dump(), author=author, now=now)
     return LabelView(submission_id=submission_id, label=body.label, note=body.note, created_at=label.created_at)
@@ -20,7 +20,7 @@ def decide(slug: str, submission_id: str, body: NewLabel, session: DbSession, au
 
 @router.put("/submissions/{submission_id}/coarse-label")
 def guess(submission_id: str, body: NewGuess, session: DbSession, author: Organizer, now: Now) -> GuessView:
-    """Say early what an entry seems to be, for the comparison of networks; the newest guess counts, and it never
-    becomes a decision. Organizers only."""
-    made = early_labels.record_early_label(session, submission_id, body.label, author=author, now=now)
-    return GuessView.model_validate(made, from_attributes=True)
+    """Give an entry an early label, for comparing extractors. The newest one counts; it never becomes a decision.
+    Organizers only."""
+    label = early_labels.record_early_label(session, submission_id, body.label, author=author, now=now)
+    return GuessView.model_validate(label, from_attributes=True)

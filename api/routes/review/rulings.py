@@ -28,22 +28,23 @@ router = APIRouter(tags=["rulings"])
 
 @router.post("/submissions/{submission_id}/rulings", status_code=201)
 def rule(submission_id: str, body: NewRuling, session: DbSession, author: Organizer, now: Now) -> RulingView:
-    """Keep an entry as it is judged, disqualify it, or waive its penalty. The team is told why; the next read of the
-    board is ranked by it, and a later ruling takes it back. Organizers only."""
-    made = rulings.rule(session, submission_id, **body.model_dump(), author=author, now=now)
-    return ruling_view(made, inside=True)
+    """Keep an entry as it is judged, disqualify it, or waive its penalty. The team is shown the reason, and the board
+    is ranked by the ruling from its next read on. A later ruling replaces it. Organizers only."""
+    ruling = rulings.rule(session, submission_id, **body.model_dump(), author=author, now=now)
+    return ruling_view(ruling, inside=True)
 
 
 @router.get("/submissions/{submission_id}/rulings")
 def show(submission_id: str, session: DbSession, account: CurrentUser, now: Now) -> CaseView:
-    """The rulings on an entry and the rebuttals against them, for its team and for those who judge."""
+    """The rulings on an entry and the rebuttals against them; for its team, reviewers and organizers."""
     submission, inside = access.find_with_rulings(session, submission_id, account)
     return case_view(session, state_of(session, submission.competition.slug, now), submission, inside=inside)
 
 
 @router.get("/submissions/{submission_id}/rulings/stakes")
 def stakes_of(submission_id: str, session: DbSession, author: Organizer, now: Now) -> list[StakeView]:
-    """Who would win what if the newest ruling on an entry were another. Nothing is changed. Organizers only."""
+    """What would change on the boards if the newest ruling on an entry were another. Changes nothing. Organizers
+    only."""
     submission, _ = access.find_with_rulings(session, submission_id, author)
     state = state_of(session, submission.competition.slug, now)
     return [stake_view(each) for each in ruling_impact.ruling_impacts_of(session, state, submission)]
@@ -51,20 +52,21 @@ def stakes_of(submission_id: str, session: DbSession, author: Organizer, now: No
 
 @router.post("/submissions/{submission_id}/rebuttals", status_code=201)
 def rebut(submission_id: str, body: NewRebuttal, session: DbSession, author: Submitter, now: Now) -> RebuttalView:
-    """Ask the organizers to look again: once against a ruling, once against a penalty, while the review lasts."""
-    written = rebuttals.rebut(session, submission_id, body.text, author=author, now=now)
-    return rebuttal_view(access.find_visible(session, submission_id, author), Appeal(written, None))
+    """Appeal against a ruling or a penalty, once against each, while the review lasts."""
+    rebuttal = rebuttals.rebut(session, submission_id, body.text, author=author, now=now)
+    return rebuttal_view(access.find_visible(session, submission_id, author), Appeal(rebuttal, None))
 
 
 @router.get("/competitions/{slug}/rebuttals")
 def unanswered(slug: str, session: DbSession, author: Organizer, now: Now) -> list[RebuttalView]:
-    """The rebuttals that wait for an answer, oldest first. Organizers only."""
-    found = rebuttals.unanswered(session, state_of(session, slug, now))
-    return [rebuttal_view(submission, Appeal(written, None)) for written, submission in found]
+    """The rebuttals without an answer, oldest first. Organizers only."""
+    waiting = rebuttals.unanswered(session, state_of(session, slug, now))
+    return [rebuttal_view(submission, Appeal(rebuttal, None)) for rebuttal, submission in waiting]
 
 
 @router.post("/rebuttals/{rebuttal_id}/answer", status_code=201)
 def answer(rebuttal_id: RebuttalId, body: NewAnswer, session: DbSession, author: Organizer, now: Now) -> AnswerView:
-    """Answer a rebuttal, once: grant it by the ruling that follows in the same act, or refuse it. Organizers only."""
-    given = rebuttals.answer(session, rebuttal_id, ruling=body.ruling, text=body.answer, author=author, now=now)
-    return AnswerView.model_validate(given, from_attributes=True)
+    """Answer a rebuttal, once: grant it with a new ruling, which is made in the same act, or refuse it. Organizers
+    only."""
+    decision = rebuttals.answer(session, rebuttal_id, ruling=body.ruling, text=body.answer, author=author, now=now)
+    return AnswerView.model_validate(decision, from_attributes=True)

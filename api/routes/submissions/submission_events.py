@@ -1,4 +1,4 @@
-"""Watching a submission live."""
+"""Server-sent events of a submission."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -29,7 +29,7 @@ EXAMPLE = (
 )
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"content": {STREAM: {"example": EXAMPLE}}, "description": "Each event's data is a `StateView`."},
-    204: {"description": "You have seen its last state (`Last-Event-ID`); do not come back."},
+    204: {"description": "`Last-Event-ID` is that of the last state; do not reconnect."},
 }
 
 
@@ -41,9 +41,9 @@ async def follow(
     hub: AppEventHub,
     last_event_id: Annotated[str, Header(max_length=100)] = "",
 ) -> Response:
-    """Server-sent events of a submission: every status that it has had, in order, then each change as it comes, until
-    the last. An event's id is the version of its status: a client that comes back with `Last-Event-ID` gets every
-    status after that one, and misses none. In between, the newest state comes again as its progress changes.
+    """Server-sent events of a submission: every status that it has had, in order, then each new one, until the last.
+    An event's id is the version of the status: a client that reconnects with `Last-Event-ID` gets every later status.
+    In between, the newest state is sent again whenever its progress changes.
     """
     hub.require_free_stream(account.id)
     ref, known = await run_in_threadpool(_snapshot_of, begin, submission_id, account)
@@ -62,7 +62,7 @@ def _snapshot_of(begin: Transaction, submission_id: str, account: Account) -> tu
 
 
 def _last_seen_step(last_event_id: str, known: StatusSnapshot) -> int:
-    """The step that the client has seen; one that we don't know of is none."""
+    """The id of the step in ``Last-Event-ID``; 0 for an unknown one."""
     return next((step.id for step in known.steps if str(step.id) == last_event_id), 0)
 
 

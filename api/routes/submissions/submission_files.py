@@ -1,4 +1,4 @@
-"""One's own results: final picks, the picture of one's images, attached code."""
+"""Files of a submission: the sprite sheet of its images, and attached code."""
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
@@ -19,7 +19,8 @@ router = APIRouter(tags=["results"])
 def sprite(
     submission_id: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
 ) -> Response:
-    """Small versions of up to 100 of the entry's images in one PNG, ten in a row; for its team and those who judge."""
+    """Small versions of up to 100 of the entry's images in one PNG, ten in a row; for its team, reviewers and
+    organizers."""
     key = files.sprite_key(access.find_with_rulings(session, submission_id, account)[0])
     headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(key)}
     if is_known(request, headers["ETag"]):
@@ -31,15 +32,15 @@ def sprite(
 async def attach(
     submission_id: str, request: Request, begin: Transactions, store: BlobStore, account: Submitter
 ) -> CodeView:
-    """Attach the code that made the entry, for its reviewers: a zip or a notebook of at most 20 MB is the body itself.
-    Until the close it may be replaced."""
+    """Attach the code that made the entry, for its reviewers: the body is a zip or a notebook of at most 20 MB. It can
+    be replaced until the close."""
     size = declared_bytes(request)
     return await store_code(submission_id, request.stream(), begin, store, account, declared=size)
 
 
 @router.get("/submissions/{submission_id}/code", response_class=Response)
 def download(submission_id: str, session: DbSession, store: BlobStore, account: CurrentUser) -> Response:
-    """The code of an entry; for reviewers and organizers."""
+    """The attached code of an entry; for reviewers and organizers."""
     submission, code = code_uploads.find_code(session, submission_id, account)
     name = f"entry-{submission.ref}-code{code_uploads.SUFFIXES[code.kind]}"
     headers = INERT_HEADERS | {

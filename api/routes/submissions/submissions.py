@@ -1,4 +1,4 @@
-"""Submissions: upload, follow, list."""
+"""Submissions: submitting a zip, listing, reading, cancelling."""
 
 from typing import Annotated
 
@@ -29,17 +29,17 @@ async def submit(
     benchmark: Annotated[str | None, Query(min_length=1, max_length=100, description="Organizers only.")] = None,
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
 ) -> SubmissionView:
-    """Upload a zip of PNGs: the body is the zip itself, streamed. Faults that the zip's directory shows are answered
-    at once; every image is decoded by a worker within seconds, and what is wrong then is on the submission.
+    """Upload a zip of PNGs: the body is the zip itself, streamed. Faults in the zip's directory are refused at once.
+    A worker then decodes every image, within seconds; faults that it finds are on the submission.
     """
     entry = NewSubmission(file_name, note, idempotency_key, benchmark)
-    view = await ZipUpload(begin, store, settings.max_upload_bytes).hand_in(
+    view = await ZipUpload(begin, store, settings.max_upload_bytes).submit(
         slug,
         entry,
         account,
         request.stream(),
         declared=declared_bytes(request),
-        look=lambda session, kept: submission_view(session, kept, account),
+        view_of=lambda session, submission: submission_view(session, submission, account),
     )
     response.headers["Location"] = f"/api/v1/submissions/{view.id}"
     return view
@@ -54,24 +54,24 @@ def index(
     before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> SubmissionPage:
-    """Your team's submissions, newest first; everybody's, for organizers."""
+    """The submissions of your team, newest first; for organizers, those of all teams."""
     state = visible_state(session, slug, account, now)
-    found = access.list_submissions(session, state, account, before=before, limit=limit + 1)
-    shown: list[Submission] = found[:limit]
+    submissions = access.list_submissions(session, state, account, before=before, limit=limit + 1)
+    page: list[Submission] = submissions[:limit]
     return SubmissionPage(
-        submissions=[submission_view(session, each, account, ranked=False) for each in shown],
-        next_before=shown[-1].ref if len(found) > limit else None,
+        submissions=[submission_view(session, each, account, ranked=False) for each in page],
+        next_before=page[-1].ref if len(submissions) > limit else None,
     )
 
 
 @router.get("/submissions/{submission_id}")
 def show(submission_id: str, session: DbSession, account: CurrentUser) -> SubmissionView:
-    """One submission: where it is, what is wrong with it, or what was measured."""
+    """One submission: its status, its faults, its measurements."""
     return submission_view(session, access.find_visible(session, submission_id, account), account)
 
 
 @router.post("/submissions/{submission_id}/cancel")
 def cancel(submission_id: str, session: DbSession, account: Submitter, now: Now) -> SubmissionView:
-    """Take an entry back before its scoring begins: it is not counted. Again is the same; 409 once scoring has
-    begun."""
+    """Cancel an entry before its scoring begins: it is not counted. Cancelling again changes nothing; 409 once
+    scoring has begun."""
     return submission_view(session, outcomes.cancel(session, submission_id, account, now=now), account)

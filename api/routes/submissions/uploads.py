@@ -1,4 +1,4 @@
-"""Uploads that survive a cut: tus 1.0.0 for any client, a presigned PUT where the store takes one."""
+"""Resumable uploads: tus 1.0.0 for any client, a presigned PUT where the store offers one."""
 
 import secrets
 from datetime import timedelta
@@ -48,18 +48,18 @@ async def requested_upload_of(
     upload_metadata: Annotated[str, Header(max_length=8000)] = "",
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
 ) -> UploadRequest:
-    """What is promised, in JSON or in tus's headers."""
+    """The upload that a request announces, in JSON or in tus headers."""
     if tus.is_tus_request(request):
         if upload_length is None:
             raise tus.TusError(400, "no-length", "Say how many bytes will come: the header Upload-Length.")
-        told = tus.metadata_of(upload_metadata)
+        metadata = tus.metadata_of(upload_metadata)
         entry = NewSubmission(
-            told.get("filename", "submission.zip")[:MAX_NAME_LENGTH],
-            told.get("note", "")[:MAX_NOTE_LENGTH],
+            metadata.get("filename", "submission.zip")[:MAX_NAME_LENGTH],
+            metadata.get("note", "")[:MAX_NOTE_LENGTH],
             idempotency_key,
-            told.get("benchmark") or None,
+            metadata.get("benchmark") or None,
         )
-        return UploadRequest(entry, upload_length, sha256=told.get("sha256"), described=upload_metadata)
+        return UploadRequest(entry, upload_length, sha256=metadata.get("sha256"), described=upload_metadata)
     try:
         body = NewUpload.model_validate_json(await request.body())
     except ValidationError as error:
@@ -75,7 +75,7 @@ async def requested_upload_of(
 @resumable.options("/competitions/{slug}/uploads", status_code=204)
 @resumable.options("/uploads/{upload_id}", status_code=204)
 def discover(settings: AppSettings) -> Response:
-    """What of tus is spoken here."""
+    """The supported version, extensions and limits of tus."""
     return Response(status_code=204, headers={**tus.DISCOVERY, "Tus-Max-Size": str(settings.max_upload_bytes)})
 
 
@@ -91,8 +91,8 @@ def create(
     response: Response,
     now: Now,
 ) -> UploadView | Response:
-    """Begin an upload: by tus, or in JSON, which answers with how to go on. Everything that can be refused without the
-    bytes is refused here. The same `Idempotency-Key` is the same upload."""
+    """Begin an upload, by tus or in JSON; the answer to JSON says where to send the bytes. Everything that can be
+    refused without the bytes is refused here. The same `Idempotency-Key` gives the same upload."""
     upload = uploads.begin(
         session,
         slug,
@@ -112,7 +112,7 @@ def create(
 
 @resumable.head("/uploads/{upload_id}")
 def tell(upload_id: str, session: DbSession, account: Submitter, now: Now) -> Response:
-    """How far an upload is (tus)."""
+    """The offset and length of an upload (tus)."""
     upload = uploads.find_upload(session, upload_id, account, now=now)
     uploads.require_not_refused(upload)
     return Response(headers=tus.headers_of(upload))
@@ -120,7 +120,7 @@ def tell(upload_id: str, session: DbSession, account: Submitter, now: Now) -> Re
 
 @resumable.get("/uploads/{upload_id}")
 def show(upload_id: str, session: DbSession, store: BlobStore, account: Submitter, now: Now) -> UploadView:
-    """How far an upload is, and what became of it."""
+    """How far an upload is, and the submission or the refusal that came of it."""
     return upload_view(uploads.find_upload(session, upload_id, account, now=now), store, now)
 
 
@@ -138,8 +138,8 @@ async def append(
     upload_offset: Bytes = None,
     upload_checksum: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
-    """Add bytes (tus). The newest request wins: an older one that hangs is told so when it goes on. With the last byte
-    the submission is made; the header `Kennel-Submission` names it."""
+    """Append bytes (tus). The newest request wins: an older one that hangs gets 409 when it goes on. With the last byte
+    the submission is made; the header `Kennel-Submission` has its id."""
     tus.require_patch_body(request)
     if upload_offset is None:
         raise tus.TusError(400, "no-offset", "Say where these bytes belong: the header Upload-Offset.")
@@ -176,7 +176,7 @@ def _finalise(begin: Transaction, store: Blobs, upload_id: str) -> Upload:
 
 @router.post("/uploads/{upload_id}/complete")
 def complete(upload_id: str, begin: Transactions, store: BlobStore, account: Submitter) -> UploadView:
-    """All bytes are there: make the submission. It is needed after a PUT; after tus it does no harm."""
+    """Make the submission of an upload whose bytes are complete. Needed after a PUT; harmless after tus."""
     with begin() as session:
         upload = uploads.find_upload(session, upload_id, account, now=moment())
         uploads.require_not_refused(upload)
@@ -189,7 +189,7 @@ def complete(upload_id: str, begin: Transactions, store: BlobStore, account: Sub
 
 @resumable.delete("/uploads/{upload_id}", status_code=204)
 def end(upload_id: str, session: DbSession, account: Submitter, now: Now) -> Response:
-    """Give an upload up (tus); its bytes are removed."""
+    """Terminate an upload (tus); its bytes are removed."""
     uploads.end(session, uploads.find_upload(session, upload_id, account, now=now))
     return Response(status_code=204)
 

@@ -1,4 +1,4 @@
-"""Final picks."""
+"""Final picks: the entries that a team wants to be ranked by."""
 
 from fastapi import APIRouter
 
@@ -14,7 +14,7 @@ router = APIRouter(tags=["results"])
 
 @router.get("/competitions/{slug}/picks")
 def show_picks(slug: str, session: DbSession, account: CurrentUser, now: Now) -> PicksView:
-    """What your team will be ranked by: its picks, or its best public entries."""
+    """The entries that your team will be ranked by: its picks, or without picks its best public entries."""
     state = competition_state.visible_state(session, slug, account, now)
     team = final_picks.own_team(session, state, account)
     return _picks(state, final_picks.final_entries_of(session, state, team))
@@ -22,7 +22,7 @@ def show_picks(slug: str, session: DbSession, account: CurrentUser, now: Now) ->
 
 @router.put("/competitions/{slug}/picks")
 def pick(slug: str, body: NewPicks, session: DbSession, account: Submitter, now: Now) -> PicksView:
-    """Pick the entries that your team will be ranked by, until the close. An empty list takes the choice back."""
+    """Pick the entries that your team will be ranked by, until the close. An empty list removes the picks."""
     state = competition_state.visible_state(session, slug, account, now)
     return _picks(state, final_picks.pick(session, state, body.submissions, account=account, now=now))
 

@@ -1,4 +1,4 @@
-"""Teams: founding, naming, asking people and teams in, leaving; and what a team may still enter."""
+"""Teams: founding, renaming, invitations and mergers, leaving, and the team's quota."""
 
 from typing import Annotated
 
@@ -18,28 +18,28 @@ InvitationId = Annotated[int, Path(ge=1, le=2**62)]
 
 @router.post("/teams", status_code=201)
 def create(slug: str, body: TeamName, session: DbSession, account: Submitter, now: Now) -> TeamView:
-    """Found a team. Without one, the first entry makes a team of one."""
+    """Found a team. A person without one becomes a team of one with their first entry."""
     roster = teams.create(session, slug, body.name, account=account, now=now)
     return _view(visible_state(session, slug, account, now), roster)
 
 
 @router.get("/team")
 def show(slug: str, session: DbSession, account: CurrentUser, now: Now) -> TeamView:
-    """One's own team."""
+    """Your team."""
     state = visible_state(session, slug, account, now)
     return _view(state, teams.own_roster(session, state, account))
 
 
 @router.patch("/team")
 def rename(slug: str, body: TeamName, session: DbSession, account: Submitter, now: Now) -> TeamView:
-    """Give the team that one leads another name."""
+    """Rename the team that you lead."""
     roster = teams.rename(session, slug, body.name, account=account, now=now)
     return _view(visible_state(session, slug, account, now), roster)
 
 
 @router.delete("/team/membership", status_code=204)
 def leave(slug: str, session: DbSession, account: Submitter, now: Now) -> Response:
-    """Leave one's team. Whoever has entered stays, as their entries do."""
+    """Leave your team. A member who has submitted cannot leave."""
     teams.leave(session, slug, account=account, now=now)
     return Response(status_code=204)
 
@@ -53,8 +53,8 @@ def invite(
     rates: AppRateLimiter,
     now: Now,
 ) -> TeamInvitationView:
-    """Ask a person to join the team that one leads (`handle`), or another team to merge into it (`team`). They
-    get a notice. Asking again is the same."""
+    """Invite a person to join the team that you lead (`handle`), or another team to merge into it (`team`). They get a
+    notice. Inviting again changes nothing."""
     rates.hit("team-invitation", account.id)
     who, ask = (
         (body.handle, invitations.invite_person) if body.handle is not None else (body.team, invitations.propose_merge)
@@ -64,14 +64,14 @@ def invite(
 
 @router.delete("/team/invitations/{invitation_id}", status_code=204)
 def withdraw(slug: str, invitation_id: InvitationId, session: DbSession, account: Submitter, now: Now) -> Response:
-    """Take back what the team that one leads has asked."""
+    """Withdraw an invitation of the team that you lead."""
     invitations.withdraw(session, slug, invitation_id, author=account, now=now)
     return Response(status_code=204)
 
 
 @router.get("/invitations")
 def received(slug: str, session: DbSession, account: CurrentUser, now: Now) -> list[TeamInvitationView]:
-    """What oneself, or one's team, is asked, oldest first."""
+    """The open invitations to you or to your team, oldest first."""
     state = visible_state(session, slug, account, now)
     return [_invitation(each) for each in invitations.received_invitations(session, state, account)]
 
@@ -80,31 +80,31 @@ def received(slug: str, session: DbSession, account: CurrentUser, now: Now) -> l
 def answer(
     slug: str, invitation_id: InvitationId, body: Answer, session: DbSession, account: Submitter, now: Now
 ) -> TeamInvitationView:
-    """Accept or decline. A merge is answered by the team's leader; then all its members and entries belong to the team
-    that asked."""
-    done = invitations.answer(session, slug, invitation_id, accept=body.accept, account=account, now=now)
-    return _invitation(done)
+    """Accept or decline an invitation. The leader answers a proposed merger; once accepted, all members and entries
+    belong to the team that proposed it."""
+    invitation = invitations.answer(session, slug, invitation_id, accept=body.accept, account=account, now=now)
+    return _invitation(invitation)
 
 
 @router.get("/limits")
 def show_limits(slug: str, session: DbSession, account: CurrentUser, now: Now) -> LimitsView:
-    """What one's team has used of its limits, and when the next entry is possible."""
+    """What your team has used of its limits, and when its next entry is possible."""
     state = visible_state(session, slug, account, now)
     return _limits_view(quotas.quota_of(session, state, account, now=now))
 
 
-def _limits_view(allowance: Quota) -> LimitsView:
+def _limits_view(quota: Quota) -> LimitsView:
     return LimitsView(
-        daily_limit=allowance.limits.daily,
-        used_today=allowance.usage.charged,
-        remaining_today=allowance.remaining,
-        pending_limit=allowance.limits.pending,
-        pending=allowance.usage.pending,
-        rejected_limit=allowance.limits.rejected,
-        rejected_today=allowance.usage.rejected,
-        refusal=allowance.refusal.value if allowance.refusal else None,
-        resets_at=allowance.resets_at,
-        next_entry_at=allowance.next_entry_at,
+        daily_limit=quota.limits.daily,
+        used_today=quota.usage.charged,
+        remaining_today=quota.remaining,
+        pending_limit=quota.limits.pending,
+        pending=quota.usage.pending,
+        rejected_limit=quota.limits.rejected,
+        rejected_today=quota.usage.rejected,
+        refusal=quota.refusal.value if quota.refusal else None,
+        resets_at=quota.resets_at,
+        next_entry_at=quota.next_entry_at,
     )
 
 

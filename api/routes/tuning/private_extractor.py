@@ -1,4 +1,4 @@
-"""Which network the private track has: comparing candidates, choosing one."""
+"""The private track's extractor: comparing candidates and choosing one."""
 
 from fastapi import APIRouter
 
@@ -19,14 +19,14 @@ router = APIRouter(prefix="/competitions/{slug}/network", tags=["network"])
 
 @router.get("")
 def show(slug: str, session: DbSession, author: Organizer, now: Now) -> NetworkView:
-    """The private track's network, how far its scores are, and the newest comparison. Organizers only."""
+    """The private track's extractor, how far its scoring is, and the newest comparison. Organizers only."""
     return network_view(session, state_of(session, slug, now))
 
 
 @router.post("/comparisons", status_code=202)
 def compare(slug: str, body: NewComparison, session: DbSession, author: Organizer, now: Now) -> ComparisonView:
-    """Measure every labelled entry in the spaces of other extractors, after all scoring. What was measured before is
-    not measured again."""
+    """Have every labelled entry measured in the feature spaces of other extractors, after all scoring. Measurements
+    that exist are not repeated."""
     state = state_of(session, slug, now)
     extractor_comparison.start_comparison(session, state, **body.model_dump(), author=author, now=now)
     return comparison_view(extractor_comparison.comparison_status(session, state))
@@ -34,8 +34,8 @@ def compare(slug: str, body: NewComparison, session: DbSession, author: Organize
 
 @router.put("")
 def choose(slug: str, body: NewNetwork, session: DbSession, author: Organizer, now: Now) -> NetworkView:
-    """Give the private track another extractor, until the final board is published: every entry is scored anew on it,
-    and tau begins anew. Needs that the references are prepared for it, as comparing does."""
+    """Give the private track another extractor, until the final board is published: every entry is scored again, and
+    tau starts anew. The references must be prepared for it; a comparison does that."""
     extractor_choice.replace_extractor(
         session,
         state_of(session, slug, now),

@@ -1,4 +1,4 @@
-"""Thresholds: re-tuning tau, taking that back, and its history."""
+"""Thresholds: choosing tau, undoing that, what each method would choose, and the history."""
 
 from typing import Annotated
 
@@ -35,7 +35,8 @@ def retune(
     author: Organizer,
     now: Now,
 ) -> RetuningView:
-    """Choose a track's tau and say what that does; the next read of the board is ranked with it. No task runs."""
+    """Choose a track's tau; the answer says what changes. Boards are ranked with it from their next read on: nothing
+    is measured again."""
     if not body.preview and not body.reason.strip():
         raise Invalid("no-reason", "A new threshold needs a reason; it is kept in the history.")
     request = thresholds.TuningRequest(**body.model_dump(exclude={"preview"}))
@@ -48,7 +49,7 @@ def retune(
 
 @router.post("/undo", status_code=201)
 def undo(slug: str, kind: TrackKind, body: NewUndo, session: DbSession, author: Organizer, now: Now) -> RetuningView:
-    """Take the newest choice of tau back: a new row restores the one before it. Again goes one further back."""
+    """Undo the newest choice of tau: a new row restores the one before it. Undoing again goes one further back."""
     state = state_of(session, slug, now)
     done = thresholds.undo(session, state, kind, **body.model_dump(), author=author, now=now)
     return retuning_view(done, kind, "undo", preview=False)
@@ -63,21 +64,21 @@ def choices(
     now: Now,
     alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
 ) -> list[OptionView]:
-    """What every automatic method would choose now, or what it lacks. Nothing changes. Organizers only."""
-    found = thresholds.method_options(session, state_of(session, slug, now), kind, alpha=alpha)
-    return [option_view(each) for each in found]
+    """What every automatic method would choose now, or what it lacks. Changes nothing. Organizers only."""
+    options = thresholds.method_options(session, state_of(session, slug, now), kind, alpha=alpha)
+    return [option_view(each) for each in options]
 
 
 @router.get("/table")
 def table(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> TableView:
-    """Every entry with its score where it is penalised and where it is not: whoever has this can say what any tau
-    does without asking again. Organizers only."""
+    """Every entry with its score if it is penalised and if it is not: enough to compute the board under any tau.
+    Organizers only."""
     return table_view(what_if.table_of(session, state_of(session, slug, now), kind), kind)
 
 
 @router.get("")
 def history(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> list[ThresholdView]:
-    """Every tau of the track, newest first: who chose it, how and why, and whom it penalised or freed. Organizers
-    only."""
+    """Every tau of the track, newest first: who chose it, how and why, and which entries it penalised or freed.
+    Organizers only."""
     steps = threshold_history.threshold_history(session, state_of(session, slug, now), kind)
     return [threshold_view(each) for each in steps]
