@@ -1,5 +1,8 @@
-"""Giving the private track another network. Measurements belong to their track, so another network is another track:
-the former one keeps its measurements and thresholds, and the new one begins with none."""
+"""Replacing the extractor of the private track.
+
+Measurements belong to their track, so another extractor is another track: the former one keeps its measurements and
+thresholds, and the new one starts without any.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,8 +22,7 @@ from scorer.lifecycle import JobState
 
 @dataclass(frozen=True)
 class ExtractorChange:
-    """What shall become the private track's extractor, and why. ``tau``: what it starts with; None: half the held-out
-    distance."""
+    """The private track's new extractor, and why. ``tau``: its first threshold; None: half the held-out distance."""
 
     extractor: str
     reason: str
@@ -29,7 +31,7 @@ class ExtractorChange:
 
 @dataclass(frozen=True)
 class ScoringProgress:
-    """How far the private track is: entries by what became of them."""
+    """How far the scoring of the private track is, in entries."""
 
     done: int
     waiting: int
@@ -39,11 +41,12 @@ class ScoringProgress:
 def replace_extractor(
     session: Session, state: CompetitionState, change: ExtractorChange, *, author: Account, now: datetime
 ) -> Track:
-    """Give the private track another extractor and queue every scored entry for it; until an entry is measured there it
-    has no private score. Comparing has prepared the references.
+    """Give the private track another extractor and queue every scored entry for it. Until an entry is measured there it
+    has no private score. A comparison of extractors has prepared the reference images.
 
-    ``Conflict`` once the final board is published, for the extractor that it has, while the references are not
-    prepared, or where entries without images could never be measured.
+    ``Conflict``: the final board is published (``published``), the track has this extractor already (``no-change``),
+    the reference images are not prepared (``not-prepared``), or some entries have no images to measure
+    (``no-images``). ``Invalid`` without a held-out distance or ``tau`` to start with (``no-heldout-distance``).
     """
     competitions.lock_competition(session, state.competition.slug, share=False)
     former = competitions.tracks_of(session, state.competition.id)["private"]
@@ -82,9 +85,9 @@ def _require_possible(session: Session, state: CompetitionState, former: Track, 
         raise Conflict("published", "The final board is published: the private network stays as it is.")
     if space.extractor == former.extractor:
         raise Conflict("no-change", f"The private track has {space.extractor} already.")
-    imported = tuning.count_without_images(session, state.competition.id)
-    if imported:
-        raise Conflict("no-images", f"{imported:,} entries have no images here and could not be measured again.")
+    without_images = tuning.count_without_images(session, state.competition.id)
+    if without_images:
+        raise Conflict("no-images", f"{without_images:,} entries have no images here and could not be measured again.")
     preparation = reference_sets.finished_preparation(session, state, "private", space)
     if preparation is None:
         raise Conflict(

@@ -1,4 +1,9 @@
-"""Which network should be private? Candidate extractors compared on the entries about which people know something."""
+"""Comparison of extractors for the private track: how well each one's distances separate labelled entries.
+
+A candidate's reference images are prepared and every entry with a label (or, if wanted, an early label) is measured in
+its feature space. The result says how well the memorization distance there separates memorising from legitimate
+entries: docs/explanation/metrics.md#choosing-the-private-extractor.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,38 +26,38 @@ from scorer.metrics.statistics.threshold_selection import ThresholdChoice, choos
 from scorer.submissions.labels import LabelInfo, label_info_of
 
 ComparisonState = Literal["preparing", "measuring", "done", "incomplete", "failed"]
-"""``incomplete``: nobody measures what is missing; comparing again does."""
+"""``incomplete``: some entries are not measured and no job will; starting the comparison again adds the jobs."""
 
 
 @dataclass(frozen=True)
 class ComparedSpace:
-    """How well the memorization distance in one extractor's space tells the known entries apart."""
+    """How well the memorization distance in one extractor's feature space separates the labelled entries."""
 
     extractor: str
     present: bool
-    """Whether the private track has it now."""
+    """Whether it is the private track's extractor now."""
     state: ComparisonState
     stage: str | None
-    """Of the references, while they are prepared."""
+    """Of the preparation of the reference images while that runs, as is ``fraction``."""
     fraction: float | None
     measured: int
     failed: int
     error: str | None
     heldout_distance: float | None
     choice: ThresholdChoice | None
-    """By ``margin``, of the known entries that are measured; None where it lacks something."""
+    """By ``margin``, over the labelled entries that are measured; None where that is impossible: ``lacks`` says why."""
     lacks: str | None
 
 
 @dataclass(frozen=True)
 class ComparisonStatus:
-    """A comparison as far as it is: the present space first."""
+    """A comparison as far as it is: the private track's extractor first, then the candidates."""
 
     comparison: Comparison | None
     memorising: int
     legitimate: int
     coarse: int
-    """How many of these are early guesses."""
+    """How many of these have an early label alone."""
     spaces: Sequence[ComparedSpace]
 
 
@@ -65,15 +70,15 @@ def start_comparison(
     author: Account,
     now: datetime,
 ) -> Comparison:
-    """Compare extractors with the present private one: prepare the private track's references in their spaces, and
-    measure every known entry there. What was measured before is not measured again.
+    """Compare extractors with the private track's: prepare its reference images in their feature spaces, and measure
+    every labelled entry there. What was measured before is not measured again.
 
-    ``Invalid`` for an unknown extractor or none but the present one, ``Conflict`` where nothing is known of any entry
-    whose images are here.
+    ``Invalid`` for an unknown extractor, or without any but the private track's (``no-candidates``); ``Conflict`` if no
+    entry with images has a label (``no-labels``).
     """
     competitions.lock_competition(session, state.competition.slug, share=False)
     present = state.tracks["private"].extractor
-    spaces = dict.fromkeys(reference_sets.space_of(each) for each in extractors)
+    spaces = dict.fromkeys(reference_sets.space_of(extractor) for extractor in extractors)
     candidates = [space for space in spaces if space.extractor != present]
     if not candidates:
         raise Invalid("no-candidates", f"Name an extractor to compare with {present}, which the private track has.")
@@ -82,7 +87,7 @@ def start_comparison(
     preparations = [reference_sets.preparation_of(session, state, "private", space, now=now) for space in candidates]
     comparison = Comparison(
         competition_id=state.competition.id,
-        preparation_ids=[each.id for each in preparations],
+        preparation_ids=[preparation.id for preparation in preparations],
         coarse=coarse,
         author_id=author.id,
         created_at=now,
@@ -98,13 +103,13 @@ def start_comparison(
         f"competition:{state.competition.slug}",
         actor=author,
         now=now,
-        after={"extractors": [each.extractor for each in preparations], "coarse": coarse},
+        after={"extractors": [preparation.extractor for preparation in preparations], "coarse": coarse},
     )
     return comparison
 
 
 def continue_comparisons(session: Session, preparation_id: int, *, now: datetime) -> None:
-    """References have been prepared: measure the entries that waited for them."""
+    """Measure the entries that waited for a preparation of reference images, which is now finished."""
     (preparation,) = rows.preparations(session, [preparation_id])
     for comparison in rows.newest_comparisons_with(session, preparation_id):
         _measure_missing(session, comparison, preparation, now=now)
@@ -118,10 +123,11 @@ def _measure_missing(session: Session, comparison: Comparison, preparation: Prep
 
 
 def _comparable(session: Session, competition_id: int, *, coarse: bool) -> dict[int, LabelInfo]:
-    """The entries that a comparison is about, by ref: known to memorise or not, with their images."""
-    here = rows.refs_with_images(session, competition_id)
-    about = label_info_of(session, competition_id, coarse=coarse)
-    return {ref: each for ref, each in about.items() if each.memorising is not None and ref in here}
+    """The labels of the entries that a comparison measures, by ref: those that say whether an entry memorises, of
+    entries with images."""
+    with_images = rows.refs_with_images(session, competition_id)
+    labels = label_info_of(session, competition_id, coarse=coarse)
+    return {ref: label for ref, label in labels.items() if label.memorising is not None and ref in with_images}
 
 
 def record_distance(
@@ -133,7 +139,7 @@ def record_distance(
     *,
     now: datetime,
 ) -> bool:
-    """Keep a distance, once; False when the job was no longer that worker's."""
+    """Store a distance, once, and finish the job; False if the worker no longer held the job."""
     if not leases.finish_job(session, claim, now):
         return False
     session.add(
@@ -151,40 +157,41 @@ def record_distance(
 
 
 def comparison_status(session: Session, state: CompetitionState) -> ComparisonStatus:
-    """The newest comparison, judged with the labels of now."""
+    """The newest comparison, judged with the labels that entries have now."""
     comparison = rows.newest_comparison(session, state.competition.id)
     coarse = comparison is not None and comparison.coarse
-    about = _comparable(session, state.competition.id, coarse=coarse)
-    ids = [
-        state.tracks["private"].preparation_id,
+    labels = _comparable(session, state.competition.id, coarse=coarse)
+    present_id = state.tracks["private"].preparation_id
+    preparation_ids = [
+        present_id,
         *(comparison.preparation_ids if comparison else ()),
         *rows.former_preparations(session, state.competition.id),
     ]
     spaces = [
-        _space(session, each, about, present=each.id == ids[0])
-        for each in rows.preparations(session, [id_ for id_ in dict.fromkeys(ids) if id_ is not None])
+        _space(session, preparation, labels, present=preparation.id == present_id)
+        for preparation in rows.preparations(session, [id_ for id_ in dict.fromkeys(preparation_ids) if id_])
     ]
-    memorising = sum(bool(each.memorising) for each in about.values())
+    memorising = sum(bool(label.memorising) for label in labels.values())
     return ComparisonStatus(
         comparison=comparison,
         memorising=memorising,
-        legitimate=len(about) - memorising,
-        coarse=sum(each.coarse for each in about.values()),
+        legitimate=len(labels) - memorising,
+        coarse=sum(label.coarse for label in labels.values()),
         spaces=spaces,
     )
 
 
 def _space(
-    session: Session, preparation: Preparation, about: Mapping[int, LabelInfo], *, present: bool
+    session: Session, preparation: Preparation, labels: Mapping[int, LabelInfo], *, present: bool
 ) -> ComparedSpace:
-    found = rows.distances(session, preparation.id, list(about))
+    distances = rows.distances(session, preparation.id, list(labels))
     job = job_of_preparation(session, preparation.id)
-    choice, lacks = _separation(found, about)
+    choice, lacks = _separation(distances, labels)
     if preparation.finished_at is None:
         progress: ComparisonState = "failed" if job is not None and job.state == JobState.FAILED else "preparing"
         errors = [job.error or ""] if job is not None and progress == "failed" else []
     else:
-        missing = [ref for ref in about if ref not in found]
+        missing = [ref for ref in labels if ref not in distances]
         errors = rows.failure_messages(session, preparation.id, missing)
         progress = _progress(session, preparation, missing, failed=len(errors))
     return ComparedSpace(
@@ -193,7 +200,7 @@ def _space(
         state=progress,
         stage=job.stage if job and progress == "preparing" else None,
         fraction=job.fraction if job and progress == "preparing" else None,
-        measured=len(found),
+        measured=len(distances),
         failed=len(errors),
         error=errors[0] if errors else None,
         heldout_distance=preparation.heldout_distance,
@@ -211,10 +218,10 @@ def _progress(session: Session, preparation: Preparation, missing: Sequence[int]
 
 
 def _separation(
-    found: Mapping[int, float], about: Mapping[int, LabelInfo]
+    distances: Mapping[int, float], labels: Mapping[int, LabelInfo]
 ) -> tuple[ThresholdChoice | None, str | None]:
-    refs = sorted(found)
+    refs = sorted(distances)
     try:
-        return choose_tau([found[ref] for ref in refs], [about[ref].memorising for ref in refs]), None
+        return choose_tau([distances[ref] for ref in refs], [labels[ref].memorising for ref in refs]), None
     except Invalid as error:
         return None, error.message

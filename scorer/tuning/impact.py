@@ -1,4 +1,4 @@
-"""What a change of tau does: who is penalised or freed, whose rank and medal move, how much review is left."""
+"""The impact of another tau: penalties, ranks and medals that change, and how much review is left. Pure."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from scorer.ranking.awards import medal
 from scorer.submissions.labels import LabelInfo
 
 TAU_ABOVE_ALL = 3.0
-"""A tau above every distance (they end at 2): whoever it does not penalise, no tau does."""
+"""A tau above every memorization distance (at most 2): an entry that it does not penalise, no tau does."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class MedalMove:
 
 @dataclass(frozen=True)
 class ReviewWorkload:
-    """How far reviewers must look until every medal place is held by an entry that nobody knows to memorise.
+    """How many entries reviewers must decide until every medal place is held by an entry not known to memorise.
 
-    Known memorisers are passed over, since they will not keep their place, and the next best entry comes in. Whatever
-    is not decided may still turn out to memorise, so ``open`` is the least number of reviews that are left.
+    Entries known to memorise are passed over, since they will not keep their place, and the next best entry counts.
+    An undecided entry may still turn out to memorise, so ``open`` is a lower bound of the reviews that are left.
     """
 
     places: int
@@ -52,7 +52,7 @@ class ReviewWorkload:
     looked: int
     """Entries from rank 1 down to the one that fills the last place."""
     open: int
-    """How many of these nobody has decided about."""
+    """Those of them without a decided label."""
 
 
 def moves_of(before: Mapping[str, int], after: Mapping[str, int]) -> list[RankMove]:
@@ -63,23 +63,24 @@ def moves_of(before: Mapping[str, int], after: Mapping[str, int]) -> list[RankMo
 
 
 def medal_moves_of(moves: Iterable[RankMove], last: Mapping[str, int]) -> list[MedalMove]:
-    """Teams that enter the medals, leave them or change their colour; ``last`` is the last place of each."""
+    """Teams whose medal changes; ``last`` is the last place of each medal, by its colour."""
 
     def colour(rank: int | None) -> str | None:
         return None if rank is None else medal(rank, **last)
 
     changed = [MedalMove(move.team, colour(move.before), colour(move.after)) for move in moves]
-    return [each for each in changed if each.before != each.after]
+    return [move for move in changed if move.before != move.after]
 
 
-def review_workload_of(ranked: Iterable[int], about: Mapping[int, LabelInfo], places: int) -> ReviewWorkload:
-    """``ranked``: the refs of the board's entries from rank 1 down; ``about``: what is known of entries, by ref."""
+def review_workload_of(ranked: Iterable[int], labels: Mapping[int, LabelInfo], places: int) -> ReviewWorkload:
+    """The workload for ``places`` medal places. ``ranked``: the refs of the ranked entries from rank 1 down;
+    ``labels``: what is known of entries, by ref."""
     filled = looked = undecided = 0
     for ref in ranked:
         if filled == places:
             break
-        known = about.get(ref)
+        label = labels.get(ref)
         looked += 1
-        undecided += known is None
-        filled += known is None or known.memorising is not True
+        undecided += label is None
+        filled += label is None or label.memorising is not True
     return ReviewWorkload(filled, looked, undecided)

@@ -1,5 +1,7 @@
-"""Re-tuning: choosing tau, saying what that does to the board, recording it, taking it back. The next read ranks with
-it."""
+"""Thresholds: choosing a track's tau, its impact on the board, recording the choice, undoing it.
+
+A choice is one inserted row; the next read of the board ranks with it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -36,7 +38,7 @@ UNDO = "undo"
 
 @dataclass(frozen=True)
 class Retuning:
-    """A choice of tau and what it does."""
+    """A choice of tau and its impact on the board."""
 
     threshold: Threshold | None
     """The recorded row; None for a preview."""
@@ -49,26 +51,26 @@ class Retuning:
     moves: Sequence[RankMove]
     medals: Sequence[MedalMove]
     reviews: ReviewWorkload
-    """What is left to review for clean medal places, with this tau."""
+    """What is left to review until no medal place is held by a memorising entry, with this tau."""
     reviews_before: ReviewWorkload
-    """The same with the tau of before."""
+    """The same with the previous tau."""
 
 
 @dataclass(frozen=True)
 class TuningRequest:
-    """How tau shall be chosen."""
+    """How to choose tau; ``tau`` is for the method ``manual``, ``alpha`` for ``margin``."""
 
     method: str = "margin"
     alpha: float = 0.0
     tau: float | None = None
     reason: str = ""
     after: int | None = None
-    """The id of the threshold that this was decided upon; ``Conflict`` if another one has come since."""
+    """The id of the threshold that the organizer saw; ``Conflict`` (``tau-has-moved``) if it is not the newest."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """What one method would choose, or what it lacks."""
+    """What one method would choose, or why it cannot (``lacks``)."""
 
     method: str
     choice: ThresholdChoice | None
@@ -85,17 +87,17 @@ def retune(
     author: Account,
     now: datetime,
 ) -> Retuning:
-    """Choose a track's tau by ``request.method`` and, unless this is a ``preview``, record it. ``Invalid`` when the
-    method lacks what it needs: labels, both classes, held-out images, a value."""
+    """Choose a track's tau by ``request.method`` and, unless this is a ``preview``, record it. ``Invalid`` if the
+    method lacks an input: labels, both classes, held-out images, a value."""
     track = track_of(state, kind)
     if not preview:
         tuning.lock_track(session, track.id)
     current = tuning.newest_threshold(session, track.id)
     _require_newest(current, request.after)
-    about = label_info_of(session, state.competition.id)
+    labels = label_info_of(session, state.competition.id)
     rows = board.scores_of_track(session, track.id)
-    choice = _choose(track, rows, about, request)
-    retuning = _compare(session, state, track, rows, about, choice, current)
+    choice = _choose(track, rows, labels, request)
+    retuning = _compare(session, state, track, rows, labels, choice, current)
     if preview:
         return retuning
     threshold = Threshold(
@@ -121,8 +123,8 @@ def undo(
     author: Account,
     now: datetime,
 ) -> Retuning:
-    """Take a track's newest choice of tau back: a new row restores the one before it. Again goes one further back.
-    ``Conflict`` when there is none before it."""
+    """Undo a track's newest choice of tau: a new row restores the one before it. A second undo goes one further back.
+    ``Conflict`` (``nothing-to-undo``) if there is none before it."""
     track = track_of(state, kind)
     tuning.lock_track(session, track.id)
     standing = effective_thresholds(tuning.thresholds_of(session, track.id))
@@ -131,10 +133,10 @@ def undo(
     if len(standing) < 2:
         raise Conflict("nothing-to-undo", "There is no earlier tau to go back to.")
     target, undone = standing[-2], standing[-1]
-    about = label_info_of(session, state.competition.id)
+    labels = label_info_of(session, state.competition.id)
     rows = board.scores_of_track(session, track.id)
-    choice = _choose(track, rows, about, TuningRequest("manual", tau=target.tau))
-    retuning = _compare(session, state, track, rows, about, choice, current)
+    choice = _choose(track, rows, labels, TuningRequest("manual", tau=target.tau))
+    retuning = _compare(session, state, track, rows, labels, choice, current)
     threshold = Threshold(
         track_id=track.id,
         tau=target.tau,
@@ -149,7 +151,7 @@ def undo(
 
 
 def effective_thresholds(newest_first: Sequence[Threshold]) -> list[Threshold]:
-    """The choices that have not been taken back, oldest first; the last one is what an undo takes back."""
+    """The choices that no undo has taken back, oldest first; the next undo takes back the last one."""
     standing: list[Threshold] = []
     for row in reversed(newest_first):
         if row.method == UNDO:
@@ -160,14 +162,14 @@ def effective_thresholds(newest_first: Sequence[Threshold]) -> list[Threshold]:
 
 
 def method_options(session: Session, state: CompetitionState, kind: TrackKind, *, alpha: float = 0.0) -> list[Option]:
-    """What every automatic method would choose now, or what it lacks."""
+    """What every automatic method would choose now, or why it cannot."""
     track = track_of(state, kind)
-    about = label_info_of(session, state.competition.id)
+    labels = label_info_of(session, state.competition.id)
     rows = board.scores_of_track(session, track.id)
 
     def option(method: str) -> Option:
         try:
-            return Option(method, _choose(track, rows, about, TuningRequest(method, alpha)), None)
+            return Option(method, _choose(track, rows, labels, TuningRequest(method, alpha)), None)
         except Invalid as error:
             return Option(method, None, error)
 
@@ -194,11 +196,11 @@ def _record(session: Session, subject: str, threshold: Threshold, current: Thres
 
 
 def _choose(
-    track: Track, rows: Sequence[Score], about: Mapping[int, LabelInfo], request: TuningRequest
+    track: Track, rows: Sequence[Score], labels: Mapping[int, LabelInfo], request: TuningRequest
 ) -> ThresholdChoice:
     return choose_tau(
         [row.memorization_distance for row in rows],
-        [about[row.ref].memorising if row.ref in about else None for row in rows],
+        [labels[row.ref].memorising if row.ref in labels else None for row in rows],
         method=request.method,
         alpha=request.alpha,
         tau=request.tau,
@@ -212,47 +214,47 @@ def _compare(
     state: CompetitionState,
     track: Track,
     rows: Sequence[Score],
-    about: Mapping[int, LabelInfo],
+    labels: Mapping[int, LabelInfo],
     choice: ThresholdChoice,
     current: Threshold | None,
 ) -> Retuning:
-    last = state.competition.medals
-    # Not what the process keeps: an import chooses tau in the transaction that writes the entries.
+    # Not the cached board: an import chooses tau in the transaction that writes the entries.
     before = read_ranked_board(session, state.competition, state.tracks, track.kind)
     after = order_of(before.judged.under(choice.tau))
-    then = dict(zip(after.judged.columns.ref.tolist(), after.judged.penalised.tolist(), strict=True))
-    changed = [row for row in rows if bool(row.penalised) != then[row.ref]]
+    penalised_after = dict(zip(after.judged.columns.ref.tolist(), after.judged.penalised.tolist(), strict=True))
+    changed = [row for row in rows if bool(row.penalised) != penalised_after[row.ref]]
     names = board.team_names(session, state.competition.id)
     moves = moves_of(_ranks_by_team(before, names), _ranks_by_team(after, names))
-    places = max(last.values(), default=0)
+    medals = state.competition.medals
+    places = max(medals.values(), default=0)
     return Retuning(
         threshold=None,
         previous_tau=current.tau if current else None,
         choice=choice,
-        penalised=changes_of([row for row in changed if then[row.ref]], about),
-        freed=changes_of([row for row in changed if not then[row.ref]], about),
-        borderline=changes_of([rows[index] for index in choice.borderline or ()], about),
+        penalised=changes_of([row for row in changed if penalised_after[row.ref]], labels),
+        freed=changes_of([row for row in changed if not penalised_after[row.ref]], labels),
+        borderline=changes_of([rows[index] for index in choice.borderline or ()], labels),
         moves=moves,
-        medals=medal_moves_of(moves, last),
-        reviews=review_workload_of(after.refs, about, places),
-        reviews_before=review_workload_of(before.refs, about, places),
+        medals=medal_moves_of(moves, medals),
+        reviews=review_workload_of(after.refs, labels, places),
+        reviews_before=review_workload_of(before.refs, labels, places),
     )
 
 
-def _ranks_by_team(order: RankedBoard, names: Mapping[int, str]) -> dict[str, int]:
-    """Rank by the name of the team, which ``names`` has by id."""
-    return {names[team]: rank for rank, team in enumerate(order.judged.team[order.rows].tolist(), start=1)}
+def _ranks_by_team(ranked: RankedBoard, names: Mapping[int, str]) -> dict[str, int]:
+    """Ranks by team name; ``names`` has the names by team id."""
+    return {names[team]: rank for rank, team in enumerate(ranked.judged.team[ranked.rows].tolist(), start=1)}
 
 
-def changes_of(rows: Sequence[Score], about: Mapping[int, LabelInfo]) -> list[PenaltyChange]:
-    """Judged entries as changes, each with its decided label, the closest to the training images first."""
+def changes_of(rows: Sequence[Score], labels: Mapping[int, LabelInfo]) -> list[PenaltyChange]:
+    """Judged entries as penalty changes with their decided labels, the closest to the training images first."""
     return [
-        PenaltyChange(row.id, row.team, row.memorization_distance, about[row.ref].label if row.ref in about else None)
+        PenaltyChange(row.id, row.team, row.memorization_distance, labels[row.ref].label if row.ref in labels else None)
         for row in sorted(rows, key=lambda row: (row.memorization_distance, row.id))
     ]
 
 
 def choice_as_json(choice: ThresholdChoice) -> dict[str, Any]:
-    """What a choice found, as JSON, beside its tau and method."""
-    found = asdict(choice)
-    return {name: found[name] for name in found.keys() - {"tau", "method", "borderline"}}
+    """A choice as JSON, without its tau, method and borderline entries, which are stored or shown elsewhere."""
+    fields = asdict(choice)
+    return {name: fields[name] for name in fields.keys() - {"tau", "method", "borderline"}}

@@ -1,7 +1,7 @@
-"""The table from which anybody can say what any tau does, without asking again.
+"""The what-if table: every entry's score with and without the penalty, for ranking under any tau.
 
-An entry has one score where it is penalised and one where it is not; which of them counts, its distance decides. Both
-come out of the one formula, so who holds the table needs to know nothing of it.
+Which of the two scores counts follows from the entry's memorization distance and tau. Both come from
+:mod:`scorer.metrics.mifid`, so a reader of the table (the tuning page's script) ranks without knowing the formula.
 """
 
 import math
@@ -23,8 +23,8 @@ from scorer.tuning.impact import TAU_ABOVE_ALL
 
 @dataclass(frozen=True)
 class WhatIfRow:
-    """An entry under any tau: ``penalised`` is its score where s < tau and it is not ``exempt``, ``free`` elsewhere;
-    both as ranked, None for an entry that cannot rank."""
+    """An entry under any tau: its score is ``penalised`` if distance < tau and it is not ``exempt``, else ``free``.
+    Both are rounded as on the board; None for an entry that cannot rank."""
 
     id: str
     team: str
@@ -39,7 +39,7 @@ class WhatIfRow:
 
 @dataclass(frozen=True)
 class WhatIfTable:
-    """Every entry of a track that competes, in the order in which equal scores rank."""
+    """Every competing entry of a track, in the order in which entries with equal scores rank."""
 
     threshold: Threshold | None
     medals: dict[str, int]
@@ -47,15 +47,15 @@ class WhatIfTable:
 
 
 def table_of(session: Session, state: CompetitionState, kind: TrackKind) -> WhatIfTable:
-    """The table of a track as it stands."""
+    """The what-if table of a track, with the measurements, labels and rulings of now."""
     track, competition = track_of(state, kind), state.competition
-    about = label_info_of(session, competition.id)
-    free = {row.ref: row.mifid for row in board.scores_of_track(session, track.id, tau=0.0)}
+    labels = label_info_of(session, competition.id)
+    free_scores = {row.ref: row.mifid for row in board.scores_of_track(session, track.id, tau=0.0)}
     rows = board.scores_of_track(session, track.id, tau=TAU_ABOVE_ALL)
-    ranking = set(ranked_board_of(session, competition, state.tracks, kind).contenders.tolist())
+    can_rank = set(ranked_board_of(session, competition, state.tracks, kind).contenders.tolist())
 
     def score(ref: int, value: float) -> float | None:
-        return round_score(value, competition.score_decimals) if ref in ranking and math.isfinite(value) else None
+        return round_score(value, competition.score_decimals) if ref in can_rank and math.isfinite(value) else None
 
     lines = [
         WhatIfRow(
@@ -63,10 +63,10 @@ def table_of(session: Session, state: CompetitionState, kind: TrackKind) -> What
             team=row.team,
             distance=row.memorization_distance,
             se=row.distance_se,
-            label=about[row.ref].label if row.ref in about else None,
-            memorising=about[row.ref].memorising if row.ref in about else None,
+            label=labels[row.ref].label if row.ref in labels else None,
+            memorising=labels[row.ref].memorising if row.ref in labels else None,
             exempt=not row.penalised,
-            free=score(row.ref, free[row.ref]),
+            free=score(row.ref, free_scores[row.ref]),
             penalised=score(row.ref, row.mifid),
         )
         for row in sorted(rows, key=lambda row: (row.accepted_at, row.ref))
