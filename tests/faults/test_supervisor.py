@@ -290,6 +290,7 @@ def run() -> Iterator[Callable[..., Runner]]:
         for process in runner.tree:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()  # psutil compares creation times, so never a stranger
+        runner.end()
 
 
 def test_sigterm_ends_the_whole_tree_with_status_0(run: Callable[..., Runner]) -> None:
@@ -335,7 +336,7 @@ def test_a_killed_runner_leaves_nothing_behind(run: Callable[..., Runner]) -> No
 
 def test_a_killed_runner_whose_guard_was_killed_too_leaves_no_part_behind(run: Callable[..., Runner]) -> None:
     runner = run("echo up; exec sleep 300")
-    guard = next(process for process in runner.tree if "guard.py" in " ".join(process.cmdline()))
+    guard = next(process for process in runner.tree if "watchdog.py" in " ".join(process.cmdline()))
     guard.kill()
     runner.process.kill()
     runner.end()

@@ -135,13 +135,13 @@ def test_the_process_ends_when_nobody_wants_its_result() -> None:
 ATTEMPTS = """
 import ctypes, os, socket, subprocess, sys
 from pathlib import Path
-from scorer.generators import confinement, landlock, seccomp
-from scorer.generators.limits import Limits
+from scorer.generators.limits import GeneratorLimits
+from scorer.generators.sandbox import confinement, seccomp
 
 for wall in sys.argv[3:]:
     module, name = {"network": (confinement, "_own_network"), "calls": (seccomp, "forbid")}[wall]
     setattr(module, name, lambda: False)
-walls = confinement.confine(Path(sys.argv[1]), Limits())
+walls = confinement.confine(Path(sys.argv[1]), GeneratorLimits())
 
 def attempt(name, do):
     try:
@@ -224,7 +224,7 @@ def test_each_wall_alone_keeps_it_from_the_network(server: int, tmp_path: Path) 
 
 def test_the_attempts_would_have_worked(server: int, tmp_path: Path) -> None:
     """Unconfined, the same server answers, the same process hears signals, and the same files can be read."""
-    script = ATTEMPTS.replace("walls = confinement.confine(Path(sys.argv[1]), Limits())", "")
+    script = ATTEMPTS.replace("walls = confinement.confine(Path(sys.argv[1]), GeneratorLimits())", "")
     folder = tmp_path / "own"
     folder.mkdir()
     command = [sys.executable, "-P", "-c", script, str(folder), str(server)]
@@ -236,11 +236,11 @@ def test_without_any_wall_nothing_is_opened(tmp_path: Path) -> None:
     script = """
     from pathlib import Path
     from scorer.errors import Unavailable
-    from scorer.generators import confinement, seccomp
-    from scorer.generators.limits import Limits
+    from scorer.generators.limits import GeneratorLimits
+    from scorer.generators.sandbox import confinement, seccomp
     confinement._own_network = seccomp.forbid = lambda: False
     try:
-        confinement.confine(Path("/tmp"), Limits())
+        confinement.confine(Path("/tmp"), GeneratorLimits())
     except Unavailable as error:
         print(error.slug)
     """
@@ -254,9 +254,9 @@ def test_the_process_ends_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     child = """
     import time
     from pathlib import Path
-    from scorer.generators import confinement
-    from scorer.generators.limits import Limits
-    confinement.confine(Path("/tmp"), Limits())
+    from scorer.generators.limits import GeneratorLimits
+    from scorer.generators.sandbox import confinement
+    confinement.confine(Path("/tmp"), GeneratorLimits())
     print("confined", flush=True)
     time.sleep(600)
     """

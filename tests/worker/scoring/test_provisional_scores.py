@@ -42,7 +42,7 @@ def between(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         seen.append(service.call("ada", "GET", f"/competitions/{newest}/submissions").json()["submissions"][0])
         return measure(images, extractor, *others)
 
-    monkeypatch.setattr("worker.dispatch.measure", watched)
+    monkeypatch.setattr("worker.scoring.score.measure", watched)
     return seen
 
 
