@@ -1,7 +1,16 @@
-"""From a zip to images: the cheap check, the deep check, references, and zips of our own.
+"""Archives: from zips to checked images, reference images and pixel hashes, and zips written by Kennel itself.
 
-The first two read files that nobody vouches for: every read, every loop and every array is bounded by
-what the competition asks for before it is made. No database, no store: files in, arrays out.
+Participants' files are untrusted: every read, loop and array is bounded by the image specification before it is made.
+No database, no store: files in, arrays out.
+
+faults: error messages about faulty members
+central_directory, zip_bombs, zip_reader: a zip's directory; limits on what it declares; members unpacked in threads
+listing: the cheap check, from the directory alone
+png_check, deep_check: one PNG; the deep check of every image
+pixel_hashes, exact_duplicates: training-image copies; equal and mirrored images within one zip
+reference_image, reference_set: one reference image, resized; an organizer's zip of them
+selected_images, sprite_sheet: a few images by index; a sample of them tiled into one PNG
+zip_writing, zip_streaming: deterministic zips; zips streamed without being stored
 """
 
 from scorer.archive.deep_check import check_images, read_some

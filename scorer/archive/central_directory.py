@@ -1,8 +1,8 @@
 """A zip's central directory, read from an untrusted file with bounded memory and few, large reads.
 
-Written out instead of using the standard library's ``zipfile``, which reads a directory of any size, makes
-four small reads for each member, does not refuse overlapping members in every Python we support, and
-answers a damaged file with half a dozen kinds of exception.
+Not the standard library's ``zipfile``, which reads a directory of any size, makes four small reads for each
+member, does not refuse overlapping members in every supported Python, and raises half a dozen kinds of
+exception for a damaged file.
 
 Layout: PKWARE, APPNOTE.TXT 6.3.10, sections 4.3.7 (local header) to 4.3.16 (end record), 4.5.3 (zip64).
 """
@@ -126,7 +126,7 @@ def _split() -> Invalid:
 
 
 def _end(tail: Tail) -> Directory:
-    """What the end record says: the last one whose comment reaches exactly to the file's end."""
+    """The directory of the end record: the last one whose comment reaches exactly to the file's end."""
     data = tail.data[-(_END.size + MAX_COMMENT_BYTES) :]
     at = data.rfind(b"PK\5\6")
     while at >= 0:
@@ -142,7 +142,7 @@ def _end(tail: Tail) -> Directory:
 
 
 def _zip64_end(end: Directory) -> Directory:
-    """What the zip64 end record says if there is one, else ``end``."""
+    """The directory of the zip64 end record if there is one, else ``end``."""
     tail, locator_at = end.tail, end.position - _LOCATOR64.size
     locator = tail.read(locator_at, _LOCATOR64.size) if locator_at >= 0 else b""
     if not locator.startswith(b"PK\6\7"):
@@ -158,7 +158,7 @@ def _zip64_end(end: Directory) -> Directory:
 
 
 def _entries(data: bytes) -> Iterator[Member]:
-    """The directory's entries one by one, their ``limit`` still open."""
+    """The directory's entries one by one, ``limit`` not yet set."""
     at = 0
     while at < len(data):
         if len(data) - at < _ENTRY.size or data[at : at + 4] != b"PK\1\2":
@@ -195,8 +195,8 @@ def _widened(fields: tuple[int, int, int], extra: bytes) -> tuple[int, int, int]
 def _decoded_name(raw: bytes, flags: int) -> str:
     """The member's name, with ``/`` between folders.
 
-    Some archivers write UTF-8 without saying so: what reads as UTF-8 is taken as such, other bytes as code
-    page 437, or as U+FFFD where UTF-8 was promised. Some write backslashes between folders.
+    Some archivers write UTF-8 without setting its flag: names that decode as UTF-8 are taken as such, other
+    bytes as code page 437, or as U+FFFD where the flag is set. Some write backslashes between folders.
     """
     try:
         name = raw.decode("utf-8")

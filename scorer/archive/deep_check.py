@@ -1,4 +1,4 @@
-"""The deep check: every image of a participant's zip decoded, every fault named. Some images of one that passed."""
+"""The deep check: every image of a participant's zip is decoded, and every fault reported."""
 
 from collections.abc import Sequence
 from typing import BinaryIO
@@ -18,7 +18,7 @@ def check_images(
     """Decode every image into ``out`` in canonical order and return their pixel hashes, (n, 16) uint8.
 
     ``out`` is (n, size, size, 3) uint8, in memory or mapped. ``progress(done, n)`` is called now and then,
-    from the caller's thread. All images are looked at even after a fault.
+    from the caller's thread. All images are checked even after a fault.
 
     Raises ``Invalid("bad-images")``: ``faults`` are the first ten by name with what is wrong,
     ``extra["fault_count"]`` counts them all; ``out`` is then only partly filled. Raises ``ValueError`` if
@@ -33,30 +33,30 @@ def check_images(
         return pixel_hash(out[index])
 
     hashes = np.zeros((len(listing.members), HASH_BYTES), np.uint8)
-    wrong: dict[int, MemberError] = {}
+    errors: dict[int, MemberError] = {}
     for index, result in map_members(file, listing.members, decode, progress):
         if isinstance(result, MemberError):
-            wrong[index] = result
+            errors[index] = result
         else:
             hashes[index] = np.frombuffer(result, np.uint8)
-    if wrong:
-        raise bad_images(listing.names, wrong)
+    if errors:
+        raise bad_images(listing.names, errors)
     return hashes
 
 
 def read_some(file: BinaryIO, listing: Listing, spec: ImageSpec, indexes: Sequence[int]) -> list[Images]:
-    """The images (size, size, 3) at ``indexes`` of the canonical order, and no other bytes of the zip than theirs.
+    """Decode the images (size, size, 3) at ``indexes`` of the canonical order, reading no other bytes of the zip.
 
     Raises ``Invalid("bad-images")`` as :func:`check_images` does, of these images alone.
     """
     members = [listing.members[index] for index in indexes]
     images: dict[int, Images] = {}
-    wrong: dict[int, MemberError] = {}
+    errors: dict[int, MemberError] = {}
     for index, result in map_members(file, members, lambda _, content: decode_png(content, spec.size)):
         if isinstance(result, MemberError):
-            wrong[index] = result
+            errors[index] = result
         else:
             images[index] = result
-    if wrong:
-        raise bad_images([member.name for member in members], wrong)
+    if errors:
+        raise bad_images([member.name for member in members], errors)
     return [images[index] for index in range(len(members))]

@@ -1,4 +1,4 @@
-"""Images of one zip that are the same, pixel by pixel, or one another's mirror images."""
+"""Exact duplicates: images of one zip with equal pixel hashes, upright or mirrored."""
 
 from dataclasses import dataclass
 
@@ -7,22 +7,22 @@ from scorer.archive.pixel_hashes import PixelHashes
 
 @dataclass(frozen=True, slots=True)
 class ExactDuplicates:
-    """Which images of a zip are another one of it, by their places in it."""
+    """Exact duplicates of a zip, by index in canonical order."""
 
     groups: tuple[tuple[int, ...], ...]
-    """Images with equal pixels, two or more: the largest group first, ties to the one that begins first."""
+    """Images with equal pixels, two or more: the largest group first, ties to the group with the lowest index."""
     mirrored_pairs: tuple[tuple[int, int], ...]
-    """Images without an equal one that are the mirror image of another one, each with the first such one."""
+    """Images without an equal one that mirror another image, each with the first such image."""
     count: int
 
     @property
     def identical(self) -> int:
-        """How many images have an equal one."""
+        """The number of images with an equal one."""
         return sum(len(group) for group in self.groups)
 
     @property
     def mirrored(self) -> int:
-        """How many images have none, and are another one's mirror image."""
+        """The number of images without an equal one that mirror another image."""
         return len(self.mirrored_pairs)
 
 
@@ -32,10 +32,12 @@ def find_exact_duplicates(hashes: PixelHashes, mirrored_hashes: PixelHashes) -> 
     places: dict[bytes, list[int]] = {}
     for place, row in enumerate(hashes):
         places.setdefault(row.tobytes(), []).append(place)
-    groups = sorted((tuple(group) for group in places.values() if len(group) > 1), key=lambda each: (-len(each), each))
-    flipped = []
+    groups = sorted(
+        (tuple(group) for group in places.values() if len(group) > 1), key=lambda group: (-len(group), group)
+    )
+    mirrored_pairs = []
     for place, (row, turned) in enumerate(zip(hashes, mirrored_hashes, strict=True)):
         other = places.get(turned.tobytes(), [place])[0]
         if other != place and len(places[row.tobytes()]) == 1:
-            flipped.append((place, other))
-    return ExactDuplicates(tuple(groups), tuple(flipped), len(hashes))
+            mirrored_pairs.append((place, other))
+    return ExactDuplicates(tuple(groups), tuple(mirrored_pairs), len(hashes))

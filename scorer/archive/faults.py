@@ -1,4 +1,4 @@
-"""How the archive says what is wrong: one sentence for the zip, one line for each faulty member."""
+"""Error messages of the archive: one sentence for the zip, one line for each faulty member."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,14 +22,14 @@ def faulty_members_error(slug: str, message: str, faults: Sequence[tuple[str, st
     """The error for a zip with faulty members.
 
     ``faults`` holds (member name, what is wrong) in canonical order. The first ten become the
-    error's ``faults``; ``extra["fault_count"]`` tells how many there are in all.
+    error's ``faults``; ``extra["fault_count"]`` counts them all.
     """
     lines = [f"{printable_name(name)} {wrong}" for name, wrong in faults[:MAX_FAULTS_LISTED]]
     return Invalid(slug, message, faults=lines, fault_count=len(faults))
 
 
 def count_phrase(faults: Sequence[object], total: int) -> str:
-    """ "3 of 10,000 images", with the noun in the number that ``total`` asks for."""
+    """A phrase such as "3 of 10,000 images", its noun singular for a ``total`` of 1."""
     return f"{len(faults):,} of {total:,} image{'' if total == 1 else 's'}"
 
 

@@ -1,4 +1,4 @@
-"""The cheap check: what a zip lists, judged from its central directory alone."""
+"""The cheap check: a zip's names, count, sizes and compression, judged from its central directory alone."""
 
 import unicodedata
 from collections import Counter
@@ -13,15 +13,15 @@ from scorer.archive.zip_reader import DEFLATED, STORED
 from scorer.errors import Invalid
 
 METADATA_BYTES = 64 << 10  # allowance for text, XMP and the like in one image
-DIRECTORY_BYTES = 1024  # allowance for one image in the directory: name, extra fields, its twin in __MACOSX
+DIRECTORY_BYTES = 1024  # allowance for one image in the directory: name, extra fields, a second entry in __MACOSX
 _ENCRYPTED = 1 | 1 << 6 | 1 << 13  # APPNOTE 4.4.4: encrypted, strongly encrypted, directory masked
-_AES = 99  # the method that stands in for the real one in WinZip's encryption
+_AES = 99  # the method number of WinZip's encryption, in place of the real method
 _UNREADABLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control and direction characters, line ends
 
 
 @dataclass(frozen=True, slots=True)
 class ImageSpec:
-    """What a competition asks for: ``count`` square RGB 8-bit PNGs of ``size`` pixels a side."""
+    """A competition's image specification: ``count`` square RGB 8-bit PNGs of ``size`` pixels a side."""
 
     count: int
     size: int
@@ -38,7 +38,7 @@ class ImageSpec:
 
     @property
     def member_bytes(self) -> int:
-        """The most an honest PNG can need, with generous room for metadata."""
+        """The most bytes that an honest PNG can need, with a generous allowance for metadata."""
         return 2 * self.pixel_bytes + METADATA_BYTES
 
     @property
@@ -73,8 +73,8 @@ def list_images(file: BinaryIO, spec: ImageSpec) -> Listing:
     """List the images of a participant's zip, reading its end and its central directory only.
 
     ``file`` is seekable and may be remote: it takes one read for 10,000 images, two or three for many more.
-    Any ``*.png`` counts, all at the top or all in one folder; folders and what macOS and Windows leave behind
-    are ignored.
+    Any ``*.png`` counts, all at the top or all in one folder; folders and metadata files of macOS and
+    Windows are ignored.
 
     Raises ``Invalid`` with the slug ``not-a-zip``, ``split-zip``, ``encrypted``, ``unsupported-compression``,
     ``wrong-names``, ``wrong-count`` or ``zip-bomb``; its ``faults`` are the first ten members concerned,
@@ -96,7 +96,7 @@ def list_images(file: BinaryIO, spec: ImageSpec) -> Listing:
 
 
 def canonical_members(members: Sequence[Member]) -> list[Member]:
-    """The members that count, in canonical order: no folders, nothing an operating system left behind."""
+    """The members that count, in canonical order: no folders, no metadata files of operating systems."""
     return sorted((m for m in members if not _ignored(m)), key=lambda m: m.name.encode())
 
 
@@ -114,7 +114,7 @@ def refuse_unreadable(members: Sequence[Member]) -> None:
 
 
 def path_fault(member: Member) -> str | None:
-    """What is wrong with a member's path wherever it is meant to go, or None."""
+    """The fault of a member's path, whatever the folder layout; None if there is none."""
     if _unreadable(member.name):
         return "has unreadable characters in its name"
     if member.name.startswith("/") or member.name[1:2] == ":":
@@ -125,7 +125,7 @@ def path_fault(member: Member) -> str | None:
 
 
 def colliding() -> Callable[[Member], str | None]:
-    """A rule that finds members whose names an earlier member has, up to Unicode form and case."""
+    """A rule against names that an earlier member has, up to Unicode form and case."""
     seen: dict[str, tuple[int, str]] = {}  # by folded name: offset (no two members share one) and name
 
     def rule(member: Member) -> str | None:
@@ -159,7 +159,7 @@ def _parts(member: Member) -> list[str]:
 def first_faults(
     members: Sequence[Member], rules: Sequence[Callable[[Member], str | None]]
 ) -> Iterator[tuple[str, str]]:
-    """Each faulty member with what the first rule that it breaks says."""
+    """Each faulty member with the message of the first rule that it breaks."""
     for member in members:
         fault = next((fault for rule in rules if (fault := rule(member)) is not None), None)
         if fault is not None:
@@ -171,7 +171,7 @@ def _not_png(member: Member) -> str | None:
 
 
 def _misplaced(members: Sequence[Member]) -> Callable[[Member], str | None]:
-    """A rule that finds members outside the folder that most are in."""
+    """A rule against members outside the most common folder."""
     folders = Counter("/".join(_parts(member)[:-1]) for member in members)
     usual = folders.most_common(1)[0][0] if folders else ""
 
@@ -186,7 +186,7 @@ def _misplaced(members: Sequence[Member]) -> Callable[[Member], str | None]:
     return rule
 
 
-def _wrong_count(found: int, spec: ImageSpec) -> Invalid:
-    images = f"{found:,} image{'' if found == 1 else 's'}"
+def _wrong_count(listed: int, spec: ImageSpec) -> Invalid:
+    images = f"{listed:,} image{'' if listed == 1 else 's'}"
     message = f"The zip has {images}; the competition asks for {spec.count:,}."
-    return Invalid("wrong-count", message, found=found, needed=spec.count)
+    return Invalid("wrong-count", message, found=listed, needed=spec.count)

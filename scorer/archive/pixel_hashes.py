@@ -1,4 +1,4 @@
-"""Pixel hashes: which images are the same, pixel by pixel or mirrored."""
+"""Pixel hashes, and training-image copies found by them: equal pixel by pixel, upright or mirrored."""
 
 import hashlib
 from dataclasses import dataclass
@@ -53,23 +53,24 @@ def mirror_images(images: NDArray[Any]) -> NDArray[Any]:
 def find_training_image_copies(
     hashes: PixelHashes, reference_hashes: PixelHashes, mirrored_reference_hashes: PixelHashes
 ) -> TrainingImageCopies:
-    """How many images (n hashes) equal one of m reference images, or its mirror image (METRICS A3).
+    """How many images (n hashes) equal one of m reference images, or its mirror image; the rule for copies is in
+    ``docs/explanation/metrics.md#copies-without-a-score``.
 
     All three are (·, 16) uint8 of ``pixel_hashes``. Ties go to the lowest reference index.
     """
     exact_index = _first_index(hashes, reference_hashes)
     mirrored_index = _first_index(hashes, mirrored_reference_hashes)
     mirrored_index[exact_index >= 0] = -1
-    exact, flipped = int(np.sum(exact_index >= 0)), int(np.sum(mirrored_index >= 0))
-    share = (exact + flipped) / len(hashes) if len(hashes) else 0.0
-    return TrainingImageCopies(exact, flipped, share, exact_index, mirrored_index)
+    exact, mirrored = int(np.sum(exact_index >= 0)), int(np.sum(mirrored_index >= 0))
+    share = (exact + mirrored) / len(hashes) if len(hashes) else 0.0
+    return TrainingImageCopies(exact, mirrored, share, exact_index, mirrored_index)
 
 
 def _first_index(hashes: PixelHashes, among: PixelHashes) -> NDArray[np.int64]:
     """Where each hash is first found, (n,) int64, -1 for nowhere."""
     first: dict[bytes, int] = {}
-    for index, known in enumerate(_rows(among)):
-        first.setdefault(known, index)
+    for index, row in enumerate(_rows(among)):
+        first.setdefault(row, index)
     return np.array([first.get(row, -1) for row in _rows(hashes)], dtype=np.int64)
 
 

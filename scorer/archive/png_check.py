@@ -1,7 +1,7 @@
-"""One strict reading of a PNG: RGB, 8 bits, the size asked for, and nothing that changes what a viewer shows.
+"""A strict PNG decoder: RGB, 8 bits, the specified size, and no chunk that changes what a viewer shows.
 
-Chunks are parsed here only as far as they decide that; the pixels are Pillow's, which is given the
-header and the image data alone, so that no other chunk can change, slow or swell the decoding.
+Chunks are parsed here only as far as that needs; Pillow decodes the pixels and gets the header and the
+image data alone, so that no other chunk can change or slow the decoding or use memory.
 
 Specification: W3C, Portable Network Graphics (Third Edition), 2025.
 """
@@ -35,7 +35,7 @@ _REFUSED = {
     b"iCCP": "has a colour profile (iCCP), which changes the colours that a viewer shows",
     b"eXIf": "has EXIF data (eXIf), which can turn the image that a viewer shows",
 }
-# These are allowed with the values that say what is assumed anyway: gamma 1/2.2 and sRGB.
+# Allowed with the values that are assumed anyway: gamma 1/2.2 and sRGB.
 _ASSUMED = {
     b"gAMA": (
         {struct.pack(">L", gamma) for gamma in (45454, 45455)},
@@ -55,7 +55,7 @@ def decode_png(png: bytes, size: int) -> NDArray[np.uint8]:
 
     Text, time, resolution, sRGB, chromaticities and other chunks that leave the pixels alone are ignored,
     as are bytes after IEND: every viewer stops there. Interlacing is fine.
-    Raises ``MemberError`` for anything else; the size is judged before any pixel is unpacked.
+    Raises ``MemberError`` for anything else; the size is checked before any pixel is unpacked.
     """
     header, data = _critical(png, size)
     _refuse_wrong_length(b"".join(data), size, interlaced=header[12] == 1)
@@ -68,7 +68,7 @@ def decode_png(png: bytes, size: int) -> NDArray[np.uint8]:
 
 
 def _critical(png: bytes, size: int) -> tuple[bytes, list[bytes]]:
-    """Content of the header chunk and of each data chunk, every other chunk judged on the way."""
+    """Content of the header chunk and of each data chunk; every other chunk is checked."""
     if not png.startswith(_SIGNATURE):
         actual = next((f": it is {name}" for magic, name in _OTHER_FORMATS if png.startswith(magic)), "")
         raise MemberError(f"is not a PNG file{actual}")
@@ -145,12 +145,12 @@ def _refuse_wrong_length(data: bytes, size: int, *, interlaced: bool) -> None:
     expected = _filtered_bytes(size, interlaced=interlaced)
     inflater = zlib.decompressobj()
     try:
-        found = len(inflater.decompress(data, expected + 1))
+        length = len(inflater.decompress(data, expected + 1))
     except zlib.error:
         raise MemberError("is damaged: its image data can't be unpacked") from None
-    if found < expected or (found == expected and not inflater.eof):
+    if length < expected or (length == expected and not inflater.eof):
         raise MemberError("is cut short: rows are missing from its image data")
-    if found > expected:
+    if length > expected:
         raise MemberError("is damaged: its image data is longer than its size says")
 
 

@@ -1,10 +1,10 @@
-"""One reference image of any size, brought to the competition's size in one fixed way: the bottleneck.
+"""The bottleneck: one reference image of any size, decoded and resized to the competition's size.
 
-METRICS A6 and B3: how references are shrunk moves FID more than many models differ, so it is fixed here and
-its name, ``BOTTLENECK``, is part of every statistic's hash. The filter is Pillow's bicubic, which widens
-with the scale (antialiased), applied to float samples that are never rounded back to 8 bits: the
-way known as clean-fid (Parmar et al. 2022). It is also what ``Image.resize`` does unasked, so the likeliest
-way for a participant to have shrunk the same photographs, and it rings less than Lanczos.
+How references are resized moves FID more than many models differ (``docs/explanation/metrics.md#reference-images``
+and ``#preprocessing``), so the way is fixed here and its name, ``BOTTLENECK``, is part of every statistic's hash. The
+filter is Pillow's bicubic, which widens with the scale (antialiased), applied to float samples that are never rounded
+back to 8 bits: the way known as clean-fid (Parmar et al. 2022). It is also the default of ``Image.resize``, so the
+likeliest way for a participant to have resized the same images, and it rings less than Lanczos.
 """
 
 import io
@@ -27,7 +27,7 @@ BOTTLENECK = "/".join(
         "1",  # raise when the code below changes what it returns
     ]
 )
-"""Identifies decoder and filter: statistics made under different bottlenecks must not be compared."""
+"""The identity of decoder and filter: statistics made under different bottlenecks must not be compared."""
 
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -43,11 +43,11 @@ _TURNS = {
 def decode_reference(content: bytes, size: int) -> NDArray[np.uint8] | NDArray[np.float32]:
     """Decode a PNG, JPEG or WebP to RGB, (size, size, 3).
 
-    uint8, untouched, if it has that size already; else resized as a whole (no crop, so a wide photograph is
-    squeezed) and float32 in [0, 255], bicubic's overshoot clipped. Turned upright as its EXIF data says; its
-    colour profile is not applied, as no training loader applies it.
+    uint8, unchanged, if it has that size already; else resized as a whole (no crop, so a wide image is squeezed)
+    and float32 in [0, 255], bicubic's overshoot clipped. Rotated by its EXIF orientation; its colour profile is
+    not applied, as no training loader applies it.
     Raises ``MemberError``: not such an image, damaged, more than ``MAX_PIXELS``, animated, 16 bits a
-    channel, or partly transparent (what colour is behind it is the organizer's to say).
+    channel, or partly transparent (the organizer must choose the background).
     """
     try:
         with Image.open(io.BytesIO(content), formats=FORMATS) as image:
@@ -66,18 +66,18 @@ def decode_reference(content: bytes, size: int) -> NDArray[np.uint8] | NDArray[n
 
 
 def round_to_uint8(image: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.uint8]:
-    """An image, or several, in 8 bits, halves to even: what is hashed, shown and looked for in generators, never
-    measured. What has 8 bits is given back as it is."""
+    """An image, or several, rounded to 8 bits, halves to even: for hashing, showing and latent recovery, never for
+    measuring. 8-bit images are returned as they are."""
     if image.dtype == np.uint8:
         return image.astype(np.uint8, copy=False)
     return np.rint(image, out=np.empty(image.shape, np.uint8), casting="unsafe")  # out: never all of it as floats
 
 
 def _refuse_unfit(image: Image.Image, content: bytes) -> None:
-    """Raise ``MemberError`` for what the header alone shows to be unfit."""
+    """Raise ``MemberError`` for an image that its header alone shows to be unfit."""
     if image.width * image.height > MAX_PIXELS:
         raise MemberError(f"has more than {MAX_PIXELS:,} pixels")
-    # A JPEG of several pictures is a photograph with previews, its first picture the photograph.
+    # A JPEG of several pictures is an image with previews; its first picture is the image.
     if image.format not in {"JPEG", "MPO"} and getattr(image, "is_animated", False):
         raise MemberError("is animated")
     if image.format == "PNG" and content[24] == 16:  # the header's bit depth; Pillow would drop the low byte
@@ -91,7 +91,7 @@ def _upright(image: Image.Image) -> Image.Image:
 
 
 def _opaque(image: Image.Image) -> Image.Image:
-    """The image in RGB, its alpha channel dropped where it says nothing."""
+    """The image in RGB, a fully opaque alpha channel dropped."""
     if image.has_transparency_data:
         image = image.convert("RGBA")
         if image.getchannel("A").getextrema() != (255, 255):

@@ -1,4 +1,4 @@
-"""An organizer's reference set: a zip of photographs read into one array."""
+"""An organizer's reference set: a zip of real images read into one array."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ class ReferenceImages:
 
     ``images`` is (n, size, size, 3) RGB: uint8 if all had the size already, else float32 in [0, 255].
     ``hashes`` and ``mirrored_hashes`` are (n, 16) uint8, of the pixels rounded to uint8 and of their mirror
-    images. ``resized`` counts the images that had another size, ``duplicates`` those whose (rounded)
-    pixels an earlier one has.
+    images. ``resized`` counts the images that had another size, ``duplicates`` those with the
+    (rounded) pixels of an earlier one.
     """
 
     images: ReferencePixels
@@ -54,8 +54,8 @@ def list_references(file: BinaryIO) -> Listing:
     directory = find_directory(file)
     members = canonical_members(members_of(directory)) if directory.size <= MAX_DIRECTORY_BYTES else None
     if members is None or len(members) > MAX_IMAGES:
-        found = directory.count if members is None else len(members)
-        raise TooLarge("too-many-images", f"The zip lists {found:,} files; a reference set may have {MAX_IMAGES:,}.")
+        listed = directory.count if members is None else len(members)
+        raise TooLarge("too-many-images", f"The zip lists {listed:,} files; a reference set may have {MAX_IMAGES:,}.")
     refuse_unreadable(members)
     faults = list(first_faults(members, (path_fault, _unknown_format, colliding())))
     if faults:
@@ -74,27 +74,27 @@ def read_references(
 
     Images of ``size`` x ``size`` pass unchanged; the others are resized in float. ``progress(done, n)`` is
     called now and then. Takes 12 * size**2 bytes for each image if any is resized, a quarter if none,
-    made by ``allocate`` (both for a moment, when the first image to be resized comes up).
+    from ``allocate`` (both at once for a moment, at the first image to be resized).
 
-    Raises as ``list_references`` does; ``Invalid("bad-images")`` naming the first ten that can't be used,
-    with ``extra["fault_count"]``; ``TooLarge("too-many-images")`` if the array would exceed ``ARRAY_BYTES``.
+    Raises as ``list_references`` does; ``Invalid("bad-images")`` naming the first ten that can't be used, with
+    ``extra["fault_count"]``; ``TooLarge("too-many-images")`` if the array would exceed ``MAX_ARRAY_BYTES``.
     """
     names = (listing := list_references(file)).names
     _refuse_array(len(names), size)
     images: ReferencePixels = allocate((len(names), size, size, 3), np.uint8)
     hashes = np.zeros((2, len(names), HASH_BYTES), np.uint8)
-    resized, wrong = 0, dict[int, MemberError]()
-    for index, result in map_members(file, listing.members, lambda _, data: _measured(data, size), progress):
+    resized, errors = 0, dict[int, MemberError]()
+    for index, result in map_members(file, listing.members, lambda _, data: _decoded(data, size), progress):
         if isinstance(result, MemberError):
-            wrong[index] = result
+            errors[index] = result
             continue
         image, hashes[:, index] = result
         if image.dtype != np.uint8:
             resized += 1
             images = _widened(images, allocate)
         images[index] = image
-    if wrong:
-        raise bad_images(names, wrong)
+    if errors:
+        raise bad_images(names, errors)
     duplicates = len(names) - len({row.tobytes() for row in hashes[0]})
     return ReferenceImages(images, names, hashes[0], hashes[1], resized, duplicates)
 
@@ -109,14 +109,14 @@ def _widened(images: NDArray[Any], allocate: Allocate) -> NDArray[np.float32]:
 
 
 def _refuse_array(count: int, size: int) -> None:
-    """Raise ``TooLarge`` if ``count`` images as float32 would exceed ``ARRAY_BYTES``."""
+    """Raise ``TooLarge`` if ``count`` images as float32 would exceed ``MAX_ARRAY_BYTES``."""
     if 12 * size**2 * count > MAX_ARRAY_BYTES:
         allowed = f"more than the {MAX_ARRAY_BYTES >> 30} GiB of memory allowed"
         raise TooLarge("too-many-images", f"{count:,} images of {size}x{size} take {allowed}.")
 
 
-def _measured(content: bytes, size: int) -> tuple[ReferencePixels, PixelHashes]:
-    """One image, and the hashes of it and of its mirror image, (2, 16) uint8."""
+def _decoded(content: bytes, size: int) -> tuple[ReferencePixels, PixelHashes]:
+    """One decoded image, and the hashes of it and of its mirror image, (2, 16) uint8."""
     image = decode_reference(content, size)
     pixels = round_to_uint8(image)
     both = pixel_hash(pixels) + pixel_hash(mirror_images(pixels[None])[0])

@@ -1,4 +1,4 @@
-"""A few images of a zip, by their places in canonical order: what people look at, never what is measured."""
+"""A few images of a zip, by index in canonical order: for people to look at, never for measuring."""
 
 from collections.abc import Callable, Collection
 from typing import BinaryIO
@@ -12,19 +12,20 @@ from scorer.archive.zip_reader import map_members
 
 
 def select_images(file: BinaryIO, listing: Listing, places: Collection[int], size: int) -> dict[int, Images]:
-    """Some images of a participant's zip, (size, size, 3) uint8 each, by their places in ``listing``; what can't be
-    decoded, or isn't there, is left out."""
-    return _picked(file, listing, places, lambda content: decode_png(content, size))
+    """Images of a participant's zip, (size, size, 3) uint8 each, by index in ``listing``; missing and undecodable ones
+    are left out.
+    """
+    return _select(file, listing, places, lambda content: decode_png(content, size))
 
 
 def select_reference_images(file: BinaryIO, listing: Listing, places: Collection[int], size: int) -> dict[int, Images]:
-    """Some images of a reference set likewise, through the bottleneck, rounded to 8 bits."""
-    return _picked(file, listing, places, lambda content: round_to_uint8(decode_reference(content, size)))
+    """Images of a reference set likewise, through the bottleneck, rounded to 8 bits."""
+    return _select(file, listing, places, lambda content: round_to_uint8(decode_reference(content, size)))
 
 
-def _picked(
+def _select(
     file: BinaryIO, listing: Listing, places: Collection[int], decode: Callable[[bytes], Images]
 ) -> dict[int, Images]:
     wanted = sorted({place for place in places if 0 <= place < len(listing.members)})
-    found = map_members(file, [listing.members[place] for place in wanted], lambda _, content: decode(content))
-    return {wanted[index]: image for index, image in found if not isinstance(image, MemberError)}
+    decoded = map_members(file, [listing.members[place] for place in wanted], lambda _, content: decode(content))
+    return {wanted[index]: image for index, image in decoded if not isinstance(image, MemberError)}

@@ -11,7 +11,7 @@ from PIL import Image
 COLUMNS = 10
 MAX_IMAGES = 100
 TILE = 96
-"""Pixels a side: larger images are made smaller, so that the picture is about 1 MB whatever a competition asks."""
+"""Pixels a side: larger images are scaled down, so that a sheet is about 1 MB whatever the image specification."""
 
 
 @dataclass(frozen=True)
@@ -24,25 +24,25 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """Of the picture, in pixels."""
+        """The sheet's width in pixels."""
         return self.columns * self.tile
 
     @property
     def height(self) -> int:
-        """Of the picture, in pixels."""
+        """The sheet's height in pixels."""
         return self.count // self.columns * self.tile
 
 
 def layout_of(count: int, size: int) -> Layout:
     """The layout for an entry of ``count`` images of ``size`` pixels a side."""
-    shown = min(MAX_IMAGES, count // COLUMNS * COLUMNS) or count
-    return Layout(shown, min(COLUMNS, shown), min(size, TILE))
+    tiles = min(MAX_IMAGES, count // COLUMNS * COLUMNS) or count
+    return Layout(tiles, min(COLUMNS, tiles), min(size, TILE))
 
 
 def sprite_sheet_of(images: NDArray[np.uint8], rng: np.random.Generator) -> bytes:
     """A PNG of up to 100 of the images (n, size, size, 3), ten in a row, in canonical order.
 
-    Which ones, ``rng`` decides: the first hundred names may all be of one kind.
+    They are drawn by ``rng``: the first hundred names may all be of one kind.
     """
     layout = layout_of(len(images), images.shape[1])
     chosen = np.sort(rng.choice(len(images), layout.count, replace=False))

@@ -1,4 +1,4 @@
-"""Refuses zip bombs by what the central directory lists: sizes and compression ratios."""
+"""Protection from zip bombs, by the sizes and compression ratios that a central directory declares."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Members of a checked listing, read in few large reads, unpacked and handed to a function in threads."""
+"""Reads the members of a checked listing in few large reads, unpacks them and maps a function over them in threads."""
 
 import os
 import struct
@@ -16,6 +16,7 @@ WINDOW_BYTES = 4 << 20  # read at once: 18 reads for 10,000 images of 64 x 64
 MAX_EXTRA_BYTES = 0xFFFF
 _LOCAL = struct.Struct("<4s5H3L2H")
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 MemberProgress = Callable[[int, int], None]
 Record = tuple[int, bytes]  # index of the member, its bytes in the zip from its local header on
@@ -106,7 +107,7 @@ def _windows(file: BinaryIO, members: Sequence[Member]) -> Iterator[list[Record]
 
 
 def _stop(member: Member) -> int:
-    """Where the member ends at the latest; without the bound, a gap before the next would be read too."""
+    """The latest possible end of the member; without the bound, a gap before the next would be read too."""
     longest = LOCAL_HEADER_BYTES + len(member.raw_name) + MAX_EXTRA_BYTES + member.compressed
     return min(member.limit, member.offset + longest)
 
@@ -123,13 +124,10 @@ def _read_run(file: BinaryIO, members: Sequence[Member], run: Sequence[int]) -> 
     return [(index, data[members[index].offset - start : _stop(members[index]) - start]) for index in run]
 
 
-Given = TypeVar("Given")
-
-
 def _bounded_map(
-    pool: ThreadPoolExecutor, work: Callable[[Given], Result], items: Iterator[Given], ahead: int
+    pool: ThreadPoolExecutor, work: Callable[[Item], Result], items: Iterator[Item], ahead: int
 ) -> Iterator[Result]:
-    """``map`` in the pool, in order, with at most ``ahead`` items waiting: the pool's own takes them all."""
+    """``map`` in the pool, in order, with at most ``ahead`` items waiting; ``pool.map`` would submit all of them."""
     waiting: deque[Future[Result]] = deque()
     for item in items:
         waiting.append(pool.submit(work, item))

@@ -1,7 +1,7 @@
-"""Many files as one zip that nobody has to store: its own bytes between the files' are known beforehand. Pure.
+"""Zips streamed without being stored: the bytes between the files, computed from names, sizes and CRCs. Pure.
 
-Members are stored as they are, in ZIP64 (APPNOTE 4.3 and 4.5.3), so a byte of the zip is a byte of a file or of a
-header, whatever their sizes, and any part of the zip can be sent alone.
+Members are stored uncompressed, in ZIP64 (APPNOTE 4.3 and 4.5.3), so a byte of the zip is a byte of a file or of a
+header, whatever their sizes, and any range of the zip can be sent alone.
 """
 
 import struct
@@ -12,12 +12,12 @@ from datetime import datetime
 VERSION = 45  # of the format: ZIP64
 UTF8 = 0x0800
 SIZE_IN_EXTRA_FIELD = 0xFFFFFFFF
-"""Says: look in the extra field."""
+"""Marks a size that is in the extra field."""
 
 
 @dataclass(frozen=True)
 class ZipEntry:
-    """A file as a zip has to know it."""
+    """A file's name, size, CRC and time, from which its headers are made."""
 
     name: str
     bytes: int
@@ -26,7 +26,7 @@ class ZipEntry:
 
 
 def zip_headers(files: Sequence[ZipEntry]) -> list[bytes]:
-    """What stands before each file, and after the last one: ``len(files) + 1`` pieces."""
+    """The headers before each file, and the directory after the last one: ``len(files) + 1`` pieces."""
     pieces = []
     directory = b""
     offset = 0
@@ -39,7 +39,7 @@ def zip_headers(files: Sequence[ZipEntry]) -> list[bytes]:
 
 
 def _dos(moment: datetime) -> tuple[int, int]:
-    """A time as zips tell it: two seconds exact, without a zone."""
+    """A time as zips store it: to two seconds, without a time zone."""
     date = (moment.year - 1980) << 9 | moment.month << 5 | moment.day
     return moment.hour << 11 | moment.minute << 5 | moment.second // 2, date
 

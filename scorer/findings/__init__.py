@@ -1,0 +1,7 @@
+"""Findings: the quantities of the tests, each with unit, direction and a sentence for people. Pure.
+
+finding: the type, and the significance level
+formatting: shares and p-values as text
+signs: which quantities are signs of copying, with the thresholds
+copying, duplicates, sample_quality, latent_recovery: the findings of each group of tests
+"""

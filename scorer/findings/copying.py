@@ -1,9 +1,7 @@
-"""Findings of the data-copying tests: Z_U, C_T, copied cells, NDB, partial copying."""
+"""Findings of the data-copying tests: Z_U, C_T, copied cells, NDB-over and NDB-under, partial copying."""
 
 from scorer.findings.finding import HIGHER, LOWER, SHARE, SIGNIFICANCE_LEVEL, Finding
-from scorer.findings.formatting import format_p_value as _p
-from scorer.findings.formatting import format_percent
-from scorer.findings.formatting import format_percent as _percent
+from scorer.findings.formatting import format_p_value, format_percent
 from scorer.findings.signs import MAX_U_SHARE, MIN_SHARE
 from scorer.metrics.copying.data_copying import CellCopying, DataCopying, copied_cells
 from scorer.metrics.copying.ndb import NDB_LEVEL
@@ -11,33 +9,33 @@ from scorer.metrics.copying.partial_copying import PartialCopying, is_partly_cop
 from scorer.metrics.statistics.mann_whitney import MannWhitney
 
 
-def overall_sentence(found: MannWhitney) -> str:
-    """The test over all images together."""
-    if found.deviation == 0.0:
+def overall_sentence(test: MannWhitney) -> str:
+    """The sentence for Z_U, the test over all images together."""
+    if test.deviation == 0.0:
         return "All distances to the training images are equal, so nothing can be said of copying."
     closer = (
-        f"In {_percent(1.0 - found.share)} of all comparisons a generated image is closer to the training images than a"
-        f" fresh photograph is; 50 % is expected of an honest entry"
+        f"In {format_percent(1.0 - test.share)} of all comparisons a generated image is closer to the training images"
+        " than a fresh photograph is; 50 % is expected of an honest entry"
     )
-    if found.p_smaller < SIGNIFICANCE_LEVEL and found.share > MAX_U_SHARE:
-        return f"{closer} (Z = {found.z:.1f}, {_p(found.p_smaller)}): a slight excess, though hardly by chance."
-    if found.p_smaller < SIGNIFICANCE_LEVEL:
-        return f"{closer} (Z = {found.z:.1f}, {_p(found.p_smaller)}): it keeps too close to them, which is copying."
-    if found.p_larger < SIGNIFICANCE_LEVEL:
-        return (
-            f"{closer} (Z = {found.z:+.1f}, {_p(found.p_larger)}): it keeps away from them, so this shows no copying."
-        )
-    return f"{closer} (Z = {found.z:+.1f}): the difference may be chance."
+    if test.p_smaller < SIGNIFICANCE_LEVEL:
+        chance = f"(Z = {test.z:.1f}, {format_p_value(test.p_smaller)})"
+        if test.share > MAX_U_SHARE:
+            return f"{closer} {chance}: a slight excess, though hardly by chance."
+        return f"{closer} {chance}: it keeps too close to them, which is copying."
+    if test.p_larger < SIGNIFICANCE_LEVEL:
+        chance = f"(Z = {test.z:+.1f}, {format_p_value(test.p_larger)})"
+        return f"{closer} {chance}: it keeps away from them, so this shows no copying."
+    return f"{closer} (Z = {test.z:+.1f}): the difference may be chance."
 
 
-def c_t_sentence(found: DataCopying) -> str:
-    """C_T, the average over the regions of the training images."""
-    value, error = found.c_t, found.c_t_error
+def c_t_sentence(test: DataCopying) -> str:
+    """The sentence for C_T, the average over the cells."""
+    value, error = test.c_t, test.c_t_error
     if value is None or error is None:
         return (
             "No region of the training images holds enough images of this entry for a comparison, so there is no C_T."
         )
-    where = f"Averaged over {_some_of(len(found.used), len(found.cells), 'region')}, C_T = {value:+.2f}"
+    where = f"Averaged over {_some_of(len(test.used), len(test.cells), 'region')}, C_T = {value:+.2f}"
     doubt = f"(chance alone: within {2 * error:.2f} of 0, approximately)"
     if value < -2 * error:
         return f"{where} {doubt}: within their regions, images are closer to the training images than photographs are."
@@ -48,58 +46,58 @@ def c_t_sentence(found: DataCopying) -> str:
     return f"{where} {doubt}: neither copying nor its opposite shows on average."
 
 
-def copied_cells_sentence(found: DataCopying) -> str:
-    """Which regions are copied, by number."""
-    copied, looked_at = copied_cells(found, SIGNIFICANCE_LEVEL), len(found.used)
-    if not looked_at:
+def copied_cells_sentence(test: DataCopying) -> str:
+    """The sentence that names the copied cells."""
+    copied, tested = copied_cells(test, SIGNIFICANCE_LEVEL), len(test.used)
+    if not tested:
         return "No region holds enough images to be looked at alone."
     if not copied:
-        return f"None of the {looked_at} regions looked at is copied." if looked_at > 1 else "The region is not copied."
-    numbers = ", ".join(str(each.cell + 1) for each in copied)
-    told = f"region {numbers} is" if len(copied) == 1 else f"regions {numbers} are"
-    return f"Of {looked_at} regions looked at, {told} copied. {cell_sentence(copied[0])}"
+        return f"None of the {tested} regions looked at is copied." if tested > 1 else "The region is not copied."
+    numbers = ", ".join(str(cell.cell + 1) for cell in copied)
+    subject = f"region {numbers} is" if len(copied) == 1 else f"regions {numbers} are"
+    return f"Of {tested} regions looked at, {subject} copied. {cell_sentence(copied[0])}"
 
 
 def cell_sentence(cell: CellCopying) -> str:
-    """One region alone."""
+    """The sentence for one cell."""
     name = f"Region {cell.cell + 1}"
     if cell.rank_sum is None:
         return f"{name} has {cell.generated:,} generated and {cell.held_out:,} fresh images: too few to compare."
     compared = f"{cell.generated:,} generated images with {cell.held_out:,} photographs"
-    closer = _percent(1.0 - cell.rank_sum.share)
+    closer = format_percent(1.0 - cell.rank_sum.share)
     return f"{name}: comparing {compared}, the generated one is the closer in {closer} (Z = {cell.rank_sum.z:+.1f})."
 
 
-def representation_sentence(found: DataCopying) -> str:
-    """NDB-over and NDB-under."""
-    chance = NDB_LEVEL * len(found.cells)
+def representation_sentence(test: DataCopying) -> str:
+    """The sentence for NDB-over and NDB-under."""
+    chance = NDB_LEVEL * len(test.cells)
     return (
-        f"Of {len(found.cells)} regions {found.ndb_over} hold more of its images than photographs would, and"
-        f" {found.ndb_under} fewer; chance alone makes about {chance:.1f} of either."
+        f"Of {len(test.cells)} regions {test.ndb_over} hold more of its images than photographs would, and"
+        f" {test.ndb_under} fewer; chance alone makes about {chance:.1f} of either."
     )
 
 
-def partial_copying_sentence(found: PartialCopying) -> str:
-    """How many images are closer than photographs are: a zip that is copied in part."""
-    if not found.is_informative:
+def partial_copying_sentence(test: PartialCopying) -> str:
+    """The sentence on how many images are closer than held-out images are."""
+    if not test.is_informative:
         return "Some held-out photographs are training images themselves, so single images can't be told from copies."
-    told = (
-        f"{found.below:,} of {found.generated:,} images ({_percent(found.share)}) are closer to a training image than"
-        f" {_percent(1.0 - found.rank / found.held_out)} of the photographs; chance alone makes"
-        f" {_percent(found.expected)}"
+    sentence = (
+        f"{test.below:,} of {test.generated:,} images ({format_percent(test.share)}) are closer to a training image"
+        f" than {format_percent(1.0 - test.rank / test.held_out)} of the photographs; chance alone makes"
+        f" {format_percent(test.expected)}"
     )
-    if is_partly_copied(found, least=MIN_SHARE, level=SIGNIFICANCE_LEVEL):
-        return f"{told} ({_p(found.p_value)}): these look like copies, whatever the average says."
-    if found.p_value < SIGNIFICANCE_LEVEL:
-        return f"{told} ({_p(found.p_value)}): more than chance, but few."
-    return f"{told}: nothing out of the ordinary."
+    if is_partly_copied(test, least=MIN_SHARE, level=SIGNIFICANCE_LEVEL):
+        return f"{sentence} ({format_p_value(test.p_value)}): these look like copies, whatever the average says."
+    if test.p_value < SIGNIFICANCE_LEVEL:
+        return f"{sentence} ({format_p_value(test.p_value)}): more than chance, but few."
+    return f"{sentence}: nothing out of the ordinary."
 
 
-def quantile_sentence(level: float, own: float, fresh: float) -> str:
-    """How close a share of the images comes to the training images, and the same share of photographs."""
+def quantile_sentence(level: float, of_entry: float, of_held_out: float) -> str:
+    """The sentence for one quantile of the distances, of the entry's images and of held-out images."""
     return (
-        f"The closest {_percent(level)} of its images are {own:.4f} or less from a training image, as 1 less the"
-        f" cosine; of the photographs, {fresh:.4f} or less."
+        f"The closest {format_percent(level)} of its images are {of_entry:.4f} or less from a training image, as 1 less"
+        f" the cosine; of the photographs, {of_held_out:.4f} or less."
     )
 
 
@@ -112,45 +110,47 @@ BALANCED = "0 is best; far below is copying"
 FIVE_PERCENT = f"{format_percent(NDB_LEVEL)} of the regions is best"
 
 
-def data_copying_findings(found: DataCopying) -> tuple[Finding, ...]:
-    """Z_U over all images, C_T over the regions, and which of these are copied."""
-    overall = found.overall
-    count = float(len(copied_cells(found, SIGNIFICANCE_LEVEL))) if found.used else None
+def data_copying_findings(test: DataCopying) -> tuple[Finding, ...]:
+    """Z_U over all images, C_T over the cells, and the number of copied cells."""
+    overall = test.overall
+    count = float(len(copied_cells(test, SIGNIFICANCE_LEVEL))) if test.used else None
     return (
         Finding("z_u", overall.z, DEVIATIONS, BALANCED, overall_sentence(overall), p_value=overall.p_smaller),
-        Finding("c_t", found.c_t, DEVIATIONS, BALANCED, c_t_sentence(found), found.c_t_error, found.c_t_p_copying),
-        Finding("copied_cells", count, REGIONS, LOWER, copied_cells_sentence(found)),
+        Finding("c_t", test.c_t, DEVIATIONS, BALANCED, c_t_sentence(test), test.c_t_error, test.c_t_p_copying),
+        Finding("copied_cells", count, REGIONS, LOWER, copied_cells_sentence(test)),
     )
 
 
-def cell_count_findings(found: DataCopying) -> tuple[Finding, ...]:
+def cell_count_findings(test: DataCopying) -> tuple[Finding, ...]:
     """NDB-over and NDB-under."""
-    direction, told = FIVE_PERCENT, representation_sentence(found)
+    direction, sentence = FIVE_PERCENT, representation_sentence(test)
     return (
-        Finding("ndb_over", float(found.ndb_over), REGIONS, direction, told),
-        Finding("ndb_under", float(found.ndb_under), REGIONS, direction, told),
+        Finding("ndb_over", float(test.ndb_over), REGIONS, direction, sentence),
+        Finding("ndb_under", float(test.ndb_under), REGIONS, direction, sentence),
     )
 
 
-def partial_copying_findings(found: PartialCopying) -> tuple[Finding, ...]:
-    """The share of the images that are closer to a training image than photographs are, and how close they are."""
-    told = partial_copying_sentence(found)
-    share = Finding("partly_copied", found.share, SHARE, LOWER, told, found.standard_error, found.p_value)
-    if not found.is_informative:
-        share = Finding("partly_copied", None, SHARE, LOWER, told)
+def partial_copying_findings(test: PartialCopying) -> tuple[Finding, ...]:
+    """The share of images closer to a training image than held-out images are, and quantiles of the distances."""
+    sentence = partial_copying_sentence(test)
+    share = Finding("partly_copied", test.share, SHARE, LOWER, sentence, test.standard_error, test.p_value)
+    if not test.is_informative:
+        share = Finding("partly_copied", None, SHARE, LOWER, sentence)
     return share, *(
-        Finding(quantile_name(level), own, COSINE, HIGHER, quantile_sentence(level, own, fresh))
-        for level, own, fresh in found.quantiles
+        Finding(quantile_name(level), of_entry, COSINE, HIGHER, quantile_sentence(level, of_entry, of_held_out))
+        for level, of_entry, of_held_out in test.quantiles
     )
 
 
 def quantile_name(level: float) -> str:
-    """What a quantile of the images' distances is called: ``distance_05`` for that of 5 %."""
+    """The name of a quantile of the distances: ``distance_05`` for that of 5 %."""
     return f"distance_{round(100 * level):02}"
 
 
 def memorization_distance_finding(mean: float, error: float | None) -> Finding:
-    """The memorization distance that the entry is judged by, with its standard error."""
+    """The memorization distance by which the entry is judged, with its standard error."""
     doubt = "" if error is None else f" ± {error:.2g} (over the choice of images)"
-    told = f"On average an image is {mean:.4f}{doubt} from the nearest image of the reference, as 1 less the cosine."
-    return Finding("memorization_distance", mean, COSINE, HIGHER, told, error)
+    sentence = (
+        f"On average an image is {mean:.4f}{doubt} from the nearest image of the reference, as 1 less the cosine."
+    )
+    return Finding("memorization_distance", mean, COSINE, HIGHER, sentence, error)

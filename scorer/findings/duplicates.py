@@ -1,6 +1,7 @@
-"""Findings of duplicates: pixel copies, exact and near duplicates, thumbnails."""
+"""Findings of duplicates: training-image copies, near duplicates, and duplicates within an entry."""
 
-from scorer.archive import ExactDuplicates, TrainingImageCopies
+from scorer.archive.exact_duplicates import ExactDuplicates
+from scorer.archive.pixel_hashes import TrainingImageCopies
 from scorer.findings.copying import IMAGES
 from scorer.findings.finding import LOWER, SHARE, SIGNIFICANCE_LEVEL, Finding
 from scorer.findings.formatting import format_p_value, format_percent
@@ -11,31 +12,31 @@ from scorer.metrics.copying.near_duplicates import NearDuplicates
 THUMBNAIL_COPIES = "thumbnail_copies"
 
 
-def thumbnail_copies_finding(found: NearDuplicates) -> Finding:
-    """Images that are training images once both are made very small."""
-    near = found.closeness
-    if not near.is_informative:
-        told = "Some held-out photographs have the thumbnail of a training image, so thumbnails can't tell copies."
-        return Finding(THUMBNAIL_COPIES, None, SHARE, LOWER, told)
-    told = (
-        f"Made very small, {near.below:,} of {near.generated:,} images ({format_percent(near.share)})"
-        " are closer to a training"
-        f" image than {format_percent(1.0 - near.rank / near.held_out)} of the photographs"
+def thumbnail_copies_finding(duplicates: NearDuplicates) -> Finding:
+    """The share of images that are near duplicates of training images by their thumbnails."""
+    closeness = duplicates.closeness
+    if not closeness.is_informative:
+        sentence = "Some held-out photographs have the thumbnail of a training image, so thumbnails can't tell copies."
+        return Finding(THUMBNAIL_COPIES, None, SHARE, LOWER, sentence)
+    sentence = (
+        f"Made very small, {closeness.below:,} of {closeness.generated:,} images ({format_percent(closeness.share)})"
+        f" are closer to a training image than {format_percent(1.0 - closeness.rank / closeness.held_out)} of the"
+        " photographs"
     )
-    mirrored = f", {found.mirrored:,} of them mirrored" if found.mirrored else ""
-    chance = f"; chance alone makes {format_percent(near.expected)}"
+    mirrored = f", {duplicates.mirrored:,} of them mirrored" if duplicates.mirrored else ""
+    chance = f"; chance alone makes {format_percent(closeness.expected)}"
     verdict = ": nothing out of the ordinary."
-    if near.p_value < SIGNIFICANCE_LEVEL:
-        few = near.share < MIN_SHARE
-        verdict = f" ({format_p_value(near.p_value)}): {'more than chance, but few.' if few else _copied_phrase()}"
+    if closeness.p_value < SIGNIFICANCE_LEVEL:
+        few = closeness.share < MIN_SHARE
+        verdict = f" ({format_p_value(closeness.p_value)}): {'more than chance, but few.' if few else _copied_phrase()}"
     return Finding(
         THUMBNAIL_COPIES,
-        near.share,
+        closeness.share,
         SHARE,
         LOWER,
-        told + mirrored + chance + verdict,
-        near.standard_error,
-        near.p_value,
+        sentence + mirrored + chance + verdict,
+        closeness.standard_error,
+        closeness.p_value,
     )
 
 
@@ -43,63 +44,78 @@ def _copied_phrase() -> str:
     return "training images that were blurred, recoloured or put through a network look so."
 
 
-def near_duplicates_finding(found: NearDuplicates) -> Finding:
-    """Near duplicates of training images."""
-    near = found.closeness
+def near_duplicates_finding(duplicates: NearDuplicates) -> Finding:
+    """The share of images that are near duplicates of training images by their features."""
+    closeness = duplicates.closeness
     name = "near_copies"
-    if not near.is_informative:
-        told = "Some held-out photographs are training images themselves, so near copies can't be told from chance."
-        return Finding(name, None, SHARE, LOWER, told)
-    told = f"{near.below:,} of {near.generated:,} images nearly are one of {found.originals:,} training images"
-    if not near.below:
-        told = f"None of the {near.generated:,} images nearly is a training image"
-    mirrored = f", {found.mirrored:,} of them mirrored" if found.mirrored else ""
-    often = f"; one of these {found.most_copied[1]:,} times" if found.most_copied and found.most_copied[1] > 1 else ""
-    chance = f"; chance alone makes {format_percent(near.expected)} ({format_p_value(near.p_value)})."
-    return Finding(name, near.share, SHARE, LOWER, told + mirrored + often + chance, near.standard_error, near.p_value)
+    if not closeness.is_informative:
+        sentence = "Some held-out photographs are training images themselves, so near copies can't be told from chance."
+        return Finding(name, None, SHARE, LOWER, sentence)
+    sentence = (
+        f"{closeness.below:,} of {closeness.generated:,} images nearly are one of {duplicates.originals:,} training"
+        " images"
+    )
+    if not closeness.below:
+        sentence = f"None of the {closeness.generated:,} images nearly is a training image"
+    mirrored = f", {duplicates.mirrored:,} of them mirrored" if duplicates.mirrored else ""
+    often = (
+        f"; one of these {duplicates.most_copied[1]:,} times"
+        if duplicates.most_copied and duplicates.most_copied[1] > 1
+        else ""
+    )
+    chance = f"; chance alone makes {format_percent(closeness.expected)} ({format_p_value(closeness.p_value)})."
+    return Finding(
+        name,
+        closeness.share,
+        SHARE,
+        LOWER,
+        sentence + mirrored + often + chance,
+        closeness.standard_error,
+        closeness.p_value,
+    )
 
 
-def internal_duplicates_finding(found: InternalDuplicates) -> Finding:
-    """Near duplicates within the entry."""
-    count = len(found.group)
-    told = f"No two of the {count:,} images are nearly the same"
-    if found.pairs:
-        told = (
-            f"{found.images:,} of {count:,} images are nearly the same as another one, in {found.groups:,} groups, the"
-            f" largest of {int(found.sizes.max()):,}"
+def internal_duplicates_finding(duplicates: InternalDuplicates) -> Finding:
+    """The share of images that are near duplicates of another image of the entry."""
+    count = len(duplicates.group)
+    outcome = f"No two of the {count:,} images are nearly the same"
+    if duplicates.pairs:
+        outcome = (
+            f"{duplicates.images:,} of {count:,} images are nearly the same as another one, in {duplicates.groups:,}"
+            f" groups, the largest of {int(duplicates.sizes.max()):,}"
         )
-    chance = f"; photographs would make {found.expected_pairs:.2g} such pairs and these make {found.pairs:,}"
-    sentence = f"{told}{chance} ({format_p_value(found.p_value)})."
-    return Finding("repeats", found.share, SHARE, LOWER, sentence, found.standard_error, found.p_value)
+    chance = f"; photographs would make {duplicates.expected_pairs:.2g} such pairs and these make {duplicates.pairs:,}"
+    sentence = f"{outcome}{chance} ({format_p_value(duplicates.p_value)})."
+    return Finding("repeats", duplicates.share, SHARE, LOWER, sentence, duplicates.standard_error, duplicates.p_value)
 
 
-def pixel_copies_finding(found: TrainingImageCopies) -> Finding:
-    """Images that are training images, pixel by pixel, or their mirror images."""
-    count = len(found.exact_index)
-    copied = found.exact + found.mirrored
-    told = f"None of the {count:,} images is a training image, pixel by pixel or mirrored."
+def pixel_copies_finding(copies: TrainingImageCopies) -> Finding:
+    """The share of images that are training-image copies: equal or mirrored, pixel by pixel."""
+    count = len(copies.exact_index)
+    copied = copies.exact + copies.mirrored
+    sentence = f"None of the {count:,} images is a training image, pixel by pixel or mirrored."
     if copied:
-        mirrored = f", {found.mirrored:,} of them mirrored" if found.mirrored else ""
-        told = (
-            f"{copied:,} of {count:,} images ({format_percent(found.share)}) are training images,"
+        mirrored = f", {copies.mirrored:,} of them mirrored" if copies.mirrored else ""
+        sentence = (
+            f"{copied:,} of {count:,} images ({format_percent(copies.share)}) are training images,"
             f" pixel by pixel{mirrored}."
         )
-    return Finding("pixel_copies", found.share, SHARE, LOWER, told)
+    return Finding("pixel_copies", copies.share, SHARE, LOWER, sentence)
 
 
-def exact_duplicates_findings(found: ExactDuplicates) -> tuple[Finding, ...]:
-    """Images that the zip holds more than once."""
-    same = f"No two of the {found.count:,} images are the same, pixel by pixel."
-    if found.groups:
-        same = (
-            f"{found.identical:,} of {found.count:,} images have another one with the same pixels, in"
-            f" {len(found.groups):,} group{'s' if len(found.groups) > 1 else ''}, the largest of"
-            f" {len(found.groups[0]):,}."
+def exact_duplicates_findings(duplicates: ExactDuplicates) -> tuple[Finding, ...]:
+    """The numbers of images that the zip holds more than once, upright and mirrored."""
+    identical_sentence = f"No two of the {duplicates.count:,} images are the same, pixel by pixel."
+    if duplicates.groups:
+        identical_sentence = (
+            f"{duplicates.identical:,} of {duplicates.count:,} images have another one with the same pixels, in"
+            f" {len(duplicates.groups):,} group{'s' if len(duplicates.groups) > 1 else ''}, the largest of"
+            f" {len(duplicates.groups[0]):,}."
         )
-    turned = "None of the others is the mirror image of another one."
-    if found.mirrored_pairs:
-        turned = f"{found.mirrored:,} of the others are another image's mirror image."
+    mirrored_sentence = "None of the others is the mirror image of another one."
+    if duplicates.mirrored_pairs:
+        mirrored_sentence = f"{duplicates.mirrored:,} of the others are another image's mirror image."
     return (
-        Finding("identical", float(found.identical), IMAGES, LOWER, same),
-        Finding("mirrored_twins", float(found.mirrored), IMAGES, LOWER, turned),
+        Finding("identical", float(duplicates.identical), IMAGES, LOWER, identical_sentence),
+        Finding("mirrored_twins", float(duplicates.mirrored), IMAGES, LOWER, mirrored_sentence),
     )

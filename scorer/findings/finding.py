@@ -1,9 +1,9 @@
-"""One number of one test, with its unit, its direction and a sentence for a person."""
+"""A finding: one quantity of one test, with its unit, its direction and a sentence for a person."""
 
 from dataclasses import dataclass
 
 SIGNIFICANCE_LEVEL = 0.01
-"""A p-value below this is told as a finding."""
+"""A p-value below this is significant."""
 
 SHARE = "share"
 HIGHER, LOWER = "higher is better", "lower is better"
@@ -11,9 +11,9 @@ HIGHER, LOWER = "higher is better", "lower is better"
 
 @dataclass(frozen=True)
 class Finding:
-    """One number of one test, in words; what a number does not have is None.
+    """One quantity of one test with its sentence; None for a field that the quantity does not have.
 
-    ``standard_error`` and ``p_value`` are those that the test's own module describes.
+    ``standard_error`` and ``p_value`` are described in the module of the test in :mod:`scorer.metrics`.
     """
 
     name: str

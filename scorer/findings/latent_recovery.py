@@ -1,4 +1,4 @@
-"""What latent recovery found, each number with its unit, its direction and a sentence for a person."""
+"""Findings of latent recovery: gap, Kolmogorov-Smirnov test, errors of each kind of target, controls."""
 
 from collections.abc import Iterator, Mapping
 
@@ -20,121 +20,119 @@ KIND_PHRASES = {"train": "training images", "held_out": "fresh images", "generat
 DISTORTION_PHRASES = {"warp": "warped", "patches": "partly covered", "noise": "noisy"}
 
 
-def recovery_sentence(found: RecoveryTest, likeness: KolmogorovSmirnov) -> str:
-    """The verdict."""
-    gap, told = found.gap, found.generated
-    if told is not None and not found.conclusive:
+def recovery_sentence(result: RecoveryTest, likeness: KolmogorovSmirnov) -> str:
+    """The sentence for the verdict of the test."""
+    gap, own_images = result.gap, result.generated
+    if own_images is not None and not result.conclusive:
         return (
-            f"Of {told.count} images that the generator itself made only"
-            f" {format_percent(told.verbatim)} were found again, and"
-            f" {format_percent(MIN_SHARE_FOUND)} are needed: the search failed, so nothing can be said of copying."
+            f"Of {own_images.count} images that the generator itself made only {format_percent(own_images.verbatim)}"
+            f" were found again, and {format_percent(MIN_SHARE_FOUND)} are needed: the search failed,"
+            " so nothing can be said of copying."
         )
     if gap is None:
         return "The generator makes fresh images without any error, so training images can't be made better."
     compared = f"Half of the training images are made with an error {format_percent(abs(gap))}"
     compared += f" {'smaller' if gap >= 0 else 'larger'} than half of the fresh ones"
-    chance = format_p_value(found.test.p_value)
-    if found.verdict == "copies":
+    chance = format_p_value(result.test.p_value)
+    if result.verdict == "copies":
         doubt = ". But the fresh images are of another kind, which may be a part of it." if _differs(likeness) else "."
         return f"{compared}, and not by chance ({chance}): the generator remembers what it was trained on{doubt}"
-    if found.test.p_value < SIGNIFICANCE_LEVEL and gap > 0:
+    if result.test.p_value < SIGNIFICANCE_LEVEL and gap > 0:
         return f"{compared}, hardly by chance ({chance}), but less than the {format_percent(MIN_GAP)} that counts."
-    if found.test.p_value < SIGNIFICANCE_LEVEL:
+    if result.test.p_value < SIGNIFICANCE_LEVEL:
         return f"{compared} ({chance}): the two kinds differ, and it is not that training images are remembered."
     return f"{compared}, which may be chance ({chance}): no sign that training images are remembered."
 
 
 def recovery_findings(
-    found: RecoveryTest, errors: Mapping[str, Vector], distorted: Mapping[str, Vector], likeness: KolmogorovSmirnov
+    result: RecoveryTest, errors: Mapping[str, Vector], distorted: Mapping[str, Vector], likeness: KolmogorovSmirnov
 ) -> list[Finding]:
-    """All numbers, in a fixed order."""
-    summaries = {"train": found.train, "held_out": found.held_out, "generated": found.generated}
+    """All findings, in a fixed order."""
+    summaries = {"train": result.train, "held_out": result.held_out, "generated": result.generated}
     return [
-        _gap(found),
-        _test(found),
-        *(_median(kind, each) for kind, each in summaries.items() if each is not None),
-        *(_share(kind, each) for kind, each in summaries.items() if each is not None),
+        _gap(result),
+        _test(result),
+        *(_median(kind, summary) for kind, summary in summaries.items() if summary is not None),
+        *(_share(kind, summary) for kind, summary in summaries.items() if summary is not None),
         _likeness(likeness),
         *_distortions(errors, distorted),
     ]
 
 
-def _gap(found: RecoveryTest) -> Finding:
+def _gap(result: RecoveryTest) -> Finding:
     direction, unit = "0 is best; above 0 is copying", "share of the fresh images' error"
-    if found.gap is None:
-        told = "Fresh images are made without any error, so there is no gap."
-        return Finding("recovery_gap", None, unit, direction, told)
+    if result.gap is None:
+        sentence = "Fresh images are made without any error, so there is no gap."
+        return Finding("recovery_gap", None, unit, direction, sentence)
     within = "too few targets for an interval"
-    if found.gap_low is not None and found.gap_high is not None:
-        within = f"with 95 % certainty between {found.gap_low:+.3f} and {found.gap_high:+.3f}"
+    if result.gap_low is not None and result.gap_high is not None:
+        within = f"with 95 % certainty between {result.gap_low:+.3f} and {result.gap_high:+.3f}"
     sentence = (
-        f"The median error is {found.train.median:.3g} on training and {found.held_out.median:.3g} on fresh images:"
-        f" a gap of {found.gap:+.3f} ({within}); above {MIN_GAP:+.1f} it counts."
+        f"The median error is {result.train.median:.3g} on training and {result.held_out.median:.3g} on fresh images:"
+        f" a gap of {result.gap:+.3f} ({within}); above {MIN_GAP:+.1f} it counts."
     )
-    return Finding("recovery_gap", found.gap, unit, direction, sentence, p_value=found.test.p_value)
+    return Finding("recovery_gap", result.gap, unit, direction, sentence, p_value=result.test.p_value)
 
 
-def _test(found: RecoveryTest) -> Finding:
-    test = found.test
+def _test(result: RecoveryTest) -> Finding:
+    test = result.test
     side = "more" if test.training_is_smaller else "fewer"
     able = "no difference could be shown with so few" if test.needed is None else f"from {test.needed:.2f} on it counts"
     sentence = (
-        f"At one error, {format_percent(test.statistic)} {side} of the {found.train.count} training images than of the"
-        f" {found.held_out.count} fresh ones are below it ({format_p_value(test.p_value)}; {able});"
-        " that training errors are"
-        f" the smaller ones has {format_p_value(test.p_smaller)}."
+        f"At one error, {format_percent(test.statistic)} {side} of the {result.train.count} training images than of the"
+        f" {result.held_out.count} fresh ones are below it ({format_p_value(test.p_value)}; {able});"
+        f" that training errors are the smaller ones has {format_p_value(test.p_smaller)}."
     )
     return Finding("recovery_ks", test.statistic, "difference of shares", LOWER, sentence, p_value=test.p_value)
 
 
-def _median(kind: str, found: ErrorSummary) -> Finding:
+def _median(kind: str, summary: ErrorSummary) -> Finding:
     what = KIND_PHRASES[kind]
     direction = LOWER if kind != "train" else "far below that of fresh images is copying"
-    sentence = f"Of {found.count} {what} half are made with an error below {found.median:.3g}."
-    return Finding(f"recovery_{kind}", found.median, SQUARED, direction, sentence)
+    sentence = f"Of {summary.count} {what} half are made with an error below {summary.median:.3g}."
+    return Finding(f"recovery_{kind}", summary.median, SQUARED, direction, sentence)
 
 
-def _share(kind: str, found: ErrorSummary) -> Finding:
+def _share(kind: str, summary: ErrorSummary) -> Finding:
     sentence = (
-        f"{format_percent(found.verbatim)} of {found.count} {KIND_PHRASES[kind]} are found verbatim"
-        f" and {format_percent(found.plausible)}"
-        f" plausibly."
+        f"{format_percent(summary.verbatim)} of {summary.count} {KIND_PHRASES[kind]} are found verbatim"
+        f" and {format_percent(summary.plausible)} plausibly."
     )
     direction = "far above that of fresh images is copying" if kind == "train" else HIGHER
-    return Finding(f"recovery_{kind}_verbatim", found.verbatim, SHARE, direction, sentence, found.verbatim_error)
+    return Finding(f"recovery_{kind}_verbatim", summary.verbatim, SHARE, direction, sentence, summary.verbatim_error)
 
 
-def _likeness(found: KolmogorovSmirnov) -> Finding:
-    told = "Training and fresh images are equally rough, as far as can be told"
-    if _differs(found):
-        rougher = "rougher" if found.training_is_smaller else "smoother"
-        told = f"The fresh images are {rougher} than the training images, which alone makes errors differ"
-    sentence = f"{told} ({format_p_value(found.p_value)})."
-    return Finding("recovery_likeness", found.statistic, "difference of shares", LOWER, sentence, p_value=found.p_value)
+def _likeness(test: KolmogorovSmirnov) -> Finding:
+    comparison = "Training and fresh images are equally rough, as far as can be told"
+    if _differs(test):
+        rougher = "rougher" if test.training_is_smaller else "smoother"
+        comparison = f"The fresh images are {rougher} than the training images, which alone makes errors differ"
+    sentence = f"{comparison} ({format_p_value(test.p_value)})."
+    return Finding("recovery_likeness", test.statistic, "difference of shares", LOWER, sentence, p_value=test.p_value)
 
 
 def _distortions(errors: Mapping[str, Vector], distorted: Mapping[str, Vector]) -> Iterator[Finding]:
     for name, values in distorted.items():
         how, kind = name.split("_", maxsplit=1)
-        found = sign_test(errors[kind][: len(values)], values)
+        test = sign_test(errors[kind][: len(values)], values)
         yield Finding(
             f"recovery_{name}",
             summary_of(values).median,
             SQUARED,
             "higher is more specific",
-            _specific(found, f"{DISTORTION_PHRASES[how]} {KIND_PHRASES[kind]}"),
-            p_value=found.p_value,
+            _specific(test, f"{DISTORTION_PHRASES[how]} {KIND_PHRASES[kind]}"),
+            p_value=test.p_value,
         )
 
 
-def _specific(found: SignTest, what: str) -> str:
-    told = (
-        f"With {what} the median error is {found.after:.3g} instead of {found.before:.3g}, and larger for"
-        f" {found.increased} of {found.count}"
+def _specific(test: SignTest, what: str) -> str:
+    comparison = (
+        f"With {what} the median error is {test.after:.3g} instead of {test.before:.3g}, and larger for"
+        f" {test.increased} of {test.count}"
     )
-    if found.p_value < SIGNIFICANCE_LEVEL:
-        return f"{told} ({format_p_value(found.p_value)}): the generator knows its images from others."
-    return f"{told}: it makes distorted images about as well, so small errors say little."
+    if test.p_value < SIGNIFICANCE_LEVEL:
+        return f"{comparison} ({format_p_value(test.p_value)}): the generator knows its images from others."
+    return f"{comparison}: it makes distorted images about as well, so small errors say little."
 
 
 def _differs(likeness: KolmogorovSmirnov) -> bool:

@@ -1,4 +1,4 @@
-"""What the tests besides data-copying found: each number with its unit, its direction and a sentence for a person."""
+"""Findings of sample quality: FID, KID, PRDC, PRD, two-sample tests, NDB, authenticity, the Inception score."""
 
 from scorer.findings.finding import HIGHER, LOWER, SHARE, SIGNIFICANCE_LEVEL, Finding
 from scorer.findings.formatting import format_p_value, format_percent
@@ -18,73 +18,86 @@ NEITHER = "0 is best; above 0 is closer to the training images than photographs"
 SQUARED_MMD, FID, CLASSES, NATS, RATIO = "squared MMD", "FID", "classes", "nats", "ratio"
 
 
-def two_sample_findings(found: TwoSample) -> tuple[Finding, ...]:
-    """The nearest-neighbour classifier: on real images, on generated ones, and on both."""
+def two_sample_findings(test: TwoSample) -> tuple[Finding, ...]:
+    """Accuracies of the 1-nearest-neighbour test: on real images, on generated ones, and on both."""
     shares = (
-        f"{format_percent(found.real.share)} of the real and"
-        f" {format_percent(found.generated.share)} of the generated images"
+        f"{format_percent(test.real.share)} of the real and"
+        f" {format_percent(test.generated.share)} of the generated images"
     )
-    told = (
+    outcome = (
         f"By the kind of its nearest image {shares} are told right, where chance makes"
-        f" {format_percent(found.both.expected)}"
+        f" {format_percent(test.both.expected)}"
     )
-    both = f"{told}: the two can't be told apart."
-    if found.both.p_below < SIGNIFICANCE_LEVEL:
-        both = f"{told} ({format_p_value(found.both.p_below)}): generated images lie beside real ones, as copies do."
-    if found.both.p_above < SIGNIFICANCE_LEVEL:
-        both = f"{told} ({format_p_value(found.both.p_above)}): the two can be told apart."
+    verdict = f"{outcome}: the two can't be told apart."
+    if test.both.p_below < SIGNIFICANCE_LEVEL:
+        verdict = (
+            f"{outcome} ({format_p_value(test.both.p_below)}): generated images lie beside real ones, as copies do."
+        )
+    if test.both.p_above < SIGNIFICANCE_LEVEL:
+        verdict = f"{outcome} ({format_p_value(test.both.p_above)}): the two can be told apart."
     return (
-        _accuracy("two_sample_real", found.real, f"Of the real images {_nearest(found.real, 'real')}."),
+        _accuracy("two_sample_real", test.real, f"Of the real images {_nearest(test.real, 'real')}."),
         _accuracy(
             "two_sample_generated",
-            found.generated,
-            f"Of the generated images {_nearest(found.generated, 'generated')}.",
+            test.generated,
+            f"Of the generated images {_nearest(test.generated, 'generated')}.",
         ),
-        _accuracy("two_sample", found.both, both),
+        _accuracy("two_sample", test.both, verdict),
     )
 
 
-def _accuracy(name: str, found: Accuracy, sentence: str) -> Finding:
-    both_sides = min(1.0, 2.0 * min(found.p_above, found.p_below))
-    return Finding(name, found.share, SHARE, HALF, sentence, found.deviation, both_sides)
+def _accuracy(name: str, accuracy: Accuracy, sentence: str) -> Finding:
+    both_sides = min(1.0, 2.0 * min(accuracy.p_above, accuracy.p_below))
+    return Finding(name, accuracy.share, SHARE, HALF, sentence, accuracy.deviation, both_sides)
 
 
-def _nearest(found: Accuracy, kind: str) -> str:
-    return f"{format_percent(found.share)} have a {kind} one nearest; chance makes {format_percent(found.expected)}"
+def _nearest(accuracy: Accuracy, kind: str) -> str:
+    return (
+        f"{format_percent(accuracy.share)} have a {kind} one nearest; chance makes {format_percent(accuracy.expected)}"
+    )
 
 
-def ndb_findings(found: BinComparison) -> tuple[Finding, ...]:
+def ndb_findings(comparison: BinComparison) -> tuple[Finding, ...]:
     """NDB / K and the Jensen-Shannon divergence."""
-    bins = len(found.excess)
-    verdict = "more than chance" if found.p_value < SIGNIFICANCE_LEVEL else "no more than chance"
+    bins = len(comparison.excess)
+    verdict = "more than chance" if comparison.p_value < SIGNIFICANCE_LEVEL else "no more than chance"
     share = (
-        f"{found.different} of {bins} bins hold another share of the generated images than of the training images,"
-        f" {NDB_LEVEL * bins:.0f} are expected; all bins together differ {verdict} ({format_p_value(found.p_value)})."
+        f"{comparison.different} of {bins} bins hold another share of the generated images than of the training images,"
+        f" {NDB_LEVEL * bins:.0f} are expected; all bins together differ {verdict}"
+        f" ({format_p_value(comparison.p_value)})."
     )
     divergence = (
-        f"Between how both sets fill the bins, the divergence is {found.divergence:.4f} nats; equal sets of these sizes"
-        f" have about {found.expected_divergence:.4f}."
+        f"Between how both sets fill the bins, the divergence is {comparison.divergence:.4f} nats; equal sets of these"
+        f" sizes have about {comparison.expected_divergence:.4f}."
     )
     return (
-        Finding("ndb_share", found.share, SHARE, USUAL, share, found.deviation, found.p_value),
-        Finding("jensen_shannon", found.divergence, NATS, LOWER, divergence, found.divergence_error, found.p_value),
+        Finding("ndb_share", comparison.share, SHARE, USUAL, share, comparison.deviation, comparison.p_value),
+        Finding(
+            "jensen_shannon",
+            comparison.divergence,
+            NATS,
+            LOWER,
+            divergence,
+            comparison.divergence_error,
+            comparison.p_value,
+        ),
     )
 
 
-def prd_findings(found: PrecisionRecall) -> tuple[Finding, ...]:
-    """F_8 and F_1/8 of the curve."""
-    recall, precision = found.mean.recall, found.mean.precision
+def prd_findings(curve: PrecisionRecall) -> tuple[Finding, ...]:
+    """F_8 and F_1/8 of the PRD curve."""
+    recall, precision = curve.mean.recall, curve.mean.precision
     return (
         Finding(
-            "prd_f8", recall, SHARE, HIGHER, _curve("recall", "F8", recall, found.error.recall), found.error.recall
+            "prd_f8", recall, SHARE, HIGHER, _curve("recall", "F8", recall, curve.error.recall), curve.error.recall
         ),
         Finding(
             "prd_f1_8",
             precision,
             SHARE,
             HIGHER,
-            _curve("precision", "F1/8", precision, found.error.precision),
-            found.error.precision,
+            _curve("precision", "F1/8", precision, curve.error.precision),
+            curve.error.precision,
         ),
     )
 
@@ -93,79 +106,81 @@ def _curve(what: str, name: str, value: float, error: float) -> str:
     return f"Over the cells of both sets, {name}, which weighs {what}, is {value:.3f} ± {error:.3f}; equal sets have 1."
 
 
-def relative_mmd_finding(found: RelativeMmd) -> Finding:
-    """The three-sample kernel test."""
-    told = (
-        f"By the kernel distance, generated images are {found.generated:.2g} from the training images and fresh"
-        f" photographs {found.held_out:.2g}"
+def relative_mmd_finding(test: RelativeMmd) -> Finding:
+    """The difference of the relative MMD test."""
+    outcome = (
+        f"By the kernel distance, generated images are {test.generated:.2g} from the training images and fresh"
+        f" photographs {test.held_out:.2g}"
     )
-    verdict = f"{told}: no difference that chance doesn't make."
-    if found.p_closer < SIGNIFICANCE_LEVEL:
-        verdict = f"{told} ({format_p_value(found.p_closer)}): closer than photographs are."
-    if found.p_farther < SIGNIFICANCE_LEVEL:
-        verdict = f"{told} ({format_p_value(found.p_farther)}): farther than photographs are, which shows no copying."
-    difference = found.held_out - found.generated
-    return Finding("relative_mmd", difference, SQUARED_MMD, NEITHER, verdict, found.standard_error, found.p_closer)
+    verdict = f"{outcome}: no difference that chance doesn't make."
+    if test.p_closer < SIGNIFICANCE_LEVEL:
+        verdict = f"{outcome} ({format_p_value(test.p_closer)}): closer than photographs are."
+    if test.p_farther < SIGNIFICANCE_LEVEL:
+        verdict = f"{outcome} ({format_p_value(test.p_farther)}): farther than photographs are, which shows no copying."
+    difference = test.held_out - test.generated
+    return Finding("relative_mmd", difference, SQUARED_MMD, NEITHER, verdict, test.standard_error, test.p_closer)
 
 
-def kid_finding(found: KernelInceptionDistance) -> Finding:
-    """The kernel distance over subsets."""
-    error = found.resampling_error
-    doubt = "" if error is None else f" ± {error:.2g} (by the draw of {found.subsets} subsets)"
-    sentence = f"The kernel distance to the real images is {found.mean:.4g}{doubt}; equal sets have 0 on average."
-    return Finding("kid", found.mean, SQUARED_MMD, LOWER, sentence, error)
+def kid_finding(kid: KernelInceptionDistance) -> Finding:
+    """KID over random subsets."""
+    error = kid.resampling_error
+    doubt = "" if error is None else f" ± {error:.2g} (by the draw of {kid.subsets} subsets)"
+    sentence = f"The kernel distance to the real images is {kid.mean:.4g}{doubt}; equal sets have 0 on average."
+    return Finding("kid", kid.mean, SQUARED_MMD, LOWER, sentence, error)
 
 
-def prdc_findings(found: Prdc, error: PrdcError) -> tuple[Finding, ...]:
+def prdc_findings(prdc: Prdc, error: PrdcError) -> tuple[Finding, ...]:
     """Improved precision and recall, density and coverage."""
-    words = {
-        "precision": f"{format_percent(found.precision)} of the generated images lie where real images are",
-        "recall": f"{format_percent(found.recall)} of the real images lie where generated ones are",
-        "density": f"A generated image lies in {found.density:.2f} times as many real neighbourhoods as a real one",
-        "coverage": f"{format_percent(found.coverage)} of the real images have a generated one in their neighbourhood",
+    sentences = {
+        "precision": f"{format_percent(prdc.precision)} of the generated images lie where real images are",
+        "recall": f"{format_percent(prdc.recall)} of the real images lie where generated ones are",
+        "density": f"A generated image lies in {prdc.density:.2f} times as many real neighbourhoods as a real one",
+        "coverage": f"{format_percent(prdc.coverage)} of the real images have a generated one in their neighbourhood",
     }
     units = {"density": RATIO}
     return tuple(
         Finding(
             name,
-            getattr(found, name),
+            getattr(prdc, name),
             units.get(name, SHARE),
             HIGHER,
             f"{sentence} (± {getattr(error, name):.3f}).",
             getattr(error, name),
         )
-        for name, sentence in words.items()
+        for name, sentence in sentences.items()
     )
 
 
-def authenticity_finding(found: Authenticity, held_out: Authenticity | None = None) -> Finding:
-    """The share of authentic images, beside that of held-out photographs where there are any."""
-    told = (
-        f"{format_percent(found.share)} of the images are farther from their nearest training"
+def authenticity_finding(authenticity: Authenticity, held_out: Authenticity | None = None) -> Finding:
+    """The share of authentic images, beside that of held-out images where there are any."""
+    sentence = (
+        f"{format_percent(authenticity.share)} of the images are farther from their nearest training"
         " image than that is from others"
     )
     if held_out is None:
-        return Finding("authenticity", found.share, SHARE, HIGHER, f"{told}.", found.standard_error)
-    chance = p_fewer(found, held_out)
-    told += f", and {format_percent(held_out.share)} of fresh photographs"
+        return Finding("authenticity", authenticity.share, SHARE, HIGHER, f"{sentence}.", authenticity.standard_error)
+    chance = p_fewer(authenticity, held_out)
+    sentence += f", and {format_percent(held_out.share)} of fresh photographs"
     fewer = (
         f" ({format_p_value(chance)}): some are versions of training images."
         if chance < SIGNIFICANCE_LEVEL
         else ": no fewer."
     )
-    return Finding("authenticity", found.share, SHARE, HIGHER, told + fewer, found.standard_error, chance)
+    return Finding(
+        "authenticity", authenticity.share, SHARE, HIGHER, sentence + fewer, authenticity.standard_error, chance
+    )
 
 
-def inception_score_finding(found: InceptionScore) -> Finding:
+def inception_score_finding(score: InceptionScore) -> Finding:
     """The Inception score."""
-    error = found.standard_error
-    doubt = "" if error is None else f" ± {error:.2g} ({found.splits} splits)"
-    sentence = f"The Inception score is {found.mean:.2f}{doubt}; it looks at no real image."
-    return Finding("inception_score", found.mean, CLASSES, HIGHER, sentence, error)
+    error = score.standard_error
+    doubt = "" if error is None else f" ± {error:.2g} ({score.splits} splits)"
+    sentence = f"The Inception score is {score.mean:.2f}{doubt}; it looks at no real image."
+    return Finding("inception_score", score.mean, CLASSES, HIGHER, sentence, error)
 
 
 def fid_finding(fid: float, error: float | None) -> Finding:
-    """The FID that the entry is ranked by, with its standard error."""
+    """The FID by which the entry is ranked, with its standard error."""
     doubt = (
         " (there are too few images for a standard error)"
         if error is None
@@ -175,13 +190,13 @@ def fid_finding(fid: float, error: float | None) -> Finding:
     return Finding("fid", fid, FID, LOWER, sentence, error)
 
 
-def fid_infinity_finding(found: FidInfinity | None, fid: float) -> Finding:
+def fid_infinity_finding(line: FidInfinity | None, fid: float) -> Finding:
     """FID-infinity beside the FID, >= 0, of all images."""
     name, unit = "fid_infinity", FID
-    if found is None:
+    if line is None:
         return Finding(name, None, unit, LOWER, "There are too few images to tell what FID would be for more of them.")
     sentence = (
-        f"For ever more images of this generator FID would fall from {fid:.2f} to about {found.value:.2f}"
-        f" ± {found.standard_error:.2g} (by the draw of parts)."
+        f"For ever more images of this generator FID would fall from {fid:.2f} to about {line.value:.2f}"
+        f" ± {line.standard_error:.2g} (by the draw of parts)."
     )
-    return Finding(name, found.value, unit, LOWER, sentence, found.standard_error)
+    return Finding(name, line.value, unit, LOWER, sentence, line.standard_error)

@@ -1,0 +1,10 @@
+"""Metrics: arrays in, numbers out. Pure: no torch, no SQL, no files; formulas in ``docs/explanation/metrics.md``.
+
+features: checks that every metric makes of a feature matrix
+cosine, euclidean: exact nearest neighbours at the speed of matrix products
+memorization: nearest reference images by cosine distance; the memorization distance s
+mifid: the score, MiFID = FID * penalty(s, tau)
+statistics: tests, correlations, agreement of raters, the choice of tau
+sample_quality: FID, KID, PRDC and other distances between two sets of features
+copying: tests for copied training images
+"""

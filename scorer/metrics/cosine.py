@@ -1,4 +1,4 @@
-"""Nearest rows by cosine: found in fast, rough products, decided in exact ones.
+"""Exact nearest neighbours by cosine distance: a shortlist by fast products, decided by exact ones.
 
 Two rows of float32 products can't be told apart when they differ by less than the products' rounding.
 So the products only make a shortlist, namely every pair that their worst-case error can't rule out, and
@@ -18,7 +18,7 @@ from scorer.metrics.features import Features, Vector, degenerate, require_matrix
 Indices = NDArray[np.int64]
 
 # Sizes that are measured, not derived: a tile of products (32 MB in float32) is large enough for the
-# matrix product to run at full speed, and a segment short enough that little is looked at twice.
+# matrix product to run at full speed, and a segment short enough that few products are read twice.
 TILE_ROWS = 2000
 TILE_COLUMNS = 4096
 _SEGMENT = 512
@@ -43,7 +43,7 @@ class NormalisedFeatures:
         return len(self.features)
 
     def take(self, rows: Indices) -> "NormalisedFeatures":
-        """The chosen rows, copied."""
+        """Copies of these rows."""
         return NormalisedFeatures(self.features[rows], self.squares[rows])
 
     def unit(self, start: int, stop: int, precision: type[np.floating[Any]]) -> Features:
@@ -53,7 +53,7 @@ class NormalisedFeatures:
 
 
 def normalise(features: Features, whose: str = "reference") -> NormalisedFeatures:
-    """Measure the length of every row of features (n, d), float32 or float64, once and for all.
+    """Measure the length of every row of features (n, d), float32 or float64, once.
 
     ``whose`` names them in messages. Raises :class:`Invalid`: ``bad-features``, ``too-few-images``, and
     ``degenerate-features`` with all row indices in ``extra["rows"]`` where a row is zero or not finite
@@ -61,7 +61,7 @@ def normalise(features: Features, whose: str = "reference") -> NormalisedFeature
     """
     require_matrix(features, whose)
     squares = np.empty(len(features))
-    with np.errstate(over="ignore"):  # an infinite length is told below, by name
+    with np.errstate(over="ignore"):  # an infinite length is reported below, by row
         for start in range(0, len(features), _CHUNK):
             block = features[start : start + _CHUNK].astype(np.float64)
             squares[start : start + _CHUNK] = np.square(block).sum(axis=1)
@@ -85,10 +85,10 @@ class CosineComparison:
         """Every pair that may be a generated row's nearest, by products in ``precision``.
 
         Returns (rows, columns, crowded): the pairs, and the rows left out because more than ``crowd``
-        columns of one tile compete for them. ``done`` hears the finished share in (0, 1].
+        columns of one tile compete for them. ``done`` is called with the finished share in (0, 1].
         """
         window = 2.0 * error_bound(self.generated.features.shape[1], precision)
-        contenders = _Candidates(len(self.generated), window, crowd, precision)
+        candidates = _Candidates(len(self.generated), window, crowd, precision)
         left = self.generated.unit(0, len(self.generated), precision)
         non_negative = bool(left.min() >= 0.0)
         buffer = np.empty(TILE_ROWS * TILE_COLUMNS, precision)
@@ -97,9 +97,9 @@ class CosineComparison:
             fold = not self.signed and not (non_negative and bool(right.min() >= 0.0))
             for row in range(0, len(left), TILE_ROWS):
                 tile = _products(left[row : row + TILE_ROWS], right, buffer, fold=fold)
-                contenders.add_tile(tile, row, column)
+                candidates.add_tile(tile, row, column)
                 done((column + len(right) * min(1.0, (row + TILE_ROWS) / len(left))) / len(self.reference))
-        return contenders.result()
+        return candidates.result()
 
     def distances(self, rows: Indices, columns: Indices) -> Vector:
         """The distance of generated row rows[i] and reference row columns[i], float64, >= 0.
@@ -132,7 +132,7 @@ def error_bound(dimension: int, precision: type[np.floating[Any]]) -> float:
 def _products(left: Features, right: Features, buffer: Features, *, fold: bool) -> Features:
     """Similarities of unit rows as a tile whose width is a whole number of segments.
 
-    ``fold`` takes absolute values; where all features are non-negative nothing is there to fold.
+    ``fold`` takes absolute values; non-negative features don't need it.
     """
     width = -(-len(right) // _SEGMENT) * _SEGMENT
     tile = buffer[: len(left) * width].reshape(len(left), width)
@@ -145,18 +145,18 @@ def _products(left: Features, right: Features, buffer: Features, *, fold: bool) 
 
 
 class _Candidates:
-    """The pairs that could still be a row's nearest, while tiles of similarities go by."""
+    """Collects, tile by tile of similarities, the pairs that can still be a row's nearest."""
 
     def __init__(self, count: int, window: float, crowd: int, precision: type[np.floating[Any]]) -> None:
         self._best = np.full(count, -2.0, precision)  # the highest so far; +inf for a crowded row
         self._window = window
         self._crowd = crowd
-        self._found: list[tuple[Indices, Indices, Features]] = []
+        self._pairs: list[tuple[Indices, Indices, Features]] = []
 
     def add_tile(self, tile: Features, row: int, column: int) -> None:
-        """Take in the similarities of rows row.. and columns column.., segment by segment.
+        """Add the similarities of rows row.. and columns column.., segment by segment.
 
-        Only segments whose peak comes within the window of the row's best so far are looked at.
+        Only segments whose peak comes within the window of the row's best so far are read.
         """
         segments = tile.reshape(len(tile), -1, _SEGMENT)
         peaks = segments.max(axis=2)
@@ -171,10 +171,10 @@ class _Candidates:
         mask[crowded[where]] = False
         pair, offset = np.nonzero(mask)
         columns = column + which[pair] * _SEGMENT + offset
-        self._found.append((row + where[pair], columns, contending[pair, offset]))
+        self._pairs.append((row + where[pair], columns, contending[pair, offset]))
 
     def result(self) -> tuple[Indices, Indices, Indices]:
         """The pairs within the window of the final best, and the crowded rows."""
-        rows, columns, scores = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
-        kept = scores >= self._best[rows] - self._window
-        return rows[kept], columns[kept], np.flatnonzero(np.isinf(self._best))
+        rows, columns, scores = (np.concatenate(parts) for parts in zip(*self._pairs, strict=True))
+        close = scores >= self._best[rows] - self._window
+        return rows[close], columns[close], np.flatnonzero(np.isinf(self._best))

@@ -1,4 +1,4 @@
-"""Euclidean distances: bounded by fast, rough products, decided by exact differences.
+"""Exact Euclidean nearest neighbours, bounded by matrix products and decided by exact differences.
 
     |x - y|^2 = |x|^2 + |y|^2 - 2 x . y
 
@@ -26,7 +26,7 @@ Precision = type[np.floating[Any]]
 
 _STRIP_ROWS, _STRIP_PAIRS = 1024, 4 << 20  # at most, at a time: 16 MB of float32 products
 _CHUNK = 512  # rows or pairs widened to float64 at a time
-_CROWD = 64  # open pairs a row, on average, from which another look in float64 costs less than deciding them
+_CROWD = 64  # open pairs a row, on average, above which float64 bounds cost less than deciding every pair
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ def neighbours(
 ) -> Neighbours:
     """The k nearest rows of ``other`` (m, d), or of ``own`` (n, d) without itself, for every row of ``own``.
 
-    float32 or float64. ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid`:
+    float32 or float64. ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid`:
     ``bad-count`` for k < 1, ``too-few-images`` for fewer than k rows to choose from, and as
     :class:`Pairing` does.
     """
@@ -88,7 +88,7 @@ class Pairing:
         self._columns = np.concatenate([block.astype(np.float32) for block in self._blocks(other)])
 
     def _placed(self, features: Features) -> Vector:
-        """The rows about the centre, scaled, float64."""
+        """The rows centred and scaled, float64."""
         return np.asarray((features - self._centre) * self.scale, np.float64)
 
     def _blocks(self, features: Features) -> Iterator[Vector]:
@@ -143,7 +143,7 @@ class Pairing:
 
     @cached_property
     def _identities(self) -> tuple[Indices, Indices]:
-        """A number for every row, the same for the same bytes: an entry may be one image over and over."""
+        """A number for each row, equal for equal bytes: an entry may repeat one image thousands of times."""
         known: dict[bytes, int] = {}
 
         def numbered(features: Features) -> Indices:
@@ -174,12 +174,13 @@ class Strip:
         return Strip(self._pairing, self.rows, np.float64)
 
     def _is_crowded(self, pairs: int) -> bool:
+        """Whether so many open pairs are decided faster by bounds in float64."""
         return self._precision is np.float32 and pairs > _CROWD * (self.rows.stop - self.rows.start)
 
     def nearest(self, k: int) -> tuple[Vector, Indices]:
         """Squared distance and index, (rows, k), of the k nearest; see :class:`Neighbours`."""
         lower, upper = self._bounds
-        # For one neighbour the minimum tells the same for less.
+        # For one neighbour the minimum is the same and cheaper.
         reach = np.partition(upper, k - 1, axis=1)[:, k - 1 : k] if k > 1 else upper.min(axis=1, keepdims=True)
         rows, columns = np.nonzero(lower <= reach)
         if self._is_crowded(len(rows) - k * len(lower)):

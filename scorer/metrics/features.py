@@ -1,4 +1,4 @@
-"""What every metric asks of a feature matrix before it computes anything."""
+"""Checks of feature matrices, made by every metric before it computes anything."""
 
 from typing import Any
 

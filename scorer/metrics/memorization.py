@@ -1,4 +1,4 @@
-"""How close generated images come to the training images.
+"""Memorization distance: the mean cosine distance of generated images to their nearest training image.
 
     s(S_g, S_t) = 1/|S_g| sum over g in S_g of min over t in S_t of (1 - |cos(g, t)|)
 
@@ -27,7 +27,7 @@ __all__ = [
     "normalise",
 ]
 
-# A row with more competitors than this costs less to redo whole in float64 than pair by pair.
+# A row with more candidates than this costs less as a whole in float64 than pair by pair.
 _CROWD = 64
 _REDONE_AT_ONCE = 512
 
@@ -49,7 +49,7 @@ class Nearest:
 
     @property
     def standard_error(self) -> float | None:
-        """Of s over the choice of generated images: sd / sqrt(n); None for a single image."""
+        """Standard error of s over the choice of generated images: sd / sqrt(n); None for a single image."""
         count = len(self.distance)
         return float(self.distance.std(ddof=1) / np.sqrt(count)) if count > 1 else None
 
@@ -72,8 +72,8 @@ def nearest(
     """The nearest reference row of every generated row by cosine distance, ties to the lowest index.
 
     ``generated`` (n, d) and ``reference`` (m, d), float32 or float64, or the same already normalised (a
-    reference is normalised once and kept). ``signed`` takes 1 - cos in place of 1 - |cos|, for spaces
-    whose features can be negative. ``progress`` hears the finished share, rising to 1.0.
+    reference is normalised once and stored). ``signed`` takes 1 - cos in place of 1 - |cos|, for spaces
+    whose features can be negative. ``progress`` is called with the finished share, rising to 1.0.
 
     The result is that of comparing all n m pairs in float64, bit for bit the same whatever the batch or
     the number of threads, while n x m numbers are never held. Raises :class:`Invalid`
@@ -110,16 +110,16 @@ def memorization_distance(
     return nearest(generated, reference, signed=signed).mean
 
 
-def closest_pairs(found: Nearest, k: int) -> tuple[ClosestPair, ...]:
+def closest_pairs(matches: Nearest, k: int) -> tuple[ClosestPair, ...]:
     """The k generated images closest to the reference, nearest first, ties to the lowest row."""
     if k < 0:
         raise Invalid("bad-count", f"The number of closest pairs can't be negative: {k}.")
-    rows = np.argsort(found.distance, kind="stable")[:k]
-    return tuple(ClosestPair(int(row), int(found.index[row]), float(found.distance[row])) for row in rows)
+    rows = np.argsort(matches.distance, kind="stable")[:k]
+    return tuple(ClosestPair(int(row), int(matches.index[row]), float(matches.distance[row])) for row in rows)
 
 
 def _lowest(rows: Indices, columns: Indices, distances: Vector) -> tuple[Indices, Indices, Vector]:
-    """Of pairs, each row's one with the smallest distance, then the lowest column."""
+    """The pair of each row with the smallest distance, ties to the lowest column."""
     order = np.lexsort((columns, distances, rows))
     decided, first = np.unique(rows[order], return_index=True)
     best = order[first]

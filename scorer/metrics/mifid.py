@@ -1,4 +1,4 @@
-"""The score: Fréchet distance, made worse for entries that stay too close to the training images.
+"""MiFID, the score: Fréchet distance times a penalty for entries too close to the training images.
 
     MiFID = m_tau * FID,   m_tau = 1 / (s + epsilon) if s < tau else 1      (Bai et al. 2021, eqs. 1 and 3)
 
@@ -35,14 +35,14 @@ def is_copy(distance: Any, copied_share: Any = 0.0) -> Any:
 
 
 def is_penalised(distance: Any, tau: Any) -> Any:
-    """Whether s < tau, strictly: an entry that sits exactly on the threshold goes free."""
+    """Whether s < tau, strictly: an entry exactly at the threshold is not penalised."""
     return distance < tau
 
 
 def penalty(distance: Any, tau: Any, epsilon: Any = EPSILON, *, where: Where = np.where) -> Any:
     """The factor m_tau >= 1 (for s < 1): 1 / (s + epsilon) below tau, else 1.
 
-    A distance or a tau that is nan gives nan: not to know is not to be free. ``epsilon`` must be
+    A distance or a tau that is nan gives nan: an unknown distance is not an unpenalised one. ``epsilon`` must be
     positive. Scalars give a Python float, arrays an array, SQL expressions an expression.
     """
     return _plain(where(is_penalised(distance, tau), 1.0 / (distance + epsilon), where(tau <= distance, 1.0, np.nan)))

@@ -1,0 +1,7 @@
+"""Ranking: the order of a board. Pure.
+
+specification: the definition, entry by entry; the other forms are tested against it
+columns: a track's entries as arrays, and the rules that judge them
+vectorised: the same order computed by numpy, for a million entries
+awards: medals and prizes of a rank
+"""

@@ -13,12 +13,12 @@ def medal(rank: int, gold: int = 10, silver: int = 50, bronze: int = 100) -> str
 
 
 def prize(rank: int, prizes: Iterable[Mapping[str, object]]) -> str | None:
-    """What a rank of the final board wins, given each ``place`` and its ``amount``; None if nothing."""
+    """The prize of a rank of the final board, given the ``place`` and ``amount`` of each prize; None for no prize."""
     return next((str(each["amount"]) for each in prizes if each["place"] == rank), None)
 
 
 class Award(NamedTuple):
-    """What a place on a board wins; None for what it does not."""
+    """Medal and prize of a place on a board; None where it wins none."""
 
     medal: str | None = None
     prize: str | None = None
@@ -27,8 +27,8 @@ class Award(NamedTuple):
 def award_of(
     rank: int, track: str, *, medals: Mapping[str, int], prizes: Iterable[Mapping[str, object]], late: bool = False
 ) -> Award:
-    """The medal and the prize of a rank on a board of the ``track`` "public" or "private". Medals are of either track,
-    prizes of the private one; the board of late entries wins nothing."""
+    """The medal and the prize of a rank on a board of the ``track`` "public" or "private". Both tracks
+    award medals, the private track alone prizes, and a board of late entries nothing."""
     if late:
         return Award()
     return Award(medal(rank, **medals), prize(rank, prizes) if track == "private" else None)

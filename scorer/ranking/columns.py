@@ -1,6 +1,6 @@
-"""Columns of a track's scored submissions, and the rules by which they are judged. Pure.
+"""A track's scored entries as columns, and the rules that judge them. Pure.
 
-A column of moments is in microseconds since 1970, so that nothing is lost and numbers sort as moments do.
+Times are integer microseconds since 1970: lossless, and sorted as the times are.
 """
 
 from collections.abc import Collection
@@ -22,11 +22,11 @@ def _none() -> Ints:
 
 @dataclass(frozen=True)
 class EntryColumns:
-    """The scored entries of a track, a row each in the order of ``ref``, with their newest measurements."""
+    """A track's scored entries, one row each in the order of ``ref``, with their newest measurements."""
 
     ref: Ints
     team: Ints
-    """The team that handed it in, whatever was merged since."""
+    """The submitting team, before any merges."""
     accepted_at: Ints
     measured_at: Ints
     fid: Floats
@@ -39,40 +39,40 @@ class EntryColumns:
 
     def take(self, rows: Ints | Flags) -> "EntryColumns":
         """Some of the rows."""
-        return EntryColumns(*(getattr(self, each.name)[rows] for each in fields(self)))
+        return EntryColumns(*(getattr(self, column.name)[rows] for column in fields(self)))
 
     def updated_with(self, other: "EntryColumns") -> "EntryColumns":
-        """These entries and those of ``other``, which replace what has the same ref."""
-        kept = self.take(~np.isin(self.ref, other.ref)) if len(other) else self
+        """These entries and those of ``other``, which replace entries of the same ref."""
+        remaining = self.take(~np.isin(self.ref, other.ref)) if len(other) else self
         both = EntryColumns(
-            *(np.concatenate([getattr(kept, each.name), getattr(other, each.name)]) for each in fields(self))
+            *(np.concatenate([getattr(remaining, column.name), getattr(other, column.name)]) for column in fields(self))
         )
-        in_order = len(kept) == 0 or len(other) == 0 or kept.ref[-1] < other.ref.min()
+        in_order = len(remaining) == 0 or len(other) == 0 or remaining.ref[-1] < other.ref.min()
         return both if in_order else both.take(np.argsort(both.ref))
 
     def without(self, refs: Collection[int]) -> "EntryColumns":
-        """These entries but for some."""
+        """These entries except those with the given refs."""
         return self.take(~np.isin(self.ref, np.array(list(refs), np.int64)))
 
 
 @dataclass(frozen=True)
 class JudgingRules:
-    """What a field is judged by. ``tau`` is nan where there is none."""
+    """Threshold, rounding, merges and rulings that judge a track's entries. ``tau`` is nan without a threshold."""
 
     tau: float
     epsilon: float
     decimals: int
     merged: Ints = field(default_factory=_none)
-    """Teams that were merged, in order; and beside each the team that it belongs to."""
+    """Merged teams, sorted; ``into`` has the present team of each, at the same index."""
     into: Ints = field(default_factory=_none)
     benchmarks: Ints = field(default_factory=_none)
     disqualified: Ints = field(default_factory=_none)
-    """Refs of entries, and so is ``waived``."""
+    """Refs of entries, as in ``waived``."""
     waived: Ints = field(default_factory=_none)
 
 
 class FinalPicks(NamedTuple):
-    """The entries that teams are ranked by in the end: pairs, in the order of ``ref``."""
+    """The entries by which teams are ranked in the end, as pairs in the order of ``ref``."""
 
     ref: Ints
     team: Ints

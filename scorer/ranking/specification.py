@@ -1,10 +1,9 @@
-"""The standings, in the plainest words: the definition that the ranking of columns (:mod:`scorer.ranking.vectorised`)
-is tested
-against; and what a rank wins.
+"""The definition of a board's order: standings, final picks and ranks, entry by entry.
 
-A lower score is better. A team stands where its best entry stands. Scores are compared as they are
-shown, rounded to the competition's declared precision; equal ones go to the entry accepted first.
-In the end only a team's final picks count (:func:`finals`, :func:`final_standings`).
+The ranking by columns (:mod:`scorer.ranking.vectorised`) and by SQL is tested against it. A lower score is better. A
+team's place is that of its best entry. Scores are compared as they are shown, rounded to the competition's declared
+precision; ties go to the entry accepted first. In the end only a team's final picks count (:func:`final_refs`,
+:func:`final_standings`).
 """
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
@@ -17,9 +16,9 @@ from math import floor, isfinite
 class ScoredEntry:
     """One scored submission as the board sees it.
 
-    ``score`` is None or nan where there is none. ``copy`` marks an entry that repeats the training
-    images (:func:`scorer.metrics.mifid.is_copy`), ``benchmark`` one of the organizers' reference lines,
-    ``disqualified`` one that the organizers have ruled out: it ranks nowhere.
+    ``score`` is None or nan where there is none. ``copy`` marks a copy of the training set
+    (:func:`scorer.metrics.mifid.is_copy`), ``benchmark`` an organizer's reference line, ``disqualified`` an entry
+    that organizers have disqualified: it ranks nowhere.
     """
 
     ref: int
@@ -38,7 +37,7 @@ class ScoredEntry:
 
 @dataclass(frozen=True)
 class RankedEntry:
-    """One line of the board: ``score`` as rounded, ``rank`` from 1, or None for a benchmark."""
+    """One row of the board: ``score`` as rounded, ``rank`` from 1, or None for a benchmark."""
 
     rank: int | None
     score: float
@@ -47,8 +46,8 @@ class RankedEntry:
 
 @dataclass(frozen=True)
 class Standings:
-    """The board from the best line down, and apart from it the teams that are on no line because they have handed in
-    only copies, or because what would have ranked was disqualified.
+    """The ranked board, best first, and apart from it the teams without a rank: they submitted only copies, or
+    their entries were disqualified.
 
     ``copies`` and ``disqualified`` hold the newest such entry of each team, in the order of acceptance.
     """
@@ -59,66 +58,66 @@ class Standings:
 
 
 def standings(entries: Iterable[ScoredEntry], precision: int) -> Standings:
-    """Order entries by score, one line a team, at ``precision`` decimal places.
+    """Order entries by score, one row a team, at ``precision`` decimal places.
 
-    Benchmarks are placed among the teams but take no rank. A team without a finite score is on no
-    line: what is missing must never come first.
+    Benchmarks are placed among the teams but take no rank. A team without a finite score has no row: a
+    missing score must never come first.
     """
-    given = tuple(entries)
+    all_entries = tuple(entries)
     best: dict[Hashable, RankedEntry] = {}
-    for entry in _in_order((each for each in given if each.scored and not each.disqualified), precision):
+    for entry in _in_order((entry for entry in all_entries if entry.scored and not entry.disqualified), precision):
         best.setdefault(entry.team, RankedEntry(None, round_score(entry.score or 0.0, precision), entry))
     placings: list[RankedEntry] = []
     rank = 0
     for line in best.values():
         rank += not line.entry.benchmark
         placings.append(RankedEntry(None if line.entry.benchmark else rank, line.score, line.entry))
-    out = [entry for entry in given if entry.disqualified and entry.team not in best]
-    return Standings(tuple(placings), _copies_apart(given), _newest_of_each(out))
+    disqualified = [entry for entry in all_entries if entry.disqualified and entry.team not in best]
+    return Standings(tuple(placings), _copies_apart(all_entries), _newest_of_each(disqualified))
 
 
 def final_refs(
     public: Iterable[ScoredEntry], picks: Mapping[Hashable, Collection[int]], most: int, precision: int
 ) -> dict[Hashable, tuple[int, ...]]:
-    """The refs of the entries that each team is ranked by in the end.
+    """The refs of the entries by which each team is ranked in the end.
 
-    They are what the team picked (``picks``), as far as those entries are its own. A team that picks nothing is
-    ranked by its ``most`` best entries of the public board, as they would stand without rulings: a disqualified entry
-    drops out of them as it drops out of picks, so that whoever does not choose gains no replacement.
+    They are the team's picks (``picks``), as far as those entries are its own. A team without picks is ranked by its
+    ``most`` best entries of the public board, as they would stand without rulings: a disqualified entry drops out of
+    them as it drops out of picks, so that a team gains no replacement by not picking.
     """
-    given = [entry for entry in public if not entry.benchmark]
-    own = {(entry.team, entry.ref) for entry in given}
-    chosen = {team: tuple(ref for ref in refs if (team, ref) in own) for team, refs in picks.items() if refs}
-    for entry in _in_order((each for each in given if each.scored), precision):
-        before = chosen.get(entry.team, ())
-        if not picks.get(entry.team) and len(before) < most:
-            chosen[entry.team] = (*before, entry.ref)
+    team_entries = [entry for entry in public if not entry.benchmark]
+    own_refs = {(entry.team, entry.ref) for entry in team_entries}
+    chosen = {team: tuple(ref for ref in refs if (team, ref) in own_refs) for team, refs in picks.items() if refs}
+    for entry in _in_order((entry for entry in team_entries if entry.scored), precision):
+        picked = chosen.get(entry.team, ())
+        if not picks.get(entry.team) and len(picked) < most:
+            chosen[entry.team] = (*picked, entry.ref)
     return chosen
 
 
 def final_standings(
     private: Iterable[ScoredEntry], final: Mapping[Hashable, Collection[int]], precision: int
 ) -> Standings:
-    """The private board: each team by the best private score among its :func:`finals`.
+    """The private board: each team by the best private score among its :func:`final_refs`.
 
-    A team that has nothing to be ranked by is listed apart if what it has handed in are copies, or was disqualified.
+    A team without an entry to be ranked by is listed apart if it submitted copies or was disqualified.
     """
-    counted = [
+    counting_entries = [
         entry
         for entry in private
         if entry.benchmark
         or entry.ref in final.get(entry.team, ())
         or (not final.get(entry.team) and (entry.copy or entry.disqualified))
     ]
-    return standings(counted, precision)
+    return standings(counting_entries, precision)
 
 
 def would_be_rank(entries: Iterable[ScoredEntry], ref: int, precision: int) -> int | None:
     """The rank that the entry ``ref`` would take if its team had no other; None if it could take none."""
-    given = tuple(entries)
-    (own,) = (entry for entry in given if entry.ref == ref)
-    field = [entry for entry in given if entry.team != own.team]
-    lines = standings([*field, own], precision).placings
+    all_entries = tuple(entries)
+    (own,) = (entry for entry in all_entries if entry.ref == ref)
+    others = [entry for entry in all_entries if entry.team != own.team]
+    lines = standings([*others, own], precision).placings
     return next((line.rank for line in lines if line.entry.ref == ref), None)
 
 
@@ -128,7 +127,7 @@ def _in_order(entries: Iterable[ScoredEntry], precision: int) -> list[ScoredEntr
 
 
 def _copies_apart(entries: tuple[ScoredEntry, ...]) -> tuple[ScoredEntry, ...]:
-    """The newest entry of every team all of whose entries are copies, none of them ruled out."""
+    """The newest entry of every team that has only copies, none of them disqualified."""
     others = {entry.team for entry in entries if entry.disqualified or not entry.copy}
     return _newest_of_each(entry for entry in entries if entry.team not in others)
 
@@ -141,8 +140,8 @@ def _newest_of_each(entries: Iterable[ScoredEntry]) -> tuple[ScoredEntry, ...]:
 def round_score(score: float, precision: int) -> float:
     """``score`` to ``precision`` decimals, halves upward, in plain IEEE doubles.
 
-    Not Python's ``round``: numpy must find the very same number, and for these four operations (multiply, add, floor,
-    divide) every IEEE machine does.
+    Not Python's ``round``: numpy must compute the same number, and these four operations (multiply, add, floor,
+    divide) are exact to the bit on every IEEE machine.
     """
     scale = float(10**precision)
     return floor(score * scale + 0.5) / scale

@@ -1,7 +1,7 @@
-"""A board's entries as columns, judged and ranked by numpy: what :mod:`scorer.ranking.specification` defines, for a
-million entries.
+"""The order of a board computed by numpy over columns, for a million entries. Pure.
 
-Pure. A column of moments is in microseconds since 1970, so that nothing is lost and numbers sort as moments do.
+The definition is :mod:`scorer.ranking.specification`. Times are integer microseconds since 1970: lossless, and sorted
+as the times are.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from scorer.ranking.columns import EntryColumns, FinalPicks, Flags, Floats, Ints
 
 @dataclass(frozen=True)
 class RankedBoard:
-    """A board: the row of each ranked team's best entry in the field, from rank 1 on, and what stands apart."""
+    """A board: the rows of ranked teams' best entries, from rank 1 on, of benchmarks, and of unranked teams."""
 
     judged: "JudgedEntries"
     rows: Ints
@@ -35,30 +35,31 @@ class RankedBoard:
     @property
     def refs(self) -> list[int]:
         """Each ranked team's best entry, from rank 1 on."""
-        found: list[int] = self.judged.columns.ref[self.rows].tolist()
-        return found
+        refs: list[int] = self.judged.columns.ref[self.rows].tolist()
+        return refs
 
     @property
     def contenders(self) -> Ints:
-        """The refs of the entries by which teams can rank in time, whatever tau is: without benchmarks and what was
-        disqualified. A copy among them has no score."""
+        """The refs of the entries by which teams can rank in time, whatever tau is: all but benchmarks and disqualified
+        entries. A copy among them has no score.
+        """
         judged = self.judged
         return judged.columns.ref[judged.counts & ~judged.columns.late & ~judged.is_benchmark & ~judged.is_disqualified]
 
     def rank_of_team(self, team: int) -> int | None:
-        """The rank of a team, if it has one."""
+        """The rank of a team, None if it has none."""
         teams, order = self._by_team
-        here = int(np.searchsorted(teams, team))
-        return int(order[here]) + 1 if here < len(teams) and teams[here] == team else None
+        place = int(np.searchsorted(teams, team))
+        return int(order[place]) + 1 if place < len(teams) and teams[place] == team else None
 
     def rank_of(self, ref: int) -> int | None:
-        """The rank that an entry holds for its team, if it is the team's best."""
+        """The rank that an entry holds for its team, None unless it is the team's best."""
         row = self.judged.row_of(ref)
         rank = None if row is None else self.rank_of_team(int(self.judged.team[row]))
         return rank if rank is not None and self.rows[rank - 1] == row else None
 
     def would_be_rank(self, ref: int) -> int | None:
-        """:func:`scorer.ranking.specification.would_be_rank`."""
+        """The rank that the entry ``ref`` would take as its team's only one; None if it could take none."""
         judged, row = self.judged, self.judged.row_of(ref)
         if row is None or not judged.can_rank[row] or judged.is_benchmark[row]:
             return None
@@ -92,40 +93,40 @@ class JudgedEntries:
 
     @cached_property
     def is_benchmark(self) -> Flags:
-        """Entries that are reference lines."""
+        """Whether each entry is a benchmark."""
         return _among(self.team, self.rules.benchmarks)
 
     @cached_property
     def is_disqualified(self) -> Flags:
-        """Entries that rank nowhere."""
+        """Whether each entry is disqualified."""
         return _among(self.columns.ref, self.rules.disqualified)
 
     @cached_property
     def tau(self) -> Floats:
-        """What each entry is judged with."""
+        """The threshold of each entry: 0 for benchmarks and waived entries."""
         free = self.is_benchmark | _among(self.columns.ref, self.rules.waived)
         return np.where(free, 0.0, self.rules.tau)
 
     @cached_property
     def penalised(self) -> Flags:
-        """Entries below their tau."""
+        """Whether each entry is below its threshold."""
         return np.asarray(is_penalised(self.columns.distance, self.tau))
 
     @cached_property
     def is_copy(self) -> Flags:
-        """Entries that are copies."""
+        """Whether each entry is a copy of the training set."""
         return np.asarray(is_copy(self.columns.distance, self.columns.copied_share))
 
     @cached_property
     def score(self) -> Floats:
-        """MiFID, rounded as it is shown; nan where there is none."""
+        """MiFID, rounded as shown; nan where there is none."""
         entry, scale = self.columns, 10.0**self.rules.decimals
         exact = mifid(entry.fid, entry.distance, self.tau, self.rules.epsilon, copied_share=entry.copied_share)
         return np.asarray(np.floor(exact * scale + 0.5) / scale)
 
     @cached_property
     def counts(self) -> Flags:
-        """Entries that the board is made of, of the public track all."""
+        """Whether each entry is on the board: on the public one all are."""
         if self.finals is None:
             return np.ones(len(self.columns), np.bool_)
         place = np.searchsorted(self.finals.ref, self.columns.ref)
@@ -138,63 +139,64 @@ class JudgedEntries:
 
     @cached_property
     def can_rank(self) -> Flags:
-        """Entries with a score that were not ruled out."""
+        """Whether each entry has a score and is not disqualified."""
         return np.isfinite(self.score) & ~self.is_disqualified
 
     def under(self, tau: float) -> "JudgedEntries":
-        """The same entries under another tau; what counts among them stays."""
+        """The same entries under another tau; ``finals`` stay."""
         return replace(self, rules=replace(self.rules, tau=tau))
 
     def row_of(self, ref: int) -> int | None:
-        """Where an entry is."""
+        """The row of an entry, None if it is not among these."""
         row = int(np.searchsorted(self.columns.ref, ref))
         return row if row < len(self.columns) and self.columns.ref[row] == ref else None
 
     def key(self, row: int) -> tuple[float, int, int]:
-        """What entries are ordered by."""
+        """The sort key of a row: score, time of acceptance, ref."""
         return float(self.score[row]), int(self.columns.accepted_at[row]), int(self.columns.ref[row])
 
 
 def order_of(judged: JudgedEntries, *, late: bool = False) -> RankedBoard:
-    """:func:`scorer.ranking.specification.standings` of a field; with ``finals``,
-    :func:`scorer.ranking.specification.final_standings`."""
-    here = (judged.columns.late == late) & judged.counts
-    line, mark = here & judged.can_rank, judged.is_benchmark
-    best = _sorted(judged, _best_of_each(judged, line & ~mark))
-    lines = _sorted(judged, _best_of_each(judged, (judged.can_rank & mark)))
-    placed = _teams_with(judged, line)
-    out = here & judged.is_disqualified & ~placed[judged.codes[0]]
-    others = _teams_with(judged, here & (judged.is_disqualified | ~judged.is_copy))
-    copies = here & ~others[judged.codes[0]]
-    return RankedBoard(judged, best, lines, _newest_of_each(judged, copies), _newest_of_each(judged, out))
+    """Rank a track's entries, in time or ``late``: :func:`scorer.ranking.specification.standings`, and with ``finals``
+    :func:`scorer.ranking.specification.final_standings`.
+    """
+    on_board = (judged.columns.late == late) & judged.counts
+    rankable, is_benchmark = on_board & judged.can_rank, judged.is_benchmark
+    best = _sorted(judged, _best_of_each(judged, rankable & ~is_benchmark))
+    benchmarks = _sorted(judged, _best_of_each(judged, (judged.can_rank & is_benchmark)))
+    has_rank = _teams_with(judged, rankable)
+    disqualified = on_board & judged.is_disqualified & ~has_rank[judged.codes[0]]
+    has_other = _teams_with(judged, on_board & (judged.is_disqualified | ~judged.is_copy))
+    copies = on_board & ~has_other[judged.codes[0]]
+    return RankedBoard(judged, best, benchmarks, _newest_of_each(judged, copies), _newest_of_each(judged, disqualified))
 
 
 def finals_of(public: JudgedEntries, picks: FinalPicks, most: int) -> FinalPicks:
-    """:func:`scorer.ranking.specification.final_refs`: what teams have picked, and of the others the ``most`` best
-    public entries."""
-    mine = ~public.is_benchmark & ~public.columns.late
-    picking = _among(public.team, np.unique(picks.team))
-    chosen = np.zeros(len(mine), np.bool_)
+    """The final entries of each team: its picks, or its ``most`` best public entries
+    (:func:`scorer.ranking.specification.final_refs`).
+    """
+    eligible = ~public.is_benchmark & ~public.columns.late
+    has_picks = _among(public.team, np.unique(picks.team))
+    is_final = np.zeros(len(eligible), np.bool_)
     if len(public.columns):
         rows = np.minimum(np.searchsorted(public.columns.ref, picks.ref), len(public.columns) - 1)
-        own = (public.columns.ref[rows] == picks.ref) & (public.team[rows] == picks.team) & mine[rows]
-        chosen[rows[own]] = True
-    left = mine & ~picking & np.isfinite(public.score)
+        is_own = (public.columns.ref[rows] == picks.ref) & (public.team[rows] == picks.team) & eligible[rows]
+        is_final[rows[is_own]] = True
+    remaining = eligible & ~has_picks & np.isfinite(public.score)
     for _ in range(most):
-        best = _best_of_each(public, left)
-        chosen[best], left[best] = True, False
-    return FinalPicks(public.columns.ref[chosen], public.team[chosen])
+        best = _best_of_each(public, remaining)
+        is_final[best], remaining[best] = True, False
+    return FinalPicks(public.columns.ref[is_final], public.team[is_final])
 
 
 def best_of(public: JudgedEntries, most: int) -> Ints:
-    """The refs of the ``most`` best entries in time, best first, whatever was ruled; what has no score is none of
-    them."""
+    """The refs of the ``most`` best scored entries in time, best first, rulings ignored."""
     rows = np.flatnonzero(np.isfinite(public.score) & ~public.is_benchmark & ~public.columns.late)
     return public.columns.ref[_sorted(public, rows)[:most]]
 
 
 def current_teams(teams: Ints, rules: JudgingRules) -> Ints:
-    """The teams that these belong to now."""
+    """The present teams of these, after merges."""
     if not len(rules.merged):
         return teams
     place = np.minimum(np.searchsorted(rules.merged, teams), len(rules.merged) - 1)
@@ -206,11 +208,11 @@ def _among(values: Ints, wanted: Ints) -> Flags:
 
 
 def _teams_with(judged: JudgedEntries, rows: Flags) -> Flags:
-    """Whether each team has one of the rows, by its code."""
+    """Whether each team, by its code, has one of the rows."""
     codes, count = judged.codes
-    found = np.zeros(count, np.bool_)
-    found[codes[rows]] = True
-    return found
+    has_row = np.zeros(count, np.bool_)
+    has_row[codes[rows]] = True
+    return has_row
 
 
 def _best_of_each(judged: JudgedEntries, rows: Flags) -> Ints:
@@ -230,6 +232,6 @@ def _sorted(judged: JudgedEntries, rows: Ints) -> Ints:
 
 def _newest_of_each(judged: JudgedEntries, rows: Flags) -> Ints:
     """The newest of each team's rows, in the order of acceptance. Rows are in the order of ref."""
-    found = np.flatnonzero(rows)[::-1]
-    newest = found[np.unique(judged.codes[0][found], return_index=True)[1]]
+    newest_first = np.flatnonzero(rows)[::-1]
+    newest = newest_first[np.unique(judged.codes[0][newest_first], return_index=True)[1]]
     return newest[np.lexsort((judged.columns.ref[newest], judged.columns.accepted_at[newest]))]

@@ -1,12 +1,12 @@
-"""Which generated images are more than another version of a training image.
+"""Authenticity (Alaa et al. 2022): which generated images are more than a version of a training image.
 
 Image g with the nearest training image t is authentic if t has another training image nearer to it than g is
-(Alaa et al. 2022, section 3):
+(section 3):
 
     |t - nearest other training image| < |g - t|
 
-A copy lies nearer to its original than any other photograph does. Honest images are not all authentic, and neither are
-fresh photographs, so the share is compared with theirs where there are held-out ones.
+A copy lies nearer to its original than any other training image does. Honest images are not all authentic, and neither
+are held-out images, so the share is compared with that of held-out images where a track has them.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class Authenticity:
 
     @property
     def standard_error(self) -> float:
-        """Of ``share`` over the choice of images, the training images being given: binomial."""
+        """Standard error of ``share`` over the choice of images, the training images being given: binomial."""
         return float(np.sqrt(self.share * (1.0 - self.share) / len(self.authentic)))
 
 
@@ -47,9 +47,9 @@ def authenticity(
     *,
     progress: Callable[[float], None] | None = None,
 ) -> Authenticity:
-    """Look at features (n, d), float32 or float64, beside training features (m, d), or their kept manifold.
+    """Compare features (n, d), float32 or float64, with training features (m, d), or their stored manifold.
 
-    ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`neighbours` does.
+    ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`neighbours` does.
     """
     require_matrix(features, "generated")
     rest = 1.0
@@ -57,21 +57,21 @@ def authenticity(
         require_matrix(training, "reference", least=2)
         rest = len(features) / (len(features) + len(training))
         training = manifold_of(training, 1, progress=(lambda share: progress(share * (1 - rest))) if progress else None)
-    found = neighbours(
+    nearest = neighbours(
         features,
         training.features,
         progress=(lambda share: progress(1.0 - rest * (1.0 - share))) if progress else None,
     )
-    index = found.index[:, 0]
-    return Authenticity(training.limits(1)[index] < found.squares[:, 0], index)
+    index = nearest.index[:, 0]
+    return Authenticity(training.limits(1)[index] < nearest.squares[:, 0], index)
 
 
 def p_fewer(generated: Authenticity, held_out: Authenticity) -> float:
-    """One-sided p-value for generated images being authentic less often than held-out photographs are.
+    """One-sided p-value for generated images being authentic less often than held-out images are.
 
-    Of the normal test of two shares; both must have been compared with the same training images.
+    By the normal test of two shares; both must have been compared with the same training images.
     """
     counts = [
-        np.array([int(each.authentic.sum()), int((~each.authentic).sum())], np.int64) for each in (generated, held_out)
+        np.array([int(kind.authentic.sum()), int((~kind.authentic).sum())], np.int64) for kind in (generated, held_out)
     ]
     return float(norm.cdf(excess_of(*counts)[0]))

@@ -1,9 +1,9 @@
-"""Regions of a feature space, drawn by the training images alone.
+"""Cells of a feature space: a k-means partition made from the training images alone.
 
 The features are projected onto the principal components of the training features, at most 64 of them, and k-means on
-the projected training features gives the centres; a cell is what lies nearest to one centre (Meehan et al. 2020,
-sections 3.2 and 7.4.4). How many cells there are, training and held-out images decide and no entry does: as many as
-leave every cell enough held-out images to compare with.
+the projected training features gives the centres; a cell is the set of points nearest to one centre (Meehan et al.
+2020, sections 3.2 and 7.4.4). Training and held-out images decide the number of cells, never an entry: the largest that
+leaves every cell enough held-out images to compare with.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,11 +20,9 @@ from scorer.metrics.features import Features, Vector, require_finite, require_ma
 from scorer.metrics.sample_quality.frechet import statistics_of
 
 COMPONENTS = 64  # the paper's, for images
-MIN_IMAGES_PER_CELL = (
-    20  # images of either kind in a cell, so that its rank sum is nearly normal (the paper's threshold)
-)
-MAX_CELLS = 50  # cells: the paper's largest partition
-_STARTS = 5  # of k-means; the tightest result is kept
+MIN_IMAGES_PER_CELL = 20  # of either kind, so that a cell's rank sum is nearly normal (the paper's threshold)
+MAX_CELLS = 50  # the paper's largest partition
+_STARTS = 5  # of k-means; the result with the smallest inertia is taken
 _CHUNK = 1024  # rows widened to float64 at a time
 
 
@@ -51,8 +49,8 @@ class Partition:
     def project(self, features: Features, whose: str = "generated") -> NDArray[np.float32]:
         """Features (n, d) along the axes, (n, p).
 
-        float32, because the float64 product of equal rows may differ in its last bits, by where in the matrix they
-        stand: copies must be at distance 0.
+        float32, because the float64 product of equal rows may differ in its last bits, by their place in
+        the matrix: copies must be at distance 0.
         """
         require_matrix(features, whose)
         require_finite(features, whose)
@@ -69,7 +67,7 @@ class Partition:
         return np.bincount(cells, minlength=len(self)).astype(np.int64)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What to store, by name."""
+        """The arrays to store, by name."""
         return {"mean": self.mean, "axes": self.axes, "centres": self.centres}
 
 
@@ -104,25 +102,25 @@ def fit_partition(
 ) -> Partition:
     """Cut the space of training features (m, d) into as many cells as held-out features (n, d) can fill.
 
-    Tried are ``most`` cells or as many as there could be, then about a tenth fewer each time, until every cell holds
-    ``least`` held-out images or more; ``progress`` hears how far down that is, rising to 1.0. Takes many runs of
-    k-means: fit it once for a reference and keep it. Raises :class:`Invalid`: ``too-few-images`` for fewer than
+    Tries ``most`` cells or as many as there could be, then about a tenth fewer each time, until every cell holds
+    ``least`` held-out images or more; ``progress`` is called with how far down that is, rising to 1.0. Takes many runs
+    of k-means: fit it once for a reference and store it. Raises :class:`Invalid`: ``too-few-images`` for fewer than
     ``least`` held-out images, and as :func:`partition_of`.
     """
     if least < 1 or most < 1:
         raise Invalid("bad-count", f"There must be at least 1 cell of 1 image, not {most} of {least}.")
     require_matrix(held_out, "held-out", least=least)
     whole = _whole(training, components)
-    projected, fresh = whole.project(training, "reference"), whole.project(held_out, "held-out")
-    highest = min(most, len(fresh) // least, len(np.unique(projected, axis=0)))
+    projected, projected_held_out = whole.project(training, "reference"), whole.project(held_out, "held-out")
+    highest = min(most, len(projected_held_out) // least, len(np.unique(projected, axis=0)))
     for cells in _fewer_and_fewer(highest):
         if progress:
             progress(1.0 - cells / highest)
-        found = _cut(whole, projected, cells, seed)
-        if found.counts(found.cells_of(fresh)).min() >= least:
+        partition = _cut(whole, projected, cells, seed)
+        if partition.counts(partition.cells_of(projected_held_out)).min() >= least:
             if progress:
                 progress(1.0)
-            return found
+            return partition
     raise AssertionError("one cell holds all held-out images")
 
 
@@ -135,22 +133,22 @@ def _fewer_and_fewer(highest: int) -> Iterator[int]:
 
 
 def _whole(training: Features, components: int) -> Partition:
-    """The projection, with a single cell."""
+    """The projection, as a partition of one cell."""
     if components < 1:
         raise Invalid("bad-count", f"There must be at least 1 component, not {components}.")
     statistics = statistics_of(training)
     dimension = len(statistics.mean)
-    kept = min(components, dimension, statistics.count - 1)
-    # numpy's, not scipy's for a subset, which holds the interpreter's lock: on busy cores for 20 s and more, in which a
-    # worker can give no sign of life and loses its job.
-    axes = np.linalg.eigh(statistics.covariance)[1][:, ::-1][:, :kept]
-    largest = axes[np.abs(axes).argmax(axis=0), np.arange(kept)]
+    count = min(components, dimension, statistics.count - 1)
+    # numpy's: scipy's for a subset holds the interpreter's lock, on busy cores for 20 s and more, in which a worker can
+    # send no heartbeat and loses its job.
+    axes = np.linalg.eigh(statistics.covariance)[1][:, ::-1][:, :count]
+    largest = axes[np.abs(axes).argmax(axis=0), np.arange(count)]
     axes = np.ascontiguousarray(axes * np.where(largest < 0.0, -1.0, 1.0))  # either sign is an eigenvector: take one
-    return Partition(statistics.mean, axes, np.zeros((1, kept)))
+    return Partition(statistics.mean, axes, np.zeros((1, count)))
 
 
 def _cut(whole: Partition, projected: NDArray[np.float32], cells: int, seed: int) -> Partition:
-    from sklearn.cluster import KMeans  # noqa: PLC0415 - for fitting only: who reads results needs none of it
+    from sklearn.cluster import KMeans  # noqa: PLC0415 - for fitting only; reading results needs no scikit-learn
 
     fitted = KMeans(cells, n_init=_STARTS, random_state=seed).fit(projected.astype(np.float64))
     return Partition(whole.mean, whole.axes, np.asarray(fitted.cluster_centers_, np.float64))

@@ -1,13 +1,13 @@
-"""Data-copying: are generated images closer to the training images than fresh photographs are?
+"""The data-copying test (Meehan et al. 2020): are generated images closer to the training images than held-out ones?
 
     L(x) = distance to the nearest training image, Euclidean, in the partition's projection
     Z_U = the rank sum of L over the generated and the held-out images, in standard deviations
     C_T = sum of P Z_U(cell) / sum of P,   P the share of the held-out images in the cell
     SE(C_T) = sqrt(sum of P^2) / sum of P  over the used cells
 
-(Meehan et al. 2020, section 3.) Far below 0 is copying, far above it is underfitting. Used are the cells that hold at
-least 20 generated and 20 held-out images. For C_T the paper gives no law: the standard error takes every Z_U(cell) for
-an independent standard normal, as it is if nothing is copied, and is approximate.
+(Section 3.) Far below 0 is copying, far above 0 is underfitting. A cell is used if it holds at least 20 generated and
+20 held-out images. The paper gives no distribution of C_T: the standard error takes every Z_U(cell) for an independent
+standard normal, as it is if nothing is copied, and is approximate.
 
 ``scope``: "global" looks for the nearest training image everywhere, as the paper's formulas read; "authors" within the
 image's own cell, as the authors' code does. Their code also adds 1/2 to U and takes the variance without ties.
@@ -34,20 +34,20 @@ Scope = Literal["global", "authors"]
 
 @dataclass(frozen=True, eq=False)
 class CopyingReference:
-    """What entries are compared with, prepared once: the partition, and the projected training and held-out images."""
+    """The reference of the test, prepared once: the partition, and the projected training and held-out images."""
 
     partition: Partition
     training: NDArray[np.float32]
     held_out: NDArray[np.float32]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What to store, by name: the arguments of ``numpy.savez``."""
+        """The arrays to store, by name: arguments of ``numpy.savez``."""
         return {**self.partition.arrays(), "training": self.training, "held_out": self.held_out}
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedImages:
-    """Where images lie: their cell, nearest training image and distance to it, each (n,)."""
+    """The cell, nearest training image and distance to it of each image, (n,)."""
 
     cell: Indices
     index: Indices
@@ -56,7 +56,7 @@ class PlacedImages:
 
 @dataclass(frozen=True)
 class CellCopying:
-    """One cell: its numbers of images, the rank sum where it is used, and its part in NDB-over and NDB-under."""
+    """One cell: its numbers of images, its rank sum if it is used, and its excess for NDB-over and NDB-under."""
 
     cell: int
     generated: int
@@ -78,18 +78,18 @@ class DataCopying:
     ndb_over: int
     ndb_under: int
     placed: PlacedImages
-    """Of the generated images: which of them a cell holds, and what they are near to."""
+    """The generated images' cells and nearest training images."""
 
     @property
     def used(self) -> tuple[CellCopying, ...]:
         """The cells that C_T is taken over."""
-        return tuple(each for each in self.cells if each.rank_sum is not None)
+        return tuple(cell for cell in self.cells if cell.rank_sum is not None)
 
     @property
     def c_t(self) -> float | None:
         """C_T; None where no cell holds enough images."""
         weights = self._weights()
-        scores = np.array([each.rank_sum.z for each in self.cells if each.rank_sum is not None])
+        scores = np.array([cell.rank_sum.z for cell in self.cells if cell.rank_sum is not None])
         return float(weights @ scores / weights.sum()) if len(weights) else None
 
     @property
@@ -105,7 +105,7 @@ class DataCopying:
         return None if value is None or error is None else float(norm.cdf(value / error))
 
     def _weights(self) -> Vector:
-        return np.array([each.share_of_held_out for each in self.used])
+        return np.array([cell.share_of_held_out for cell in self.used])
 
 
 def copying_reference(
@@ -116,7 +116,7 @@ def copying_reference(
 
 
 def copying_reference_in(partition: Partition, training: Features, held_out: Features) -> CopyingReference:
-    """The same with a partition that is there already."""
+    """The same with an existing partition."""
     return CopyingReference(
         partition, partition.project(training, "reference"), partition.project(held_out, "held-out")
     )
@@ -137,53 +137,53 @@ def data_copying(
 ) -> DataCopying:
     """Test generated features (m, d), float32 or float64, against a prepared reference.
 
-    ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid`: as :meth:`Partition.project` does,
-    and ``empty-cell`` where ``scope`` is "authors" and a cell with images has no training image.
+    ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid`: as :meth:`Partition.project`
+    does, and ``empty-cell`` where ``scope`` is "authors" and a cell with images has no training image.
     """
     projected = reference.partition.project(generated)
     own_share = len(projected) / (len(projected) + len(reference.held_out))
     own = _placed(projected, reference, scope, lambda share: progress(share * own_share) if progress else None)
-    fresh = _placed(reference.held_out, reference, scope, lambda _share: None)
+    held_out = _placed(reference.held_out, reference, scope, lambda _share: None)
     if progress:
         progress(1.0)
-    counts = reference.partition.counts(own.cell), reference.partition.counts(fresh.cell)
+    counts = reference.partition.counts(own.cell), reference.partition.counts(held_out.cell)
     excess = excess_of(*counts)
-    cells = tuple(_cell(number, own, fresh, float(excess[number]), least) for number in range(len(excess)))
-    return DataCopying(scope, mann_whitney(own.distance, fresh.distance), cells, *ndb_of(excess), own)
+    cells = tuple(_cell(number, own, held_out, float(excess[number]), least) for number in range(len(excess)))
+    return DataCopying(scope, mann_whitney(own.distance, held_out.distance), cells, *ndb_of(excess), own)
 
 
-def copied_cells(found: DataCopying, level: float = 0.01) -> tuple[CellCopying, ...]:
-    """The cells whose images are too close to the training images, the most telling first.
+def copied_cells(test: DataCopying, level: float = 0.01) -> tuple[CellCopying, ...]:
+    """The cells whose images are too close to the training images, lowest Z first.
 
     If nothing is copied, any cell at all is named with probability ``level`` at most: the level of one cell is
-    divided by the number of those looked at (Bonferroni).
+    divided by the number of cells tested (Bonferroni).
     """
-    looked_at = [(each.rank_sum.z, each) for each in found.used if each.rank_sum is not None]
+    looked_at = [(each.rank_sum.z, each) for each in test.used if each.rank_sum is not None]
     limit = float(norm.ppf(level / max(1, len(looked_at))))
     return tuple(each for z, each in sorted(looked_at, key=lambda pair: pair[0]) if z < limit)
 
 
 def _placed(
-    projected: NDArray[np.float32], reference: CopyingReference, scope: Scope, tell: Callable[[float], None]
+    projected: NDArray[np.float32], reference: CopyingReference, scope: Scope, report: Callable[[float], None]
 ) -> PlacedImages:
     cell = reference.partition.cells_of(projected)
     if scope == "global":
-        found = neighbours(projected, reference.training, progress=tell)
-        return PlacedImages(cell, found.index[:, 0], np.sqrt(found.squares[:, 0]))
+        nearest = neighbours(projected, reference.training, progress=report)
+        return PlacedImages(cell, nearest.index[:, 0], np.sqrt(nearest.squares[:, 0]))
     index, distance = np.empty(len(projected), np.int64), np.empty(len(projected))
     training_cell = reference.partition.cells_of(reference.training)
     for number in np.unique(cell):
         rows, candidates = np.flatnonzero(cell == number), np.flatnonzero(training_cell == number)
         if not len(candidates):
             raise Invalid("empty-cell", f"No training image lies in cell {number}, so nothing there can be compared.")
-        found = neighbours(projected[rows], reference.training[candidates])
-        index[rows], distance[rows] = candidates[found.index[:, 0]], np.sqrt(found.squares[:, 0])
-        tell(float((cell <= number).mean()))
+        nearest = neighbours(projected[rows], reference.training[candidates])
+        index[rows], distance[rows] = candidates[nearest.index[:, 0]], np.sqrt(nearest.squares[:, 0])
+        report(float((cell <= number).mean()))
     return PlacedImages(cell, index, distance)
 
 
-def _cell(number: int, own: PlacedImages, fresh: PlacedImages, excess: float, least: int) -> CellCopying:
-    close, expected = own.distance[own.cell == number], fresh.distance[fresh.cell == number]
+def _cell(number: int, own: PlacedImages, held_out: PlacedImages, excess: float, least: int) -> CellCopying:
+    close, expected = own.distance[own.cell == number], held_out.distance[held_out.cell == number]
     used = min(len(close), len(expected)) >= max(1, least)
     score = mann_whitney(close, expected) if used else None
-    return CellCopying(number, len(close), len(expected), len(expected) / len(fresh.cell), score, excess)
+    return CellCopying(number, len(close), len(expected), len(expected) / len(held_out.cell), score, excess)

@@ -1,12 +1,12 @@
-"""Near duplicates within an entry: images that are nearer to one another than photographs ever are.
+"""Near duplicates within one submission: images nearer to one another than held-out images are to training images.
 
-Two images are alike if their distance is below the one that all but 1 % of the held-out photographs keep from all
-training images. Alike images, and those alike to them, make a group (a connected component). A generator that has
-collapsed makes few, large groups.
+Two images are alike if their distance is below the limit: all but 1 % of the held-out images are farther than it from
+every training image. Alike images form groups (connected components). A generator that has collapsed makes few, large
+groups.
 
-If the generated images were photographs, pairs would be alike at the rate at which held-out and training images are:
-r of them were seen in n_h m pairs by the time the limit was reached, so the number in the n (n - 1) / 2 pairs of the
-entry has, the pairs taken as independent, the negative binomial law with r and n_h m / (n_h m + n (n - 1) / 2).
+If generated images were real, pairs would be alike at the rate at which held-out and training images are: r of n_h m
+such pairs were below the limit. So the number of alike pairs among the n (n - 1) / 2 of the entry has, the pairs taken
+as independent, the negative binomial distribution with r and n_h m / (n_h m + n (n - 1) / 2).
 """
 
 from collections.abc import Callable
@@ -34,10 +34,10 @@ class InternalDuplicates:
     pairs: int
     """How many pairs of images are alike."""
     limit: float
-    seen: int
-    """How many held-out photographs the limit was reached by: r."""
-    photographs: int
-    """How many pairs of held-out and training images those were among."""
+    alike_pairs: int
+    """The number r of held-out images within the limit, each as one alike pair."""
+    compared_pairs: int
+    """The number n_h m of pairs of held-out and training images."""
 
     @property
     def sizes(self) -> Indices:
@@ -46,7 +46,7 @@ class InternalDuplicates:
 
     @property
     def images(self) -> int:
-        """How many images are alike to another one."""
+        """The number of images that are alike to another one."""
         return int(self.sizes[self.sizes > 1].sum())
 
     @property
@@ -56,7 +56,7 @@ class InternalDuplicates:
 
     @property
     def standard_error(self) -> float:
-        """Of ``share``, the groups rather than the images being drawn by chance."""
+        """Standard error of ``share``, groups rather than images taken as independent."""
         sizes = self.sizes
         return float(np.sqrt(np.square(sizes * ((sizes > 1) - self.share)).sum()) / len(self.group))
 
@@ -67,37 +67,37 @@ class InternalDuplicates:
 
     @property
     def expected_pairs(self) -> float:
-        """How many pairs would be alike if these were photographs."""
-        return self.seen * self._own_pairs / self.photographs
+        """The number of alike pairs expected of real images."""
+        return self.alike_pairs * self._own_pairs / self.compared_pairs
 
     @property
     def p_value(self) -> float:
-        """The probability of so many or more alike pairs if these were photographs; approximate, see above."""
-        chance = self.photographs / (self.photographs + self._own_pairs)
-        return float(nbinom.sf(self.pairs - 1, self.seen, chance))
+        """The probability that real images have so many or more alike pairs; approximate, see above."""
+        chance = self.compared_pairs / (self.compared_pairs + self._own_pairs)
+        return float(nbinom.sf(self.pairs - 1, self.alike_pairs, chance))
 
     @property
     def _own_pairs(self) -> float:
         return len(self.group) * (len(self.group) - 1) / 2.0
 
     def examples(self, groups: int = MAX_GROUPS, images: int = MAX_GROUP_IMAGES) -> tuple[tuple[int, ...], ...]:
-        """The first images of the largest groups, largest first, ties to the one that begins first."""
+        """The first images of the largest groups, largest first, ties to the group with the earlier first image."""
         largest = np.argsort(-self.sizes, kind="stable")[: min(groups, self.groups)]
         return tuple(tuple(np.flatnonzero(self.group == number)[:images].tolist()) for number in largest)
 
 
 def internal_duplicates(
     generated: Features | NormalisedFeatures,
-    fresh: PartialCopying,
+    held_out: PartialCopying,
     training: int,
     *,
     progress: Callable[[float], None] | None = None,
 ) -> InternalDuplicates:
     """Group generated features (n, d), float32 or float64 and non-negative, by the cosine distance 1 - cos.
 
-    ``fresh`` has the limit, from the cosine distances of held-out photographs to ``training`` training images. Where
-    these are at 0, nothing is alike. Holds some million pairs at a time, and never n x n numbers. ``progress`` hears
-    the finished share, rising to 1.0. Raises :class:`Invalid`: ``bad-count``, and as :func:`normalise` does.
+    ``held_out`` has the limit, from the cosine distances of held-out images to ``training`` training images. With a
+    limit of 0, nothing is alike. Holds some million pairs at a time, and never n x n numbers. ``progress`` is called
+    with the finished share, rising to 1.0. Raises :class:`Invalid`: ``bad-count``, and as :func:`normalise` does.
     """
     if training < 1:
         raise Invalid("bad-count", f"There must be at least 1 training image, not {training}.")
@@ -105,7 +105,7 @@ def internal_duplicates(
     count, pairs = len(own), 0
     group = np.arange(count)
     # Of unit rows the squared Euclidean distance is twice the cosine distance.
-    limits = np.full((1, count), 2.0 * fresh.limit)
+    limits = np.full((1, count), 2.0 * held_out.limit)
     for strip in Pairing(own.unit(0, count, np.float32)).strips():
         inside = strip.within(limits, strict=True)
         rows, columns = np.nonzero(inside)
@@ -113,7 +113,7 @@ def internal_duplicates(
         group = _joined(group, rows + strip.rows.start, columns)
         if progress:
             progress(strip.rows.stop / count)
-    return InternalDuplicates(group, pairs, fresh.limit, fresh.rank, fresh.held_out * training)
+    return InternalDuplicates(group, pairs, held_out.limit, held_out.rank, held_out.held_out * training)
 
 
 def _joined(group: Indices, rows: Indices, columns: Indices) -> Indices:

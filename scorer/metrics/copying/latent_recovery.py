@@ -1,4 +1,4 @@
-"""Whether a generator makes its training images better than fresh ones: errors of latent recovery.
+"""The latent recovery test: does a generator reproduce its training images better than held-out images?
 
 For every target y the recovery error is min over z of mean((G(z) - y)^2), over pixels in [-1, 1] (four times the
 number for pixels in [0, 1]). Over the errors of a set Y (Webster et al. 2019, equations 5 and 6):
@@ -7,8 +7,8 @@ number for pixels in [0, 1]). Over the errors of a set Y (Webster et al. 2019, e
     MRE-gap  = (MRE(held-out) - MRE(train)) / MRE(held-out)   signed: the authors' code takes the absolute value
     KS       = max over e of |F_train(e) - F_held-out(e)|     two-sided, the p-value exact where scipy can count
 
-A generator counts as overfitted if KS has p < 1 % *and* the gap is above +10 %. Nothing is said about one that does
-not find the images that it made itself: then the search failed, and errors tell of the search.
+A generator counts as overfitted if KS has p < 1 % *and* the gap is above +10 %. If the search does not find the images
+that the generator made itself, the search failed and the test is inconclusive.
 
 Torch's median, which the authors use, is the lower of the middle two. With 200 targets it hardly differs.
 """
@@ -31,7 +31,7 @@ PLAUSIBLE = 0.1
 SIGNIFICANCE_LEVEL = 0.01
 MIN_GAP = 0.1
 MIN_SHARE_FOUND = 0.9
-"""Fewer generated targets found than this share, and nothing is said."""
+"""The test is inconclusive if a smaller share of the generated targets is found."""
 
 Verdict = Literal["copies", "no-sign", "inconclusive"]
 
@@ -44,9 +44,9 @@ class ErrorSummary:
     median: float
     """The MRE."""
     verbatim: float
-    """The share in [0, 1] that is found verbatim: error below 0.025."""
+    """The share in [0, 1] recovered verbatim: error below 0.025."""
     plausible: float
-    """The share that is found plausibly: error below 0.1."""
+    """The share recovered plausibly: error below 0.1."""
 
     @property
     def verbatim_error(self) -> float:
@@ -77,12 +77,12 @@ class KolmogorovSmirnov:
 
 @dataclass(frozen=True)
 class RecoveryTest:
-    """What the errors say."""
+    """The result of the test."""
 
     train: ErrorSummary
     held_out: ErrorSummary
     generated: ErrorSummary | None
-    """None where a handed-in encoder takes the place of the search: there is nothing to find, then."""
+    """None where an uploaded encoder replaces the search, so that nothing is searched for."""
     gap: float | None
     """Signed; None where the held-out median is 0."""
     gap_low: float | None
@@ -92,7 +92,7 @@ class RecoveryTest:
 
     @property
     def conclusive(self) -> bool:
-        """Whether the search finds what it must find."""
+        """Whether the search recovers enough of the generator's own images."""
         return self.generated is None or self.generated.verbatim >= MIN_SHARE_FOUND
 
     @property
@@ -113,21 +113,21 @@ def recovery_test(train: Vector, held_out: Vector, generated: Vector | None) -> 
 
     Raises :class:`Invalid`: ``too-few-images`` for an empty set, ``bad-distances``.
     """
-    own, fresh = _errors_of(train), _errors_of(held_out)
-    low, high = gap_interval(own, fresh)
+    of_training, of_held_out = _errors_of(train), _errors_of(held_out)
+    low, high = gap_interval(of_training, of_held_out)
     return RecoveryTest(
-        train=summary_of(own),
-        held_out=summary_of(fresh),
+        train=summary_of(of_training),
+        held_out=summary_of(of_held_out),
         generated=None if generated is None else summary_of(generated),
-        gap=signed_gap(float(np.median(own)), float(np.median(fresh))),
+        gap=signed_gap(float(np.median(of_training)), float(np.median(of_held_out))),
         gap_low=low,
         gap_high=high,
-        test=kolmogorov_smirnov(own, fresh),
+        test=kolmogorov_smirnov(of_training, of_held_out),
     )
 
 
 def summary_of(errors: Vector) -> ErrorSummary:
-    """Median and shares found of the errors (n,) of one kind of targets; raises as :func:`recovery` does."""
+    """Median and shares recovered of the errors (n,) of one kind of targets; raises as :func:`recovery_test` does."""
     values = _errors_of(errors)
     verbatim, plausible = (float((values < limit).mean()) for limit in (VERBATIM, PLAUSIBLE))
     return ErrorSummary(len(values), float(np.median(values)), verbatim, plausible)
@@ -143,16 +143,16 @@ def gap_interval(train: Vector, held_out: Vector, level: float = 0.05) -> tuple[
 
     Between two order statistics a median lies with a binomial probability; both medians get half of ``level``.
     """
-    own, fresh = _median_interval(train, level / 2), _median_interval(held_out, level / 2)
-    if own is None or fresh is None:
+    train_interval, held_out_interval = _median_interval(train, level / 2), _median_interval(held_out, level / 2)
+    if train_interval is None or held_out_interval is None:
         return None, None
-    return signed_gap(own[1], fresh[0]), signed_gap(own[0], fresh[1])
+    return signed_gap(train_interval[1], held_out_interval[0]), signed_gap(train_interval[0], held_out_interval[1])
 
 
 def _median_interval(values: Vector, level: float) -> tuple[float, float] | None:
     """The order statistics r and n + 1 - r with the largest r for which 2 Pr(B(n, 1/2) < r) <= ``level``."""
     count = len(values)
-    rank = int(binom.ppf(level / 2, count, 0.5))  # the first number that is reached with that probability
+    rank = int(binom.ppf(level / 2, count, 0.5))  # the smallest number reached with that probability
     if rank < 1:
         return None
     ordered = np.sort(values)
@@ -160,17 +160,17 @@ def _median_interval(values: Vector, level: float) -> tuple[float, float] | None
 
 
 def kolmogorov_smirnov(train: Vector, held_out: Vector) -> KolmogorovSmirnov:
-    """Compare the errors of training (n,) and held-out targets (m,); raises as :func:`recovery` does."""
-    own, fresh = _errors_of(train), _errors_of(held_out)
+    """Compare the errors of training (n,) and held-out targets (m,); raises as :func:`recovery_test` does."""
+    of_training, of_held_out = _errors_of(train), _errors_of(held_out)
     with warnings.catch_warnings():  # scipy warns where counting all paths is too much and it takes the limit law
         warnings.simplefilter("ignore", RuntimeWarning)
-        both, smaller = ks_2samp(own, fresh), ks_2samp(own, fresh, alternative="greater")
+        both, smaller = ks_2samp(of_training, of_held_out), ks_2samp(of_training, of_held_out, alternative="greater")
     return KolmogorovSmirnov(
         statistic=float(both.statistic),
         p_value=float(both.pvalue),
         excess=float(smaller.statistic),
         p_smaller=float(smaller.pvalue),
-        needed=needed_statistic(len(own), len(fresh)),
+        needed=needed_statistic(len(of_training), len(of_held_out)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Number of statistically different bins (Richardson and Weiss 2018), over and under."""
+"""NDB: the number of statistically different bins (Richardson and Weiss 2018), and NDB-over and NDB-under of cells."""
 
 from dataclasses import dataclass
 
@@ -11,6 +11,7 @@ from scorer.metrics.cosine import Indices
 from scorer.metrics.features import Features, Vector
 
 NDB_LEVEL = 0.05
+BINS = 100  # the paper's
 
 
 def excess_of(generated: Indices, held_out: Indices) -> Vector:
@@ -34,12 +35,9 @@ def ndb_of(excess: Vector, level: float = NDB_LEVEL) -> tuple[int, int]:
     return int((excess > limit).sum()), int((excess < -limit).sum())
 
 
-BINS = 100  # the paper's
-
-
 @dataclass(frozen=True, eq=False)
 class TrainingBins:
-    """What entries are counted in, prepared once for a reference. ``training`` (k,): training images in each bin."""
+    """Bins of a reference, made once. ``training`` (k,): the number of training images in each bin."""
 
     partition: Partition
     training: Indices
@@ -70,18 +68,18 @@ class BinComparison:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of NDB / K around 5 % if nothing is wrong, the bins taken as independent."""
+        """Standard deviation of NDB / K around 5 % if both sets come from one law, bins taken as independent."""
         return float(np.sqrt(NDB_LEVEL * (1.0 - NDB_LEVEL) / len(self.excess)))
 
     @property
     def expected_divergence(self) -> float:
-        """What JS is on average if nothing is wrong, to first order: (K - 1) (1/n + 1/m) / 8 for K filled bins."""
+        """The mean of JS if both sets come from one law, to first order: (K - 1) (1/n + 1/m) / 8 for K filled bins."""
         filled = int(((self.generated + self.training) > 0).sum())
         return (filled - 1) * (1.0 / float(self.generated.sum()) + 1.0 / float(self.training.sum())) / 8.0
 
     @property
     def p_value(self) -> float:
-        """Of the chi-squared test that both sets fill the bins alike; 1 where there is one bin."""
+        """p-value of the chi-squared test that both sets fill the bins alike; 1 where there is one bin."""
         counts = np.stack((self.generated, self.training)).astype(np.float64)
         counts = counts[:, counts.sum(axis=0) > 0.0]
         expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()

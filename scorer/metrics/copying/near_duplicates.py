@@ -1,10 +1,10 @@
-"""Near duplicates of training images, and their mirror images, by distance in feature space.
+"""Near duplicates of training images and of their mirror images, by distance in feature space.
 
-What counts as near, held-out photographs decide: nearer than all but 1 % of them are to the training images
-(:mod:`scorer.metrics.copying.partial_copying` has the count, its expectation and its p-value). A mirrored copy is
-found by the
-features of the mirrored *training* images, which are the same for all entries: the entry itself passes the network
-once. The photographs are then measured against both, too, or two chances to be near would be held against one.
+Held-out images decide which distance is near: nearer than all but 1 % of them are to the training images
+(:mod:`scorer.metrics.copying.partial_copying` has the count, its expectation and its p-value). A mirrored copy is found
+by the features of the mirrored *training* images, which are the same for all entries, so that an entry passes the
+network once. Held-out images are measured against both sets too; otherwise generated images would have two chances to
+be near and held-out images one.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Originals:
 
 @dataclass(frozen=True)
 class NearDuplicate:
-    """A generated image and the training image that it nearly is."""
+    """A generated image and the training image that it nearly equals."""
 
     generated: int
     reference: int
@@ -42,15 +42,15 @@ class NearDuplicate:
 
 @dataclass(frozen=True)
 class NearDuplicates:
-    """How many images are near copies, of how many training images, and which are the nearest."""
+    """The number of near duplicates, of training images concerned, and the nearest examples."""
 
     closeness: PartialCopying
     mirrored: int
-    """How many of them are nearer to a mirrored training image than to any upright one."""
+    """The number of them nearer to a mirrored training image than to any upright one."""
     originals: int
-    """How many different training images they are near to."""
+    """The number of different training images they are near to."""
     most_copied: tuple[int, int] | None
-    """The training image that most of them are near to, and how many they are; None where there is none."""
+    """The training image that most of them are near to, and their number; None without near duplicates."""
     examples: tuple[NearDuplicate, ...]
     """Each of another training image."""
 
@@ -80,18 +80,18 @@ def near_duplicates(
     """Which generated images (n) are nearer to the training images than all but a share ``rare`` of held-out ones.
 
     Examples are the nearest ones, or those with the least of ``order_by`` (n,), each of another training image. Raises
-    :class:`Invalid` as :func:`closeness` does.
+    :class:`Invalid` as :func:`partial_copying` does.
     """
-    found = partial_copying(generated.distance, held_out.distance, rare=rare)
-    rows = np.flatnonzero(generated.distance < found.limit)
+    closeness = partial_copying(generated.distance, held_out.distance, rare=rare)
+    rows = np.flatnonzero(generated.distance < closeness.limit)
     rows = rows[np.argsort((generated.distance if order_by is None else order_by)[rows], kind="stable")]
     index, first, times = np.unique(generated.index[rows], return_index=True, return_counts=True)
     most = (int(index[times.argmax()]), int(times.max())) if len(rows) else None
-    shown = rows[np.sort(first)[:examples]]
+    example_rows = rows[np.sort(first)[:examples]]
     pairs = tuple(
         NearDuplicate(
             int(row), int(generated.index[row]), float(generated.distance[row]), bool(generated.mirrored[row])
         )
-        for row in shown
+        for row in example_rows
     )
-    return NearDuplicates(found, int(generated.mirrored[rows].sum()), len(index), most, pairs)
+    return NearDuplicates(closeness, int(generated.mirrored[rows].sum()), len(index), most, pairs)

@@ -1,13 +1,14 @@
-"""Zips that are copies in part: the distances of single images, which a mean hides.
+"""Partial copying: how many images are closer to the training images than held-out images are.
 
-An entry of half honest images and half copies has a mean distance that may well stay above tau. So the generated images
-are counted that are closer to the training images than all but 1 % of the held-out photographs are: below the r-th
-smallest of the n held-out distances, r = n / 100 rounded up.
+The mean distance of an entry of half honest images and half copies may stay above tau. So this test counts the
+generated images that are closer to the training images than all but 1 % of the held-out images: below the r-th smallest
+of the n held-out distances, r = n / 100 rounded up.
 
-If nothing is copied, all n + m distances come from one law, and the number K of generated ones below has, whatever that
-law, the beta-binomial distribution: below the limit falls a share of the law that is Beta(r, n - r + 1), and of the m
-generated images each falls there with that probability. E(K) / m = r / (n + 1). A plain binomial test at 1 % would take
-the limit, which is itself a draw, for known, and with few photographs cry wolf. Equal distances only make K smaller.
+If nothing is copied, all n + m distances come from one law, and the number K of generated images below the limit has,
+whatever that law, the beta-binomial distribution: the share of the law below the limit is Beta(r, n - r + 1), and each
+of the m generated images falls below it with that probability. E(K) / m = r / (n + 1). A plain binomial test at 1 %
+would take the limit, itself random, for known, and with few held-out images raise false alarms. Ties only make K
+smaller.
 """
 
 from dataclasses import dataclass
@@ -21,17 +22,17 @@ from scorer.metrics.features import Vector
 from scorer.metrics.statistics.class_separation import distances_of
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-HELD_OUT_SHARE = 0.01  # of the held-out photographs are this close
+HELD_OUT_SHARE = 0.01  # of the held-out images are this close
 
 
 @dataclass(frozen=True)
 class PartialCopying:
-    """The quantiles of both kinds of images, and how many generated ones are closer than photographs ever are."""
+    """Distance quantiles of both kinds of images, and the number of generated images below the limit."""
 
     quantiles: tuple[tuple[float, float, float], ...]
     """(probability, quantile of the generated images, quantile of the held-out ones)"""
     limit: float
-    """The distance that all but ``rank`` - 1 held-out photographs keep."""
+    """The distance that only ``rank`` - 1 held-out images fall below."""
     rank: int
     below: int
     """How many generated images are closer than ``limit``."""
@@ -50,7 +51,7 @@ class PartialCopying:
 
     @property
     def standard_error(self) -> float:
-        """Of ``share`` over the choice of generated images, the limit being given."""
+        """Standard error of ``share`` over the choice of generated images, the limit being given."""
         return float(np.sqrt(self.share * (1.0 - self.share) / self.generated))
 
     @property
@@ -60,7 +61,7 @@ class PartialCopying:
 
     @property
     def is_informative(self) -> bool:
-        """False where photographs are at distance 0 themselves: nothing can be below, and nothing is shown."""
+        """False where held-out images are at distance 0 themselves: nothing can be below, and nothing is shown."""
         return self.limit > 0.0
 
 
@@ -69,20 +70,22 @@ def partial_copying(generated: Vector, held_out: Vector, *, rare: float = HELD_O
 
     Any distance will do, the same for both. Raises :class:`Invalid`: ``too-few-images``, ``bad-distances``.
     """
-    own, fresh = distances_of(generated), distances_of(held_out)
-    if not len(own) or not len(fresh):
+    of_generated, of_held_out = distances_of(generated), distances_of(held_out)
+    if not len(of_generated) or not len(of_held_out):
         raise Invalid("too-few-images", "Without images there are no distances to compare.")
-    rank = max(1, ceil(rare * len(fresh) - 1e-9))  # 1e-9: 0.07 * 100 is more than 7 in floating point
-    limit = float(np.partition(fresh, rank - 1)[rank - 1])
-    both = np.quantile(own, QUANTILES), np.quantile(fresh, QUANTILES)
+    rank = max(1, ceil(rare * len(of_held_out) - 1e-9))  # 1e-9: 0.07 * 100 is more than 7 in floating point
+    limit = float(np.partition(of_held_out, rank - 1)[rank - 1])
+    both = np.quantile(of_generated, QUANTILES), np.quantile(of_held_out, QUANTILES)
     quantiles = tuple((share, float(one), float(other)) for share, one, other in zip(QUANTILES, *both, strict=True))
-    return PartialCopying(quantiles, limit, rank, int((own < limit).sum()), len(own), len(fresh))
+    return PartialCopying(
+        quantiles, limit, rank, int((of_generated < limit).sum()), len(of_generated), len(of_held_out)
+    )
 
 
-def is_partly_copied(found: PartialCopying, *, least: float = 0.05, level: float = 0.01) -> bool:
+def is_partly_copied(test: PartialCopying, *, least: float = 0.05, level: float = 0.01) -> bool:
     """Whether at least a share ``least`` of the images is closer than the limit, and more than chance explains.
 
     With thousands of images chance alone explains little; the least share keeps slight differences, which honest
-    generators have, too, from counting as copies.
+    generators have too, from counting as copies.
     """
-    return found.is_informative and found.share >= least and found.p_value < level
+    return test.is_informative and test.share >= least and test.p_value < level

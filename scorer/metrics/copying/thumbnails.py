@@ -1,13 +1,13 @@
-"""Near copies that blur, noise or a weak network hide: found by how images look when they are made very small.
+"""Thumbnails of 8 x 8 pixels, for finding near duplicates that blur hides from a network's features.
 
-A network's features see sharpness: blurring carries every image far away from the photographs, so an autoencoder's
-reconstructions are no nearer to their originals than anything else is. A thumbnail of 8 x 8 pixels keeps what is where
-and forgets the rest. Weak networks and recolouring also move colours and pale what they copy, so thumbnails are
-compared without their mean colour and contrast:
+Features react to sharpness: blurring moves every image far away from the real images, so an autoencoder's
+reconstructions are no nearer to their originals than anything else is. A thumbnail keeps the layout of an image and
+loses the rest. Weak networks and recolouring also shift colours and reduce contrast, so thumbnails are compared without
+their mean colour and contrast:
 
     u = (x - mean colour of x) / (contrast of x + 1 grey level),    d(x, y) = |u(x) - u(y)|
 
-What counts as near, held-out photographs decide (:mod:`scorer.metrics.copying.near_duplicates`). No network is needed.
+Held-out images decide which distance is near (:mod:`scorer.metrics.copying.near_duplicates`). No network is needed.
 """
 
 from collections.abc import Callable
@@ -33,8 +33,8 @@ ProgressCallback = Callable[[float], None]
 
 def thumbnails_of(images: Pixels, *, mirrored: bool = False, progress: ProgressCallback | None = None) -> Features:
     """Images (n, size, size, 3) uint8, or float32 in 0..255, as thumbnails (n, 192) float32, whose Euclidean distances
-    are root mean squares in grey levels; ``mirrored``, with left and right exchanged. ``progress`` hears the finished
-    share.
+    are root mean squares in grey levels; ``mirrored``, with left and right exchanged. ``progress`` is called with the
+    finished share.
 
     A thumbnail's pixel is the mean over its square of the image, whatever the size. Sums of 8-bit images are of whole
     numbers, so equal ones have equal thumbnails in any company. Raises :class:`Invalid`: ``bad-images``.
@@ -44,14 +44,16 @@ def thumbnails_of(images: Pixels, *, mirrored: bool = False, progress: ProgressC
     size = images.shape[1]
     weights = _overlaps(size)
     columns = weights[:, ::-1] if mirrored else weights
-    made = np.empty((len(images), THUMBNAIL_SIDE * THUMBNAIL_SIDE * CHANNELS), np.float32)
+    thumbnails = np.empty((len(images), THUMBNAIL_SIDE * THUMBNAIL_SIDE * CHANNELS), np.float32)
     for start in range(0, len(images), _BATCH):
         batch = images[start : start + _BATCH].astype(np.float64).transpose(0, 3, 1, 2)
         sums = weights @ batch @ columns.T
-        made[start : start + _BATCH] = (sums / (size * size * np.sqrt(made.shape[1]))).reshape(len(batch), -1)
+        thumbnails[start : start + _BATCH] = (sums / (size * size * np.sqrt(thumbnails.shape[1]))).reshape(
+            len(batch), -1
+        )
         if progress:
             progress(min(1.0, (start + _BATCH) / len(images)))
-    return made
+    return thumbnails
 
 
 def _is_square(shape: tuple[int, ...]) -> bool:
@@ -59,7 +61,7 @@ def _is_square(shape: tuple[int, ...]) -> bool:
 
 
 def _overlaps(size: int) -> NDArray[np.float64]:
-    """How much of each thumbnail pixel's side, (8, size), a pixel's side covers, in units of which it has ``size``."""
+    """The part of each thumbnail pixel's side that an image pixel covers, (8, size), in 1 / ``size`` of that side."""
     first, own = np.arange(THUMBNAIL_SIDE)[:, None] * size, np.arange(size)[None, :] * THUMBNAIL_SIDE
     covered: NDArray[np.float64] = np.minimum(first + size, own + THUMBNAIL_SIDE) - np.maximum(first, own).astype(
         np.float64
@@ -75,14 +77,14 @@ def thumbnail_originals(
 
     Raises :class:`Invalid` as :func:`neighbours` does.
     """
-    own = _levelled(thumbnails)
+    own = _standardised(thumbnails)
     upright = _nearest(own, training, (lambda share: progress(share / 2.0)) if progress else None)
     turned = _nearest(own, mirrored, (lambda share: progress((1.0 + share) / 2.0)) if progress else None)
     return originals_of(upright, turned)
 
 
 def contrast_of(thumbnails: Features) -> Vector:
-    """How much there is to see in thumbnails (n, 192): the root mean square difference of a thumbnail's pixels from its
+    """The contrast of thumbnails (n, 192): the root mean square difference of a thumbnail's pixels from its
     mean colour, in grey levels, (n,). That two images are alike says little where both are nearly of one colour."""
     contrast: Vector = np.sqrt(np.square(_centred(thumbnails)).sum(axis=1))
     return contrast
@@ -94,12 +96,12 @@ def _centred(thumbnails: Features) -> NDArray[np.float64]:
     return centred
 
 
-def _levelled(thumbnails: Features) -> Features:
-    """Without mean colour and contrast; of an image without contrast nothing is left, and nothing is made up."""
+def _standardised(thumbnails: Features) -> Features:
+    """Thumbnails less their mean colour, divided by their contrast; an image without contrast becomes zeros."""
     centred = _centred(thumbnails)
     return (centred / (contrast_of(thumbnails)[:, None] + MIN_CONTRAST)).astype(np.float32)
 
 
-def _nearest(levelled: Features, training: Features, progress: ProgressCallback | None) -> Nearest:
-    found = neighbours(levelled, _levelled(training), progress=progress)
-    return Nearest(np.sqrt(found.squares[:, 0]), found.index[:, 0])
+def _nearest(standardised: Features, training: Features, progress: ProgressCallback | None) -> Nearest:
+    nearest = neighbours(standardised, _standardised(training), progress=progress)
+    return Nearest(np.sqrt(nearest.squares[:, 0]), nearest.index[:, 0])

@@ -1,8 +1,8 @@
-"""Whether the Fréchet distance sees memory: FID to the training images against FID to fresh ones.
+"""FID to training images against FID to held-out images.
 
-Webster et al. 2019, section 3.4 (figure 5): generators that remember have no smaller FID to their training images than
-to others, so FID is no test of memory. Both distances are taken to equally many images, because each is too large by
-about c / n.
+Webster et al. 2019, section 3.4 (figure 5): generators that memorise have no smaller FID to their training images than
+to others, so FID is no test of memorization. Both distances are taken to equally many images, because each is too large
+by about c / n.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class FidGap:
 
     @property
     def gap(self) -> float | None:
-        """(held_out - train) / held_out, signed as the recovery's gap; None where ``held_out`` is 0."""
+        """(held_out - train) / held_out, signed as the gap of latent recovery; None where ``held_out`` is 0."""
         return (self.held_out - self.train) / self.held_out if self.held_out > 0.0 else None
 
 
@@ -35,5 +35,9 @@ def fid_gap(generated: Features, train: Features, held_out: Features, *, random:
     ``bad-features``, ``too-few-images`` (2 are needed of each), ``degenerate-features``, ``dimension-mismatch``.
     """
     own = statistics_of(generated)
-    known, fresh = equal_subsamples({"training": train, "held-out": held_out}, random, least=2)
-    return FidGap(frechet_distance(own, statistics_of(known)), frechet_distance(own, statistics_of(fresh)), len(known))
+    training, held_out_sample = equal_subsamples({"training": train, "held-out": held_out}, random, least=2)
+    return FidGap(
+        frechet_distance(own, statistics_of(training)),
+        frechet_distance(own, statistics_of(held_out_sample)),
+        len(training),
+    )

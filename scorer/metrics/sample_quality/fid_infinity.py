@@ -1,10 +1,10 @@
-"""What the Fréchet distance would be for infinitely many generated images: FID-infinity.
+"""FID-infinity: the Fréchet distance extrapolated to infinitely many generated images.
 
     FID_N = FID_inf + slope / N + ...                                      (Chong and Forsyth 2020, section 4)
 
 FID is too high by about slope / N, and the slope is each generator's own, so that it can change an order. FID is
-measured on 15 random parts of 5,000 to n images, and a line in 1 / N carried on to 0. It covers the number of generated
-images, not that of the reference. Shown, never ranked by.
+measured on 15 random parts of 5,000 to n images, and a line in 1 / N is extrapolated to 0. That corrects for the number
+of generated images, not of reference images. Shown, never ranked by.
 """
 
 from collections.abc import Callable
@@ -27,8 +27,8 @@ class FidInfinity:
     value: float
     """FID-infinity; it may be below 0 for an entry as good as perfect."""
     standard_error: float
-    """Of the intercept by the residuals: over the draw of the parts alone, taken as independent. How far chance moves
-    the entry itself, the standard error of FID says."""
+    """Standard error of the intercept by the residuals: over the draw of the parts alone, taken as independent. The
+    sampling of the entry itself is covered by the standard error of FID."""
     slope: float
     sizes: tuple[int, ...]
     distances: Vector
@@ -43,10 +43,10 @@ def fid_infinity(
     smallest: int = MIN_SIZE,
     progress: Callable[[float], None] | None = None,
 ) -> FidInfinity | None:
-    """Carry the distance of features (n, d), float32 or float64, on to n = infinity; None for n <= ``smallest``.
+    """Extrapolate the distance of features (n, d), float32 or float64, to n = infinity; None for n <= ``smallest``.
 
-    The last part is all of the images. ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid` as
-    :func:`frechet_distance` does, ``bad-count`` for fewer than three sizes.
+    The last part is all of the images. ``progress`` is called with the finished share, rising to 1.0. Raises
+    :class:`Invalid` as :func:`frechet_distance` does, ``bad-count`` for fewer than three sizes.
     """
     if sizes < 3 or smallest < 2:
         raise Invalid("bad-count", f"A line needs 3 sizes of 2 images or more, not {sizes} of {smallest}.")

@@ -1,4 +1,4 @@
-"""The Fréchet distance between two sets of features, taken as two normal distributions.
+"""FID: the Fréchet distance between normal distributions fitted to two sets of features.
 
     FID = |mu_g - mu_r|^2 + tr S_g + tr S_r - 2 tr (S_r S_g)^(1/2)        (Heusel et al. 2017, eq. 6)
 
@@ -77,9 +77,9 @@ def statistics_of(features: Features) -> Statistics:
 
 
 def with_factor(statistics: Statistics) -> Statistics:
-    """The same statistics with a factor, taken from the covariance if there is none yet.
+    """The same statistics with a factor, computed from the covariance if there is none yet.
 
-    For statistics that come without their features; what :func:`statistics_of` returns has one already.
+    For statistics read without their features; :func:`statistics_of` returns a factor.
     """
     return statistics if statistics.factor is not None else replace(statistics, factor=factor_of(statistics))
 
@@ -101,7 +101,7 @@ def frechet_distance(a: Statistics, b: Statistics) -> float:
 
 
 def _trace_of_root(a: Statistics, b: Statistics) -> float:
-    """tr (S_b S_a)^(1/2), by the form that is safe for these two."""
+    """tr (S_b S_a)^(1/2), by whichever of the two forms is exact for these covariances."""
     left, right = factor_of(a), factor_of(b)
     if _is_regular(left, a.covariance) and _is_regular(right, b.covariance):
         values = _eigenvalues_between(right, a.covariance)
@@ -120,12 +120,12 @@ def _eigenvalues_between(triangle: Vector, covariance: Vector) -> Vector:
     product, failed = lapack.dsygst(covariance.T, triangle, itype=2, lower=1)  # .T: the order that LAPACK wants
     if failed:
         raise ArithmeticError(f"dsygst failed: {failed}")
-    # numpy's, not scipy's, which holds the interpreter's lock: on busy cores a worker gave no sign of life for 20 s.
+    # numpy's: scipy's holds the interpreter's lock, and on busy cores a worker's heartbeat was late by 20 s.
     return np.linalg.eigvalsh(product, UPLO="L")
 
 
 def factor_of(statistics: Statistics) -> Vector:
-    """The factor kept with the statistics, else Cholesky, else V sqrt(w) without what is zero to rounding.
+    """The factor stored with the statistics, else Cholesky's, else V sqrt(w) without eigenvalues zero to rounding.
 
     Raises :class:`Invalid` (``bad-statistics``) where the covariance has a negative eigenvalue.
     """
@@ -138,8 +138,8 @@ def factor_of(statistics: Statistics) -> Vector:
     values, vectors = np.linalg.eigh(statistics.covariance)
     if values[0] < -_SMALLEST_PIVOT * values[-1]:  # more than rounding: no set of features has this one
         raise Invalid("bad-statistics", f"The covariance has the negative eigenvalue {values[0]:.3g}.")
-    kept = values > noise * values[-1]
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+    positive = values > noise * values[-1]
+    return np.asarray(vectors[:, positive] * np.sqrt(values[positive]))
 
 
 def _cholesky(covariance: Vector, share: float) -> Vector | None:
@@ -152,9 +152,9 @@ def _cholesky(covariance: Vector, share: float) -> Vector | None:
 
 
 def _is_regular(factor: Vector, covariance: Vector, share: float = _SMALLEST_PIVOT) -> bool:
-    """Whether a covariance is safely positive definite, told from the diagonal of its triangular factor.
+    """Whether a covariance is safely positive definite, by the diagonal of its triangular factor.
 
-    Any other factor tells nothing about its smallest singular value and counts as irregular.
+    A factor of another shape does not bound the smallest singular value and counts as irregular.
     """
     if factor.shape[0] != factor.shape[1] or any(row[place + 1 :].any() for place, row in enumerate(factor)):
         return False

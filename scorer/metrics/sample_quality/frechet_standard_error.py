@@ -1,4 +1,4 @@
-"""How far chance alone moves a Fréchet distance: its standard error over the choice of generated images.
+"""The standard error of FID over the choice of generated images, by influence functions.
 
 The distance is a smooth function of the mean and the covariance of the generated features, so to first
 order every image moves it by its influence (Hampel 1974). With c = g - mu_g, by differentiating the trace
@@ -28,9 +28,9 @@ def frechet_standard_error(
 ) -> float | None:
     """Standard error of the Fréchet distance of generated features (n, d), float32 or float64, n >= 2.
 
-    In the units of the distance. None where n <= d: there the covariance follows every single image, and
-    influences taken at it mean nothing. ``progress`` hears the finished share, rising to 1.0. Raises
-    :class:`Invalid` as :func:`statistics_of` does, and ``dimension-mismatch``.
+    In the units of the distance. None where n <= d: there the covariance follows every single image, and influences
+    taken at it mean nothing. ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as
+    :func:`statistics_of` does, and ``dimension-mismatch``.
     """
     own = statistics_of(features)
     require_same_dimension(len(own.mean), len(reference.mean))
@@ -56,7 +56,7 @@ def frechet_standard_error(
 
 
 def _inverse_roots(variances: Vector) -> Vector:
-    """1 / sqrt of each, and 0 where a variance is 0: along such an axis no image lies.
+    """1 / sqrt of each variance, and 0 where it is 0: no image varies along that axis.
 
     The variances are taken from the data's own factor and not from the eigenvalues, whose small ones are
     rounding noise: divided by the root of noise, even a tiny square would count.

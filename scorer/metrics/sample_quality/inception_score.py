@@ -1,9 +1,9 @@
-"""How sure a classifier is of single images, and how varied it finds them together.
+"""The Inception score: how certain a classifier is of single images, and how varied its answers are.
 
     IS = exp(mean over images of KL(p(y | x), p(y))),   p(y) the mean of p(y | x)            (Salimans et al. 2016)
 
-Between 1 and the number of classes; larger is better. It looks at no real image, so that it can show neither copying
-nor likeness: it is here because the field reports it.
+Between 1 and the number of classes; larger is better. It uses no real image, so it can show neither copying nor
+likeness; it is computed because papers report it.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class InceptionScore:
 
     @property
     def standard_error(self) -> float | None:
-        """Of ``mean``, the splits being independent samples; it does not cover that small splits score lower."""
+        """Of ``mean``, the splits taken as independent; the bias that small splits score lower is not covered."""
         return None if self.split_deviation is None else self.split_deviation / float(np.sqrt(self.splits))
 
 

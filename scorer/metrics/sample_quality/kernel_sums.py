@@ -1,4 +1,4 @@
-"""Sums of a kernel over all pairs of rows, in float64 and in tiles: n x m numbers are never held."""
+"""Sums of a kernel over all pairs of rows, in float64 and in tiles: n x m numbers are never held in memory."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ Kernel = Callable[[Vector, Vector], Vector]
 """All values k(x, y) of float64 rows x (a, d) and y (b, d), as (a, b)."""
 
 
-def sums_within(features: Features, kernel: Kernel, tell: Callable[[float], None]) -> Vector:
+def sums_within(features: Features, kernel: Kernel, report: Callable[[float], None]) -> Vector:
     """For every row the sum of its kernel values with all other rows, (n,)."""
     count = len(features)
     sums = np.zeros(count)
@@ -26,11 +26,13 @@ def sums_within(features: Features, kernel: Kernel, tell: Callable[[float], None
                 sums[column : column + _BLOCK] += tile.sum(axis=0)
             sums[row : row + _BLOCK] += tile.sum(axis=1)
         left_over = max(0, count - row - _BLOCK) / count
-        tell(1.0 - left_over**2)
+        report(1.0 - left_over**2)
     return sums
 
 
-def sums_across(own: Features, other: Features, kernel: Kernel, tell: Callable[[float], None]) -> tuple[Vector, Vector]:
+def sums_across(
+    own: Features, other: Features, kernel: Kernel, report: Callable[[float], None]
+) -> tuple[Vector, Vector]:
     """The sums of the kernel values of every row of one set with all of the other, (n,) and (m,)."""
     by_own, by_other = np.zeros(len(own)), np.zeros(len(other))
     for row in range(0, len(own), _BLOCK):
@@ -39,5 +41,5 @@ def sums_across(own: Features, other: Features, kernel: Kernel, tell: Callable[[
             tile = kernel(left, other[column : column + _BLOCK].astype(np.float64))
             by_own[row : row + _BLOCK] += tile.sum(axis=1)
             by_other[column : column + _BLOCK] += tile.sum(axis=0)
-        tell(min(1.0, (row + _BLOCK) / len(own)))
+        report(min(1.0, (row + _BLOCK) / len(own)))
     return by_own, by_other

@@ -1,4 +1,4 @@
-"""The kernel distance between two sets of features: the squared maximum mean discrepancy, without bias.
+"""KID: the unbiased squared maximum mean discrepancy between two sets of features.
 
     MMD^2 = mean k(x_i, x_j) + mean k(y_i, y_j) - 2 mean k(x_i, y_j),   i != j in the first two
                                                                         (Gretton et al. 2012, eq. 3)
@@ -6,8 +6,8 @@
 
 KID is its mean over random subsets. Unbiased means that sets of one distribution give 0 on average,
 at any size, and so about half of the time less than 0: unlike FID it can be compared between
-sets of different sizes. Everything is float64, whatever the features: a difference of means that nearly
-cancel is no place for float32.
+sets of different sizes. Everything is float64, whatever the features: float32 would lose a difference of means
+that nearly cancel.
 """
 
 from collections.abc import Callable
@@ -59,10 +59,10 @@ def kernel_inception_distance(
 ) -> KernelInceptionDistance:
     """KID of features (n, d) and (m, d), float32 or float64.
 
-    Every subset is ``subset_size`` rows of either set, drawn by ``random`` without replacement, first
-    from the generated ones. ``progress`` hears the finished share, rising to 1.0. Raises
-    :class:`Invalid`: ``too-few-images`` for a set smaller than a subset, ``bad-count``, ``bad-features``,
-    ``degenerate-features``, ``dimension-mismatch``.
+    Every subset is ``subset_size`` rows of either set, drawn by ``random`` without replacement, first from the
+    generated ones. ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid`:
+    ``too-few-images`` for a set smaller than a subset, ``bad-count``, ``bad-features``, ``degenerate-features``,
+    ``dimension-mismatch``.
     """
     if subsets < 1 or subset_size < 2:
         raise Invalid("bad-count", f"KID needs at least 1 subset of 2 images, not {subsets} of {subset_size}.")
@@ -83,25 +83,25 @@ def squared_mmd(
 ) -> SquaredMmd:
     """The unbiased MMD^2 of all of features (n, d) and (m, d), float32 or float64, n and m >= 2.
 
-    The standard error is that of the linear part (Hájek's projection), where an image x counts as
-    2 (mean k(x, X) - mean k(x, Y)). It is too rough to test whether two sets have one distribution, for
-    there the linear part vanishes. Never holds n x m numbers. ``progress`` hears the finished share,
-    rising to 1.0. Raises :class:`Invalid` as :func:`kernel_distance` does.
+    The standard error is that of the linear part (Hájek's projection), where an image x counts as 2 (mean k(x, X) -
+    mean k(x, Y)). It is too rough to test whether two sets have one distribution, for there the linear part vanishes.
+    Never holds n x m numbers. ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as
+    :func:`kernel_inception_distance` does.
     """
     _require_both(generated, reference, least=2)
     n, m = len(generated), len(reference)
-    # Of the work a set against itself, by symmetry, is half.
+    # A set against itself costs half, by symmetry.
     finished, whole = 0.0, n * n / 2 + m * m / 2 + n * m
 
-    def tell(share: float) -> None:
+    def report(share: float) -> None:
         if progress:
             progress(min(1.0, (finished + share) / whole))
 
-    own = sums_within(generated, _kernel, lambda share: tell(share * n * n / 2)) / (n - 1)
+    own = sums_within(generated, _kernel, lambda share: report(share * n * n / 2)) / (n - 1)
     finished = n * n / 2
-    other = sums_within(reference, _kernel, lambda share: tell(share * m * m / 2)) / (m - 1)
+    other = sums_within(reference, _kernel, lambda share: report(share * m * m / 2)) / (m - 1)
     finished += m * m / 2
-    by_generated, by_reference = sums_across(generated, reference, _kernel, lambda share: tell(share * n * m))
+    by_generated, by_reference = sums_across(generated, reference, _kernel, lambda share: report(share * n * m))
     value = own.mean() + other.mean() - 2.0 * by_generated.mean() / m
     linear = 2.0 * (own - by_generated / m), 2.0 * (other - by_reference / n)
     variance = linear[0].var(ddof=1) / n + linear[1].var(ddof=1) / m

@@ -1,12 +1,12 @@
-"""Precision and recall as a curve: how much of one distribution another can account for, at every exchange rate.
+"""PRD curves: precision and recall of distributions at every trade-off (Sajjadi et al. 2018).
 
     alpha(l) = sum over cells of min(l p, q),   beta(l) = alpha(l) / l,   l = tan(angle)     (Sajjadi et al. 2018)
     F_b = max over l of (1 + b^2) alpha beta / (b^2 alpha + beta) = max of (1 + b^2) alpha(l) / (1 + b^2 l)
 
 for the shares p of the real and q of the generated images in the cells of k-means (k = 20) over both sets together.
-F_8 weighs recall, F_1/8 precision. Real and generated are as many, or the cells would follow the larger set. The
-maximum has a kink where cells trade places, so its standard error is the spread over shares drawn anew (a bootstrap),
-the cells being given.
+F_8 weighs recall, F_1/8 precision. As many real as generated images take part, or the cells would follow the larger
+set. The maximum is not differentiable where the best angle changes, so its standard error is a bootstrap over the
+shares, the cells being given.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class PrecisionRecall:
 
 
 def curve_of(generated: Vector, real: Vector, angles: int = ANGLES) -> PrdCurve:
-    """The curve of shares q and p of cells, (k,) each. Raises :class:`Invalid`: ``bad-count`` for no two angles."""
+    """The curve of shares q and p of cells, (k,) each. Raises :class:`Invalid`: ``bad-count`` below two angles."""
     rates = _rates(angles)
     precision = np.minimum(np.outer(rates, real), generated).sum(axis=1)
     return PrdCurve(precision, precision / rates)
@@ -80,8 +80,8 @@ def prd(
     """The summary of features (n, d) and (m, d), float32 or float64: the mean over some clusterings.
 
     The paper takes ten of them. ``random`` draws from the larger set, seeds k-means and draws anew for the errors.
-    ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid`: ``bad-count``, and as
-    :func:`equally_many` does.
+    ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid`: ``bad-count``, and as
+    :func:`equal_subsamples` does.
     """
     if clusterings < 1 or cells < 1:
         raise Invalid("bad-count", f"At least 1 clustering of 1 cell is needed, not {clusterings} of {cells}.")
@@ -95,7 +95,7 @@ def prd(
         errors.append(_spread(q, p, count, random))
         if progress:
             progress((number + 1) / clusterings)
-    mean, error = (PrdSummary(*np.mean(each, axis=0).tolist()) for each in (means, errors))
+    mean, error = (PrdSummary(*np.mean(summaries, axis=0).tolist()) for summaries in (means, errors))
     return PrecisionRecall(mean, error, clusterings, count)
 
 
@@ -106,14 +106,14 @@ def _rates(angles: int) -> Vector:
 
 
 def _spread(generated: Vector, real: Vector, count: int, random: np.random.Generator) -> Vector:
-    """The standard deviations of both numbers when as many images are drawn anew from the shares found."""
+    """Bootstrap standard deviations of both numbers: as many images drawn again from the measured shares."""
     drawn = (random.multinomial(count, shares, _RESAMPLES) / count for shares in (generated, real))
-    found = [astuple(summary_of(q, p)) for q, p in zip(*drawn, strict=True)]
-    return np.asarray(np.std(found, axis=0, ddof=1))
+    summaries = [astuple(summary_of(q, p)) for q, p in zip(*drawn, strict=True)]
+    return np.asarray(np.std(summaries, axis=0, ddof=1))
 
 
 def _labels(features: Features, cells: int, seed: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-    from sklearn.cluster import MiniBatchKMeans  # noqa: PLC0415 - for fitting only: who reads results needs none of it
+    from sklearn.cluster import MiniBatchKMeans  # noqa: PLC0415 - for fitting only; reading results needs no scikit-learn
 
     fitted = MiniBatchKMeans(cells, n_init=10, random_state=seed).fit(features)
     return np.asarray(fitted.labels_, np.int32)

@@ -1,4 +1,4 @@
-"""Precision, recall, density and coverage."""
+"""PRDC: precision, recall, density and coverage, with standard errors over the choice of generated images."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from scorer.metrics.features import Features, Vector, require_matrix
 
 
 class CoverageCounter:
-    """Counts, while blocks of membership go by, in how many sets each of ``points`` points lies."""
+    """Counts, block by block, in how many sets each of ``points`` points lies."""
 
     def __init__(self, points: int) -> None:
         self._held = np.zeros(points, np.int64)
         self._first = np.zeros(points, np.int64)
 
     def add(self, inside: NDArray[np.bool_], start: int) -> None:
-        """Take in whether each point lies in sets start.., (sets, points)."""
+        """Add a block: whether each point lies in sets start.., (sets, points)."""
         held = inside.sum(axis=0)
         new = (self._held == 0) & (held > 0)
         self._first[new] = start + inside[:, new].argmax(axis=0)
@@ -32,7 +32,7 @@ class CoverageCounter:
         return float((self._held > 0).mean())
 
     def exclusive_counts(self, sets: int) -> Indices:
-        """How many points each set holds that no other one holds, (sets,)."""
+        """How many points each set alone holds, (sets,)."""
         return np.bincount(self._first[self._held == 1], minlength=sets)
 
     def set_error(self, sets: int) -> float:
@@ -70,7 +70,7 @@ class Prdc:
 
 @dataclass(frozen=True)
 class PrdcError:
-    """The standard errors of an :class:`Overlap` over the choice of generated images."""
+    """The standard errors of an :class:`Prdc` over the choice of generated images."""
 
     precision: float
     recall: float
@@ -81,8 +81,8 @@ class PrdcError:
 def manifold_of(features: Features, k: int = 5, *, progress: Callable[[float], None] | None = None) -> Manifold:
     """Measure the balls around the rows of features (n, d), float32 or float64, n > k.
 
-    Worth keeping for a reference, whose balls cost more than all the rest. ``progress`` hears the
-    finished share, rising to 1.0. Raises :class:`Invalid` as :func:`neighbours` does.
+    Worth storing for a reference, whose balls cost more than the rest. ``progress`` is called with the finished
+    share, rising to 1.0. Raises :class:`Invalid` as :func:`neighbours` does.
     """
     return Manifold(features, neighbours(features, k=k, progress=progress).squares)
 
@@ -97,8 +97,8 @@ def prdc_with_error(
 ) -> tuple[Prdc, PrdcError]:
     """Improved precision and recall with balls to the ``k``-th, density and coverage to the ``density_k``-th.
 
-    Either set is features, float32 or float64, or a manifold that knows as many neighbours. The defaults
-    are the papers'. Never holds n x m numbers. ``progress`` hears the finished share, rising to 1.0. Raises
+    Either set is features, float32 or float64, or a manifold that knows as many neighbours. The defaults are the
+    papers'. Never holds n x m numbers. ``progress`` is called with the finished share, rising to 1.0. Raises
     :class:`Invalid`: ``bad-count``, and as :class:`Pairing` does.
     """
     n, m = _count(generated, "generated"), _count(reference, "reference")
@@ -128,7 +128,7 @@ def _count(manifold: Features | Manifold, whose: str) -> int:
 
 
 def _overlap(
-    own: Manifold, other: Manifold, k: int, density_k: int, tell: Callable[[float], None]
+    own: Manifold, other: Manifold, k: int, density_k: int, report: Callable[[float], None]
 ) -> tuple[Prdc, PrdcError]:
     n, m = len(own.features), len(other.features)
     around_generated = own.limits(k)[:, None]
@@ -141,8 +141,8 @@ def _overlap(
         inside = strip.within(dense_around_real, strict=True)
         dense[strip.rows] = inside.sum(axis=1)
         covered.add(inside, strip.rows.start)
-        tell(strip.rows.stop / n)
-    found = Prdc(float(precise.mean()), recalled.share, int(dense.sum()) / (density_k * n), covered.share)
+        report(strip.rows.stop / n)
+    values = Prdc(float(precise.mean()), recalled.share, int(dense.sum()) / (density_k * n), covered.share)
     root = np.sqrt(n)
     errors = float(precise.std() / root), float(dense.std() / root / density_k)
-    return found, PrdcError(errors[0], recalled.set_error(n), errors[1], covered.set_error(n))
+    return values, PrdcError(errors[0], recalled.set_error(n), errors[1], covered.set_error(n))

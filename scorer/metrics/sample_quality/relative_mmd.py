@@ -1,18 +1,17 @@
-"""The three-sample kernel test: are generated images closer to the training images than fresh photographs are?
+"""The relative MMD test: are generated images closer to the training images than held-out images are?
 
     t = MMD^2(training, held-out) - MMD^2(training, generated),   p = Phi(-t / sqrt(Var t))
     k(x, y) = exp(-|x - y|^2 / (2 sigma^2))                              (Bounliphone et al. 2016, section 3)
 
 Both discrepancies are unbiased, and the mean of k over pairs of training images, which they share, cancels. Var t is
-that of the linear part, as in :func:`scorer.metrics.sample_quality.kid.squared_mmd`. The authors' code estimates the
-same by
-products of sums that are too low by about 2 / n of a squared mean: for sets far apart that came out below 0, and the
-test then saw nothing. sigma is the mean of two median widths: with m the median of the squared distances other than 0
-between at most 1,000 training rows and as many of the other set, a width is sqrt(m / 2).
+that of the linear part, as in :func:`scorer.metrics.sample_quality.kid.squared_mmd`. The authors' code estimates it by
+products of sums that are too low by about 2 / n of a squared mean: for sets far apart the variance came out below 0,
+and the test then found nothing. sigma is the mean of two median widths: with m the median of the squared distances
+other than 0 between at most 1,000 training rows and as many of the other set, a width is sqrt(m / 2).
 
-A p-value near 0 says that the generated images are the closer ones, near 1 that they are the farther ones. It sees
+A p-value near 0 means that the generated images are closer, near 1 that they are farther. The test detects
 underfitting and hardly any copying (Meehan et al. 2020, section 7.5): a copy of the whole training set is about as far
-from it as a fresh sample is, and both discrepancies are about 0.
+from it as an independent sample, and both discrepancies are about 0.
 """
 
 from collections.abc import Callable
@@ -49,7 +48,7 @@ class RelativeMmd:
 
     @property
     def p_closer(self) -> float:
-        """One-sided p-value for generated images being closer to the training images than fresh photographs."""
+        """One-sided p-value for generated images being closer to the training images than held-out images."""
         return float(norm.sf(self.z))
 
     @property
@@ -71,23 +70,25 @@ def relative_mmd(
     """Compare features, float32 or float64, of the three kinds; as many of each, at most ``most``, are drawn.
 
     Sets that are equally large take part whole. ``authors`` takes their code's variance. Never holds n x n numbers.
-    ``progress`` hears the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`equally_many` does,
-    ``too-few-images`` for fewer than three images.
+    ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`equal_subsamples`
+    does, ``too-few-images`` for fewer than three images.
     """
-    own, real, fresh = equal_subsamples(
+    own, real, held_out_sample = equal_subsamples(
         {"generated": generated, "reference": training, "held-out": held_out}, random, most, 3
     )
-    sigma = (_width(real, fresh) + _width(real, own)) / 2.0
+    sigma = (_width(real, held_out_sample) + _width(real, own)) / 2.0
     kernel = _gaussian(sigma)
     report = progress or (lambda _share: None)
     within_real = sums_within(real, kernel, lambda share: report(share / 7))
-    against_fresh = _sums(fresh, real, kernel, lambda share: report((1 + 3 * share) / 7))
-    against_own = _sums(own, real, kernel, lambda share: report((4 + 3 * share) / 7))
+    against_held_out = _sums(held_out_sample, real, kernel, lambda share: report((1 + 3 * share) / 7))
+    against_generated = _sums(own, real, kernel, lambda share: report((4 + 3 * share) / 7))
     n = len(own)
     base = float(within_real.sum()) / (n * (n - 1))
-    discrepancies = (base + each.inside - 2.0 * each.between for each in (against_fresh, against_own))
+    discrepancies = (base + sums.inside - 2.0 * sums.between for sums in (against_held_out, against_generated))
     error = np.sqrt(
-        _variance_of_authors(against_fresh, against_own) if authors else _variance(against_fresh, against_own)
+        _variance_of_authors(against_held_out, against_generated)
+        if authors
+        else _variance(against_held_out, against_generated)
     )
     held_out_value, generated_value = discrepancies
     return RelativeMmd(held_out_value, generated_value, float(error), sigma, n)
@@ -95,7 +96,7 @@ def relative_mmd(
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Row sums of kernel values, (n,): of one set with itself, of it with the training images, of these with it."""
+    """Row sums of kernel values, (n,): of a set with itself, of it with the training images, and of these with it."""
 
     within: Vector
     by_own: Vector
@@ -112,32 +113,32 @@ class _Sums:
         return float(self.by_real.sum()) / len(self.by_real) ** 2
 
     def zeta(self) -> float:
-        """What the set adds to zeta_1 by itself."""
+        """The set's own terms of zeta_1."""
         cube = float(len(self.within)) ** 3
         alone = self.within @ self.within / cube - self.inside**2
         across = (self.by_real @ self.by_real + self.by_own @ self.by_own) / cube - 2.0 * self.between**2
         return float(alone + across - 2.0 * (self.within @ self.by_own / cube - self.inside * self.between))
 
 
-def _variance(fresh: _Sums, own: _Sums) -> float:
-    """Every image's linear part varies by itself: those of the training images, of either other set."""
-    n = len(own.within)
-    linear = [(own.by_real - fresh.by_real) / n]
-    linear += [each.within / (n - 1) - each.by_own / n for each in (fresh, own)]
+def _variance(held_out: _Sums, generated: _Sums) -> float:
+    """The sum of the variances of the linear parts of training, held-out and generated images."""
+    n = len(generated.within)
+    linear = [(generated.by_real - held_out.by_real) / n]
+    linear += [sums.within / (n - 1) - sums.by_own / n for sums in (held_out, generated)]
     return float(sum(4.0 * part.var(ddof=1) / n for part in linear))
 
 
-def _variance_of_authors(fresh: _Sums, own: _Sums) -> float:
-    """(4 (n - 2) / (n (n - 1))) zeta_1, which may come out below 0 and is then taken for 0."""
-    n = len(own.within)
-    shared = fresh.by_real @ own.by_real / n**3 - fresh.between * own.between
-    zeta = fresh.zeta() + own.zeta() - 2.0 * float(shared)
+def _variance_of_authors(held_out: _Sums, generated: _Sums) -> float:
+    """(4 (n - 2) / (n (n - 1))) zeta_1, or 0 where that is negative."""
+    n = len(generated.within)
+    shared = held_out.by_real @ generated.by_real / n**3 - held_out.between * generated.between
+    zeta = held_out.zeta() + generated.zeta() - 2.0 * float(shared)
     return max(0.0, 4.0 * (n - 2) / (n * (n - 1)) * zeta)
 
 
-def _sums(own: Features, real: Features, kernel: Kernel, tell: Callable[[float], None]) -> _Sums:
-    within = sums_within(own, kernel, lambda share: tell(share / 3))
-    by_own, by_real = sums_across(own, real, kernel, lambda share: tell((1 + 2 * share) / 3))
+def _sums(own: Features, real: Features, kernel: Kernel, report: Callable[[float], None]) -> _Sums:
+    within = sums_within(own, kernel, lambda share: report(share / 3))
+    by_own, by_real = sums_across(own, real, kernel, lambda share: report((1 + 2 * share) / 3))
     return _Sums(within, by_own, by_real)
 
 
@@ -151,7 +152,7 @@ def _gaussian(sigma: float) -> Kernel:
 
 
 def _squares(left: Vector, right: Vector) -> Vector:
-    """Squared distances; where rows nearly coincide, rounding leaves some 1e-15 of their lengths, which k forgives."""
+    """Squared distances; where rows nearly coincide, rounding leaves some 1e-15 of their lengths: too little for k."""
     values: Vector = left @ right.T
     values *= -2.0
     values += np.square(left).sum(axis=1)[:, None]
@@ -161,6 +162,6 @@ def _squares(left: Vector, right: Vector) -> Vector:
 
 def _width(one: Features, other: Features) -> float:
     """The root of half the median squared distance other than 0; 1 where there is none."""
-    squares = _squares(*(each[:_WIDTH_ROWS].astype(np.float64) for each in (one, other)))
+    squares = _squares(*(features[:_WIDTH_ROWS].astype(np.float64) for features in (one, other)))
     apart = squares[squares > 0.0]
     return float(np.sqrt(np.median(apart) / 2.0)) if len(apart) else 1.0

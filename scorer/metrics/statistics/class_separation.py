@@ -1,7 +1,7 @@
-"""How well a threshold, or a whole feature space, tells memorising entries from legitimate ones.
+"""Separation of memorising from legitimate entries, by a threshold or by a whole feature space.
 
-Distances are memorization distances s; memorising entries have the smaller ones. What does not exist
-(a comparison of two classes where one is empty, a spread of nothing) is None and never a number.
+Distances are memorization distances s; memorising entries have the smaller ones. A number that does not exist
+(a comparison of two classes where one is empty, the spread of nothing) is None.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Confusion:
     false_negatives: int
     """memorising and missed"""
     false_positives: int
-    """legitimate and wronged"""
+    """legitimate and penalised"""
     true_negatives: int
     """legitimate and cleared"""
 
@@ -70,7 +70,7 @@ def memorization_margin(distances: ArrayLike) -> float:
     """d(M) = min over tau of the sum of (s - tau)^2, attained at the mean (Bai et al. 2021, section 2.2).
 
     It is n times the variance: it grows with the number of entries and with the scale of the space and
-    does not look at labels, so compare networks by AUC and Cohen's d as well. Raises :class:`Invalid`
+    ignores labels, so compare extractors by AUC and Cohen's d as well. Raises :class:`Invalid`
     (``no-distances``) for an empty list.
     """
     values = distances_of(distances)

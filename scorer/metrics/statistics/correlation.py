@@ -1,5 +1,7 @@
-"""How far two ways of measuring the same entries agree: correlations, ranks, who leads. What does not exist (nothing
-to compare, no spread) is None and never a number."""
+"""Correlation of paired values: Pearson, Spearman, mean rank difference, common leaders; and quantiles.
+
+Compares two ways of measuring the same entries. A number that does not exist (nothing to compare, no spread) is None.
+"""
 
 from dataclasses import dataclass
 
@@ -15,7 +17,7 @@ SHARES = (0.0, 0.01, 0.25, 0.50, 0.75, 0.99, 1.0)
 
 @dataclass(frozen=True)
 class Quantiles:
-    """Of one group's values, interpolated linearly between neighbours (as ``numpy.percentile`` does)."""
+    """Quantiles of one group's values, interpolated linearly between neighbours (as ``numpy.percentile`` does)."""
 
     least: float
     percent_1: float
@@ -27,11 +29,11 @@ class Quantiles:
 
 
 def quantiles(values: ArrayLike) -> Quantiles | None:
-    """The quantiles of values (n,); None of nothing."""
-    given = np.asarray(values, dtype=np.float64)
-    if not given.size:
+    """The quantiles of values (n,); None for no values."""
+    numbers = np.asarray(values, dtype=np.float64)
+    if not numbers.size:
         return None
-    return Quantiles(*np.quantile(given, SHARES).tolist())
+    return Quantiles(*np.quantile(numbers, SHARES).tolist())
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
@@ -56,15 +58,15 @@ def ranks(values: ArrayLike) -> Vector:
 
 
 def mean_rank_difference(first: ArrayLike, second: ArrayLike) -> float | None:
-    """mean |rank(x) - rank(y)| (Bai et al. 2021, section 4); None of nothing."""
+    """mean |rank(x) - rank(y)| (Bai et al. 2021, section 4); None for no pairs."""
     x, y = _pair(first, second)
     return float(np.abs(ranks(x) - ranks(y)).mean()) if len(x) else None
 
 
 def leaders_in_common(first: ArrayLike, second: ArrayLike, most: int) -> int:
-    """How many of the ``most`` lowest of one are among those of the other; of equal ones the earlier leads."""
+    """How many of the ``most`` lowest values of one side are among those of the other; ties to the earlier one."""
     x, y = _pair(first, second)
-    leading = (set(np.argsort(each, kind="stable")[:most].tolist()) for each in (x, y))
+    leading = (set(np.argsort(side, kind="stable")[:most].tolist()) for side in (x, y))
     return len(set.intersection(*leading))
 
 

@@ -1,4 +1,4 @@
-"""Which of two samples has the larger values: the rank-sum statistic of Mann and Whitney, ties half.
+"""The Mann-Whitney rank-sum test: which of two samples has the larger values. Ties count half.
 
     U = #{(p, q): q > p} + #{(p, q): q = p} / 2                     p of ``low`` (n), q of ``high`` (m)
     U / (n m)  estimates  Delta = Pr(q > p) + Pr(q = p) / 2         (Meehan et al. 2020, theorem 1)
@@ -20,7 +20,7 @@ from scorer.metrics.features import Vector
 
 @dataclass(frozen=True)
 class MannWhitney:
-    """U with its law under the hypothesis that the samples come from one distribution."""
+    """U with its distribution under the hypothesis that the samples come from one distribution."""
 
     wins: float
     """U: in how many pairs the value of the second sample is the larger one, ties half."""
@@ -50,7 +50,7 @@ class MannWhitney:
         return float(norm.sf(self.z))
 
     def radius(self, level: float = 0.05) -> float:
-        """How far ``share`` may be from Delta, whatever the two laws, but with probability ``level`` at most.
+        """The distance of ``share`` from Delta exceeded with probability ``level`` at most, whatever the two laws.
 
         Pr(|U / (n m) - Delta| >= r) <= 2 exp(-2 r^2 n m / (n + m)): theorem 1, both sides.
         """

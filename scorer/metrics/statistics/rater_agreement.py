@@ -1,4 +1,4 @@
-"""Agreement of raters: Krippendorff's alpha."""
+"""Agreement of raters: Cohen's kappa for labels, Krippendorff's alpha for ratings."""
 
 import math
 from collections import Counter
@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 def cohens_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
     """Cohen's kappa of two raters' labels of the same n things (Cohen 1960): ``(p_o - p_e) / (1 - p_e)``.
 
-    ``p_o`` is the share on which they agree, ``p_e = sum over labels of p_1(label) * p_2(label)`` the share on which
-    two raters would who gave the same labels as often, but at random. 1 is full agreement, 0 no better than chance,
+    ``p_o`` is the share on which they agree, ``p_e = sum over labels of p_1(label) * p_2(label)`` the share expected
+    of raters who give the same labels as often, but at random. 1 is full agreement, 0 no better than chance,
     negative worse. nan where nothing was rated, or both gave one and the same label to everything: then agreement
     says nothing. ``ValueError`` if one has rated more than the other.
     """
@@ -20,7 +20,7 @@ def cohens_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float
         raise ValueError(f"{len(first)} and {len(second)} labels are not of the same things")
     count = len(first)
     ours, theirs = Counter(first), Counter(second)
-    # In whole numbers as long as possible: only then is "all the same" exact.
+    # In integers as long as possible, so that the comparison with full agreement is exact.
     agreed = sum(one == other for one, other in zip(first, second, strict=True)) * count
     by_chance = sum(ours[label] * theirs[label] for label in ours)
     if by_chance == count * count:
@@ -29,8 +29,8 @@ def cohens_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float
 
 
 def interval_alpha(counts: ArrayLike, sums: ArrayLike, squares: ArrayLike) -> float | None:
-    """Krippendorff's alpha with the interval difference (v - w)^2, from what each thing was given: how many values
-    (n,), their sum (n,), the sum of their squares (n,).
+    """Krippendorff's alpha with the interval difference (v - w)^2, from the number of values of each thing (n,), their
+    sum (n,) and the sum of their squares (n,).
 
     ``alpha = 1 - D_o / D_e`` (Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"), where with m_u values
     of thing u and n of all things that have two or more
@@ -40,7 +40,7 @@ def interval_alpha(counts: ArrayLike, sums: ArrayLike, squares: ArrayLike) -> fl
     and ``sum_{i != j} (v_i - v_j)^2 = 2 (m sum v^2 - (sum v)^2)``. 1: all agree; 0: as by chance. None where nothing
     has two values, or all values are equal.
     """
-    m, total, square = (np.asarray(each, np.float64) for each in (counts, sums, squares))
+    m, total, square = (np.asarray(values, np.float64) for values in (counts, sums, squares))
     paired = m >= 2
     m, total, square = m[paired], total[paired], square[paired]
     n = m.sum()

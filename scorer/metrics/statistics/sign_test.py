@@ -1,7 +1,7 @@
-"""Whether errors rise when targets are distorted: the sign test on pairs.
+"""The sign test on pairs: do errors rise when targets are distorted?
 
-Of n targets r have a larger error once distorted, ties left out. If distortion did nothing, r would be binomial with
-n and 1/2.
+Of n targets, ties left out, r have a larger error when distorted. If distortion changed nothing, r would be binomial
+with n and 1/2.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from scorer.metrics.statistics.class_separation import distances_of
 
 @dataclass(frozen=True)
 class SignTest:
-    """The errors of the same targets before and after: medians, and for how many they rose."""
+    """Errors of the same targets before and after: the medians, and how many errors increased."""
 
     before: float
     after: float
@@ -26,7 +26,7 @@ class SignTest:
 
     @property
     def p_value(self) -> float:
-        """The probability that so many or more rise if distortion does nothing."""
+        """The probability that so many or more increase if distortion changes nothing."""
         return float(binom.sf(self.increased - 1, self.increased + self.decreased, 0.5))
 
 

@@ -1,4 +1,4 @@
-"""As many images of each kind: what tests need that were made for samples of one size."""
+"""Equally large random samples of several sets, for tests that assume one sample size."""
 
 from collections.abc import Mapping
 

@@ -3,7 +3,7 @@
 The paper names a memorization margin d(M) and a tau* "that best separates memorized versus
 non-memorized submissions" (Bai et al. 2021, section 2.2). Taken literally tau* is the mean of all
 distances, which separates nothing in particular (``paper``). What its organizers did is what ``margin``
-does: catch as many known memorisers as possible without wronging a legitimate entry.
+does: catch as many known memorisers as possible without penalising a legitimate entry.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ __all__ = ["METHODS", "Interval", "ThresholdChoice", "choose_tau", "memorization
 
 @dataclass(frozen=True)
 class Interval:
-    """low < tau <= high: no given entry is judged differently wherever in here tau lies.
+    """low < tau <= high: wherever tau lies between, every entry is judged the same.
 
     ``low`` is 0 where no entry is below tau, ``high`` None where none is at or above it.
     """
@@ -42,9 +42,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class ThresholdChoice:
-    """A threshold and what it does to the given entries. What does not exist is None.
+    """A threshold and how it judges the entries. A quantity that does not exist is None.
 
-    ``memorization_margin`` (d(M)) and ``relative_variance`` are of all given distances; ``auc``,
+    ``memorization_margin`` (d(M)) and ``relative_variance`` are of all distances; ``auc``,
     ``cohens_d`` and ``confusion`` of the labelled ones. ``borderline`` holds the positions of the
     entries within two standard errors of tau, None where no standard errors were given.
     """
@@ -62,7 +62,7 @@ class ThresholdChoice:
 
 @dataclass(frozen=True)
 class _LabelledDistances:
-    """What a method may look at; the two classes are empty where nothing is labelled."""
+    """The input of a method; the two classes are empty where nothing is labelled."""
 
     distances: Vector
     memorising: Vector
@@ -88,13 +88,13 @@ def choose_tau(
 
     - ``margin``: catch the most memorisers with at most a share ``alpha`` of the legitimate ones;
     - ``accuracy``: the fewest labelled entries on the wrong side;
-    - ``heldout``: half of ``heldout_distance``, the distance of real photographs never published;
+    - ``heldout``: half of ``heldout_distance``, the distance of real images never published;
     - ``otsu``: the split with the least variance inside the two parts, labels aside (Otsu 1979);
     - ``paper``: the mean, the literal argmin of the sum of (s - tau)^2;
     - ``manual``: the given ``tau``.
 
-    Where many thresholds do equally well, the middle of the widest gap between given entries. A method
-    that lacks what it needs raises :class:`Invalid` (``no-labels``, ``one-class-only``,
+    Where many thresholds do equally well, the middle of the widest gap between entries is taken. A method
+    that lacks an input raises :class:`Invalid` (``no-labels``, ``one-class-only``,
     ``no-heldout-distance``, ``no-distances``, ``no-split``, ``no-tau``) and is never replaced by another.
     """
     values = distances_of(distances)
@@ -104,18 +104,18 @@ def choose_tau(
     if not 0.0 <= alpha < 1.0:
         raise Invalid("bad-alpha", f"The share of legitimate entries to accept as wronged can't be {alpha}.")
     entries = _LabelledDistances(values, values[memorising], values[legitimate], alpha, heldout_distance, tau)
-    chosen = _CHOOSERS[method](entries)
+    threshold = _CHOOSERS[method](entries)
     labelled = bool(memorising.any() or legitimate.any())
     return ThresholdChoice(
-        tau=chosen,
+        tau=threshold,
         method=method,
-        interval=_interval_around(chosen, values),
+        interval=_interval_around(threshold, values),
         memorization_margin=memorization_margin(values) if len(values) else None,
         relative_variance=relative_variance(values),
         auc=area_under_curve(entries.memorising, entries.legitimate),
         cohens_d=cohens_d(entries.memorising, entries.legitimate),
-        confusion=confusion_of(entries.memorising, entries.legitimate, chosen) if labelled else None,
-        borderline=_borderline(values, chosen, standard_errors),
+        confusion=confusion_of(entries.memorising, entries.legitimate, threshold) if labelled else None,
+        borderline=_borderline(values, threshold, standard_errors),
     )
 
 
@@ -147,7 +147,7 @@ def _by_otsu(entries: _LabelledDistances) -> float:
         raise Invalid("no-split", "Otsu's method needs entries with at least two different distances.")
     total, lower = ordered.sum(), np.cumsum(ordered)[splits - 1]
     upper_size = len(ordered) - splits
-    between = lower**2 / splits + (total - lower) ** 2 / upper_size  # what the sum within lacks
+    between = lower**2 / splits + (total - lower) ** 2 / upper_size  # between the parts, up to a constant
     size = int(splits[np.argmax(between)])
     return _middle(float(ordered[size - 1]), float(ordered[size]))
 
@@ -184,7 +184,7 @@ def _middle_of_the_best(
 
     ``worth`` of (memorisers caught, legitimate wronged) per gap. The gap below all entries starts at
     0. The one above all has no end, so it counts as having no width: to penalise everybody must be
-    better than anything else, not as good.
+    better than every alternative, not equal to it.
     """
     edges = np.unique(entries.distances)
     lows, highs = np.append(0.0, edges), np.append(edges, edges[-1])
@@ -213,7 +213,7 @@ def _interval_around(tau: float, distances: Vector) -> Interval:
 def _borderline(
     distances: Vector, tau: float, standard_errors: Sequence[float | None] | Vector | None
 ) -> tuple[int, ...] | None:
-    """Positions within two standard errors of tau; an entry whose own is unknown is not among them."""
+    """Positions within two standard errors of tau; an entry without a standard error is never borderline."""
     if standard_errors is None:
         return None
     errors = np.array([np.nan if error is None else error for error in standard_errors], dtype=np.float64)
