@@ -1,0 +1,12 @@
+"""Submissions: from the upload to the measurement, and who may see them.
+
+uploads: resumable uploads: begin, resume, advance, finish, expire
+upload_bytes: the bytes of uploads: parts in the blob store, joined into the zip
+intake: admission before the bytes arrive, acceptance when they are stored
+outcomes: results of jobs: check passed, rejected, measured, cancelled
+provisional_scores: quick public scores until the final one is there
+progress: status events, place in the queue, stage and estimated time
+files: the stored zip and sprite sheet of a submission
+access: who may see, review or rule on a submission
+labels: decided and early labels, and whether they mean memorisation
+"""

@@ -12,8 +12,8 @@ from scorer.teams import teams
 
 
 def find_visible(session: Session, submission_id: str, account: Account) -> Submission:
-    """A submission that this person may see: their team's, or any for organizers. ``NotFound`` otherwise, so that
-    ids tell nothing."""
+    """A submission that the account may see: its team's, or any for organizers. ``NotFound`` otherwise, so that ids
+    reveal nothing."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is not None and (is_organizer(account) or is_own(session, submission, account)):
         return submission
@@ -21,12 +21,12 @@ def find_visible(session: Session, submission_id: str, account: Account) -> Subm
 
 
 def unknown_submission(submission_id: str | int) -> NotFound:
-    """No such submission, or none that this person may know of."""
+    """The error for a submission that does not exist or that the account may not see."""
     return NotFound("no-submission", f"There is no submission {submission_id!r}, or it is not yours.")
 
 
 def is_own(session: Session, submission: Submission, account: Account) -> bool:
-    """Whether a submission is of this person's team now, whichever team handed it in."""
+    """Whether a submission belongs to the account's team now, whichever team submitted it."""
     team = members.team_of(session, submission.competition_id, account.id)
     return team is not None and team.id == teams.current_team_of(session, submission).id
 
@@ -34,7 +34,7 @@ def is_own(session: Session, submission: Submission, account: Account) -> bool:
 def list_submissions(
     session: Session, state: CompetitionState, account: Account, *, before: int | None, limit: int
 ) -> list[Submission]:
-    """A page of the person's team's submissions (of everybody's, for organizers), newest first."""
+    """A page of the submissions of the account's team (of all teams, for organizers), newest first."""
     team_id = None
     if not is_organizer(account):
         team = members.team_of(session, state.competition.id, account.id)
@@ -45,7 +45,7 @@ def list_submissions(
 
 
 def find_by_ref(session: Session, ref: int, account: Account) -> Submission:
-    """A submission that this person may see; ``NotFound`` otherwise, in the same words whatever the reason."""
+    """A submission that the account may see; ``NotFound`` otherwise, with the same message whatever the reason."""
     submission = session.get(Submission, ref)
     if submission is None:
         raise unknown_submission(ref)
@@ -56,15 +56,15 @@ def find_by_ref(session: Session, ref: int, account: Account) -> Submission:
 
 
 def may_review(session: Session, competition_id: int, account: Account) -> bool:
-    """Whether this person sits at a competition's review desk: organizers, and reviewers who do not compete in it:
-    the desk shows private scores."""
+    """Whether the account may review a competition: organizers, and reviewers who do not compete in it, because
+    reviewing shows private scores."""
     if account.role == "reviewer":
         return members.team_of(session, competition_id, account.id) is None
     return is_organizer(account)
 
 
 def require_reviewer(session: Session, state: CompetitionState, account: Account) -> None:
-    """``Forbidden`` for whoever has no place at the desk."""
+    """``Forbidden`` unless the account may review the competition."""
     if may_review(session, state.competition.id, account):
         return
     if account.role == "reviewer":
@@ -73,7 +73,7 @@ def require_reviewer(session: Session, state: CompetitionState, account: Account
 
 
 def find_for_review(session: Session, submission_id: str, account: Account) -> Submission:
-    """An entry, for whoever sits at its competition's desk; to all others it does not exist."""
+    """A submission, for those who may review its competition; ``NotFound`` for all others."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None or not may_review(session, submission.competition_id, account):
         raise unknown_submission(submission_id)
@@ -81,15 +81,16 @@ def find_for_review(session: Session, submission_id: str, account: Account) -> S
 
 
 def find_with_rulings(session: Session, submission_id: str, account: Account) -> tuple[Submission, bool]:
-    """An entry whose rulings this person may read: their team's, or at the desk any; and whether they sit there."""
+    """A submission whose rulings the account may read (its team's, or any for those who may review its competition),
+    and whether it may review the competition."""
     submission = submissions.submission_by_id(session, submission_id)
-    inside = submission is not None and may_review(session, submission.competition_id, account)
-    if submission is None or not (inside or is_own(session, submission, account)):
+    reviews = submission is not None and may_review(session, submission.competition_id, account)
+    if submission is None or not (reviews or is_own(session, submission, account)):
         raise unknown_submission(submission_id)
-    return submission, inside
+    return submission, reviews
 
 
 def require_impartial(session: Session, submission: Submission, account: Account) -> None:
-    """``Forbidden`` for whoever would judge an entry of their own team."""
+    """``Forbidden`` if the submission is of the account's own team."""
     if is_own(session, submission, account):
         raise Forbidden("own-team", "This is an entry of your own team: somebody else judges it.")

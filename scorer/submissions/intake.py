@@ -1,4 +1,4 @@
-"""Intake of submissions: admission before the bytes come, acceptance when they are stored."""
+"""Intake of submissions: admission before the bytes arrive, acceptance when they are stored."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,13 +21,13 @@ from scorer.teams import quotas, teams
 
 @dataclass(frozen=True)
 class NewSubmission:
-    """What a person hands in beside the zip."""
+    """What is submitted besides the zip."""
 
     file_name: str
     note: str = ""
     idempotency_key: str | None = None
     benchmark: str | None = None
-    """Organizers only: the name of the reference line that this entry draws on the board."""
+    """Organizers only: the name of the benchmark entry on the board."""
 
 
 def admit(
@@ -40,7 +40,7 @@ def admit(
     max_bytes: int,
     now: datetime,
 ) -> CompetitionState:
-    """Refuse at the door, before a byte is read, what cannot be accepted anyway."""
+    """Refuse an upload before a byte is read if it could not be accepted: phase, roles, rules, size, quota."""
     state = visible_state(session, slug, account, now)
     earlier = _repeated(session, state, entry, account)
     if earlier is not None:
@@ -61,7 +61,7 @@ def admit(
 
 
 def upload_limit(state: CompetitionState, max_bytes: int) -> int:
-    """The most bytes that an entry may have: what its images can need, and no more than the operator allows."""
+    """The largest size of a zip in bytes: what its images can need, and at most the operator's limit ``max_bytes``."""
     return min(max_bytes, state.image_spec.upload_bytes)
 
 
@@ -76,11 +76,11 @@ def accept(
     now: datetime,
     begun: datetime | None = None,
 ) -> Submission:
-    """Take an uploaded, listed zip in: window, limits, row, check job. ``now`` is when the last byte arrived,
-    ``begun`` when the first one did, as far as that is known.
+    """Accept an uploaded zip whose directory was checked: checks phase, rules and quota, then adds the submission and
+    its check job. ``now`` is when the last byte arrived, ``begun`` when the first one did (None: unknown).
 
-    A repeated ``idempotency_key`` answers with the submission that the first request made; with other bytes under it,
-    with ``Conflict``.
+    A repeated ``idempotency_key`` returns the submission of the first request, or raises ``Conflict`` if the bytes
+    differ.
     """
     # References must not change under an entry.
     competitions.lock_competition(session, slug, share=True)
@@ -133,7 +133,7 @@ def _repeated(session: Session, state: CompetitionState, entry: NewSubmission, a
 
 
 def key_reused_error() -> Conflict:
-    """One idempotency key cannot stand for two things."""
+    """The error for an idempotency key that was used for a different upload."""
     return Conflict("key-reused", "This Idempotency-Key was used for another upload; please take a new one.")
 
 
@@ -143,8 +143,8 @@ def _require_ready(state: CompetitionState) -> None:
 
 
 def _window(state: CompetitionState, entry: NewSubmission, *, begun: datetime | None, now: datetime) -> bool:
-    """Whether the entry is late; ``Conflict`` if it comes when none is taken. Where nobody knows when an upload began
-    (``begun`` is None), one that ends after the close of a competition with late entries is one of them."""
+    """Whether the submission is late; ``Conflict`` outside the times when any is taken. Without a known begin
+    (``begun`` is None), one that ends after the close of a competition with late submissions is late."""
     competition = state.competition
     closes_at = competition.closes_at
     grace = timedelta(seconds=competition.upload_grace_seconds)

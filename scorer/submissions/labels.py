@@ -1,4 +1,4 @@
-"""What is known about entries: which of them memorise, as decided by people or as guessed early."""
+"""Labels of submissions, decided or early, and whether they mean memorisation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,12 +11,13 @@ from scorer.db.submissions import labels
 MEMORISES: Mapping[str, bool] = MappingProxyType(
     {"legitimate": False, "mgan": True, "sup": True, "ae": True, "aug": True}
 )
-"""What a label says about memorisation. ``other`` says nothing by itself: its ruling may."""
+"""Whether a label means memorisation. ``other`` is absent: its ruling may decide."""
 
 
 @dataclass(frozen=True)
 class LabelInfo:
-    """What is known about one entry. ``coarse`` marks an early guess, which nobody has decided."""
+    """The label of one submission; ``memorising`` None: unknown. ``coarse`` marks an early label, which decides
+    nothing."""
 
     label: str
     memorising: bool | None
@@ -24,14 +25,14 @@ class LabelInfo:
 
 
 def label_info_of(session: Session, competition_id: int, *, coarse: bool = False) -> dict[int, LabelInfo]:
-    """What is known about the entries of a competition, by ref: decided labels, and with ``coarse`` early guesses
-    where nothing is decided."""
+    """The labels of a competition's submissions by ref: decided ones, and with ``coarse`` early ones where none is
+    decided."""
     rulings = labels.memorising_rulings(session, competition_id)
-    found = {
+    infos = {
         ref: LabelInfo(label, MEMORISES.get(label, rulings.get(ref)))
         for ref, label in labels.decided_labels(session, competition_id).items()
     }
     if coarse:
         for ref, label in labels.early_labels(session, competition_id).items():
-            found.setdefault(ref, LabelInfo(label, MEMORISES.get(label), coarse=True))
-    return found
+            infos.setdefault(ref, LabelInfo(label, MEMORISES.get(label), coarse=True))
+    return infos

@@ -19,13 +19,13 @@ from scorer.submissions.access import find_visible, is_own
 
 
 def queue_evidence(session: Session, submission: Submission, track_id: int, *, now: datetime) -> None:
-    """Have a measured entry examined on a track, after everything that is scored."""
+    """Queue the evidence job of a measured submission on a track, behind all scoring."""
     leases.add_job(session, Queue.EVIDENCE, submission=submission, track_id=track_id, private=True, now=now)
 
 
 @dataclass(frozen=True)
 class NewMeasurement:
-    """What a worker has measured of a submission on a track (METRICS: Fréchet distance, memorization distance)."""
+    """A worker's measurement of a submission on a track, see docs/explanation/metrics.md#the-score."""
 
     scorer_version: str
     fid: float
@@ -46,7 +46,7 @@ def pass_check(
     sprite_key: str | None = None,
     now: datetime,
 ) -> bool:
-    """The images are what they should be: queue the entry for the public track."""
+    """Record a passed deep check and queue scoring on the public track. False if the claim no longer holds the job."""
     if not leases.finish_job(session, claim, now):
         return False
     submission = session.get_one(Submission, claim.submission_ref)
@@ -62,7 +62,8 @@ def pass_check(
 
 
 def reject(session: Session, claim: leases.Claim, error: Invalid, *, now: datetime) -> bool:
-    """The images are not what they should be: say which, and give the day's slot back."""
+    """Reject a submission that failed its deep check, with the first faults; it does not count against the daily limit.
+    False if the claim no longer holds the job."""
     if claim.submission_ref is None or not leases.finish_job(session, claim, now):
         return False
     submissions.move_submission(
@@ -81,8 +82,8 @@ def reject(session: Session, claim: leases.Claim, error: Invalid, *, now: dateti
 
 
 def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasurement, *, now: datetime) -> bool:
-    """Keep a measurement, once, and queue its evidence; after the public one also the private track, which a late entry
-    has none of. False when the job was no longer that worker's: its result is dropped."""
+    """Record a measurement, once, and queue its evidence; after the public one also queue the private track, except for
+    late submissions. False, and nothing is recorded, if the claim no longer holds the job."""
     ref, track_id = claim.submission_ref, claim.track_id
     if ref is None or track_id is None or not leases.finish_job(session, claim, now):
         return False
@@ -94,7 +95,7 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
         submissions.move_submission(session, ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now)
         session.refresh(submission)
         if not submission.late:
-            # The private track must not be replaced in between: that queues whatever is scored by then.
+            # The private track must not be replaced meanwhile: replacing it queues all that is scored by then.
             competitions.lock_competition(session, submission.competition.slug, share=True)
             private = competitions.tracks_of(session, submission.competition_id)["private"]
             leases.add_job(session, Queue.SCORE, submission=submission, track_id=private.id, private=True, now=now)
@@ -103,12 +104,12 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
 
 
 def cancel(session: Session, submission_id: str, account: Account, *, now: datetime) -> Submission:
-    """Take an entry of one's team back before its scoring began: it is not counted. Again is the same; ``Conflict``
-    once scoring has begun or the entry has ended otherwise."""
+    """Cancel a submission of the account's team before its scoring begins; it is not counted then. Idempotent;
+    ``Conflict`` once scoring has begun or the submission has ended otherwise."""
     submission = find_visible(session, submission_id, account)
     if submission.account_id != account.id and not is_own(session, submission, account):
         raise Forbidden("not-yours", "An entry is cancelled by its own team.")
-    # A job that is locked neither starts nor ends, so from here on the entry stays where it is.
+    # A locked job neither starts nor ends, so from here on the status does not change.
     job_queue.lock_unfinished(session, submission.ref)
     session.refresh(submission)
     status = Status(submission.status)

@@ -1,5 +1,4 @@
-"""Provisional scores: rough, of the public track, shown to a team while the final one is computed. Nothing ranks by
-them."""
+"""Provisional scores: quick, imprecise public scores, shown to a team while the final one is computed; never ranked."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from scorer.metrics.mifid import is_copy, is_penalised, mifid
 
 @dataclass(frozen=True)
 class ProvisionalScore:
-    """A provisional public score, judged: rough, unranked, and gone as soon as the final one is there."""
+    """A provisional measurement judged by the current threshold: unranked, and replaced by the final score."""
 
     precision: str
     fid: float
@@ -40,8 +39,8 @@ def record_provisional(
     provenance: dict[str, Any],
     now: datetime,
 ) -> None:
-    """Keep what a rougher precision found while the measurement itself is being made. Only of a public track: nobody
-    is shown a private one. Nothing if the job is no longer that worker's, or has given one before."""
+    """Record a measurement in reduced precision while the final one is being made; on the public track only, since
+    nobody is shown a private one. Does nothing if the claim no longer holds the job, or has recorded one before."""
     if not claim.public or job_queue.lock_held(session, claim.job_id, claim.holder) is None:
         return
     if session.get(ProvisionalMeasurement, claim.job_id) is None:
@@ -59,7 +58,7 @@ def record_provisional(
 
 
 def provisional_score_of(session: Session, submission: Submission) -> ProvisionalScore | None:
-    """The provisional public score of a submission that is being scored, else None."""
+    """The provisional public score of a submission that is being scored; None otherwise."""
     if submission.status != Status.SCORING:
         return None
     track = competitions.tracks_of(session, submission.competition_id)["public"]
@@ -68,13 +67,13 @@ def provisional_score_of(session: Session, submission: Submission) -> Provisiona
 
 
 def provisional_scores_of_jobs(session: Session, job_ids: Collection[int]) -> dict[int, ProvisionalScore]:
-    """The provisional scores that running jobs have found so far, by the ref of the submission."""
-    found = {}
+    """The provisional scores of running jobs by submission ref."""
+    scores = {}
     for measured in submissions.provisional_of_jobs(session, job_ids):
         submission = session.get_one(Submission, measured.submission_ref)
         track = competitions.tracks_of(session, submission.competition_id)["public"]
-        found[submission.ref] = _judged(session, submission, measured, track)
-    return found
+        scores[submission.ref] = _judged(session, submission, measured, track)
+    return scores
 
 
 def _judged(

@@ -1,4 +1,4 @@
-"""The bytes of uploads: parts appended to the blob store, and the finished file."""
+"""The bytes of uploads: parts appended in the blob store, then joined, checked and submitted as one zip."""
 
 import hashlib
 import hmac
@@ -24,12 +24,13 @@ log = logging.getLogger(__name__)
 BeginTransaction = Callable[[], AbstractContextManager[Session]]
 PART_BYTES = 4 << 20
 PART_FLUSH_AFTER = timedelta(seconds=2)
-"""A part is kept when it is so large or so old: a cut costs no more than this, and a slow line still moves on."""
+"""A part is stored at this size or age: a broken connection loses no more, and a slow one still makes progress."""
 
 
 @dataclass
 class Appender:
-    """One request that adds bytes to an upload. ``offset`` is how far they are counted; only ``writer`` counts."""
+    """One request that adds bytes to an upload. ``offset`` is the number of recorded bytes; only the current ``writer``
+    may record more."""
 
     begin: BeginTransaction
     store: Blobs
@@ -42,43 +43,43 @@ class Appender:
     _filling: bytearray = field(default_factory=bytearray)
     _since: datetime | None = None
     _parts: list[str] = field(default_factory=list)
-    """Blobs of bytes from ``offset`` on that are not counted yet."""
+    """Keys of stored parts from ``offset`` on that are not recorded yet."""
     _stored: int = 0
 
     async def append(self, chunks: AsyncIterator[bytes]) -> None:
-        """Keep what comes. When the stream breaks off, what has come is kept before the error goes on; so it is when
-        more comes than was promised (``TooLarge``). ``Conflict`` once a newer request has taken over."""
+        """Store and record a stream. If it breaks off, or exceeds the declared length (``TooLarge``), the bytes so far
+        are recorded before the error propagates. ``Conflict`` once a newer request has taken over."""
         try:
             async for chunk in chunks:
                 moment = self.now()
                 self._since = self._since or moment
-                if self._take(chunk) or moment - self._since >= PART_FLUSH_AFTER:
-                    await self._keep()
+                if self._buffer(chunk) or moment - self._since >= PART_FLUSH_AFTER:
+                    await self._flush()
         finally:
             if self._filling:
-                await self._keep()
+                await self._flush()
 
     async def append_whole(self, chunks: AsyncIterator[bytes], algorithm: str, digest: bytes) -> bool:
-        """Keep what comes only if it comes entirely and has this hash: a piece with a checksum, however long. Part by
-        part it lies in the store, and nothing of it is counted before the last byte is there."""
-        seen = hashlib.new(algorithm)
+        """Store a stream and record it only if it arrives whole and has this hash (tus checksum extension); False for
+        another hash. Its parts go to the store as they arrive, but none is recorded before the last byte."""
+        actual = hashlib.new(algorithm)
         try:
             async for chunk in chunks:
-                seen.update(chunk)
-                if self._take(chunk):
+                actual.update(chunk)
+                if self._buffer(chunk):
                     await self._store()
         except BaseException:
             await self._discard()
             raise
-        if seen.digest() != digest:
+        if actual.digest() != digest:
             await self._discard()
             return False
         if self._filling or self._parts:
-            await self._keep()
+            await self._flush()
         return True
 
-    def _take(self, chunk: bytes) -> bool:
-        """Whether there is enough now for a part."""
+    def _buffer(self, chunk: bytes) -> bool:
+        """Buffer a chunk; whether the buffer has reached the size of a part."""
         if self.offset + self._stored + len(self._filling) + len(chunk) > self.length:
             raise uploads.too_long_error(self.length)
         self._filling += chunk
@@ -90,13 +91,13 @@ class Appender:
         await self.store.write_async(self._parts[-1], data)
         self._stored += len(data)
 
-    async def _keep(self) -> None:
-        """Store what has come, and count all that is stored."""
+    async def _flush(self) -> None:
+        """Store the buffer, and record all that is stored."""
         arrived = self.now()
         try:
             await self._store()
             to = self.offset + self._stored
-            await to_thread.run_sync(self._count, to, arrived)
+            await to_thread.run_sync(self._record, to, arrived)
         except BaseException:
             await self._discard()
             raise
@@ -109,7 +110,7 @@ class Appender:
         if parts:
             await to_thread.run_sync(self.store.delete_all, parts)
 
-    def _count(self, to: int, arrived: datetime) -> None:
+    def _record(self, to: int, arrived: datetime) -> None:
         with self.begin() as session:
             uploads.advance(
                 session,
@@ -126,10 +127,10 @@ class Appender:
 def finalise(
     begin: BeginTransaction, store: Blobs, upload_id: str, *, public_id: str, now: Callable[[], datetime]
 ) -> Upload:
-    """Make the submission of a whole upload, or refuse it for good. Answers with the upload as it stands then: whoever
-    asks again is told the same, and while somebody else is at it, that it is not ``done`` yet.
+    """Make the submission of a whole upload, or refuse it for good. Returns the upload's row afterwards: idempotent,
+    and not yet ``done`` while another caller is making the submission.
 
-    A fault of ours is raised and leaves the upload as it was, for the next who asks or for the sweep.
+    An internal error is raised and leaves the upload as it was, for a repeated request or the sweep.
     """
     with begin() as session:
         until = uploads.claim_finish(session, upload_id, now=now())
@@ -150,16 +151,16 @@ def finalise(
 
 
 def _make(begin: BeginTransaction, store: Blobs, upload: Upload, spec: ImageSpec, public_id: str) -> None:
-    # One key for every attempt: a second one writes the same bytes over those of a first that died.
+    # One key for every attempt: a second one overwrites the same bytes of a first that died.
     key = f"submissions/{upload.id}.zip"
     received = store.copy(upload.parts[0], key) if upload.method == "put" else store.join(upload.parts, key)
     try:
-        _require_promised(upload, received)
+        _require_declared(upload, received)
         with store.open(key) as file:
             list_images(file, spec)
         with begin() as session:
-            kept = uploads.finish(session, upload, received, public_id=public_id)
-        unused = kept.blob_key != key
+            submission = uploads.finish(session, upload, received, public_id=public_id)
+        unused = submission.blob_key != key
     except Unavailable:
         raise
     except KennelError as error:
@@ -170,20 +171,21 @@ def _make(begin: BeginTransaction, store: Blobs, upload: Upload, spec: ImageSpec
         store.delete(key)
 
 
-def _require_promised(upload: Upload, received: ReceivedBlob) -> None:
+def _require_declared(upload: Upload, received: ReceivedBlob) -> None:
     if received.bytes != upload.length:
-        said = f"{received.bytes:,} bytes arrived, {upload.length:,} were announced."
-        raise Invalid("wrong-length", said)
+        message = f"{received.bytes:,} bytes arrived, {upload.length:,} were announced."
+        raise Invalid("wrong-length", message)
     if upload.sha256 not in {None, received.sha256}:
         raise Invalid("wrong-sha256", "The bytes that arrived do not have the SHA-256 that was announced.")
 
 
 def complete_presigned_upload(begin: BeginTransaction, store: Blobs, upload: Upload, *, now: datetime) -> None:
-    """Note that a presigned PUT has brought its bytes to the store; ``Conflict`` if it has not, or brought others."""
-    found = store.size(uploads.staged_key(upload.id))
-    if found != upload.length:
-        says = "Nothing has arrived" if found is None else f"{found:,} bytes have arrived"
-        raise Conflict("not-complete", f"{says} at the store; {upload.length:,} bytes were announced.")
+    """Record that the bytes of a presigned PUT are in the store; ``Conflict`` if none are, or another number of
+    them."""
+    size = store.size(uploads.staged_key(upload.id))
+    if size != upload.length:
+        message = "Nothing has arrived" if size is None else f"{size:,} bytes have arrived"
+        raise Conflict("not-complete", f"{message} at the store; {upload.length:,} bytes were announced.")
     with begin() as session:
         rows.mark_arrived(session, upload.id, now=now)
 
@@ -191,9 +193,12 @@ def complete_presigned_upload(begin: BeginTransaction, store: Blobs, upload: Upl
 def take_bytes(
     session: Session, upload_id: str, secret: str, *, writer: str, now: datetime
 ) -> tuple[Upload, list[str]]:
-    """Let ``writer`` send everything, in place of what came before. The blobs returned are to be deleted after the
-    commit. Once the submission is made there is nothing to send (the upload is ``done``). ``NotFound`` without the
-    right secret, ``Conflict`` while the submission is being made, and whatever an upload was refused for."""
+    """Restart a wire upload with ``writer`` as its only writer; returns it with the keys of blobs to delete after the
+    commit. An upload that is ``done`` already is returned without keys.
+
+    ``NotFound`` without the right secret, ``Conflict`` while the submission is being made, and the error for which an
+    upload was refused.
+    """
     upload = rows.upload_by_id(session, upload_id)
     if upload is None or not hmac.compare_digest(upload.put_digest or b"", digest_of(secret)):
         raise NotFound("no-upload", "There is no such upload (any more); please begin a new one.")
@@ -207,8 +212,8 @@ def take_bytes(
 def submit_wire_upload(
     session: Session, slug: str, upload_id: str, note: str, account: Account, *, now: datetime
 ) -> Upload:
-    """A person's upload that shall become a submission with this note; ``NotFound`` if it is not theirs or of another
-    competition, ``Conflict`` while bytes are missing. Again is the same."""
+    """Set the note of an account's wire upload, which is ready to be finalised; idempotent. ``NotFound`` if it is of
+    another account or competition, ``Conflict`` while bytes are missing."""
     upload = uploads.find_upload(session, upload_id, account, now=now)
     if upload.method != "wire" or upload.competition.slug != slug:
         raise NotFound("no-upload", "There is no such upload for this competition; please begin a new one.")

@@ -1,4 +1,4 @@
-"""Uploads that survive a cut: ``begin``, ``take_over``, ``advance``, ``finish``. The row says how much has arrived."""
+"""Resumable uploads: begin, resume, advance, finish, expire. The row records how many bytes have arrived."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,20 +20,20 @@ from scorer.submissions.intake import NewSubmission
 
 Method = Literal["tus", "put", "wire"]
 MAX_OPEN_UPLOADS = 5
-"""A person's uploads under way in a competition. One more ends the one that has rested longest: near the close nobody
-should have to look for what they abandoned."""
+"""Open uploads of an account in a competition. One more ends the one idle longest, so that near the close nobody has to
+find and cancel an abandoned upload."""
 FINISH_LEASE = timedelta(seconds=60)
 FINISHING_BYTES_A_SECOND = 4 << 20
-"""Making the submission means to copy and hash the whole upload; who takes much longer than this has vanished."""
+"""Lower bound of the speed at which a worker copies and hashes the whole upload; a slower one counts as dead."""
 
 SWEEP_BATCH = 50
-"""Uploads that one round of the sweep ends or clears away."""
+"""Uploads that one round of the sweep ends or clears."""
 
 
 @dataclass(frozen=True)
 class UploadRequest:
-    """What somebody promises to upload: ``length`` bytes, and their SHA-256 (hex) if they say so. ``described`` is
-    tus's Upload-Metadata as it came."""
+    """The declaration of an upload: ``length`` bytes, and their SHA-256 (hex) if declared. ``described`` is the
+    Upload-Metadata header of tus, unchanged."""
 
     entry: NewSubmission
     length: int
@@ -41,7 +41,7 @@ class UploadRequest:
     sha256: str | None = None
     described: str = ""
     put_digest: bytes | None = None
-    """Of ``wire``: what the address of the bytes must prove (:mod:`scorer.submissions.upload_bytes`)."""
+    """For ``wire``: the SHA-256 of the secret in the URL for the bytes (:mod:`scorer.submissions.upload_bytes`)."""
 
 
 def begin(
@@ -55,12 +55,12 @@ def begin(
     life: timedelta,
     now: datetime,
 ) -> Upload:
-    """Let somebody upload, or refuse before a byte is sent what cannot be accepted anyway.
+    """Begin an upload, or refuse before a byte is sent what could not be accepted anyway.
 
-    A repeated ``idempotency_key`` answers with the upload that the first request began, in whatever state; with
-    another promise under it, with ``Conflict``. The key of an upload that ended without a submission is free again.
+    A repeated ``idempotency_key`` returns the upload of the first request, in whatever state, or raises ``Conflict`` if
+    the declaration differs. The key of an upload that ended without a submission is free again.
     """
-    # Locked, so that one key makes one upload and the open ones are counted right.
+    # Locked, so that one key begins one upload and the count of open ones is right.
     accounts.lock_account(session, account.id)
     competition_id = visible_state(session, slug, account, now).competition.id
     earlier = _earlier(session, competition_id, wanted, account, now)
@@ -70,7 +70,7 @@ def begin(
         raise Invalid("empty", "An upload has at least one byte.")
     size = wanted.length
     intake.admit(session, slug, wanted.entry, account, declared_bytes=size, max_bytes=max_bytes, now=now)
-    _end_resting(session, competition_id, account)
+    _end_idle(session, competition_id, account)
     upload = Upload(
         id=upload_id,
         competition_id=competition_id,
@@ -82,20 +82,20 @@ def begin(
         put_digest=wanted.put_digest,
         begun_at=now,
         expires_at=now + life,
-        **_promise(wanted),
+        **_declared(wanted),
     )
-    made = _made_before(session, competition_id, wanted, account)
-    if made is not None:
+    submission = _submission_under_key(session, competition_id, wanted, account)
+    if submission is not None:
         upload.state = "done"
         upload.received = upload.length
         upload.parts = []
-        upload.completed_at, upload.submission_ref = made.accepted_at, made.ref
+        upload.completed_at, upload.submission_ref = submission.accepted_at, submission.ref
     session.add(upload)
     session.flush()
     return upload
 
 
-def _promise(wanted: UploadRequest) -> dict[str, Any]:
+def _declared(wanted: UploadRequest) -> dict[str, Any]:
     return {"method": wanted.method, "length": wanted.length, "sha256": wanted.sha256, **vars(wanted.entry)}
 
 
@@ -111,26 +111,28 @@ def _earlier(
     if _has_expired(earlier, now):
         rows.close_upload(session, earlier.id, to="ended", idempotency_key=None)
         return None
-    if any(getattr(earlier, name) != value for name, value in _promise(wanted).items()):
+    if any(getattr(earlier, name) != value for name, value in _declared(wanted).items()):
         raise intake.key_reused_error()
     return earlier
 
 
-def _made_before(session: Session, competition_id: int, wanted: UploadRequest, account: Account) -> Submission | None:
-    """The submission that a straight upload under the same key has made."""
+def _submission_under_key(
+    session: Session, competition_id: int, wanted: UploadRequest, account: Account
+) -> Submission | None:
+    """The submission that a direct upload with the same idempotency key has made."""
     key = wanted.entry.idempotency_key
     if key is None:
         return None
-    made = submissions_submissions.submission_by_idempotency_key(session, competition_id, account.id, key)
-    if made is not None and (made.bytes != wanted.length or wanted.sha256 not in {None, made.sha256}):
+    submission = submissions_submissions.submission_by_idempotency_key(session, competition_id, account.id, key)
+    if submission is not None and (submission.bytes != wanted.length or wanted.sha256 not in {None, submission.sha256}):
         raise intake.key_reused_error()
-    return made
+    return submission
 
 
-def _end_resting(session: Session, competition_id: int, account: Account) -> None:
-    resting = rows.open_uploads(session, competition_id, account.id)
-    for each in resting[: max(0, len(resting) + 1 - MAX_OPEN_UPLOADS)]:
-        rows.close_upload(session, each.id, to="ended", idempotency_key=None)
+def _end_idle(session: Session, competition_id: int, account: Account) -> None:
+    idle_first = rows.open_uploads(session, competition_id, account.id)
+    for upload in idle_first[: max(0, len(idle_first) + 1 - MAX_OPEN_UPLOADS)]:
+        rows.close_upload(session, upload.id, to="ended", idempotency_key=None)
 
 
 def _has_expired(upload: Upload, now: datetime) -> bool:
@@ -138,7 +140,7 @@ def _has_expired(upload: Upload, now: datetime) -> bool:
 
 
 def find_upload(session: Session, upload_id: str, account: Account, *, now: datetime) -> Upload:
-    """A person's own upload; ``NotFound`` if it is not theirs, has expired or was ended."""
+    """An upload of the account; ``NotFound`` if it is of another, has expired or was ended."""
     upload = rows.upload_by_id(session, upload_id)
     if upload is None or upload.account_id != account.id or upload.state == "ended" or _has_expired(upload, now):
         raise NotFound("no-upload", "There is no such upload (any more); please begin a new one.")
@@ -146,21 +148,21 @@ def find_upload(session: Session, upload_id: str, account: Account, *, now: date
 
 
 def require_whole(upload: Upload) -> None:
-    """``Conflict`` while bytes are missing."""
+    """``Conflict`` with the offset while bytes are missing."""
     if upload.completed_at is None:
         missing = upload.length - upload.received
         raise Conflict("not-complete", f"{missing:,} bytes are still missing.", offset=upload.received)
 
 
 def require_not_refused(upload: Upload) -> None:
-    """Raise what an upload was refused for, if it was."""
+    """Raise the error for which the upload was refused, if it was."""
     if upload.problem is not None:
         raise refusal_error(upload.problem)
 
 
 def take_over(session: Session, upload: Upload, *, offset: int, adds: int | None, writer: str) -> None:
-    """Let ``writer`` (a random name) add bytes from ``offset`` on, and nobody else any more. ``Conflict`` if the upload
-    stands elsewhere, ``TooLarge`` if the ``adds`` bytes that are announced would be more than were promised."""
+    """Make ``writer`` (a random name) the only one who may add bytes, from ``offset`` on. ``Conflict`` if the upload is
+    at another offset, ``TooLarge`` if the ``adds`` announced bytes would exceed the declared length."""
     if upload.method != "tus":
         raise Conflict("wrong-method", "The bytes of this upload come in another way.")
     if adds is not None and offset + adds > upload.length:
@@ -173,13 +175,13 @@ def take_over(session: Session, upload: Upload, *, offset: int, adds: int | None
 
 
 def too_long_error(length: int) -> TooLarge:
-    """More bytes came than the ``length`` that was promised."""
+    """The error for more bytes than the declared ``length``."""
     return TooLarge("too-long", f"The upload was announced with {length:,} bytes; these would be more.", limit=length)
 
 
 def restart(session: Session, upload: Upload, *, writer: str) -> list[str]:
-    """Let ``writer`` send everything from the first byte on. The blobs returned are to be deleted after the commit.
-    ``Conflict`` once the submission is being made."""
+    """Restart the upload from the first byte, with ``writer`` as its only writer. Returns the keys of blobs to delete
+    after the commit. ``Conflict`` once the submission is being made."""
     if not rows.restart(session, upload.id, writer=writer):
         raise taken_over_error()
     return upload.parts
@@ -188,33 +190,33 @@ def restart(session: Session, upload: Upload, *, writer: str) -> list[str]:
 def advance(
     session: Session, upload_id: str, *, writer: str, offset: int, to: int, parts: Sequence[str], **when: object
 ) -> None:
-    """Count the bytes from ``offset`` up to ``to``, safe in the blobs ``parts``; ``Conflict`` if a newer request has
-    taken over. ``when``: ``expires_at``, ``completed_at``."""
+    """Record that the bytes from ``offset`` to ``to`` are stored in the blobs ``parts``; ``Conflict`` if a newer
+    request has taken over. ``when``: ``expires_at``, ``completed_at``."""
     if not rows.advance(session, upload_id, writer=writer, offset=offset, to=to, parts=parts, **when):
         raise taken_over_error()
 
 
 def taken_over_error() -> Conflict:
-    """A newer request goes on in this one's place."""
+    """The error for a request that a newer one has replaced."""
     return Conflict("taken-over", "A newer request goes on with this upload, or it has ended.")
 
 
 def end(session: Session, upload: Upload) -> None:
-    """Give an upload up; ``Conflict`` once it has become a submission or was refused."""
+    """End an upload; ``Conflict`` once it has become a submission or was refused."""
     if not rows.close_upload(session, upload.id, to="ended", idempotency_key=None):
         raise Conflict("upload-closed", "This upload is complete already.")
 
 
 def claim_finish(session: Session, upload_id: str, *, now: datetime) -> datetime | None:
-    """Let the caller alone make the submission, until the moment returned; None if there is nothing to make or somebody
-    makes it."""
+    """Claim the making of the submission until the returned moment; None if the upload is not whole, is closed, or
+    another caller holds the claim."""
     upload = current_upload(session, upload_id)
     until = now + FINISH_LEASE + timedelta(seconds=upload.length / FINISHING_BYTES_A_SECOND)
     return until if rows.claim_finish(session, upload_id, now=now, until=until) else None
 
 
 def current_upload(session: Session, upload_id: str) -> Upload:
-    """An upload as it stands, whosever it is."""
+    """The current row of an upload, of any account; ``NotFound`` if there is none."""
     upload = rows.upload_by_id(session, upload_id)
     if upload is None:
         raise NotFound("no-upload", "There is no such upload.")
@@ -222,10 +224,10 @@ def current_upload(session: Session, upload_id: str) -> Upload:
 
 
 def finish(session: Session, upload: Upload, received: ReceivedBlob, *, public_id: str) -> Submission:
-    """Make the submission of a whole upload whose zip is listed, as of the moment when its last byte arrived.
+    """Accept the submission of a whole upload whose zip directory was checked, as of the arrival of its last byte.
 
-    Raises what ``submissions.accept`` raises, and ``Conflict`` if the upload was closed meanwhile: then nothing of
-    this transaction may be kept.
+    Raises the errors of :func:`scorer.submissions.intake.accept`, and ``Conflict`` if the upload was closed meanwhile:
+    then the caller must roll back.
     """
     entry = NewSubmission(upload.file_name, upload.note, upload.idempotency_key, upload.benchmark)
     arrived = upload.completed_at
@@ -241,7 +243,7 @@ def finish(session: Session, upload: Upload, received: ReceivedBlob, *, public_i
 
 
 def refuse(session: Session, upload: Upload, error: KennelError) -> bool:
-    """End an upload that cannot become a submission and keep why; False if it was closed meanwhile."""
+    """Close an upload that cannot become a submission and store the error; False if it was closed meanwhile."""
     problem = {
         "kind": type(error).__name__,
         "slug": error.slug,
@@ -252,43 +254,43 @@ def refuse(session: Session, upload: Upload, error: KennelError) -> bool:
 
 
 def expire(session: Session, now: datetime) -> int:
-    """End uploads that nobody has gone on with; how many."""
+    """End expired uploads; returns their number."""
     return sum(
-        rows.close_upload(session, each.id, to="ended", idempotency_key=None)
-        for each in rows.expired(session, now, SWEEP_BATCH)
+        rows.close_upload(session, upload.id, to="ended", idempotency_key=None)
+        for upload in rows.expired(session, now, SWEEP_BATCH)
     )
 
 
 def next_unfinished(session: Session, now: datetime) -> Upload | None:
-    """A whole upload that should be a submission by now, though nobody makes it."""
+    """A whole upload whose submission is overdue and that no caller has claimed; None if there is none."""
     return rows.next_unfinished_upload(session, now - FINISH_LEASE)
 
 
 def clear(session: Session, store: Blobs) -> None:
-    """Delete the parts of closed uploads. If this transaction fails they are deleted once more, which costs nothing."""
-    for each in rows.uploads_to_clear(session, SWEEP_BATCH):
-        store.delete_all(each.parts)
-        each.parts = []
+    """Delete the parts of closed uploads. If this transaction fails they are deleted again, which does no harm."""
+    for upload in rows.uploads_to_clear(session, SWEEP_BATCH):
+        store.delete_all(upload.parts)
+        upload.parts = []
 
 
 def orphaned_blobs(session: Session, keys: Sequence[str]) -> list[str]:
-    """Those of these old blobs that belong to no upload under way."""
+    """The keys among ``keys`` that belong to no open upload."""
     owners = {key: key.removeprefix("uploads/").split(".")[0] for key in keys}
-    living = set(rows.active_upload_ids(session, sorted(set(owners.values()))))
-    return [key for key, owner in owners.items() if owner not in living]
+    active = set(rows.active_upload_ids(session, sorted(set(owners.values()))))
+    return [key for key, owner in owners.items() if owner not in active]
 
 
 def refusal_error(problem: dict[str, Any]) -> KennelError:
-    """The error that ``refuse`` kept."""
+    """The error that :func:`refuse` stored."""
     kind: type[KennelError] = getattr(errors, problem["kind"])
     return kind(problem["slug"], problem["message"], faults=problem["faults"])
 
 
 def staged_key(upload_id: str) -> str:
-    """Where a presigned PUT leaves its bytes."""
+    """The blob key for the bytes of a presigned PUT."""
     return f"uploads/{upload_id}"
 
 
 def part_key(upload_id: str, offset: int, writer: str) -> str:
-    """Where ``writer`` leaves the bytes from ``offset`` on: no other request ever writes there."""
+    """The blob key for the bytes from ``offset`` on; no other request ever writes it, as ``writer`` is random."""
     return f"uploads/{upload_id}.{offset:013d}.{writer}"

@@ -1,6 +1,6 @@
-"""Final picks: the entries that a team wants to be ranked by in the end. Sets are only added; the newest counts.
+"""Final picks: the submissions by which a team wants to be ranked in the end. Sets are only added; the newest counts.
 
-After a merge the choice of the team that took the other in stands; it may pick the other's entries from then on.
+After a merge the picks of the absorbing team stand; it may pick the absorbed team's submissions from then on.
 """
 
 from collections.abc import Sequence
@@ -21,30 +21,30 @@ from scorer.teams import teams
 
 @dataclass(frozen=True)
 class FinalEntries:
-    """What a team will be ranked by, as far as it is known now."""
+    """The submissions by which a team will be ranked, as far as known now."""
 
     chosen: PickSet | None
-    """The team's own choice, None if it has made none or has taken it back."""
+    """The team's picks; None if it has made none or has withdrawn them."""
     picks: Sequence[Submission]
-    """The entries of that choice, or, without one, the best public ones."""
+    """The picked submissions or, without picks, the best public ones."""
 
 
 def picks_of(session: Session, team_id: int, at: datetime | None = None) -> tuple[int, ...]:
-    """The refs of the entries that a team has picked (had picked at the moment ``at``), in the order of picking.
-    Empty if there is no choice: then the best public entries are taken (:func:`best_public`)."""
+    """The refs of the submissions that a team has picked (by the moment ``at``), in the order of picking. Empty without
+    picks: then the best public submissions count (:func:`best_public`)."""
     newest = final_picks.newest_picks(session, team_id, at)
     return tuple(newest.submission_refs) if newest is not None else ()
 
 
 def best_public(session: Session, state: CompetitionState, team_id: int) -> tuple[int, ...]:
-    """The refs of the entries that stand for a team that picks none: its best on the public track, best first."""
+    """The refs of the submissions that count for a team without picks: its best on the public track, best first."""
     refs, track = board.refs_of_team(session, team_id), state.tracks["public"]
-    own = columns.judged_of(session.connection(), track.id, refs=refs)
-    return tuple(best_of(own, state.competition.final_picks).tolist())
+    judged = columns.judged_of(session.connection(), track.id, refs=refs)
+    return tuple(best_of(judged, state.competition.final_picks).tolist())
 
 
 def final_entries_of(session: Session, state: CompetitionState, team: Team) -> FinalEntries:
-    """What a team will be ranked by."""
+    """The submissions by which a team will be ranked: its picks, or its best public ones."""
     newest = final_picks.newest_picks(session, team.id)
     chosen = newest if newest is not None and newest.submission_refs else None
     refs = chosen.submission_refs if chosen is not None else best_public(session, state, team.id)
@@ -54,21 +54,21 @@ def final_entries_of(session: Session, state: CompetitionState, team: Team) -> F
 def pick(
     session: Session, state: CompetitionState, submission_ids: Sequence[str], *, account: Account, now: datetime
 ) -> FinalEntries:
-    """Make these entries the team's picks, in place of earlier ones; none at all takes the choice back.
+    """Replace the team's picks; an empty list withdraws them.
 
-    ``Conflict`` once the competition has closed, ``Invalid`` for too many entries or for one that cannot be picked.
+    ``Conflict`` once the competition has closed, ``Invalid`` for too many submissions or one that cannot be picked.
     """
     team = own_team(session, state, account)
     _require_open(state)
     team = teams.lock_current_team(session, team, account)
     wanted = list(dict.fromkeys(submission_ids))
-    most = state.competition.final_picks
-    if len(wanted) > most:
-        raise Invalid("too-many-picks", f"A team picks {most} at most; these are {len(wanted)}.", most=most)
+    limit = state.competition.final_picks
+    if len(wanted) > limit:
+        raise Invalid("too-many-picks", f"A team picks {limit} at most; these are {len(wanted)}.", most=limit)
     refs = final_picks.pickable(session, state.tracks["public"].id, team.id, wanted)
-    wrong = [f"{each} is not a scored entry of your team" for each in wanted if each not in refs]
-    if wrong:
-        raise Invalid("not-pickable", "Only scored entries of your own team can be picked.", faults=wrong)
+    faults = [f"{each} is not a scored entry of your team" for each in wanted if each not in refs]
+    if faults:
+        raise Invalid("not-pickable", "Only scored entries of your own team can be picked.", faults=faults)
     chosen = [refs[each] for each in wanted]
     if tuple(chosen) != picks_of(session, team.id):
         session.add(PickSet(team_id=team.id, submission_refs=chosen, author_id=account.id, created_at=now))
@@ -77,7 +77,7 @@ def pick(
 
 
 def own_team(session: Session, state: CompetitionState, account: Account) -> Team:
-    """The team whose picks a person makes; ``NotFound`` for somebody without one."""
+    """The account's team; ``NotFound`` without one."""
     team = teams.find_own_team(session, state, account)
     if team is None:
         raise NotFound("no-team", "You have no team in this competition yet; your first entry makes one.")

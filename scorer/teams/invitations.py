@@ -1,7 +1,7 @@
-"""Growing a team: it asks a person to join, or another team to merge into it; they accept or decline.
+"""Team invitations: a team asks a person to join, or another team to merge into it; they accept or decline.
 
-A merge is accepted by the leader of the team that is asked. All its members and entries belong to the asking team from
-then on, within the limits that one team would have had.
+The leader of the asked team accepts a merge. All its members and submissions belong to the asking team from then on,
+within the limits that one team would have had.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ ASKED_TO_MERGE = """{name} ({handle}) asks your team "{own}" to merge into the t
 
 
 def invite_person(session: Session, slug: str, handle: str, *, author: Account, now: datetime) -> TeamInvitation:
-    """Ask a person into the team that ``author`` leads, and tell them; asking again is the same."""
+    """Invite a person to the team that ``author`` leads, with a notice; idempotent while the invitation is open."""
     state, roster = _asking(session, slug, author, now=now)
     person = accounts.account_by_handle(session, handle.strip())
     if person is None:
@@ -45,7 +45,7 @@ def invite_person(session: Session, slug: str, handle: str, *, author: Account, 
 
 
 def propose_merge(session: Session, slug: str, name: str, *, author: Account, now: datetime) -> TeamInvitation:
-    """Ask another team to merge into the one that ``author`` leads; asking again is the same."""
+    """Ask another team to merge into the one that ``author`` leads; idempotent while the request is open."""
     state, roster = _asking(session, slug, author, now=now)
     other = teams_members.competing_team(session, state.competition.id, name.strip())
     members = teams_members.members_of(session, other.id) if other is not None else []
@@ -63,7 +63,7 @@ def propose_merge(session: Session, slug: str, name: str, *, author: Account, no
 
 
 def received_invitations(session: Session, state: CompetitionState, account: Account) -> Sequence[TeamInvitation]:
-    """What a person is asked, and what their team is asked, oldest first."""
+    """The open invitations to an account and to its team, oldest first."""
     team = teams.find_own_team(session, state, account)
     return teams_members.invitations_sent_to(
         session, state.competition.id, account.id, team.id if team is not None else None
@@ -71,7 +71,7 @@ def received_invitations(session: Session, state: CompetitionState, account: Acc
 
 
 def withdraw(session: Session, slug: str, invitation_id: int, *, author: Account, now: datetime) -> None:
-    """Take back what the team that ``author`` leads has asked; again is the same."""
+    """Withdraw an invitation of the team that ``author`` leads; idempotent."""
     state = teams.lock_changeable(session, slug, author, now=now)
     roster = teams.led_roster(session, state, author)
     invitation = teams_members.lock_invitation(session, state.competition.id, invitation_id)
@@ -85,7 +85,7 @@ def withdraw(session: Session, slug: str, invitation_id: int, *, author: Account
 def answer(
     session: Session, slug: str, invitation_id: int, *, accept: bool, account: Account, now: datetime
 ) -> TeamInvitation:
-    """Accept or decline what one, or the team that one leads, is asked; the same answer again is the same."""
+    """Accept or decline an invitation to the account, or to the team that it leads; idempotent for the same answer."""
     state = teams.lock_changeable(session, slug, account, now=now)
     invitation = teams_members.lock_invitation(session, state.competition.id, invitation_id)
     if invitation is None or not _is_for(session, state, invitation, account):
@@ -115,7 +115,7 @@ def _is_for(session: Session, state: CompetitionState, invitation: TeamInvitatio
     if invitation.invited_team_id is None:
         return invitation.account_id == account.id
     if invitation.answered_by == account.id:
-        return True  # and since then, in the merged team
+        return True  # answered already; since then in the merged team
     team = teams.find_own_team(session, state, account)
     if team is None or team.id != invitation.invited_team_id:
         return False
@@ -137,7 +137,7 @@ def _close(invitation: TeamInvitation, state: str, account: Account, *, now: dat
 
 
 def _enter(session: Session, state: CompetitionState, team: Team, account: Account, *, now: datetime) -> None:
-    """A person joins a team. A team of one that has not entered yet is given up for it."""
+    """Let a person join a team. They leave a team of one that has no submission yet."""
     rules.require_entrant(session, state.competition, account)
     old = teams.find_own_team(session, state, account)
     teams_members.lock_teams(session, [team.id, *([old.id] if old is not None else [])])
@@ -160,7 +160,7 @@ def _enter(session: Session, state: CompetitionState, team: Team, account: Accou
 def _merge(
     session: Session, state: CompetitionState, team: Team, other: Team, account: Account, *, now: datetime
 ) -> None:
-    """All that is ``other``'s belongs to ``team`` from now on, for ever."""
+    """Merge ``other`` into ``team`` for good: members, submissions and webhooks."""
     teams_members.lock_teams(session, [team.id, other.id])
     _require_mergeable(session, state, team, other, now=now)
     members = teams_members.members_of(session, other.id)
@@ -180,22 +180,22 @@ def _merge(
 
 
 def _require_place(state: CompetitionState, size: int) -> None:
-    most = state.competition.max_team_size
-    if size > most:
-        raise Conflict("team-full", f"A team may have {most} members here; this one would have {size}.")
+    limit = state.competition.max_team_size
+    if size > limit:
+        raise Conflict("team-full", f"A team may have {limit} members here; this one would have {size}.")
 
 
 def _require_mergeable(session: Session, state: CompetitionState, team: Team, other: Team, *, now: datetime) -> None:
-    """``Conflict`` if the two together are more than one team may be, or have made more than one team could have."""
+    """``Conflict`` if the merged team would exceed the team size, or the submissions that one team could have made."""
     _require_place(state, sum(len(teams_members.members_of(session, each.id)) for each in (team, other)))
     daily = state.competition.daily_limit
     opens_at = state.competition.opens_at or now
-    ids = [part for each in (team, other) for part in (each.id, *merges.absorbed_ids(session, each.id))]
+    ids = [team_id for each in (team, other) for team_id in (each.id, *merges.absorbed_ids(session, each.id))]
     entries = teams_members.count_charged(session, ids)
     earliest = possible_from(entries, daily, opens_at)
     if now < earliest:
         last = state.competition.team_merge_deadline or state.competition.closes_at
-        later = (
+        outlook = (
             f"If neither of you enters until then, you can merge from {earliest:%Y-%m-%d %H:%M} UTC on."
             if last is None or earliest < last
             else "That stays so until teams may no longer change."
@@ -203,7 +203,7 @@ def _require_mergeable(session: Session, state: CompetitionState, team: Team, ot
         raise Conflict(
             "too-many-entries",
             f"Together you have made {entries} entries, more than one team could have made so far with {daily} a day. "
-            f"{later}",
+            f"{outlook}",
         )
 
 
@@ -231,11 +231,11 @@ def _add(
 
 
 def _notify_invited(session: Session, invitation: TeamInvitation, state: CompetitionState, *, now: datetime) -> None:
-    """Tell whoever is asked: a person, or every member of a team."""
+    """Send a notice to the invited person, or to every member of the invited team."""
     inviter = invitation.inviter
-    own = invitation.invited_team
+    invited_team = invitation.invited_team
     competition = state.competition
-    words = {
+    fields = {
         "name": inviter.name,
         "handle": inviter.handle,
         "team": invitation.team.name,
@@ -243,11 +243,11 @@ def _notify_invited(session: Session, invitation: TeamInvitation, state: Competi
     }
     kind = notices.Kind.INVITATION
     link = f"/competitions/{competition.slug}/team"
-    if own is None and invitation.account is not None:
+    if invited_team is None and invitation.account is not None:
         subject = f"You are asked to join the team {invitation.team.name}"
-        notices.notify(session, invitation.account, kind, subject, INVITED.format(**words), link, now)
-    elif own is not None:
-        leader = teams_members.members_of(session, own.id)[0].name
+        notices.notify(session, invitation.account, kind, subject, INVITED.format(**fields), link, now)
+    elif invited_team is not None:
+        leader = teams_members.members_of(session, invited_team.id)[0].name
         subject = f"Your team is asked to merge into {invitation.team.name}"
-        body = ASKED_TO_MERGE.format(own=own.name, leader=leader, **words)
-        notices.notify_team(session, own.id, kind, subject, body, link, now)
+        body = ASKED_TO_MERGE.format(own=invited_team.name, leader=leader, **fields)
+        notices.notify_team(session, invited_team.id, kind, subject, body, link, now)

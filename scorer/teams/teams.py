@@ -1,7 +1,7 @@
-"""Teams: founding, naming, leaving. A person alone is a team of one, made when they first enter or ask somebody in.
+"""Teams: creating, naming, leaving. A person alone is a team of one, made at their first submission or invitation.
 
-Whatever changes a team's members is done under the lock of the competition's teams (``changing``) and of the team's
-own row. Entering holds only the latter, so that uploads do not wait for one another.
+Every change of a team's members holds the lock of the competition's teams (:func:`lock_changeable`) and of the team's
+own row. Submitting holds only the latter, so that uploads do not wait for one another.
 """
 
 import itertools
@@ -26,26 +26,26 @@ MAX_TEAM_NAME_LENGTH = 60
 
 @dataclass(frozen=True)
 class Roster:
-    """A team as its members see it."""
+    """A team with its members and open invitations."""
 
     team: Team
     members: Sequence[Account]
     """In the order in which they joined; the first one leads the team."""
     invitations: Sequence[TeamInvitation]
-    """What the team asks of others, and nobody has answered yet."""
+    """The team's invitations that are not answered yet."""
 
     @property
     def leader(self) -> Account:
-        """Who acts for the team."""
+        """The member who acts for the team."""
         return self.members[0]
 
 
 def find_or_create_team(session: Session, competition_id: int, account: Account, *, now: datetime) -> Team:
-    """The person's team in a competition, made if there is none yet, locked for this transaction."""
+    """The account's team in a competition, created if it has none, locked for this transaction."""
     team = members.team_of(session, competition_id, account.id)
     if team is None:
         members.lock_changes(session, competition_id)
-        # Of two first entries at once, the second one finds the team of the first.
+        # Of two concurrent first submissions, the second finds the team of the first.
         team = members.team_of(session, competition_id, account.id) or _team_of_one(
             session, competition_id, account, now=now
         )
@@ -53,19 +53,19 @@ def find_or_create_team(session: Session, competition_id: int, account: Account,
 
 
 def lock_current_team(session: Session, team: Team, account: Account) -> Team:
-    """The person's team, locked for this transaction: ``team``, or what they are in if it was merged just now."""
+    """The account's team, locked for this transaction: ``team``, or the one that it was merged into just now."""
     while True:
         members.lock_teams(session, [team.id])
-        found = members.team_of(session, team.competition_id, account.id)
-        if found is None:
+        current = members.team_of(session, team.competition_id, account.id)
+        if current is None:
             raise Conflict("team-changed", "You have left your team just now; please try again.")
-        if found.id == team.id:
+        if current.id == team.id:
             return team
-        team = found  # merged while we waited for the lock
+        team = current  # merged while we waited for the lock
 
 
 def benchmark_team(session: Session, competition_id: int, name: str, *, now: datetime) -> Team:
-    """The reference line ``name`` of the board, made if there is none yet."""
+    """The team of the benchmark entries called ``name``, created if there is none."""
     members.lock_changes(session, competition_id)
     names = (name, f"{name} (benchmark)")
     team = members.benchmark_by_name(session, competition_id, names)
@@ -73,7 +73,7 @@ def benchmark_team(session: Session, competition_id: int, name: str, *, now: dat
 
 
 def lock_changeable(session: Session, slug: str, account: Account, *, now: datetime) -> CompetitionState:
-    """The competition, with its times and its teams held still for this transaction; ``Conflict`` unless it is open."""
+    """The competition, with its times and teams locked for this transaction; ``Conflict`` unless it is open."""
     competitions.lock_competition(session, slug, share=True)
     state = visible_state(session, slug, account, now)
     members.lock_changes(session, state.competition.id)
@@ -85,13 +85,13 @@ def lock_changeable(session: Session, slug: str, account: Account, *, now: datet
 
 
 def is_changeable(state: CompetitionState, now: datetime) -> bool:
-    """Whether people may join, merge and leave: while the competition is open and the merge deadline has not passed."""
+    """Whether members may change: the competition is open and the merge deadline has not passed."""
     deadline = state.competition.team_merge_deadline
     return state.phase is Phase.OPEN and (deadline is None or now < deadline)
 
 
 def require_before_deadline(state: CompetitionState, now: datetime) -> None:
-    """``Conflict`` once the members of an open competition's teams stay as they are."""
+    """``Conflict`` after the team merge deadline."""
     deadline = state.competition.team_merge_deadline
     if deadline is not None and not is_changeable(state, now):
         raise Conflict(
@@ -100,12 +100,12 @@ def require_before_deadline(state: CompetitionState, now: datetime) -> None:
 
 
 def find_own_team(session: Session, state: CompetitionState, account: Account) -> Team | None:
-    """The person's team, if they are in one."""
+    """The account's team; None if it is in none."""
     return members.team_of(session, state.competition.id, account.id)
 
 
 def own_roster(session: Session, state: CompetitionState, account: Account) -> Roster:
-    """The person's team with its members; ``NotFound`` if they are in none."""
+    """The account's team with its members; ``NotFound`` if it is in none."""
     team = find_own_team(session, state, account)
     if team is None:
         raise NotFound("no-team", "You are in no team here yet: your first entry makes a team of one.")
@@ -113,7 +113,7 @@ def own_roster(session: Session, state: CompetitionState, account: Account) -> R
 
 
 def led_roster(session: Session, state: CompetitionState, account: Account) -> Roster:
-    """The team that the person leads; ``Forbidden`` for another member, ``NotFound`` without a team."""
+    """The team that the account leads; ``Forbidden`` for another member, ``NotFound`` without a team."""
     roster = own_roster(session, state, account)
     if roster.leader.id != account.id:
         raise Forbidden("leader-needed", f"This is for the leader of your team, {roster.leader.name}.")
@@ -121,7 +121,8 @@ def led_roster(session: Session, state: CompetitionState, account: Account) -> R
 
 
 def led_or_new_team(session: Session, state: CompetitionState, account: Account, *, now: datetime) -> Roster:
-    """The team that the person leads; a team of one is made if they are in none. Call within ``changing``."""
+    """The team that the account leads; a team of one is created if it is in none. Call after
+    :func:`lock_changeable`."""
     if find_own_team(session, state, account) is None:
         rules.require_entrant(session, state.competition, account)
         _team_of_one(session, state.competition.id, account, now=now)
@@ -129,7 +130,7 @@ def led_or_new_team(session: Session, state: CompetitionState, account: Account,
 
 
 def create(session: Session, slug: str, name: str, *, account: Account, now: datetime) -> Roster:
-    """Found a team; ``Conflict`` if the person is in one already or the name is taken."""
+    """Create a team; ``Conflict`` if the account is in one already or the name is taken."""
     state = lock_changeable(session, slug, account, now=now)
     team = find_own_team(session, state, account)
     if team is not None:
@@ -141,7 +142,7 @@ def create(session: Session, slug: str, name: str, *, account: Account, now: dat
 
 
 def rename(session: Session, slug: str, name: str, *, account: Account, now: datetime) -> Roster:
-    """Give the team that the person leads another name."""
+    """Rename the team that the account leads."""
     state = lock_changeable(session, slug, account, now=now)
     roster = led_roster(session, state, account)
     team = roster.team
@@ -163,8 +164,8 @@ def rename(session: Session, slug: str, name: str, *, account: Account, now: dat
 
 
 def leave(session: Session, slug: str, *, account: Account, now: datetime) -> None:
-    """Leave one's team. ``Conflict`` for whoever has entered: entries stay with the team that made them, and nobody
-    gets a second team's limits."""
+    """Leave the account's team. ``Conflict`` if it has submitted: submissions stay with their team, and nobody gets a
+    second team's limits."""
     state = lock_changeable(session, slug, account, now=now)
     require_before_deadline(state, now)
     team = own_roster(session, state, account).team
@@ -179,25 +180,26 @@ def leave(session: Session, slug: str, *, account: Account, now: datetime) -> No
 
 
 def has_entered(session: Session, state: CompetitionState, account: Account) -> bool:
-    """Whether a person has handed anything in, whatever became of it; then they stay in their team."""
+    """Whether the account has submitted anything, whatever its status; then it stays in its team."""
     return members.has_entered(session, state.competition.id, account.id)
 
 
 def join(session: Session, team: Team, accounts: Sequence[Account], *, now: datetime) -> None:
-    """Let people be in a team, in this order, wherever they were before. Call within ``changing``."""
+    """Make accounts members of a team, in this order, whatever team they were in. Call after
+    :func:`lock_changeable`."""
     for account in accounts:
         session.add(_membership(team, account, joined=True, now=now))
         session.flush()
 
 
 def disband_if_empty(session: Session, team: Team, *, now: datetime) -> None:
-    """A team without members asks for nothing and can be asked nothing."""
+    """Close the invitations of and to a team that has no members left."""
     if not members.members_of(session, team.id):
         members.close_invitations(session, team.id, now)
 
 
 def current_team_of(session: Session, submission: Submission) -> Team:
-    """The team that a submission belongs to now: the one that handed it in, or what that was merged into."""
+    """The team that a submission belongs to now: the one that submitted it, or the one that it was merged into."""
     return current_team(session, submission.team_id)
 
 
@@ -231,7 +233,7 @@ def _free_name(session: Session, state: CompetitionState, name: str, *, own_name
     name = unicodedata.normalize("NFC", name).strip()
     if not 0 < len(name) <= MAX_TEAM_NAME_LENGTH:
         raise Invalid("bad-name", f"A team's name has 1 to {MAX_TEAM_NAME_LENGTH} characters.")
-    if any(unicodedata.category(each)[0] == "C" for each in name):
+    if any(unicodedata.category(character)[0] == "C" for character in name):
         raise Invalid("bad-name", "A name may not have invisible signs or line breaks in it.")
     respelled = unicodedata.normalize("NFKC", name).lower() == unicodedata.normalize("NFKC", own_name).lower()
     if not respelled and members.is_name_taken(session, state.competition.id, name):
