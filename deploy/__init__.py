@@ -1,0 +1,9 @@
+"""How Kennel is started and operated: the ``kennel`` command, the standalone service, the demo, the containers.
+
+cli: the ``kennel`` command: for operators, organizers and participants.
+client: the HTTP client of the API that the command and the demo use.
+standalone: ``kennel up``: PostgreSQL, Redis, web and workers as one process tree.
+demo: ``kennel demo``: a whole competition on real photographs.
+documentation: the generated reference pages in ``docs/reference/``.
+migration_drift: a check that tables in code and migrations agree.
+"""

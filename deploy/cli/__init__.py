@@ -1,0 +1,15 @@
+"""The ``kennel`` command.
+
+main: the command itself and the subcommands that need no sub-package.
+admin: ``kennel admin``: accounts, competitions, references, imports.
+admin_judging: ``kennel admin``: labels, tau, the private extractor.
+admin_closing: ``kennel admin``: failed jobs, publication, data releases.
+participant: the subcommands for taking part: login, check, submit, status, ...
+score: ``kennel score``: both measurements of a zip without a server.
+recover: ``kennel recover``: latent recovery on a generator without a server.
+rescore: ``kennel rescore``: measuring a recorded submission again.
+kaggle: ``kennel kaggle``: the official kaggle client, pointed at Kennel.
+image_files: zips and folders of images on this machine.
+progress: progress bars, or lines where there is no terminal.
+exit_codes: exit statuses, and errors as text or JSON.
+"""

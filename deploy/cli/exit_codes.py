@@ -1,4 +1,4 @@
-"""The exit statuses of ``kennel``, for scripts; and how what went wrong is told."""
+"""The exit statuses of ``kennel``, for scripts; errors as text or JSON."""
 
 import json
 from enum import IntEnum
@@ -11,7 +11,7 @@ from scorer.errors import KennelError
 
 
 class ExitCode(IntEnum):
-    """What became of a command."""
+    """The outcome of a command."""
 
     DONE = 0
     FAULTY = 1
@@ -36,16 +36,16 @@ EXIT_CODE_TEXTS = {
     ExitCode.INTERRUPTED: "Ctrl-C; entries and uploads stay as they are",
 }
 ZIP_FAULT_STATUSES = frozenset({413, 422})
-"""Statuses that, as the answer to an upload, speak of the zip."""
+"""HTTP statuses that, in answer to an upload, mean that the zip is at fault."""
 
 
 def exit_codes_help() -> str:
     """All statuses, a paragraph each, as ``--help`` shows them."""
-    return "Exit status\n\n" + "\n\n".join(f"{status.value}: {words}" for status, words in EXIT_CODE_TEXTS.items())
+    return "Exit status\n\n" + "\n\n".join(f"{status.value}: {meaning}" for status, meaning in EXIT_CODE_TEXTS.items())
 
 
 def exit_code_of(error: Refused | KennelError, *, uploading: bool = False) -> ExitCode:
-    """The status that tells the kind of an error. ``uploading``: what is wrong may be wrong with the zip."""
+    """The status for an error. ``uploading``: the zip may be at fault."""
     if isinstance(error, Unreadable):
         return ExitCode.USAGE
     if isinstance(error, Unreachable) or (isinstance(error, Refused) and error.status >= 500):
@@ -60,14 +60,14 @@ def exit_code_of(error: Refused | KennelError, *, uploading: bool = False) -> Ex
 
 
 def message_of(error: Refused | KennelError) -> str:
-    """An error as a person at a terminal reads it, with the first faults."""
+    """An error as text, with its first ten faults."""
     if isinstance(error, KennelError):
         return "\n  - ".join([error.message, *error.faults[:10]])
     return str(error)
 
 
 def problem_of(error: Refused | KennelError) -> dict[str, Any]:
-    """An error as a program reads it, in the shape of the API's problems."""
+    """An error as JSON, in the shape of the API's problems."""
     if isinstance(error, Refused):
         return error.problem
     return {
@@ -79,7 +79,7 @@ def problem_of(error: Refused | KennelError) -> dict[str, Any]:
 
 
 def print_error(error: Refused | KennelError, err: Console, *, as_json: bool = False, hint: str = "") -> None:
-    """Say what went wrong: on ``err``, or with ``as_json`` as one document on standard output."""
+    """Print an error: on ``err``, or with ``as_json`` as one JSON document on standard output."""
     if as_json:
         print(json.dumps({"problem": problem_of(error)}))
     else:

@@ -1,4 +1,4 @@
-"""Zips and folders of photographs on this machine, for commands that need no service."""
+"""Zips and folders of images on this machine, for commands that need no service."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,21 +13,20 @@ from worker.runtime.decoded_images import arrays_in
 
 
 def read_images(path: Path, size: int, folder: Path, progress: Share) -> ReferenceImages:
-    """The photographs in a zip or a folder as the service reads them, (n, size, size, 3), in canonical order; mapped,
-    with all that is written in ``folder``. Raises as ``read_references`` does, and says of which file."""
-    packed = path
+    """The images in a zip or a folder as the service reads them: (n, size, size, 3), in canonical order, memory-mapped
+    from files in ``folder``. Raises as ``read_references`` does, with the file named in the message."""
+    zip_path = path
     if path.is_dir():
-        packed = folder / f"{uuid4().hex}.zip"
-        with packed.open("w+b") as file:
+        zip_path = folder / f"{uuid4().hex}.zip"
+        with zip_path.open("w+b") as file:
             zip_folder(path, file)
-    with open_zip(packed, shown=path) as file:
+    with open_zip(zip_path, shown=path) as file:
         return read_references(file, size, lambda done, of: progress(done / of), allocate=arrays_in(folder))
 
 
 @contextmanager
 def open_zip(path: Path, *, shown: Path | None = None) -> Iterator[BinaryIO]:
-    """The file, for a block whose complaints about it then say which zip is meant: this one, or the folder ``shown``
-    that it was packed from."""
+    """Open a zip for a block; errors raised in the block name the zip, or ``shown``, the folder it was packed from."""
     try:
         with path.open("rb") as file:
             yield file

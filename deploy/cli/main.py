@@ -157,7 +157,7 @@ def recover(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Ask a generator whether it remembers its training photographs: latent recovery, in a sandbox of its own."""
-    # torch is for those that look at images only.
+    # Only commands that look at images import torch.
     from deploy.cli import recover as cli_recover  # noqa: PLC0415
     from scorer.generators.latents import Latent  # noqa: PLC0415
     from scorer.generators.recovery.plan import Plan  # noqa: PLC0415
@@ -225,7 +225,7 @@ def migrate() -> None:
 
 
 def main() -> None:
-    """The console script: every error that is meant for a person is one message and an exit status."""
+    """The console script: an error meant for a person becomes one message and an exit status, without a traceback."""
     try:
         app()
     except (KennelError, Refused) as error:

@@ -1,4 +1,4 @@
-"""``kennel recover``: a generator's audit without database, queue or store, in the worker's own sandbox."""
+"""``kennel recover``: latent recovery on a generator without database, queue or store, in the worker's sandbox."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -33,15 +33,15 @@ def recover_files(
     progress: StageProgress,
     encoder: Path | None = None,
 ) -> Audit:
-    """Whether the generator in an ONNX file makes its training photographs better than fresh ones (METRICS A8).
+    """Whether the generator in an ONNX file makes its training images better than held-out ones
+    (docs/explanation/metrics.md#latent-recovery-metrics).
 
     ``train`` and ``held_out`` are zips or folders, shrunk to ``size`` as the service does; ``encoder``, another ONNX
-    file, takes the place of the search. Raises the same errors as
-    the service, and ``Unreadable``.
+    file, takes the place of the search. Raises the same errors as the service, and ``Unreadable``.
     """
     content = _bytes(generator)
-    code = None if encoder is None else _bytes(encoder)
-    require_onnx(content[:MAGIC_BYTES], latent.dimension)  # before the photographs, which take longer
+    encoder_content = None if encoder is None else _bytes(encoder)
+    require_onnx(content[:MAGIC_BYTES], latent.dimension)  # before the images, which take longer
     with TemporaryDirectory(prefix="kennel-recover-") as name:
         read = partial(_pixels, size=size, folder=Path(name))
         sets = [read(path, progress=partial(progress, "reference-decoding")) for path in (train, held_out)]
@@ -50,7 +50,7 @@ def recover_files(
             latent,
             *sets,
             plan=plan,
-            encoder=code,
+            encoder=encoder_content,
             progress=lambda stage, share: progress(job_stage_of(stage), share),
         )
 
@@ -62,17 +62,17 @@ def _bytes(path: Path) -> bytes:
 
 
 def _pixels(path: Path, *, size: int, folder: Path, progress: Any) -> NDArray[np.uint8]:
-    """The photographs (n, size, size, 3) in 8 bits."""
+    """The images, uint8 (n, size, size, 3)."""
     return round_to_uint8(read_images(path, size, folder, progress).images)
 
 
 def write_pairs(audit: Audit, path: Path) -> None:
-    """The pairs of targets and what was recovered as one picture; see :meth:`Audit.sheet`."""
+    """Write the pairs of targets and recovered images as one PNG; see :meth:`Audit.sheet`."""
     Image.fromarray(np.ascontiguousarray(audit.sheet())).save(path, "PNG")
 
 
 def report_lines(report: dict[str, Any]) -> Iterator[str]:
-    """A report as a person reads it."""
+    """The lines of a report for a terminal."""
     yield f"{report['verdict']}: {report['sentence']}"
     for finding in report["findings"]:
         value = "none" if finding["value"] is None else f"{finding['value']:.6g}"

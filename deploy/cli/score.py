@@ -1,7 +1,7 @@
-"""``kennel score``: the worker's measuring without database, queue or store.
+"""``kennel score``: the worker's measurement without database, queue or store.
 
-Decoded images lie in a temporary folder and are mapped, so that memory holds a batch of them at a time; what grows
-with their number is the features alone.
+Decoded images lie in a temporary folder and are memory-mapped, so that memory holds one batch of them at a time; only
+the features grow with their number.
 """
 
 from dataclasses import asdict, dataclass
@@ -36,7 +36,7 @@ from scorer.metrics.cosine import normalise
 from scorer.metrics.memorization import closest_pairs
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
 from scorer.metrics.sample_quality.frechet import statistics_of
-from worker.evidence.analysis import AnalysedEntry as Examined
+from worker.evidence.analysis import AnalysedEntry
 from worker.evidence.reference import reference_analysis_of
 from worker.evidence.report import evidence_of
 from worker.evidence.thumbnails import reference_thumbnails_of
@@ -48,12 +48,12 @@ from worker.scoring.provenance import environment
 
 MAX_SHOWN_PAIRS = 5
 SEED = 0
-"""Of all that evidence draws: the same zips give the same evidence."""
+"""The seed of every random draw in evidence: the same zips give the same evidence."""
 
 
 @dataclass(frozen=True, eq=False)
 class DecodedSubmission:
-    """A submission decoded: images (n, size, size, 3) uint8, mapped; their names and pixel hashes, in their order."""
+    """A decoded submission: images (n, size, size, 3) uint8, memory-mapped; names and pixel hashes in their order."""
 
     images: NDArray[np.uint8]
     names: tuple[str, ...]
@@ -62,10 +62,10 @@ class DecodedSubmission:
 
 @dataclass(frozen=True)
 class EvidenceOptions:
-    """Evidence is asked for, and what an entry shall be compared with beside the reference."""
+    """Options of ``--evidence``."""
 
     held_out: Path | None
-    """A zip of photographs that are not in the reference."""
+    """A zip of held-out images, which are not in the reference; None: tests that need them are left out."""
 
 
 def score_files(
@@ -79,30 +79,31 @@ def score_files(
     evidence: EvidenceOptions | None,
     progress: StageProgress,
 ) -> dict[str, Any]:
-    """Both numbers of METRICS A1 and A2, the score of A3 where ``tau`` is given, the pairs of images closest to each
-    other, and what :func:`worker.evidence.report.evidence_of` finds if asked for, as ``kennel score`` prints them.
+    """The FID, the memorization distance, with ``tau`` the MiFID (docs/explanation/metrics.md#the-score), the closest
+    pairs of images, and with ``evidence`` the findings of :func:`worker.evidence.report.evidence_of`, in the shape that
+    ``kennel score --json`` prints.
 
     The images' size is that of the submission's first image. Raises the same errors as the service.
     """
     spec = extractor_catalogue.find_extractor(extractor_name)
     options = ExtractorOptions(weights_dir=weights, mode=default_mode())
-    fingerprint(spec.identity, options)  # missing weights are told before anything is decoded
+    fingerprint(spec.identity, options)  # raises for missing weights before anything is decoded
     with TemporaryDirectory(prefix="kennel-score-") as folder:
         entry = _decode_submission(submission, Path(folder), partial(progress, "decoding"))
         training = read_images(reference, entry.images.shape[1], Path(folder), partial(progress, "reference-decoding"))
         extractor = load(spec.identity, options=options)
         prepared = _prepare_reference(training, extractor, progress)
         numbers = measure(entry.images, extractor, prepared, progress)
-        found = None
+        findings = None
         if evidence:
-            fresh = _held_out(evidence.held_out, entry.images.shape[1], Path(folder), progress)
-            found = _make_evidence(entry, numbers, training, prepared, fresh, extractor, progress)
+            held_out = _held_out(evidence.held_out, entry.images.shape[1], Path(folder), progress)
+            findings = _make_evidence(entry, numbers, training, prepared, held_out, extractor, progress)
     share = find_training_image_copies(entry.hashes, training.hashes, training.mirrored_hashes).share
     return _score_of(numbers, share, tau=tau, epsilon=epsilon) | {
         "images": len(entry.names),
         "reference_images": len(training.names),
         "closest_pairs": _closest_pairs(numbers, entry, training),
-        "evidence": found,
+        "evidence": findings,
         "seconds": numbers.seconds,
         "provenance": extractor.provenance | environment(),
     }
@@ -123,35 +124,37 @@ def _make_evidence(
     extractor: Extractor,
     progress: StageProgress,
 ) -> dict[str, Any]:
-    """What the worker's job finds, from the same composition."""
-    flipped = extractor.features(mirror_images(training.images), progress=partial(progress, "mirrored"))
-    fresh = None if held_out is None else extractor.features(held_out, progress=partial(progress, "held-out"))
-    grounds = reference_analysis_of(
+    """The findings of the worker's evidence job, computed by the same functions."""
+    mirrored = extractor.features(mirror_images(training.images), progress=partial(progress, "mirrored"))
+    held_out_features = None
+    if held_out is not None:
+        held_out_features = extractor.features(held_out, progress=partial(progress, "held-out"))
+    reference = reference_analysis_of(
         prepared.normalised.features,
-        flipped,
-        fresh,
+        mirrored,
+        held_out_features,
         thumbnails=reference_thumbnails_of(lambda: training.images, None if held_out is None else lambda: held_out),
         signed=prepared.signed,
         progress=partial(progress, "grounds"),
     )
-    kept = cached_features_of(entry.images, numbers.features)
-    looked_at = Examined(
+    cached = cached_features_of(entry.images, numbers.features)
+    analysed = AnalysedEntry(
         names=entry.names,
         features=numbers.features,
-        hashes=kept.hashes,
-        mirrored_hashes=kept.mirrored_hashes,
-        thumbnails=kept.thumbnails,
-        copies=find_training_image_copies(kept.hashes, training.hashes, training.mirrored_hashes),
+        hashes=cached.hashes,
+        mirrored_hashes=cached.mirrored_hashes,
+        thumbnails=cached.thumbnails,
+        copies=find_training_image_copies(cached.hashes, training.hashes, training.mirrored_hashes),
         logits=extractor.logits(numbers.features),
         fid=numbers.fid,
         distance=numbers.nearest.mean,
         distance_se=numbers.nearest.standard_error,
     )
-    found = evidence_of(
-        looked_at, grounds, prepared.statistics, training.names, seed=SEED, progress=partial(progress, "evidence")
+    report = evidence_of(
+        analysed, reference, prepared.statistics, training.names, seed=SEED, progress=partial(progress, "evidence")
     )
-    signs = [each.name for each in signs_of(found.numbers, len(entry.names))]
-    return {"signs": signs} | asdict(found)
+    signs = [each.name for each in signs_of(report.numbers, len(entry.names))]
+    return {"signs": signs} | asdict(report)
 
 
 def _score_of(numbers: RawMeasurement, share: float, *, tau: float | None, epsilon: float) -> dict[str, Any]:
@@ -172,7 +175,7 @@ def _score_of(numbers: RawMeasurement, share: float, *, tau: float | None, epsil
 def _closest_pairs(
     numbers: RawMeasurement, entry: DecodedSubmission, training: ReferenceImages
 ) -> list[dict[str, Any]]:
-    """The images nearest to the reference by name, each with the reference image that it is near to."""
+    """The images nearest to the reference, by name, each with its nearest reference image."""
     return [
         {
             "image": entry.names[pair.generated],
@@ -189,7 +192,7 @@ def _prepare_reference(training: ReferenceImages, extractor: Extractor, progress
 
 
 def _decode_submission(path: Path, folder: Path, progress: Share) -> DecodedSubmission:
-    """As many images as the zip has, as large as its first one."""
+    """Decode all images of a zip; the expected size is that of the first one."""
     with open_zip(path) as file:
         listing = list_references(file)
         spec = ImageSpec(count=len(listing.members), size=_side_of_first(file, listing))
@@ -200,7 +203,7 @@ def _decode_submission(path: Path, folder: Path, progress: Share) -> DecodedSubm
 
 
 def _side_of_first(file: BinaryIO, listing: Listing) -> int:
-    """The width that the header of the first PNG declares. Whether it is true, and square, the deep check will see."""
+    """The width declared in the header of the first PNG; the deep check verifies it, and that images are square."""
     [(_, content)] = map_members(file, listing.members[:1], lambda _, content: content)
     if isinstance(content, MemberError):
         raise Invalid("bad-images", f"The first image, {listing.names[0]}, {content}.")

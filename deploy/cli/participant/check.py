@@ -1,4 +1,4 @@
-"""The service's own check of a zip, on the participant's machine."""
+"""The service's deep check of a zip, on the participant's machine."""
 
 from functools import partial
 from pathlib import Path

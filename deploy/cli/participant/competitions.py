@@ -21,8 +21,8 @@ PAGE_SIZE = 1000
 def competitions(as_json: AsJson = False) -> None:
     """List the competitions."""
     with connected_client(as_json=as_json, needs_token=False) as client:
-        found = client.get("/competitions")
-    tables.print_answer(found, partial(tables.print_competitions, views=found), as_json=as_json)
+        views = client.get("/competitions")
+    tables.print_answer(views, partial(tables.print_competitions, views=views), as_json=as_json)
 
 
 @app.command(rich_help_panel=PANEL)
@@ -33,18 +33,18 @@ def rules(
 ) -> None:
     """Show the rules of a competition, or accept them."""
     with connected_client(as_json=as_json, needs_token=accept) as client:
-        found = client.get(f"/competitions/{segment(competition)}")
+        details = client.get(f"/competitions/{segment(competition)}")
         if accept:
-            accept_rules(client, found)
-    view = {name: found[name] for name in ("slug", "title", "rules", "rules_sha256", "rules_accepted")}
+            accept_rules(client, details)
+    view = {name: details[name] for name in ("slug", "title", "rules", "rules_sha256", "rules_accepted")}
     tables.print_answer(view, partial(tables.print_rules, view=view), as_json=as_json)
 
 
-def accept_rules(client: Client, found: dict[str, Any]) -> None:
-    """Accept the rules that ``found``, a competition, holds; the service refuses it if they have changed since."""
-    path = f"/competitions/{segment(found['slug'])}/rules-acceptance"
-    client.put(path, {"rules_sha256": found["rules_sha256"] or "0" * 64})
-    found["rules_accepted"] = True
+def accept_rules(client: Client, competition: dict[str, Any]) -> None:
+    """Accept the rules in ``competition`` and note it there; the service refuses if they have changed since."""
+    path = f"/competitions/{segment(competition['slug'])}/rules-acceptance"
+    client.put(path, {"rules_sha256": competition["rules_sha256"] or "0" * 64})
+    competition["rules_accepted"] = True
 
 
 @app.command(rich_help_panel=PANEL)
@@ -72,7 +72,7 @@ def leaderboard(
 
 
 def _board(client: Client, path: str, params: dict[str, Any], search: str, limit: int) -> dict[str, Any]:
-    """A board with the first ``limit`` places that are wanted."""
+    """A board with the first ``limit`` places whose team name contains ``search``."""
     page = client.get(path, **params, limit=PAGE_SIZE if search else min(limit, PAGE_SIZE))
     board: dict[str, Any] = page
     entries = _matching_places(page["entries"], search)
@@ -90,7 +90,7 @@ def _matching_places(places: list[dict[str, Any]], search: str) -> list[dict[str
 
 
 def _matching_csv_rows(text: str, search: str) -> str:
-    """The rows of a CSV board whose team is wanted."""
+    """The rows of a CSV board whose team name contains ``search``."""
     if not search:
         return text
     file = io.StringIO()
@@ -113,5 +113,5 @@ def pick(
     path = f"/competitions/{segment(competition)}/picks"
     with connected_client(as_json=as_json) as client:
         changed = clear or bool(submissions)
-        found = client.put(path, {"submissions": submissions or []}) if changed else client.get(path)
-    tables.print_answer(found, partial(tables.print_final_picks, view=found), as_json=as_json)
+        picks = client.put(path, {"submissions": submissions or []}) if changed else client.get(path)
+    tables.print_answer(picks, partial(tables.print_final_picks, view=picks), as_json=as_json)

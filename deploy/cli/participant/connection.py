@@ -1,4 +1,4 @@
-"""A call to the service for a command, and what a person is told when it is refused."""
+"""The authenticated client of a command, and its errors as messages with hints."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,13 +23,13 @@ HINTS = {
     "not-invited": "The organizers of the competition invite people, by handle or mail address.",
     "no-competition": "`kennel competitions` lists them.",
 }
-"""What to do about a problem, by its slug."""
+"""Hints what to do about a problem, by its slug."""
 
 
 @contextmanager
 def reported_errors(*, as_json: bool = False, uploading: bool = False) -> Iterator[None]:
-    """What goes wrong inside ends the command: told on standard error, or with ``as_json`` on standard output, with an
-    exit status of its own."""
+    """An error in the block ends the command with an exit status; it is printed on standard error, or with ``as_json``
+    on standard output."""
     try:
         yield
     except (Refused, KennelError) as error:
@@ -39,7 +39,7 @@ def reported_errors(*, as_json: bool = False, uploading: bool = False) -> Iterat
 
 @contextmanager
 def connected_client(*, as_json: bool = False, uploading: bool = False, needs_token: bool = True) -> Iterator[Client]:
-    """A client of the service as whoever is signed in; what goes wrong inside is ``told``."""
+    """A client with the current login; errors are handled by :func:`reported_errors`."""
     with reported_errors(as_json=as_json, uploading=uploading):
         login = current_login()
         if needs_token:
@@ -49,7 +49,7 @@ def connected_client(*, as_json: bool = False, uploading: bool = False, needs_to
 
 
 def require_token(login: Login) -> str:
-    """The token of a login, if it has one."""
+    """The token of a login; ``Refused`` (401) if it has none."""
     if login.token is None:
         title = f"You are not signed in to {login.url}."
         raise Refused(401, {"type": "urn:kennel:problem:no-token", "title": title})
@@ -57,18 +57,18 @@ def require_token(login: Login) -> str:
 
 
 @contextmanager
-def interruptible(words: str) -> Iterator[None]:
-    """Ctrl-C inside ends the command and nothing else: ``words`` say what goes on, or how to come back."""
+def interruptible(message: str) -> Iterator[None]:
+    """Ctrl-C in the block ends the command alone and prints ``message``, which says how to continue."""
     try:
         yield
     except KeyboardInterrupt:
-        err.print(f"\n{words}", markup=False, soft_wrap=True)
+        err.print(f"\n{message}", markup=False, soft_wrap=True)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 def hint_for(error: Refused | KennelError) -> str:
-    """What to do about it, where the client knows."""
+    """What to do about an error, empty if the client does not know."""
     if not isinstance(error, Refused):
         return ""
-    waits = f"That is in {format_duration(error.retry_after)}." if error.retry_after else ""
-    return HINTS.get(error.slug, waits)
+    wait = f"That is in {format_duration(error.retry_after)}." if error.retry_after else ""
+    return HINTS.get(error.slug, wait)

@@ -1,4 +1,4 @@
-"""Where the service is and who calls: KENNEL_URL and KENNEL_TOKEN, else what ``kennel login`` has kept."""
+"""The service's URL and API token: KENNEL_URL and KENNEL_TOKEN, else those stored by ``kennel login``."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 
 @dataclass(frozen=True)
 class Login:
-    """A service and a token for it. ``token_id`` names a token that ``kennel login`` has made, and logout revokes."""
+    """A service and a token for it. ``token_id`` is set for a token that ``kennel login`` made and logout revokes."""
 
     url: str
     token: str | None = None
@@ -25,12 +25,12 @@ class Login:
 
 
 def login_file() -> Path:
-    """The file that only its owner may read."""
+    """The path of the login file, which only its owner may read."""
     return user_config_path("kennel") / "login.json"
 
 
 def saved_login() -> Login | None:
-    """What ``kennel login`` has kept."""
+    """The login stored by ``kennel login``, None if there is none; ``Unreadable`` if the file is damaged."""
     file = login_file()
     try:
         return Login(**json.loads(file.read_text()))
@@ -41,29 +41,29 @@ def saved_login() -> Login | None:
 
 
 def current_login(environment: Mapping[str, str] = os.environ) -> Login:
-    """The login that counts: the environment's, else the one that was kept. A kept token never goes to another service
-    than the one it was kept for."""
+    """The login from the environment, else the stored one. A stored token is never sent to another service than the one
+    it was stored for."""
     url = environment.get("KENNEL_URL", "").rstrip("/")
     token = environment.get("KENNEL_TOKEN", "").strip()
-    kept = (None if url and token else saved_login()) or Login(DEFAULT_URL)
+    saved = (None if url and token else saved_login()) or Login(DEFAULT_URL)
     if token:
-        return Login(url or kept.url, token)
-    return kept if url in {"", kept.url} else Login(url)
+        return Login(url or saved.url, token)
+    return saved if url in {"", saved.url} else Login(url)
 
 
 def save_login(login: Login) -> Path:
-    """Keep a login in a file that nobody else can read, not even for a moment."""
+    """Write a login to a file that at no moment anybody else can read."""
     file = login_file()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = file.with_suffix(".new")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+    draft = file.with_suffix(".new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
         json.dump(asdict(login), out)
-    fresh.replace(file)
+    draft.replace(file)
     return file
 
 
 def delete_login() -> None:
-    """Keep it no longer."""
+    """Delete the stored login."""
     with contextlib.suppress(FileNotFoundError):
         login_file().unlink()

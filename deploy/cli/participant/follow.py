@@ -1,4 +1,4 @@
-"""Following an entry: its server-sent events, and a line that lives."""
+"""Following an entry: its server-sent events, printed as status lines."""
 
 import json
 import time
@@ -15,11 +15,11 @@ from deploy.client.resumable import MAX_TRIES, is_transient, retry_seconds_after
 
 Event = dict[str, Any]
 READ_TIMEOUT_SECONDS = 45.0
-"""Seconds; the service gives a sign of life every 15."""
+"""The service sends a comment every 15 s, so a longer silence means a broken connection."""
 
 
 def events_of(client: Client, submission: str, *, sleep: Callable[[float], None] = time.sleep) -> Iterator[Event]:
-    """The states of an entry to its last one. After a cut it goes on where it was; ``Refused`` when it cannot."""
+    """The states of an entry up to its final one. Resumes after a broken connection; ``Refused`` if it cannot."""
     last, tries = "", 0
     while True:
         headers = {"Accept": "text/event-stream", **({"Last-Event-ID": last} if last else {})}
@@ -27,7 +27,7 @@ def events_of(client: Client, submission: str, *, sleep: Callable[[float], None]
             path = f"/submissions/{segment(submission)}/events"
             with client.stream(path, headers=headers, silence=READ_TIMEOUT_SECONDS) as answer:
                 if answer.status_code == 204:
-                    return  # its last state was the last one heard
+                    return  # the final state has already been received
                 for number, event in parse_events(answer.iter_lines()):
                     last, tries = number, 0
                     yield event
@@ -55,7 +55,7 @@ def parse_events(lines: Iterable[str]) -> Iterator[tuple[str, Event]]:
 
 
 def event_text(event: Event) -> str:
-    """Where an entry is, in a line: ``queued (position 3, about 4 min)``, ``scoring: features 62 %``."""
+    """An entry's state as a line: ``queued (position 3, about 4 min)``, ``scoring: features 62 %``."""
     if event["stage_in_words"]:
         share = "" if event["fraction"] is None else f" {100 * event['fraction']:.0f} %"
         return f"{event['status']}: {event['stage_in_words']}{share}"
@@ -66,8 +66,8 @@ def event_text(event: Event) -> str:
 
 
 def follow_submission(client: Client, submission: str, console: Console) -> None:
-    """Show an entry's states on ``console`` until the last: one living line on a terminal; elsewhere a line for each
-    step, stage and place in the queue."""
+    """Show an entry's states on ``console`` up to the final one: one updated line on a terminal; elsewhere a line for
+    each status, stage and queue position."""
     with _line(console) as show:
         for event in events_of(client, submission):
             show(event)
@@ -79,13 +79,13 @@ def _line(console: Console) -> Iterator[Callable[[Event], None]]:
         with console.status("following") as status:
             yield lambda event: status.update(escape(event_text(event)))
         return
-    said: tuple[object, ...] = ()
+    last_shown: tuple[object, ...] = ()
 
     def show(event: Event) -> None:
-        nonlocal said
+        nonlocal last_shown
         now = event["status"], event["stage"], event["queue_position"]
-        if now != said:
-            said = now
+        if now != last_shown:
+            last_shown = now
             console.print(event_text(event), markup=False, soft_wrap=True)
 
     yield show

@@ -1,4 +1,4 @@
-"""``kennel generator``."""
+"""``kennel generator``: upload an entry's generator, or show its audit."""
 
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ def generator(
             view = client.get(path)
         else:
             with open_file(file) as content:
-                said = {"latent": latent, "distribution": distribution}
-                view = client.upload("PUT", path, content, media="application/octet-stream", **said)
+                declared = {"latent": latent, "distribution": distribution}
+                view = client.upload("PUT", path, content, media="application/octet-stream", **declared)
     tables.print_answer(view, partial(tables.print_generator, view=view), as_json=as_json)
     raise typer.Exit(ExitCode.FAULTY if view["state"] in {"refused", "failed"} else ExitCode.DONE)

@@ -1,4 +1,4 @@
-"""``kennel login`` and ``kennel logout``: who calls, kept where only its owner reads it."""
+"""``kennel login`` and ``kennel logout``: an API token in a file that only its owner can read."""
 
 import os
 import socket
@@ -34,15 +34,15 @@ def login(
         url = DEFAULT_URL if token_stdin else typer.prompt("Where is the service", default=DEFAULT_URL, err=True)
     url = _address(url)
     with reported_errors():
-        kept = _login_by_token(url, sys.stdin.readline()) if token_stdin else _ask_login(url)
-        file = save_login(kept)
-    print(f"You are {kept.handle} at {kept.url}; kept in {file}.")
+        login = _login_by_token(url, sys.stdin.readline()) if token_stdin else _ask_login(url)
+        file = save_login(login)
+    print(f"You are {login.handle} at {login.url}; kept in {file}.")
     if os.environ.get("KENNEL_TOKEN"):
         err.print("KENNEL_TOKEN is set and wins over it.")
 
 
 def _address(url: str) -> str:
-    """An address with a scheme, and a warning where others could listen."""
+    """The URL with a scheme; prints a warning if the connection is not encrypted."""
     if "://" not in url:
         url = f"https://{url}"
     parts = urlsplit(url)
@@ -64,7 +64,7 @@ def _ask_login(url: str) -> Login:
 
 
 def _login_by_token(url: str, token: str) -> Login:
-    """The login of a token that the service knows."""
+    """A login with a token that the service knows."""
     with Client(url, token.strip() or None) as client:
         me = client.get("/me")
     missing = sorted(set(SCOPES) - set(me["scopes"]))
@@ -74,37 +74,37 @@ def _login_by_token(url: str, token: str) -> Login:
 
 
 def _login_by_password(url: str, name: str, password: str) -> Login:
-    """The login of a token that is made now, by a session that ends at once."""
+    """A login with a new token, made in a session that ends at once."""
     with Client(url) as client:
         csrf = client.post("/session", {"login": name, "password": password})["csrf_token"]
-        guarded = {"X-CSRF-Token": csrf}
+        headers = {"X-CSRF-Token": csrf}
         try:
-            wanted = {"name": f"kennel on {socket.gethostname()}"[:100], "scopes": SCOPES}
-            made = client.call("POST", "/tokens", json=wanted, headers=guarded)
+            body = {"name": f"kennel on {socket.gethostname()}"[:100], "scopes": SCOPES}
+            token = client.call("POST", "/tokens", json=body, headers=headers)
             me = client.get("/me")
         finally:
-            client.send("DELETE", "/session", headers=guarded)
-    return Login(url, made["token"], me["handle"], made["id"])
+            client.send("DELETE", "/session", headers=headers)
+    return Login(url, token["token"], me["handle"], token["id"])
 
 
 @app.command(rich_help_panel=PANEL)
 def logout() -> None:
     """Forget the kept token, and revoke it if `kennel login` has made it."""
     with reported_errors():
-        kept = saved_login()
+        saved = saved_login()
         delete_login()
-        if kept is None:
+        if saved is None:
             print("Nobody was signed in on this machine.")
             return
-        if kept.token_id is not None:
-            _revoke(kept)
-    print(f"{kept.handle} is signed out of {kept.url}.")
+        if saved.token_id is not None:
+            _revoke(saved)
+    print(f"{saved.handle} is signed out of {saved.url}.")
 
 
-def _revoke(kept: Login) -> None:
+def _revoke(saved: Login) -> None:
     try:
-        with Client(kept.url, kept.token) as client:
-            client.send("DELETE", f"/tokens/{kept.token_id}")
+        with Client(saved.url, saved.token) as client:
+            client.send("DELETE", f"/tokens/{saved.token_id}")
     except Refused as refusal:
         if refusal.slug not in {"bad-token", "no-token-here"}:
-            err.print(f"The token could not be revoked; do it at {kept.url}/account. {refusal}", markup=False)
+            err.print(f"The token could not be revoked; do it at {saved.url}/account. {refusal}", markup=False)

@@ -1,4 +1,4 @@
-"""Parameters that several of a participant's commands have."""
+"""Options and arguments that several participant commands share."""
 
 from typing import Annotated, Any
 

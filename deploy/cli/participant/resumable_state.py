@@ -1,4 +1,4 @@
-"""Uploads under way, remembered in the user's state folder: the same command goes on where it stopped."""
+"""Unfinished uploads, remembered in the user's state folder: the same command resumes them."""
 
 import hashlib
 import json
@@ -15,32 +15,32 @@ from deploy.client.api import CHUNK_BYTES
 from deploy.client.resumable import PendingUpload
 
 LIFETIME_SECONDS = 30 * 86_400
-"""Nothing older is of use: no service keeps an upload that long."""
+"""No service keeps an upload longer, so older files are deleted."""
 
 
 @dataclass(frozen=True)
 class ResumableUpload:
-    """A promise, and the file that remembers its key until the upload has ended."""
+    """A pending upload, and the file that stores its key until the upload has ended."""
 
-    promise: PendingUpload
+    pending: PendingUpload
     file: Path
 
     def forget(self) -> None:
-        """The upload has ended: the same zip again would be another entry."""
+        """Delete the file: the upload has ended, and the same zip again is another entry."""
         self.file.unlink(missing_ok=True)
 
 
 def resumable_upload_of(url: str, slug: str, file: BinaryIO, *, file_name: str, note: str) -> ResumableUpload:
-    """The promise to hand a file in: the one remembered for the same bytes, name and note, else a new one."""
+    """The upload of a file: the one stored for the same bytes, name and note, else a new one."""
     length, sha256 = file.seek(0, os.SEEK_END), sha256_of(file)
-    about = {"url": url, "competition": slug, "file_name": file_name, "note": note, "sha256": sha256}
+    description = {"url": url, "competition": slug, "file_name": file_name, "note": note, "sha256": sha256}
     folder = user_state_path("kennel") / "uploads"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _delete_expired(folder)
-    name = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-    memory = folder / f"{name[:32]}.json"
-    key = _saved_key(memory) or _new_key(memory, about)
-    return ResumableUpload(PendingUpload(slug, file_name, length, key, note, sha256), memory)
+    name = hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
+    state_file = folder / f"{name[:32]}.json"
+    key = _saved_key(state_file) or _new_key(state_file, description)
+    return ResumableUpload(PendingUpload(slug, file_name, length, key, note, sha256), state_file)
 
 
 def sha256_of(file: BinaryIO) -> str:
@@ -52,19 +52,19 @@ def sha256_of(file: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def _saved_key(memory: Path) -> str | None:
+def _saved_key(state_file: Path) -> str | None:
     try:
-        key: str = json.loads(memory.read_text())["key"]
+        key: str = json.loads(state_file.read_text())["key"]
     except (FileNotFoundError, ValueError, KeyError):
         return None
     return key
 
 
-def _new_key(memory: Path, about: dict[str, str]) -> str:
-    """A key that is on the disk, whole, before the service hears of it."""
-    key, fresh = secrets.token_hex(16), memory.with_suffix(".new")
-    fresh.write_text(json.dumps({**about, "key": key}))
-    fresh.replace(memory)
+def _new_key(state_file: Path, description: dict[str, str]) -> str:
+    """A new key, written to disk completely before it is sent to the service."""
+    key, draft = secrets.token_hex(16), state_file.with_suffix(".new")
+    draft.write_text(json.dumps({**description, "key": key}))
+    draft.replace(state_file)
     return key
 
 

@@ -41,12 +41,12 @@ def submit(
     An upload that breaks off goes on by itself; after a restart, the same command goes on where it stopped.
     """
     with connected_client(as_json=as_json, uploading=True) as client, open_file(file) as content:
-        memory = resumable_upload_of(
+        resumable = resumable_upload_of(
             client.url, competition, content, file_name=file.name[-MAX_NAME_LENGTH:], note=note
         )
-        submission = _submit_file(client, memory, content, check=check, ask=not as_json)
+        submission = _submit_file(client, resumable, content, check=check, ask=not as_json)
         if not as_json:
-            _print_accepted(client, memory, submission, watch=watch)
+            _print_accepted(client, resumable, submission, watch=watch)
         if watch:
             _follow(client, submission)
         view = client.get(f"/submissions/{submission}")
@@ -55,44 +55,44 @@ def submit(
     raise typer.Exit(_exit_code_of(view))
 
 
-def _submit_file(client: Client, memory: ResumableUpload, content: BinaryIO, *, check: bool, ask: bool) -> str:
+def _submit_file(client: Client, resumable: ResumableUpload, content: BinaryIO, *, check: bool, ask: bool) -> str:
     try:
-        upload = participant_submit.begin_upload(client, memory)
+        upload = participant_submit.begin_upload(client, resumable)
     except Refused as refusal:
-        if refusal.slug != "rules-not-accepted" or not ask or not _accepts_rules(client, memory.promise.slug):
+        if refusal.slug != "rules-not-accepted" or not ask or not _accepts_rules(client, resumable.pending.slug):
             raise
-        upload = participant_submit.begin_upload(client, memory)
+        upload = participant_submit.begin_upload(client, resumable)
     if upload["offset"] > 0:
         err.print(f"Going on with an upload begun earlier: {upload['offset'] / upload['length']:.0%} is there.")
     with interruptible(INTERRUPTED_MESSAGE), show_progress(err) as progress:
         if check and participant_submit.is_empty(upload):
-            participant_submit.check_before_upload(client, memory, upload, content, progress)
-        return participant_submit.upload_rest(client, memory, content, progress)
+            participant_submit.check_before_upload(client, resumable, upload, content, progress)
+        return participant_submit.upload_rest(client, resumable, content, progress)
 
 
 def _accepts_rules(client: Client, slug: str) -> bool:
-    """Whether somebody at the terminal reads the rules and accepts them."""
+    """Show the rules and ask on a terminal; whether they were accepted. False without a terminal."""
     if not sys.stdin.isatty() or not err.is_terminal:
         return False
-    found = client.get(f"/competitions/{segment(slug)}")
-    tables.print_rules(err, found)
+    competition = client.get(f"/competitions/{segment(slug)}")
+    tables.print_rules(err, competition)
     if not typer.confirm("Do you accept these rules?", err=True):
         return False
-    accept_rules(client, found)
+    accept_rules(client, competition)
     return True
 
 
-def _print_accepted(client: Client, memory: ResumableUpload, submission: str, *, watch: bool) -> None:
-    print(f"{memory.promise.file_name} is entry {submission}: {client.url}/submissions/{submission}")
-    with suppress(Refused):  # the entry is in, whatever happens now
-        print(tables.quota_text(client.get(f"/competitions/{segment(memory.promise.slug)}/limits")))
+def _print_accepted(client: Client, resumable: ResumableUpload, submission: str, *, watch: bool) -> None:
+    print(f"{resumable.pending.file_name} is entry {submission}: {client.url}/submissions/{submission}")
+    with suppress(Refused):  # the entry is accepted; the quota is only extra information
+        print(tables.quota_text(client.get(f"/competitions/{segment(resumable.pending.slug)}/limits")))
     if not watch:
         print(f"`kennel status {submission} --watch` follows it.")
 
 
 def _follow(client: Client, submission: str) -> None:
-    words = f"The entry goes on without you; `kennel status {submission} --watch` comes back to it."
-    with interruptible(words):
+    message = f"The entry goes on without you; `kennel status {submission} --watch` comes back to it."
+    with interruptible(message):
         follow_submission(client, submission, err)
 
 
@@ -133,12 +133,12 @@ def status(
 def _own_submissions(client: Client, competition: str | None) -> list[dict[str, Any]]:
     """The team's newest entries, of one competition or of all."""
     slugs = [competition] if competition else [each["slug"] for each in client.get("/competitions")]
-    found = [
+    views = [
         view
         for slug in slugs
         for view in client.get(f"/competitions/{segment(slug)}/submissions", limit=MAX_SHOWN)["submissions"]
     ]
-    return sorted(found, key=lambda view: int(view["ref"]), reverse=True)[:MAX_SHOWN]
+    return sorted(views, key=lambda view: int(view["ref"]), reverse=True)[:MAX_SHOWN]
 
 
 @app.command(rich_help_panel=PANEL, context_settings=IDS)

@@ -1,4 +1,4 @@
-"""Handing an entry in: ask, check here, upload so that nothing that has arrived is sent twice."""
+"""The steps of ``kennel submit``: begin an upload, check the zip locally, upload what has not arrived yet."""
 
 from typing import Any, BinaryIO
 
@@ -14,49 +14,49 @@ from scorer.errors import Invalid
 UPLOADING = "uploading"
 
 
-def begin_upload(client: Client, memory: ResumableUpload) -> dict[str, Any]:
-    """The upload: a new one, or the one that is remembered. Everything that can be refused without the bytes is refused
-    now, before anybody waits for a check."""
+def begin_upload(client: Client, resumable: ResumableUpload) -> dict[str, Any]:
+    """Begin a new upload, or resume the stored one. Whatever can be refused without the bytes is refused here, before
+    the check, which takes longer."""
     try:
-        return memory.promise.begin(client)
+        return resumable.pending.begin(client)
     except Refused as refusal:
-        if refusal.slug == "key-reused":  # the service takes uploads in another way by now
-            memory.forget()
+        if refusal.slug == "key-reused":  # the service now takes uploads by another method
+            resumable.forget()
         raise
 
 
 def is_empty(upload: dict[str, Any]) -> bool:
-    """Whether nothing of it has arrived yet."""
+    """Whether no byte of the upload has arrived yet."""
     return bool(upload["state"] == "receiving" and upload["offset"] == 0)
 
 
 def image_spec_of(client: Client, slug: str) -> ImageSpec:
-    """What a competition asks for."""
+    """The image specification of a competition."""
     competition = client.get(f"/competitions/{segment(slug)}")
     return ImageSpec(count=competition["image_count"], size=competition["image_size"])
 
 
 def check_before_upload(
-    client: Client, memory: ResumableUpload, upload: dict[str, Any], file: BinaryIO, progress: StageProgress
+    client: Client, resumable: ResumableUpload, upload: dict[str, Any], file: BinaryIO, progress: StageProgress
 ) -> None:
-    """Look at the zip here before it is sent. With faults, the upload is given up and ``Invalid`` raised."""
+    """Deep-check the zip before it is sent. If it has faults, the upload is cancelled and ``Invalid`` raised."""
     try:
-        check_zip(file, image_spec_of(client, memory.promise.slug), progress)
+        check_zip(file, image_spec_of(client, resumable.pending.slug), progress)
     except Invalid:
         client.send("DELETE", f"/uploads/{upload['id']}", headers={"Tus-Resumable": "1.0.0"})
-        memory.forget()
+        resumable.forget()
         raise
 
 
-def upload_rest(client: Client, memory: ResumableUpload, file: BinaryIO, progress: StageProgress) -> str:
-    """Upload what has not arrived yet; the id of the entry."""
+def upload_rest(client: Client, resumable: ResumableUpload, file: BinaryIO, progress: StageProgress) -> str:
+    """Upload what has not arrived yet; returns the id of the entry."""
     try:
         submission = upload_resumably(
-            client, memory.promise, file, progress=lambda sent, total: progress(UPLOADING, sent / total)
+            client, resumable.pending, file, progress=lambda sent, total: progress(UPLOADING, sent / total)
         )
     except Refused as refusal:
         if refusal.status in ZIP_FAULT_STATUSES:
-            memory.forget()
+            resumable.forget()
         raise
-    memory.forget()
+    resumable.forget()
     return submission

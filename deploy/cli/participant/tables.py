@@ -14,11 +14,11 @@ from deploy.cli.participant.formatting import format_number, format_time, termin
 View = dict[str, Any]
 LEFT, RIGHT = "left", "right"
 MAX_WIDTH = 1000
-"""Columns elsewhere than on a terminal, where nobody wants a row to be folded."""
+"""Columns where the output is no terminal, so that rows are not folded."""
 
 
 def print_answer(document: Any, show: Callable[[Console], None], *, as_json: bool) -> None:
-    """A command's answer on standard output: as a document for programs, or as ``show`` writes it for people."""
+    """Print a command's answer: as JSON, or by ``show`` as text."""
     if as_json:
         print(json.dumps(document))
     else:
@@ -26,7 +26,7 @@ def print_answer(document: Any, show: Callable[[Console], None], *, as_json: boo
 
 
 def print_table(out: Console, columns: dict[str, str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows under headings; ``columns`` says on which side each one stands."""
+    """Print rows under headings; ``columns`` gives the alignment of each."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for name, side in columns.items():
         grid.add_column(name, justify="right" if side == RIGHT else "left", overflow="fold")
@@ -35,18 +35,18 @@ def print_table(out: Console, columns: dict[str, str], rows: Sequence[Sequence[s
     out.print(grid)
 
 
-def print_text(out: Console, words: str) -> None:
-    """Words as they are."""
-    out.print(words, markup=False, soft_wrap=True)
+def print_text(out: Console, text: str) -> None:
+    """Print text as it is, without folding."""
+    out.print(text, markup=False, soft_wrap=True)
 
 
-def print_prose(out: Console, words: str) -> None:
-    """Sentences, folded between words."""
-    out.print(words, markup=False)
+def print_prose(out: Console, text: str) -> None:
+    """Print sentences, folded between words."""
+    out.print(text, markup=False)
 
 
 def print_competitions(out: Console, views: Sequence[View]) -> None:
-    """Every competition with what somebody must know before entering."""
+    """Print competitions: phase, deadline, image specification, rules."""
     columns = {"competition": LEFT, "title": LEFT, "phase": LEFT, "closes": LEFT, "images": RIGHT, "rules": LEFT}
     rows = [
         (
@@ -69,7 +69,7 @@ def _rules(view: View) -> str:
 
 
 def print_submissions(out: Console, views: Sequence[View]) -> None:
-    """One's entries, the newest first."""
+    """Print entries, in their order."""
     if not views:
         print_text(out, "There are no entries yet.")
         return
@@ -89,7 +89,7 @@ def print_submissions(out: Console, views: Sequence[View]) -> None:
 
 
 def status_text(view: View) -> str:
-    """An entry's status, with its place where it waits and its share where it is worked at."""
+    """An entry's status, with its queue position while it waits and its progress while it runs."""
     if view["queue_position"]:
         return f"{view['status']} (position {view['queue_position']})"
     if view["fraction"] is not None:
@@ -99,14 +99,14 @@ def status_text(view: View) -> str:
 
 def score_text(view: View) -> str:
     """An entry's public score."""
-    found = next((each for each in view["measurements"] if each["track"] == "public"), None)
-    if found is None:
+    measurement = next((each for each in view["measurements"] if each["track"] == "public"), None)
+    if measurement is None:
         return "-"
-    return "copy" if found["copy"] else format_number(found["mifid"])
+    return "copy" if measurement["copy"] else format_number(measurement["mifid"])
 
 
 def print_submission(out: Console, view: View, page: str) -> None:
-    """All that a person wants to know of one entry."""
+    """Print one entry: status, reason, faults, measurements, the address of its page."""
     print_text(out, f"{terminal_safe(view['file_name'])} in {view['competition']}: {status_text(view)}")
     if view["reason"]:
         print_prose(out, terminal_safe(view["reason"]))
@@ -118,22 +118,22 @@ def print_submission(out: Console, view: View, page: str) -> None:
     print_text(out, page)
 
 
-def _measurement(found: View) -> str:
-    score = "a copy, no score" if found["copy"] else f"MiFID {format_number(found['mifid'])}"
+def _measurement(view: View) -> str:
+    score = "a copy, no score" if view["copy"] else f"MiFID {format_number(view['mifid'])}"
     parts = [
         score,
-        f"FID {format_number(found['fid'])}",
-        f"distance {format_number(found['memorization_distance'], 4)}",
+        f"FID {format_number(view['fid'])}",
+        f"distance {format_number(view['memorization_distance'], 4)}",
     ]
-    if found["rank"]:
-        parts.append(f"rank {found['rank']}")
-    elif found["would_be_rank"]:
-        parts.append(f"would be rank {found['would_be_rank']}")
-    return f"{found['track']}: {' · '.join(parts)}"
+    if view["rank"]:
+        parts.append(f"rank {view['rank']}")
+    elif view["would_be_rank"]:
+        parts.append(f"would be rank {view['would_be_rank']}")
+    return f"{view['track']}: {' · '.join(parts)}"
 
 
 def print_generator(out: Console, view: View) -> None:
-    """How far the work on an entry's generator is, or what came of it."""
+    """Print the progress of an entry's generator audit, or its result."""
     place = f" (position {view['queue_position']})" if view["queue_position"] else ""
     print_text(out, f"generator {view['sha256'][:12]}: {view['state']}{place}")
     if view["refusal"]:
@@ -147,7 +147,7 @@ def print_generator(out: Console, view: View) -> None:
 
 
 def print_board(out: Console, view: View) -> None:
-    """A board: benchmarks, places, copies."""
+    """Print a board: benchmarks, places, copies."""
     columns = {"rank": RIGHT, "MiFID": RIGHT, "FID": RIGHT, "distance": RIGHT, "": LEFT, "entries": RIGHT, "team": LEFT}
 
     def row(rank: str, each: View, remark: str) -> tuple[str, ...]:
@@ -169,7 +169,7 @@ def print_board(out: Console, view: View) -> None:
 
 
 def print_final_picks(out: Console, view: View) -> None:
-    """What a team will be ranked by."""
+    """Print a team's final picks."""
     if view["chosen"]:
         print_text(out, f"Your team has picked {len(view['submissions'])} of at most {view['most']}:")
     else:
@@ -182,7 +182,7 @@ def print_final_picks(out: Console, view: View) -> None:
 
 
 def print_rules(out: Console, view: View) -> None:
-    """The rules of a competition, and whether one has accepted them."""
+    """Print the rules of a competition, and whether they are accepted."""
     if view["rules_sha256"] is None:
         print_text(out, f"{terminal_safe(view['title'])} has no rules to accept.")
         return
@@ -192,7 +192,7 @@ def print_rules(out: Console, view: View) -> None:
 
 
 def quota_text(view: View) -> str:
-    """What a team may still enter, and when."""
+    """A team's remaining quota, and when the next entry is possible."""
     if view["daily_limit"] is None:
         left = "There is no limit a day"
     else:

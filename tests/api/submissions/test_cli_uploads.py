@@ -87,10 +87,10 @@ def test_what_is_remembered_is_forgotten_in_the_end(tmp_path: Path, monkeypatch:
 
     first = promised("a.zip")
     assert promised("a.zip") == first
-    assert promised("b.zip").promise.key != first.promise.key
-    assert promised("a.zip", "http://127.0.0.1:10").promise.key != first.promise.key
+    assert promised("b.zip").pending.key != first.pending.key
+    assert promised("a.zip", "http://127.0.0.1:10").pending.key != first.pending.key
     old = time.time() - resumable_state.LIFETIME_SECONDS - 1
     os.utime(first.file, (old, old))
-    assert promised("a.zip").promise.key != first.promise.key
+    assert promised("a.zip").pending.key != first.pending.key
     promised("a.zip").forget()
     assert not first.file.exists()
