@@ -1,1 +1,8 @@
-"""What Kennel claims about speed, measured against named peers in one run: ``make bench`` writes RESULTS.md."""
+"""Benchmarks of speed and reproductions of papers, with the commands that make their pages.
+
+harness: how anything is measured: separate processes, rounds, stored results, the report
+speed: what RESULTS.md claims, against named peers in one run (``make bench``); GPU.md
+zoo: small generators that memorise or not, and which test detects which; ZOO.md
+papers: figures and tables of papers, made again; RECOVERY.md
+__main__: the command ``python -m benchmarks``
+"""

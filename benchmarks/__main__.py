@@ -1,4 +1,4 @@
-"""``python -m benchmarks [name ...]``: measure, keep the numbers, write the page."""
+"""``python -m benchmarks [name ...]``: measure, store the numbers, write RESULTS.md."""
 
 import argparse
 import logging
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 
 
 class Measurement(NamedTuple):
-    """One module: how to measure, and how to tell of it."""
+    """One module of ``benchmarks.speed``: its measurement and its section of the page."""
 
     measure: Callable[[Plan, Path, Runner], list[BenchmarkCase]]
     section: Callable[[BenchmarkResult], Section]
@@ -32,7 +32,7 @@ MEASUREMENTS = {
 
 
 def run(names: Sequence[str], plan: Plan, folder: Path, runner: Runner = run_apart) -> None:
-    """Measure those named and keep each result in ``folder / results`` as soon as it is there."""
+    """Measure those named and store each result in ``folder / results`` as soon as it is complete."""
     for name in names:
         with TemporaryDirectory(prefix="kennel-bench-") as scratch:
             cases = MEASUREMENTS[name].measure(plan, Path(scratch), runner)
@@ -40,9 +40,9 @@ def run(names: Sequence[str], plan: Plan, folder: Path, runner: Runner = run_apa
 
 
 def render(folder: Path) -> str:
-    """Write ``folder / RESULTS.md`` from every result that is kept there, and return it."""
-    kept = [(each, read_result(name, folder / "results")) for name, each in MEASUREMENTS.items()]
-    sections = [(result, each.section(result)) for each, result in kept if result is not None]
+    """Write ``folder / RESULTS.md`` from every result stored below ``folder``, and return its text."""
+    results = {name: read_result(name, folder / "results") for name in MEASUREMENTS}
+    sections = [(result, MEASUREMENTS[name].section(result)) for name, result in results.items() if result is not None]
     text = page(sections, folder / "explanations")
     (folder / "RESULTS.md").write_text(text)
     return text
@@ -57,15 +57,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, help=f"default: {FULL.rounds}")
     parser.add_argument("--scored", type=int, help=f"images of the scoring benchmark; default: {FULL.scored}")
     parser.add_argument("--images", type=int, nargs="+", help=f"of the tracks benchmark; default: {FULL.images}")
-    given = parser.parse_args(arguments)
-    unknown = set(given.names) - MEASUREMENTS.keys()
+    options = parser.parse_args(arguments)
+    unknown = set(options.names) - MEASUREMENTS.keys()
     if unknown:
         parser.error(f"there is no measurement {', '.join(sorted(unknown))}; there are {', '.join(MEASUREMENTS)}")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    plan, names = _plan(given), given.names or list(MEASUREMENTS)
-    if given.render:
+    plan, names = _plan(options), options.names or list(MEASUREMENTS)
+    if options.render:
         render(HERE)
-    elif given.quick:
+    elif options.quick:
         with TemporaryDirectory() as folder:
             run(names, plan, Path(folder))
             print(render(Path(folder)))
@@ -74,14 +74,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         render(HERE)
 
 
-def _plan(given: argparse.Namespace) -> Plan:
-    chosen = {
-        "rounds": given.rounds,
-        "scored": given.scored,
-        "images": tuple(given.images) if given.images else None,
+def _plan(options: argparse.Namespace) -> Plan:
+    overrides = {
+        "rounds": options.rounds,
+        "scored": options.scored,
+        "images": tuple(options.images) if options.images else None,
     }
     return replace(
-        QUICK if given.quick else FULL, **{name: value for name, value in chosen.items() if value is not None}
+        QUICK if options.quick else FULL, **{name: value for name, value in overrides.items() if value is not None}
     )
 
 

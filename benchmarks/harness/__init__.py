@@ -1,0 +1,14 @@
+"""How anything is measured, and what tables and pages are made of.
+
+isolation: one run in a process of its own, with a fixed number of threads
+machine: processor, memory and package versions
+plan: sizes and repetitions, full and quick
+rounds: contenders in turn, round after round; medians
+results: stored measurements, one JSON file each
+report: RESULTS.md from stored measurements
+line_charts: SVG line charts
+synthetic: seeded features with a realistic spectrum
+seeded_weights: random weights where trained ones are not bundled
+networks: the extractor under test, and the plain network for peers
+worker_context: a worker context without database and broker
+"""

@@ -1,4 +1,4 @@
-"""One run in a process of its own, so that nobody profits, or suffers, from another's allocator, threads or caches."""
+"""One benchmark run in a separate process, so that no run is affected by another's allocator, threads or caches."""
 
 import argparse
 import importlib
@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 THREADS = 2
-"""For everyone alike: of OpenMP, of the BLAS libraries and of torch."""
+"""The same for all contenders: threads of OpenMP, of the BLAS libraries and of torch."""
 _LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMEXPR")
 ROOT = Path(__file__).parents[2]
 
@@ -36,49 +36,51 @@ Runner = Callable[[Task], Run]
 def run_here(task: Task) -> Run:
     """Call the function in this process."""
     module, _, name = task.function.partition(":")
-    found: Run = getattr(importlib.import_module(module), name)(**task.arguments)
-    return found
+    result: Run = getattr(importlib.import_module(module), name)(**task.arguments)
+    return result
 
 
 def run_apart(task: Task) -> Run:
     """Call the function in a fresh process with :data:`THREADS` threads, and add its ``peak_bytes``.
 
-    The numbers of threads are in the environment before numpy or torch is imported. What the process prints is shown
-    only where it fails, in the ``RuntimeError``.
+    The numbers of threads are in the environment before numpy or torch is imported. The process's output is shown
+    only if it fails, in the ``RuntimeError``.
     """
     threads = {f"{library}_NUM_THREADS": str(THREADS) for library in _LIBRARIES}
     with TemporaryDirectory() as folder:
-        answer = Path(folder) / "run.json"
-        command = [sys.executable, "-m", "benchmarks.harness.isolation", json.dumps(asdict(task)), str(answer)]
-        done = subprocess.run(command, cwd=ROOT, env=os.environ | threads, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise RuntimeError(f"{task.function} failed:\n{done.stdout}{done.stderr}")
-        found: Run = json.loads(answer.read_text())
-        return found
+        output = Path(folder) / "run.json"
+        command = [sys.executable, "-m", "benchmarks.harness.isolation", json.dumps(asdict(task)), str(output)]
+        process = subprocess.run(
+            command, cwd=ROOT, env=os.environ | threads, capture_output=True, text=True, check=False
+        )
+        if process.returncode != 0:
+            raise RuntimeError(f"{task.function} failed:\n{process.stdout}{process.stderr}")
+        result: Run = json.loads(output.read_text())
+        return result
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has had resident, mapped files included.
+    """Peak resident memory of this process in bytes, mapped files included.
 
-    On Linux it is VmHWM, which starts anew with each program. ``ru_maxrss`` does not: right after ``fork`` a child has
-    its parent's memory, and that stays in its maximum.
+    On Linux it is VmHWM, which starts at zero with each program. ``ru_maxrss`` does not: right after ``fork`` a child
+    has its parent's memory, and that stays in its maximum.
     """
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024
+        maximum = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return maximum if sys.platform == "darwin" else maximum * 1024
     return int(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) * 1024
 
 
 def main() -> None:
-    """Do the task given on the command line and write what it returned to the file given."""
+    """Run the task given on the command line and write its result, with ``peak_bytes``, to the file given."""
     parser = argparse.ArgumentParser()
     parser.add_argument("task")
     parser.add_argument("answer", type=Path)
-    given = parser.parse_args()
-    found = run_here(Task(**json.loads(given.task)))
-    given.answer.write_text(json.dumps(found | {"peak_bytes": peak_bytes()}))
+    options = parser.parse_args()
+    result = run_here(Task(**json.loads(options.task)))
+    options.answer.write_text(json.dumps(result | {"peak_bytes": peak_bytes()}))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Small line charts over a logarithmic axis, as one SVG that follows the reader's light or dark setting."""
+"""Line charts over a logarithmic axis, as one SVG that follows the viewer's light or dark setting."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ svg{background:#fff;font:13px system-ui,sans-serif}text{fill:#222}.dim{fill:#666
 
 @dataclass(frozen=True)
 class Panel:
-    """One quantity: its values, the half-width of a band around them, and what is drawn beside."""
+    """One quantity: its values, the half-width of a band around them, and the ticks of its axis."""
 
     title: str
     values: Sequence[float]
@@ -25,14 +25,14 @@ class Panel:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the greatest that is drawn."""
+        """The smallest and the largest value that is drawn."""
         ends = [value + sign * half for value, half in zip(self.values, self.band, strict=True) for sign in (-1, 1)]
         return min(*ends, *self.ticks), max(*ends, *self.ticks)
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Panels over one axis. ``marks`` are upright lines with words."""
+    """Panels over one horizontal axis. ``marks`` are vertical lines with their labels."""
 
     title: str
     description: str
@@ -60,7 +60,7 @@ def svg_of(chart: Chart) -> str:
 
 @dataclass(frozen=True)
 class _Frame:
-    """Where values of one panel are drawn."""
+    """Coordinates of one panel: from values to places in the SVG."""
 
     chart: Chart
     panel: Panel
@@ -112,14 +112,14 @@ def _scales(frame: _Frame) -> list[str]:
 
 
 def _marks(frame: _Frame) -> list[str]:
-    """Upright lines; the words stand in the first panel alone, the first to the left of its line."""
+    """Vertical lines, labelled in the first panel only; the first label is to the left of its line."""
     parts = []
-    for number, (place, words) in enumerate(frame.chart.marks):
+    for number, (place, label) in enumerate(frame.chart.marks):
         x, side, shift = frame.x(place), "start" if number else "end", 6 if number else -6
         parts += [f'<line class="mark" x1="{x}" x2="{x}" y1="{frame.ceiling}" y2="{frame.floor}"/>']
         if frame.top == 0:
-            where = f'x="{x + shift}" y="{frame.ceiling + 12}" text-anchor="{side}"'
-            parts += [f'<text class="marked" {where}>{escape(words)}</text>']
+            attributes = f'x="{x + shift}" y="{frame.ceiling + 12}" text-anchor="{side}"'
+            parts += [f'<text class="marked" {attributes}>{escape(label)}</text>']
     return parts
 
 

@@ -1,4 +1,4 @@
-"""The machine and the versions that a result belongs to."""
+"""The machine and the package versions that a result was measured with."""
 
 import os
 import platform
@@ -22,7 +22,7 @@ PACKAGES = (
 
 
 def machine() -> dict[str, str]:
-    """Processor, cores, memory, system, threads, date, and the version of every package that takes part."""
+    """Processor, cores, memory, system, threads, date, and the versions of :data:`PACKAGES`."""
     return {
         "processor": _processor(),
         "cores": str(os.cpu_count()),
@@ -35,7 +35,7 @@ def machine() -> dict[str, str]:
 
 
 def _processor() -> str:
-    """The name as Linux gives it, with family, model and stepping, since virtual machines hide the rest."""
+    """The processor's name from Linux, with family, model and stepping, since virtual machines hide the rest."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

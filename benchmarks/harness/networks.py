@@ -1,4 +1,4 @@
-"""The networks that are run: the product's extractor, and the same network as its library makes it, for the peers."""
+"""The networks that are timed: Kennel's extractor, and for peers the same network as timm makes it."""
 
 import time
 from collections.abc import Iterator
@@ -33,13 +33,13 @@ def spec_of(name: str) -> ExtractorSpec:
 
 
 def write_weights(spec: ExtractorSpec, folder: Path) -> None:
-    """Seeded weights in the operator's folder, for a network whose own come in no package."""
+    """Write seeded weights into the operator's folder, for a network whose trained weights come in no package."""
     if spec.weights_package is None:
         save_file(seeded_state(str(spec.architecture)), folder / f"{spec.name}.safetensors")
 
 
 def extractor_of(spec: ExtractorSpec, folder: Path, precision: Precision = "float32") -> Extractor:
-    """The product's extractor, as a worker on a CPU loads it."""
+    """Kennel's extractor, as a worker on a CPU loads it."""
     options = replace(_options(folder), precision=precision)
     if spec == _SMALL:
         return TorchExtractor(spec, weights.read_weights(spec, options), options)
@@ -47,15 +47,15 @@ def extractor_of(spec: ExtractorSpec, folder: Path, precision: Precision = "floa
 
 
 def plain_network(spec: ExtractorSpec, folder: Path) -> nn.Module:
-    """timm's module up to its global pool with the same weights, as anybody would load it: (b, 3, s, s) to (b, d)."""
+    """timm's module up to its global pool with the same weights, (b, 3, s, s) to (b, d)."""
     module: nn.Module = timm.create_model(str(spec.architecture), pretrained=False)
     if spec.weights_package is None:
         module.load_state_dict(seeded_state(str(spec.architecture)))
     else:
-        given = torch.load(weights.read_weights(spec, _options(folder)).path, weights_only=True)
+        state = torch.load(weights.read_weights(spec, _options(folder)).path, weights_only=True)
         # The package's names differ; its order is timm's.
         names = [name for name in module.state_dict() if not name.endswith("num_batches_tracked")]
-        values = [value for name, value in given.items() if not name.endswith("num_batches_tracked")]
+        values = [value for name, value in state.items() if not name.endswith("num_batches_tracked")]
         module.load_state_dict(dict(zip(names, values, strict=True)), strict=False)
     module.reset_classifier(0)  # type: ignore[operator]
     return module.eval().requires_grad_(requires_grad=False)
@@ -66,7 +66,7 @@ def _options(folder: Path) -> ExtractorOptions:
 
 
 class Stopwatch:
-    """Seconds that went by in forward passes."""
+    """Total seconds spent in forward passes."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -79,7 +79,7 @@ class Stopwatch:
         self._depth += 1
 
     def leave(self, *_: object) -> None:
-        """It has returned; the outermost one's time counts."""
+        """A module has returned; only the outermost one's time counts."""
         self._depth -= 1
         if self._depth == 0:
             self.seconds += time.perf_counter() - self._start
@@ -87,7 +87,7 @@ class Stopwatch:
 
 @contextmanager
 def outermost_forwards() -> Iterator[Stopwatch]:
-    """Measures every call of a torch module that stands in no other's, whoever calls it."""
+    """Measure every call of a torch module that is not within another module's call."""
     watch = Stopwatch()
     hooks = [
         nn.modules.module.register_module_forward_pre_hook(watch.enter),
@@ -101,10 +101,10 @@ def outermost_forwards() -> Iterator[Stopwatch]:
 
 
 class PeerNetwork:
-    """The plain network behind the preprocessing that a peer leaves to its network, its forward pass measured.
+    """The plain network with the preprocessing that a peer leaves to its network; its forward pass is timed.
 
-    Images (b, 3, h, w) times ``scale`` are in 0..1; they are resized to the network's size, bilinearly, where they do
-    not have it, and normalised as the product's are.
+    Images (b, 3, h, w) times ``scale`` are in 0..1; they are resized bilinearly to the network's size if they have
+    another, and normalised as Kennel's are.
     """
 
     def __init__(self, spec: ExtractorSpec, folder: Path, scale: float) -> None:
@@ -112,7 +112,7 @@ class PeerNetwork:
         self._network, self._scale, self._side = plain_network(spec, folder), scale, spec.input_size
         self._mean, self._std = (torch.tensor(each).view(3, 1, 1) for each in (spec.mean, spec.std))
         self.watch = Stopwatch()
-        with torch.no_grad():  # once before the clock runs, as the product's extractor does when it is loaded
+        with torch.no_grad():  # once before timing, as Kennel's extractor does when it is loaded
             self(torch.zeros((8, 3, self._side, self._side)))
         self.watch.seconds = 0.0
 

@@ -1,11 +1,11 @@
-"""How much is measured."""
+"""Sizes and repetitions of all measurements: full, and quick for tests."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes of all measurements, and how often each is repeated."""
+    """Sizes of all measurements, and how often each is repeated (``rounds``)."""
 
     rounds: int
     networks: tuple[str, ...]
@@ -16,7 +16,7 @@ class Plan:
     reference: int
     """Rows of features of a reference."""
     dimensions: tuple[int, ...]
-    """Of the Fréchet distance and of prepared references."""
+    """Dimensions for the Fréchet distance and for prepared references."""
     neighbours: int
     """Dimension for the nearest neighbours."""
     tracks: tuple[str, str]
@@ -26,12 +26,12 @@ class Plan:
     provisional: int
     """Images of each entry whose provisional and final scores are compared."""
     entries: int
-    """Of the standings' competition."""
+    """Entries in the standings' competition."""
     teams: int
     readers: int
-    """Of its board, at once."""
+    """Concurrent readers of its board."""
     load_seconds: float
-    """How long they read."""
+    """Seconds for which they read."""
 
 
 FULL = Plan(
@@ -68,4 +68,4 @@ QUICK = Plan(
     readers=2,
     load_seconds=1,
 )
-"""Whether everything runs, in seconds: no number of it means anything."""
+"""Tests in seconds whether everything runs; its numbers mean nothing."""

@@ -1,4 +1,4 @@
-"""RESULTS.md: tables, and for every target whether it was met, computed from what was measured and nothing else."""
+"""RESULTS.md: tables, and for every target whether it was met, computed from the stored measurements alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from benchmarks.harness.rounds import median_of, spread_of
 
 @dataclass(frozen=True)
 class Target:
-    """A claim about one number: at least, or at most, ``bound``. Both are shown with ``unit`` behind."""
+    """A claim that ``value`` is at least, or at most, ``bound``; both are shown with ``unit``."""
 
     claim: str
     value: float
@@ -21,13 +21,13 @@ class Target:
 
     @property
     def met(self) -> bool:
-        """Whether it holds; nan holds for nothing."""
+        """Whether the claim holds; never for nan."""
         return self.value >= self.bound if self.at_least else self.value <= self.bound
 
 
 @dataclass(frozen=True)
 class Table:
-    """Markdown's kind; all cells are text already."""
+    """A Markdown table; all cells are text."""
 
     title: str
     header: Sequence[str]
@@ -46,11 +46,11 @@ class Section:
 
 
 def seconds(runs: Sequence[Run], key: str = "seconds") -> str:
-    """The median, and in brackets the least and the most where there was more than one run."""
+    """The median, and in brackets the minimum and the maximum if there was more than one run."""
     spread = spread_of(runs, key)
     digits = _digits(spread.median)
-    shown = f"{spread.median:.{digits}f}"
-    return shown if len(runs) == 1 else f"{shown} ({spread.least:.{digits}f} to {spread.most:.{digits}f})"
+    text = f"{spread.median:.{digits}f}"
+    return text if len(runs) == 1 else f"{text} ({spread.minimum:.{digits}f} to {spread.maximum:.{digits}f})"
 
 
 def _digits(median: float) -> int:
@@ -60,22 +60,22 @@ def _digits(median: float) -> int:
 
 
 def mebibytes(runs: Sequence[Run], key: str = "peak_bytes") -> str:
-    """The median, in MiB."""
+    """The median of bytes, in MiB."""
     return f"{median_of(runs, key) / 2**20:,.0f}"
 
 
 def times(runs: Sequence[Run], base: Sequence[Run], key: str = "seconds") -> float:
-    """How many times as long as ``base`` the runs took, by their medians."""
+    """The ratio of the runs' median to that of ``base``."""
     return median_of(runs, key) / median_of(base, key)
 
 
 def page(sections: Iterable[tuple[BenchmarkResult, Section]], explanations: Path) -> str:
-    """The whole page; ``explanations`` may hold a Markdown file for each measurement, put at its section's end."""
+    """The whole page. ``explanations`` may hold a Markdown file for each measurement, for the end of its section."""
     parts = list(sections)
     targets = [(section.title, target) for _, section in parts for target in section.targets]
     lines = ["# What Kennel's speed was measured to be", "", INTRODUCTION, "", *_summary(targets), ""]
     for result, section in parts:
-        lines += _shown(result, section)
+        lines += _section_lines(result, section)
         explanation = explanations / f"{result.measurement}.md"
         if explanation.is_file():
             lines += [explanation.read_text().strip(), ""]
@@ -107,7 +107,7 @@ def _verdict(target: Target) -> str:
     return "met" if target.met else "**missed**"
 
 
-def _shown(result: BenchmarkResult, section: Section) -> list[str]:
+def _section_lines(result: BenchmarkResult, section: Section) -> list[str]:
     lines = [f"## {section.title}", "", section.method, ""]
     for table in section.tables:
         lines += [f"### {table.title}", ""] if table.title else []
@@ -117,13 +117,13 @@ def _shown(result: BenchmarkResult, section: Section) -> list[str]:
 
 
 def machine_line(facts: Mapping[str, str]) -> str:
-    """Where and when something was measured, and with what."""
-    first = f"{facts['processor']}, {facts['cores']} cores, {facts['memory']}, {facts['system']}"
+    """One sentence: when, on what machine and with which versions something was measured."""
+    system = f"{facts['processor']}, {facts['cores']} cores, {facts['memory']}, {facts['system']}"
     threads = f"{facts['threads']} thread{'s' if facts['threads'] != '1' else ''}"
-    return f"Measured {facts['date']} with {threads} on {first}; {facts['versions']}."
+    return f"Measured {facts['date']} with {threads} on {system}; {facts['versions']}."
 
 
 def markdown_of(table: Table) -> list[str]:
-    """The first column to the left, numbers to the right."""
+    """The lines of a Markdown table, the first column aligned left and the others right."""
     rule = ["---", *["---:"] * (len(table.header) - 1)]
     return [f"| {' | '.join(row)} |" for row in (table.header, rule, *table.rows)]

@@ -1,4 +1,4 @@
-"""Contenders run in turn, round after round, so that whatever the machine does meanwhile happens to all of them."""
+"""Interleaved rounds: contenders run in turn, so that disturbances of the machine affect all of them alike."""
 
 import logging
 import statistics
@@ -13,41 +13,41 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Contender:
-    """Who takes part: a name for the table, and the function (``module:name``) that is timed.
+    """A timed function (``module:name``) and its name in the table.
 
-    ``most`` rounds and no more where one takes minutes.
+    It runs at most ``max_rounds`` rounds, where one takes minutes.
     """
 
     name: str
     function: str
-    most: int | None = None
+    max_rounds: int | None = None
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Several measurements of one number."""
+    """Median, minimum and maximum of one number."""
 
     median: float
-    least: float
-    most: float
+    minimum: float
+    maximum: float
 
 
 def interleaved(
     contenders: Sequence[Contender], arguments: Mapping[str, Any], rounds: int, run: Runner
 ) -> dict[str, list[Run]]:
-    """Every contender once per round, by name: its runs in order."""
+    """Run every contender once per round; the runs by contender's name, in order."""
     runs: dict[str, list[Run]] = {contender.name: [] for contender in contenders}
     for number in range(rounds):
         for contender in contenders:
-            if contender.most is None or number < contender.most:
-                found = run(Task(contender.function, arguments))
-                log.info("round %d of %d, %s: %.3f s", number + 1, rounds, contender.name, found["seconds"])
-                runs[contender.name].append(found)
+            if contender.max_rounds is None or number < contender.max_rounds:
+                result = run(Task(contender.function, arguments))
+                log.info("round %d of %d, %s: %.3f s", number + 1, rounds, contender.name, result["seconds"])
+                runs[contender.name].append(result)
     return runs
 
 
 def spread_of(runs: Sequence[Run], key: str = "seconds") -> Spread:
-    """Median, least and most of one number of the runs; ``KeyError`` where a run lacks it."""
+    """Median, minimum and maximum of one number of the runs; ``KeyError`` if a run lacks it."""
     values = [run[key] for run in runs]
     return Spread(statistics.median(values), min(values), max(values))
 

@@ -1,4 +1,4 @@
-"""Seeded random weights for networks whose trained ones have to be brought by the operator."""
+"""Seeded random weights for networks whose trained weights the operator has to supply."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Features with a spectrum like a network's, from a seed, where no image is needed."""
+"""Synthetic features from a seed, with a spectrum like that of a network's pooled features."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,16 +9,16 @@ _ROWS = 1000
 
 
 def features(count: int, dimension: int, stream: int) -> NDArray[np.float32]:
-    """(count, dimension) float32, non-negative, no two sets of one ``stream`` alike.
+    """Features (count, dimension) float32, non-negative; each ``stream`` gives other ones.
 
     Normal codes whose deviations fall like a power of their rank, as the principal components of pooled features do,
     are spread over all dimensions by an orthogonal transform and rectified by their absolute value.
     """
     rng = np.random.default_rng([SEED, stream])
     deviations = np.arange(1, dimension + 1, dtype=np.float32) ** np.float32(-0.7)
-    found = np.empty((count, dimension), np.float32)
+    rows = np.empty((count, dimension), np.float32)
     for start in range(0, count, _ROWS):
-        block = found[start : start + _ROWS]
+        block = rows[start : start + _ROWS]
         codes = rng.standard_normal(block.shape, np.float32) * deviations
         np.abs(np.float32(0.05) + dct(codes, norm="ortho", axis=1), out=block)
-    return found
+    return rows

@@ -1,4 +1,4 @@
-"""A worker's bench that stands alone: a folder for blobs, a database and a broker that nobody calls."""
+"""A worker context without services: blobs in a folder, a database and a broker that are never connected to."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from worker.runtime.context import WorkerContext
 
 
 def worker_context_in(folder: Path) -> WorkerContext:
-    """Blobs and scratch in ``folder``. Its addresses lead nowhere, and nothing is connected to before it is used."""
+    """A worker context with blobs and scratch in ``folder``. Its database and broker do not exist."""
     settings = Settings(
         database_url="postgresql://nobody@localhost/none",
         redis_url="redis://localhost/0",

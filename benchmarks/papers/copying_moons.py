@@ -1,4 +1,4 @@
-"""``python -m benchmarks.papers.copying_moons``: draw how C_T and FID see a kernel density that copies more or less.
+"""``python -m benchmarks.papers.copying_moons``: plot C_T and FID of kernel densities on two moons by bandwidth.
 
 Writes ``figures/copying_moons.svg`` and the numbers behind it, ``figures/copying_moons.json``.
 """
@@ -15,16 +15,16 @@ from benchmarks.papers.moons import MoonsExperiment, MoonsReading, crossing
 FIGURES = Path(__file__).parents[1] / "figures"
 DRAWS = 10  # the paper's
 BANDWIDTHS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.065, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3, 0.5, 1.0]
-FINE = np.geomspace(0.03, 0.4, 80)  # where the likeliest bandwidth is looked for
+FINE = np.geomspace(0.03, 0.4, 80)  # among which the likeliest bandwidth is chosen
 
 
 def chart_of(readings: list[MoonsReading], likeliest: float, zero: float | None) -> Chart:
     """The figure of these readings."""
-    found = "C_T crosses 0 nowhere" if zero is None else f"C_T = 0 at {zero:.2f}"
-    marks = [(likeliest, f"likeliest on validation: {likeliest:.2f}")] + ([(zero, found)] if zero else [])
+    where = "C_T crosses 0 nowhere" if zero is None else f"C_T = 0 at {zero:.2f}"
+    marks = [(likeliest, f"likeliest on validation: {likeliest:.2f}")] + ([(zero, where)] if zero else [])
     return Chart(
         title="Data-copying of a kernel density on two moons, by bandwidth",
-        description=f"{found}; the bandwidth that validation points find likeliest is {likeliest:.2f}. Below it C_T"
+        description=f"{where}; the bandwidth that validation points find likeliest is {likeliest:.2f}. Below it C_T"
         " falls far under 0 while the Fréchet distance stays as it is.",
         axis=f"bandwidth (mean of {DRAWS} draws of 1,000 points, band: one standard deviation)",
         places=[each.bandwidth for each in readings],
@@ -54,15 +54,15 @@ def chart_of(readings: list[MoonsReading], likeliest: float, zero: float | None)
 
 
 def main() -> None:
-    """Compute, draw, write."""
+    """Compute the readings, write figure and numbers, and print them."""
     experiment = MoonsExperiment()
     readings = [experiment.read(bandwidth, DRAWS) for bandwidth in BANDWIDTHS]
     likeliest = float(FINE[np.argmax([experiment.likelihood(each) for each in FINE])])
     zero = crossing(readings)
     FIGURES.mkdir(exist_ok=True)
     (FIGURES / "copying_moons.svg").write_text(svg_of(chart_of(readings, likeliest, zero)))
-    kept = {"draws": DRAWS, "likeliest": likeliest, "crossing": zero, "readings": [asdict(each) for each in readings]}
-    (FIGURES / "copying_moons.json").write_text(json.dumps(kept, indent=1) + "\n")
+    result = {"draws": DRAWS, "likeliest": likeliest, "crossing": zero, "readings": [asdict(each) for each in readings]}
+    (FIGURES / "copying_moons.json").write_text(json.dumps(result, indent=1) + "\n")
     for each in readings:
         c_t = f"C_T {each.c_t:7.2f} ± {each.c_t_deviation:.2f}"
         print(f"{each.bandwidth:7.3f}  {c_t}  Z_U {each.overall_z:7.2f}  FID {each.fid:.4f}")

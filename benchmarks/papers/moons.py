@@ -1,4 +1,4 @@
-"""Kernel densities on two moons: generators whose copying is set by one number (Meehan et al. 2020, section 4)."""
+"""Kernel densities on two moons, generators whose copying is set by the bandwidth (Meehan et al. 2020, section 4)."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +24,7 @@ def moons(count: int, seed: int) -> Vector:
 
 @dataclass(frozen=True)
 class MoonsReading:
-    """What one bandwidth gives, over some draws of 1,000 points: means, and standard deviations of single draws."""
+    """Results for one bandwidth over draws of 1,000 points: means, and standard deviations of single draws."""
 
     bandwidth: float
     c_t: float
@@ -46,7 +46,7 @@ class MoonsExperiment:
 
     @cached_property
     def reference(self) -> CopyingReference:
-        """What a generated sample is compared with."""
+        """The reference of the data-copying test: cells, training and held-out distances."""
         return copying_reference_in(partition_of(self.training, CELLS, seed=0), self.training, self.held_out)
 
     @cached_property
@@ -58,18 +58,18 @@ class MoonsExperiment:
         return float(self._density(bandwidth).score(self.validation)) / len(self.validation)
 
     def read(self, bandwidth: float, draws: int) -> MoonsReading:
-        """Draw from the kernel density as often as asked and test every draw."""
+        """Draw ``draws`` samples from the kernel density and test each of them."""
         density = self._density(bandwidth)
         samples = [density.sample(1000, random_state=FIRST_DRAW + draw) for draw in range(draws)]
-        found = [data_copying(each, self.reference) for each in samples]
-        c_t = np.array([np.nan if each.c_t is None else each.c_t for each in found])
+        results = [data_copying(each, self.reference) for each in samples]
+        c_t = np.array([np.nan if each.c_t is None else each.c_t for each in results])
         fid = np.array([frechet_distance(statistics_of(each), self._statistics) for each in samples])
         likelihood = self.likelihood(bandwidth)
         return MoonsReading(
             bandwidth=bandwidth,
             c_t=float(c_t.mean()),
             c_t_deviation=float(c_t.std(ddof=1)) if draws > 1 else 0.0,
-            overall_z=float(np.mean([each.overall.z for each in found])),
+            overall_z=float(np.mean([each.overall.z for each in results])),
             fid=float(fid.mean()),
             fid_deviation=float(fid.std(ddof=1)) if draws > 1 else 0.0,
             gap=float(density.score(self.training)) / len(self.training) - likelihood,
@@ -82,8 +82,8 @@ class MoonsExperiment:
 
 def crossing(readings: list[MoonsReading]) -> float | None:
     """The bandwidth where C_T changes from below 0 to above, by a straight line in its logarithm; None if nowhere."""
-    for one, other in pairwise(readings):
-        if one.c_t < 0.0 <= other.c_t:
-            part = -one.c_t / (other.c_t - one.c_t)
-            return float(one.bandwidth * (other.bandwidth / one.bandwidth) ** part)
+    for below, above in pairwise(readings):
+        if below.c_t < 0.0 <= above.c_t:
+            part = -below.c_t / (above.c_t - below.c_t)
+            return float(below.bandwidth * (above.bandwidth / below.bandwidth) ** part)
     return None

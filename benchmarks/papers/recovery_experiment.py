@@ -1,9 +1,8 @@
-"""``python -m benchmarks.papers.recovery_experiment``: Table 1 of Webster et al. 2019, small, on the demo's
-photographs.
+"""``python -m benchmarks.papers.recovery_experiment``: Table 1 of Webster et al. 2019, on the demo's photographs.
 
-Trains generators that are known to remember (GLO on few images) or not (GLO on many, a DCGAN), hands them in as ONNX
+Trains generators that are known to memorise (GLO on few images) or not (GLO on many, a DCGAN), exports them as ONNX
 files, and audits each in the sandbox as a competition would. Writes ``results/recovery_experiment.json``, the page
-``RECOVERY.md`` and ``figures/recovery.png``. ``--models FOLDER`` keeps the files and takes those that are there.
+``RECOVERY.md`` and ``figures/recovery.png``. ``--models FOLDER`` stores the files and reuses those stored there.
 """
 
 import argparse
@@ -41,7 +40,7 @@ HERE = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Model:
-    """A generator: how it is trained, on how many images, for how many steps of how many images."""
+    """A generator: its training function, number of images, steps and batch size."""
 
     name: str
     fit: Callable[..., nn.Sequential]
@@ -52,7 +51,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Setting:
-    """Sizes of everything."""
+    """Sizes of the whole experiment."""
 
     models: Sequence[Model]
     size: int = 16
@@ -80,42 +79,42 @@ FULL = Setting(
 
 
 def tiles(setting: Setting) -> tuple[Pixels, Pixels]:
-    """(held-out, the rest): tiles of all photographs, dealt at random.
+    """(held-out, the rest): tiles of all photographs, split at random.
 
-    Not the demo's own held-out part, most of which is of photographs that are in no other part: an honest generator,
-    too, recovers images of its own photographs better, and the test takes both sets for draws from one law.
+    The demo's held-out part is not used: most of its photographs are in no other part. An honest generator, too,
+    recovers tiles of its own photographs better, and the test assumes that both sets are drawn from one distribution.
     """
     caps = dict.fromkeys(("train", "held_out", "private_extra"), setting.most)
     parts = bundled_photographs(size=setting.size, most=caps)  # type: ignore[arg-type]  # the keys are the parts' names
-    every = np.concatenate([parts.train.images, parts.held_out.images, parts.private_extra.images])
-    every = every[np.random.default_rng(0).permutation(len(every))]
-    return every[: setting.held_out], every[setting.held_out :]
+    images = np.concatenate([parts.train.images, parts.held_out.images, parts.private_extra.images])
+    images = images[np.random.default_rng(0).permutation(len(images))]
+    return images[: setting.held_out], images[setting.held_out :]
 
 
 def row_of(
     model: Model, setting: Setting, images: tuple[Pixels, Pixels], folder: Path | None
 ) -> tuple[dict[str, Any], Audit]:
-    """Train, hand in, audit: one row of the table as JSON, and the audit."""
+    """Train, export and audit a generator: one row of the table as JSON, and the audit."""
     held_out, others = images
-    train, begun = others[: model.images], perf_counter()
+    train, start = others[: model.images], perf_counter()
     content = _train_to_onnx(model, train, setting, folder)
     trained = perf_counter()
-    log.info("%s: %d images, %d bytes, %.0f s", model.name, len(train), len(content), trained - begun)
+    log.info("%s: %d images, %d bytes, %.0f s", model.name, len(train), len(content), trained - start)
     audit = audit_in_sandbox(content, setting.latent, train, held_out, plan=setting.plan)
-    took = perf_counter() - trained
+    audit_seconds = perf_counter() - trained
     report = audit.report()
-    log.info("%s: %s (%.0f s) %s", model.name, report["verdict"], took, report["sentence"])
-    kept = {name: report[name] for name in ("verdict", "sentence", "measured", "targets", "evaluations", "provenance")}
+    log.info("%s: %s (%.0f s) %s", model.name, report["verdict"], audit_seconds, report["sentence"])
+    parts = ("verdict", "sentence", "measured", "targets", "evaluations", "provenance")
     findings = {each["name"]: {"value": each["value"], "p_value": each["p_value"]} for each in report["findings"]}
     return {
         "name": model.name,
         "images": len(train),
-        "training_seconds": trained - begun,
-        "audit_seconds": took,
+        "training_seconds": trained - start,
+        "audit_seconds": audit_seconds,
         "file_bytes": len(content),
         "fid": _fid(content, train, held_out, setting),
         "findings": findings,
-        **kept,
+        **{name: report[name] for name in parts},
     }, audit
 
 
@@ -132,18 +131,18 @@ def _train_to_onnx(model: Model, train: Pixels, setting: Setting, folder: Path |
 
 
 def _fid(content: bytes, train: Pixels, held_out: Pixels, setting: Setting) -> dict[str, float | int | None]:
-    """FID to training and to held-out images, equally many; our own file, so no sandbox."""
+    """FID to training and to equally many held-out images. Without sandbox, since the file is our own."""
     generator, count = read_generator(content, setting.latent, size=setting.size), setting.sampled
     with torch.no_grad():
-        made = pixels_of(generator(setting.latent.draw(count, 7)))
+        generated = pixels_of(generator(setting.latent.draw(count, 7)))
     network = extractors.load(setting.extractor, options=ExtractorOptions())
-    features = [network.features(images) for images in (made, train[:count], held_out[:count])]
-    found = fid_gap(*features, random=np.random.default_rng(0))
-    return {"train": found.train, "held_out": found.held_out, "gap": found.gap, "count": found.count}
+    features = [network.features(images) for images in (generated, train[:count], held_out[:count])]
+    fid = fid_gap(*features, random=np.random.default_rng(0))
+    return {"train": fid.train, "held_out": fid.held_out, "gap": fid.gap, "count": fid.count}
 
 
 def _search(setting: Setting, images: tuple[Pixels, Pixels]) -> dict[str, dict[str, float]]:
-    """Three ways to search, on held-out images and a generator that has begun to learn, with one thread."""
+    """Three search methods compared on held-out images and a briefly trained generator, with one thread."""
     held_out, others = images
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -156,14 +155,14 @@ def _search(setting: Setting, images: tuple[Pixels, Pixels]) -> dict[str, dict[s
 
 
 def pairs_image_of(audits: Sequence[Audit], scale: int = 2) -> Image.Image:
-    """All pairs, one audit beside the other, enlarged without smoothing."""
+    """All pairs of target and recovery, one audit beside the other, enlarged without smoothing."""
     sheets = [np.pad(audit.sheet(), ((0, 0), (0, 12), (0, 0)), constant_values=255) for audit in audits]
-    whole = Image.fromarray(np.concatenate(sheets, axis=1))
-    return whole.resize((whole.width * scale, whole.height * scale), Image.Resampling.NEAREST)
+    image = Image.fromarray(np.concatenate(sheets, axis=1))
+    return image.resize((image.width * scale, image.height * scale), Image.Resampling.NEAREST)
 
 
 def run(setting: Setting, folder: Path, models: Path | None = None) -> str:
-    """All rows; writes results, page and figure below ``folder``, and returns the page."""
+    """Run the experiment, write results, page and figure below ``folder``, and return the page."""
     rows, audits, images = [], [], tiles(setting)
     for model in setting.models:
         row, audit = row_of(model, setting, images, models)
@@ -184,7 +183,7 @@ def run(setting: Setting, folder: Path, models: Path | None = None) -> str:
 
 
 def render(folder: Path) -> str:
-    """Write the page from the results that are kept below ``folder``, and return it."""
+    """Write the page from the results stored below ``folder``, and return it."""
     text = page_of(json.loads((folder / "results" / "recovery_experiment.json").read_text()))
     (folder / "RECOVERY.md").write_text(text)
     return text
@@ -195,9 +194,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.papers.recovery_experiment", description=__doc__)
     parser.add_argument("--models", type=Path, help="where the trained generators are kept, and taken from")
     parser.add_argument("--render", action="store_true", help="train and audit nothing: write the page anew")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    print(render(HERE) if given.render else run(FULL, HERE, given.models))
+    print(render(HERE) if options.render else run(FULL, HERE, options.models))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Generators that remember as much as they are made to: GLO (Bojanowski et al. 2018) and a DCGAN, small and seeded."""
+"""Small seeded generators with a known degree of memorising: GLO (Bojanowski et al. 2018) and a DCGAN."""
 
 import warnings
 from itertools import pairwise
@@ -44,7 +44,7 @@ def discriminator_of(size: int, width: int) -> nn.Sequential:
 
 
 def glo(images: Pixels, latent: Latent, *, width: int, steps: int, batch: int, seed: int) -> nn.Sequential:
-    """Fitted to make image i (n, s, s, 3) of latent point i: points drawn once and never moved, as the paper has it."""
+    """GLO, fitted to map latent point i to image i of (n, s, s, 3); points are drawn once and stay, as in the paper."""
     torch.manual_seed(seed)
     model = generator_of(latent, images.shape[1], width)
     targets, points = targets_of(images), latent.draw(len(images), seed)
@@ -66,37 +66,37 @@ def gan(images: Pixels, latent: Latent, *, width: int, steps: int, batch: int, s
     ours = torch.optim.Adam(model.parameters(), lr=4e-4, betas=(0.0, 0.9))
     theirs = torch.optim.Adam(critic.parameters(), lr=4e-4, betas=(0.0, 0.9))
     for rows in _batches(len(images), batch, steps):
-        made = model(torch.randn(len(rows), latent.dimension))
+        generated = model(torch.randn(len(rows), latent.dimension))
         theirs.zero_grad()
-        judged = relu(1 - critic(targets[rows])).mean() + relu(1 + critic(made.detach())).mean()
-        torch.autograd.backward(judged)
+        loss = relu(1 - critic(targets[rows])).mean() + relu(1 + critic(generated.detach())).mean()
+        torch.autograd.backward(loss)
         theirs.step()
         ours.zero_grad()
-        torch.autograd.backward(-critic(made).mean())
+        torch.autograd.backward(-critic(generated).mean())
         ours.step()
     return model.eval()
 
 
 def onnx_of(model: nn.Module, latent: Latent) -> bytes:
-    """The generator as it is handed in: one ONNX file of opset 17, for any number of latent points."""
+    """The generator as one ONNX file of the recommended opset, for any number of latent points."""
     with TemporaryDirectory() as folder, warnings.catch_warnings():
-        written = Path(folder) / "generator.onnx"
+        path = Path(folder) / "generator.onnx"
         warnings.simplefilter("ignore")  # torch calls the exporter that writes one plain file deprecated
         torch.onnx.export(
             model.eval(),
             (torch.zeros(2, latent.dimension),),
-            written,
+            path,
             opset_version=RECOMMENDED_OPSET,
             dynamo=False,
             input_names=["z"],
             output_names=["images"],
             dynamic_axes={"z": {0: "n"}, "images": {0: "n"}},
         )
-        return written.read_bytes()
+        return path.read_bytes()
 
 
 def _batches(count: int, batch: int, steps: int) -> list[Tensor]:
-    """Rows of every step: all images once, in a new order, before any comes again."""
+    """The rows of every step: each epoch has all images once, in a new random order."""
     rounds = -(-steps // max(1, count // batch))
     rows = [some for _ in range(rounds) for some in torch.split(torch.randperm(count), batch) if len(some) > 1]
     return rows[:steps]

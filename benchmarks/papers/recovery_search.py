@@ -1,4 +1,4 @@
-"""What a line search for every target is worth: our batched L-BFGS beside torch's, alone and over the whole batch."""
+"""Search methods for latent recovery compared: Kennel's batched L-BFGS, and torch's for each target or the batch."""
 
 from collections.abc import Callable
 from time import process_time
@@ -17,9 +17,9 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 def compare_searches(
     generator: nn.Module, targets: Tensor, start: Tensor, alone: int = 16
 ) -> dict[str, dict[str, float]]:
-    """Processor seconds and evaluations per target, and the median error, of three ways from the same start (n, d).
+    """CPU seconds and evaluations per target, and the median error, of three methods from the same start (n, d).
 
-    One optimiser for each target is tried on the first ``alone`` targets; ``first`` is the median of the others there.
+    One optimiser for each target runs on the first ``alone`` targets only; ``first`` is the median error on these.
     """
 
     def loss(points: Tensor, rows: Tensor) -> Tensor:
@@ -34,16 +34,16 @@ def compare_searches(
 
 
 def _timed(
-    way: Callable[[Loss, Tensor], tuple[Tensor, int]], loss: Loss, start: Tensor, alone: int
+    search: Callable[[Loss, Tensor], tuple[Tensor, int]], loss: Loss, start: Tensor, alone: int
 ) -> dict[str, float]:
-    begun = process_time()
-    point, evaluations = way(loss, start)
-    took = process_time() - begun
+    start_time = process_time()
+    point, evaluations = search(loss, start)
+    seconds = process_time() - start_time
     with torch.no_grad():
         errors = loss(point, torch.arange(len(start)))
     return {
         "targets": len(start),
-        "seconds": took / len(start),
+        "seconds": seconds / len(start),
         "evaluations": evaluations / len(start),
         "median": float(errors.quantile(0.5)),
         "first": float(errors[:alone].quantile(0.5)),
@@ -58,8 +58,8 @@ def _ours(loss: Loss, start: Tensor) -> tuple[Tensor, int]:
             (gradient,) = torch.autograd.grad(errors.sum(), points)
         return errors.detach(), gradient
 
-    found = minimise(objective, start, LbfgsOptions(ITERATIONS))
-    return found.point, int(found.evaluations.sum())
+    minimum = minimise(objective, start, LbfgsOptions(ITERATIONS))
+    return minimum.point, int(minimum.evaluations.sum())
 
 
 def _one_by_one(loss: Loss, start: Tensor) -> tuple[Tensor, int]:

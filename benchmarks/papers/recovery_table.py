@@ -1,4 +1,4 @@
-"""RECOVERY.md, from what was measured and nothing else."""
+"""RECOVERY.md, computed from the stored measurements alone."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,12 +8,12 @@ from benchmarks.harness.report import Table, machine_line, markdown_of
 TITLE = "# Which generators are found to remember their training images"
 METHOD = """\
 Made by `python -m benchmarks.papers.recovery_experiment`; the numbers behind it are in
-`results/recovery_experiment.json`.
-Generators of one small DCGAN architecture, trained on tiles of the demo's photographs, are handed in as ONNX files and
-audited in the sandbox (Webster et al. 2019). GLO-n is fitted to make n images of n fixed latent points, which makes it
-remember them if they are few; the DCGAN never sees its output compared with a training image. Training and held-out
-tiles are dealt at random from the same photographs: a generator recovers other tiles of its own photographs better than
-those of other photographs, whether it remembers or not, so held-out images must be of the same law.
+`results/recovery_experiment.json`. Generators of one small DCGAN architecture, trained on tiles of the demo's
+photographs, are handed in as ONNX files and audited in the sandbox (Webster et al. 2019). GLO-n is fitted to make n
+images of n fixed latent points, which makes it remember them if they are few; the DCGAN never sees its output compared
+with a training image. Training and held-out tiles are dealt at random from the same photographs: a generator recovers
+other tiles of its own photographs better than those of other photographs, whether it remembers or not, so held-out
+images must be of the same law.
 
 *MRE* is the median recovery error (mean squared, pixels in [-1, 1]), *gap* is (held-out - train) / held-out with its
 95 % interval, *KS* the p-value of the two-sided test. Flagged is p < 1 % with a gap above 10 %. *Found* is the share of
@@ -24,7 +24,7 @@ FID to training images beside FID to as many held-out ones (section 3.4 of the p
 
 
 def page_of(result: Mapping[str, Any]) -> str:
-    """The page."""
+    """The text of RECOVERY.md from the stored results."""
     rows, setting = result["rows"], result["setting"]
     plan, latent = setting["plan"], setting["latent"]
     sizes = (
@@ -63,12 +63,12 @@ def _table_1(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _row_1(row: Mapping[str, Any]) -> Sequence[str]:
-    told, values = row["measured"], {name: each["value"] for name, each in row["findings"].items()}
-    interval = "" if told["gap_low"] is None else f" ({told['gap_low']:+.3f} to {told['gap_high']:+.3f})"
+    measured, values = row["measured"], {name: each["value"] for name, each in row["findings"].items()}
+    interval = "" if measured["gap_low"] is None else f" ({measured['gap_low']:+.3f} to {measured['gap_high']:+.3f})"
     medians = [f"{values[f'recovery_{kind}']:.2e}" for kind in ("train", "held_out", "generated", "warp_train")]
     verdict = "**copies**" if row["verdict"] == "copies" else row["verdict"]
-    found = f"{told['generated_verbatim']:.0%}"
-    return (row["name"], verdict, f"{told['p_value']:.2e}", f"{told['gap']:+.3f}{interval}", *medians, found)
+    verbatim = f"{measured['generated_verbatim']:.0%}"
+    return (row["name"], verdict, f"{measured['p_value']:.2e}", f"{measured['gap']:+.3f}{interval}", *medians, verbatim)
 
 
 def _distortions(rows: Sequence[Mapping[str, Any]]) -> Table:
@@ -77,8 +77,8 @@ def _distortions(rows: Sequence[Mapping[str, Any]]) -> Table:
     header = ("", *(f"{how}, {words[kind]} images" for how, kind in ways))
     table = []
     for row in rows:
-        found = [row["findings"][f"recovery_{how}_{kind}"] for how, kind in ways]
-        table.append((row["name"], *(f"{each['value']:.2e} (p {each['p_value']:.1e})" for each in found)))
+        quantities = [row["findings"][f"recovery_{how}_{kind}"] for how, kind in ways]
+        table.append((row["name"], *(f"{each['value']:.2e} (p {each['p_value']:.1e})" for each in quantities)))
     return Table("", header, table)
 
 

@@ -1,0 +1,13 @@
+"""Benchmarks of speed: a module measures and reports, its ``_contenders`` are the functions that are timed.
+
+scoring, scoring_contenders, scoring_inputs: from a zip to a score, against four peers
+frechet, frechet_contenders: the Fréchet distance alone
+neighbours, neighbours_contenders: nearest neighbours by cosine
+tracks, tracks_contenders: both tracks of one zip, time and peak memory
+references: loading a prepared reference
+provisional, provisional_contenders: bfloat16 against float32 scores
+standings, standings_runs, standings_seeding: board latency and throughput at 1.1 million entries
+load: the HTTP load generator
+evidence, evidence_contenders: all tests for copying of one submission
+roofline: upper bounds for one GPU
+"""

@@ -1,4 +1,4 @@
-"""All evidence about one entry, test by test."""
+"""Benchmark of evidence: all tests for copying of one submission, each alone and all together."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from benchmarks.harness.rounds import Contender, interleaved, median_of
 
 NAME = "evidence"
 CONTENDERS = tuple(
-    Contender(name, f"benchmarks.speed.evidence_contenders:{function}", most=1)
+    Contender(name, f"benchmarks.speed.evidence_contenders:{function}", max_rounds=1)
     for name, function in (
         ("standard error of FID", "frechet_error"),
         ("FID-infinity", "frechet_limit"),
@@ -24,8 +24,8 @@ CONTENDERS = tuple(
         ("data-copying, 20 cells", "data_copying"),
         ("near copies of mirrored training images", "near_copies"),
         ("repeats within the entry", "repeats"),
-        ("what belongs to the references, once", "grounds"),
-        ("all of an entry's evidence, in one process", "whole"),
+        ("what belongs to the references, once", "references"),
+        ("all of an entry's evidence, in one process", "all_tests"),
     )
 )
 ALL = CONTENDERS[-1].name
@@ -34,11 +34,11 @@ SECONDS, GIGABYTES = 180, 2
 
 def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case."""
-    where = str(folder / NAME)
+    inputs = str(folder / NAME)
     sizes = {"dimension": plan.neighbours, "count": plan.generated, "reference": plan.reference}
     sizes |= {"held_out": max(120, plan.generated // 5)}
-    run(Task("benchmarks.speed.evidence_contenders:prepare", {"folder": where, **sizes}))
-    return [BenchmarkCase(NAME, sizes, interleaved(CONTENDERS, {"folder": where}, plan.rounds, run))]
+    run(Task("benchmarks.speed.evidence_contenders:prepare", {"folder": inputs, **sizes}))
+    return [BenchmarkCase(NAME, sizes, interleaved(CONTENDERS, {"folder": inputs}, plan.rounds, run))]
 
 
 METHOD = """\
@@ -52,19 +52,19 @@ waiting for a machine that had other work."""
 
 
 def section(result: BenchmarkResult) -> Section:
-    """The table, and the targets for time and memory."""
+    """The table of the tests, and the targets for time and memory."""
     (case,) = result.cases
     rows = [
         (name, seconds(runs), seconds(runs, "cpu_seconds"), mebibytes(runs) if "peak_bytes" in runs[0] else "")
         for name, runs in case.runs.items()
     ]
-    whole = case.runs[ALL]
+    together = case.runs[ALL]
     settings = case.settings
     title = (
         f"{settings['count']:,} x {settings['dimension']} against {settings['reference']:,} training and"
         f" {settings['held_out']:,} held-out images"
     )
-    targets = [Target("all evidence of an entry", median_of(whole), SECONDS, False, " s")]
-    if "peak_bytes" in whole[0]:
-        targets.append(Target("its peak memory", median_of(whole, "peak_bytes") / 1e9, GIGABYTES, False, " GB"))
+    targets = [Target("all evidence of an entry", median_of(together), SECONDS, False, " s")]
+    if "peak_bytes" in together[0]:
+        targets.append(Target("its peak memory", median_of(together, "peak_bytes") / 1e9, GIGABYTES, False, " GB"))
     return Section("Evidence", METHOD, [Table(title, ("", "seconds", "of processors", "peak, MiB"), rows)], targets)

@@ -1,4 +1,4 @@
-"""The Fréchet distance at Inception's and at NASNet's dimension."""
+"""Benchmark of the Fréchet distance, at the dimensions of Inception (2048) and NASNet (4032)."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ NAME = "frechet"
 KENNEL = "Kennel"
 SQRTM, EIGVALS = "scipy sqrtm", "numpy eigvals"
 LONG = 4000
-"""From this dimension on a matrix square root takes minutes, and is taken once."""
+"""From this dimension on a matrix square root takes minutes and runs in one round only."""
 BOUNDS = {SQRTM: 12.0, EIGVALS: 2.5}
 
 
@@ -20,12 +20,12 @@ def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case for each dimension."""
     cases = []
     for dimension in plan.dimensions:
-        where = str(folder / f"frechet-{dimension}")
+        inputs = str(folder / f"frechet-{dimension}")
         sizes = {"dimension": dimension, "count": plan.generated, "reference": plan.reference}
-        run(Task("benchmarks.speed.frechet_contenders:prepare", {"folder": where, **sizes}))
-        given = {"folder": where, "count": plan.reference}
+        run(Task("benchmarks.speed.frechet_contenders:prepare", {"folder": inputs, **sizes}))
+        arguments = {"folder": inputs, "count": plan.reference}
         cases.append(
-            BenchmarkCase(f"d = {dimension}", sizes, interleaved(_contenders(dimension), given, plan.rounds, run))
+            BenchmarkCase(f"d = {dimension}", sizes, interleaved(_contenders(dimension), arguments, plan.rounds, run))
         )
     return cases
 
@@ -38,9 +38,9 @@ def _contenders(dimension: int) -> list[Contender]:
         "torchmetrics": "torchmetrics",
         "torch-fidelity": "torch_fidelity",
     }
-    most = {SQRTM: 1} if dimension >= LONG else {}
+    max_rounds = {SQRTM: 1} if dimension >= LONG else {}
     return [
-        Contender(name, f"benchmarks.speed.frechet_contenders:{function}", most.get(name))
+        Contender(name, f"benchmarks.speed.frechet_contenders:{function}", max_rounds.get(name))
         for name, function in functions.items()
     ]
 
@@ -52,7 +52,8 @@ are given to everybody, and its factor to Kennel, which keeps it with them."""
 
 
 def section(result: BenchmarkResult) -> Section:
-    """A table and two targets for each dimension, of the distance alone: covariances are everybody's alike."""
+    """A table and two targets for each dimension. Targets are of the distance alone: all contenders compute the same
+    covariance."""
     targets = [target for case in result.cases for target in _targets(case)]
     return Section("Fréchet distance", METHOD, [_table(case) for case in result.cases], targets)
 

@@ -1,6 +1,6 @@
-"""The Fréchet distance of a submission's features, the reference's statistics being given.
+"""The timed Fréchet distances: a submission's features against a reference's stored statistics.
 
-Each returns ``seconds`` from features to distance, ``distance_seconds`` from the two sets of statistics, and the value.
+Each returns ``seconds`` from features to distance, ``distance_seconds`` from the two sets of statistics, and ``fid``.
 """
 
 import time
@@ -24,22 +24,23 @@ Moments = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 def prepare(folder: str, dimension: int, count: int, reference: int) -> Run:
     """Write the submission's features and the reference's statistics."""
-    where = Path(folder)
-    where.mkdir(parents=True, exist_ok=True)
-    np.save(where / "generated.npy", features(count, dimension, 0))
+    destination = Path(folder)
+    destination.mkdir(parents=True, exist_ok=True)
+    np.save(destination / "generated.npy", features(count, dimension, 0))
     statistics = statistics_of(features(reference, dimension, 1))
     if statistics.factor is None:
         raise ValueError("a reference's statistics need their factor")
     parts = {"mean": statistics.mean, "covariance": statistics.covariance, "factor": statistics.factor}
     for name, array in parts.items():
-        np.save(where / f"{name}.npy", array)
+        np.save(destination / f"{name}.npy", array)
     return {"count": statistics.count}
 
 
 def kennel(folder: str, count: int) -> Run:
-    """``statistics_of`` and ``frechet_distance``, with the reference's factor, which is kept with it.
+    """``statistics_of`` and ``frechet_distance``, with the factor stored with the reference.
 
-    From statistics the submission has no factor, as the peers' have none: ``statistics_of`` makes one on the way.
+    ``distance_seconds`` starts from statistics without the submission's factor, which ``statistics_of`` makes, since
+    peers' statistics have none.
     """
     generated, (mean, covariance) = _prepared_inputs(folder)
     reference = Statistics(mean, covariance, count, np.load(Path(folder) / "factor.npy"))
@@ -54,17 +55,17 @@ def kennel(folder: str, count: int) -> Run:
 
 
 def scipy_sqrtm(folder: str, count: int) -> Run:  # noqa: ARG001 - a covariance is enough
-    """The classic: numpy's covariance and scipy's matrix square root of the product."""
+    """The textbook formula: numpy's covariance and scipy's matrix square root of the product."""
     return _classic(folder, lambda product: float(np.trace(np.real(linalg.sqrtm(product)))))
 
 
 def numpy_eigvals(folder: str, count: int) -> Run:  # noqa: ARG001
-    """numpy's covariance, and the roots of the product's eigenvalues."""
+    """numpy's covariance and the square roots of the product's eigenvalues."""
     return _classic(folder, lambda product: float(np.sqrt(np.linalg.eigvals(product).astype(complex)).real.sum()))
 
 
 def torch_fidelity(folder: str, count: int) -> Run:  # noqa: ARG001
-    """Its statistics of features, and its metric of two sets of statistics."""
+    """torch-fidelity's statistics of features and its metric of two sets of statistics."""
     generated, (mean, covariance) = _prepared_inputs(folder)
     reference = {"mu": mean.astype(np.float32), "sigma": covariance}
     start = time.perf_counter()
@@ -75,7 +76,7 @@ def torch_fidelity(folder: str, count: int) -> Run:  # noqa: ARG001
 
 
 def torchmetrics(folder: str, count: int) -> Run:
-    """Its metric over a network that hands features through; the reference's sums are set as ``update`` leaves them."""
+    """torchmetrics' metric over an identity network; the reference's sums are set as ``update`` would leave them."""
     torch.set_num_threads(THREADS)
     generated, (mean, covariance) = _prepared_inputs(folder)
     metric = FrechetInceptionDistance(feature=_Through(len(mean)))
@@ -90,7 +91,7 @@ def torchmetrics(folder: str, count: int) -> Run:
 
 
 class _Through(nn.Identity):
-    """Features in, features out."""
+    """The identity network that torchmetrics needs: features in, features out."""
 
     def __init__(self, dimension: int) -> None:
         super().__init__()

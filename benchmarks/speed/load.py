@@ -1,7 +1,8 @@
-"""``python -m benchmarks.speed.load TASK``: readers who ask again as soon as they have their answer.
+"""``python -m benchmarks.speed.load TASK``: a closed-loop HTTP load generator.
 
-A process of its own with plain sockets and one thread, so that what is measured is the server. Every reader comes from
-an address of its own of the loopback network, as readers do: the service counts requests by address.
+Every reader sends its next request as soon as it has the answer to the last. The generator is a separate process with
+plain sockets and one thread, so that the server is measured and not the client. Each reader has its own address in the
+loopback network, because the service counts requests by address.
 """
 
 import json
@@ -15,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 
 @dataclass(frozen=True)
 class Load:
-    """What is asked, by how many readers, for how long."""
+    """A request, the number of concurrent readers that repeat it, and for how many seconds."""
 
     port: int
     path: str
@@ -26,7 +27,7 @@ class Load:
 
 @dataclass
 class Reader:
-    """One connection: the answer so far, how long it will be, and since when it is awaited."""
+    """One connection: the response so far, its expected length, and when its request was sent."""
 
     number: int
     load: Load
@@ -48,57 +49,57 @@ class Reader:
         self.socket.sendall(self.request)
 
     def take(self) -> int | None:
-        """Read on; the status once the answer is complete."""
+        """Receive more of the response; its status once it is complete, else None."""
         data = self.socket.recv(1 << 18)
         if not data:
             raise ConnectionError("the server has closed a connection")
         self.answer += data
         if self.length is None and (end := self.answer.find(b"\r\n\r\n")) >= 0:
             head = self.answer[:end].lower()
-            at = head.find(b"content-length:")
-            body = int(head[at + 15 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
+            field_start = head.find(b"content-length:")
+            body = int(head[field_start + 15 :].split(b"\r\n", 1)[0]) if field_start >= 0 else 0
             self.length = end + 4 + body
         return int(self.answer[9:12]) if self.length is not None and len(self.answer) >= self.length else None
 
 
 def measure_load(load: Load) -> dict[str, float]:
-    """Answers by status a second, and how long they took, in milliseconds."""
+    """Run the load: responses per second by status, and their latencies in milliseconds."""
     readers = [Reader(number, load) for number in range(load.readers)]
-    waits: list[float] = []
+    latencies: list[float] = []
     counts: dict[int, int] = {}
     with selectors.DefaultSelector() as selector:
         for reader in readers:
             selector.register(reader.socket, selectors.EVENT_READ, reader)
             reader.ask()
-        begun = time.perf_counter()
-        while time.perf_counter() < begun + load.seconds:
+        start = time.perf_counter()
+        while time.perf_counter() < start + load.seconds:
             for key, _ in selector.select(1.0):
                 status = key.data.take()
                 if status is not None:
                     counts[status] = counts.get(status, 0) + 1
-                    waits.append(1000 * (time.perf_counter() - key.data.asked_at))
+                    latencies.append(1000 * (time.perf_counter() - key.data.asked_at))
                     key.data.ask()
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - start
     for reader in readers:
         reader.socket.close()
-    found = {f"status_{status}": count / seconds for status, count in counts.items()}
-    cuts = statistics.quantiles(waits, n=100) if len(waits) > 1 else [max(waits, default=0.0)] * 99
-    return found | {
+    rates = {f"status_{status}": count / seconds for status, count in counts.items()}
+    percentiles = statistics.quantiles(latencies, n=100) if len(latencies) > 1 else [max(latencies, default=0.0)] * 99
+    return rates | {
         "seconds": seconds,
-        "per_second": len(waits) / seconds,
-        "median_ms": cuts[49],
-        "p99_ms": cuts[98],
+        "per_second": len(latencies) / seconds,
+        "median_ms": percentiles[49],
+        "p99_ms": percentiles[98],
         "generator_seconds": time.process_time(),
     }
 
 
 def main() -> None:
-    """Do the load given as JSON and print what was found."""
+    """Run the load given as JSON and print its results as JSON."""
     print(json.dumps(measure_load(Load(**json.loads(sys.argv[1])))))
 
 
 def command(load: Load) -> list[str]:
-    """How to run it."""
+    """The command that runs this load in a process of its own."""
     return [sys.executable, "-m", "benchmarks.speed.load", json.dumps(asdict(load))]
 
 

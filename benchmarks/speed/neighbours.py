@@ -1,4 +1,4 @@
-"""The nearest reference image of every generated one."""
+"""Benchmark of the nearest-neighbour search: the closest reference image of every generated one, by cosine."""
 
 from pathlib import Path
 
@@ -23,10 +23,10 @@ CONTENDERS = tuple(
 
 def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case."""
-    where = str(folder / NAME)
+    inputs = str(folder / NAME)
     sizes = {"dimension": plan.neighbours, "count": plan.generated, "reference": plan.reference}
-    run(Task("benchmarks.speed.neighbours_contenders:prepare", {"folder": where, **sizes}))
-    return [BenchmarkCase(NAME, sizes, interleaved(CONTENDERS, {"folder": where}, plan.rounds, run))]
+    run(Task("benchmarks.speed.neighbours_contenders:prepare", {"folder": inputs, **sizes}))
+    return [BenchmarkCase(NAME, sizes, interleaved(CONTENDERS, {"folder": inputs}, plan.rounds, run))]
 
 
 METHOD = """\
@@ -36,7 +36,7 @@ without an index can do without. Peak memory is the whole process's: interpreter
 
 
 def section(result: BenchmarkResult) -> Section:
-    """The table and the three targets."""
+    """The table, and the targets for speed and memory."""
     (case,) = result.cases
     ours = case.runs[KENNEL]
     settings = case.settings

@@ -1,6 +1,6 @@
-"""The mean distance of generated features to the nearest reference features, by cosine.
+"""The timed nearest-neighbour searches: mean cosine distance of generated to the nearest reference features.
 
-Torch is imported only where it is timed: what it weighs would be part of everybody's peak memory.
+Torch is imported only by the contender that uses it: it would add to the peak memory of all.
 """
 
 import time
@@ -15,18 +15,18 @@ from scorer.metrics.memorization import nearest
 
 
 def prepare(folder: str, dimension: int, count: int, reference: int) -> Run:
-    """Write the features of both sides, and the lengths that are kept with a reference."""
-    where = Path(folder)
-    where.mkdir(parents=True, exist_ok=True)
-    np.save(where / "generated.npy", features(count, dimension, 0))
-    kept = normalise(features(reference, dimension, 1))
-    np.save(where / "reference.npy", kept.features)
-    np.save(where / "squares.npy", kept.squares)
-    return {"count": len(kept)}
+    """Write the features of both sides, and the lengths stored with a reference."""
+    destination = Path(folder)
+    destination.mkdir(parents=True, exist_ok=True)
+    np.save(destination / "generated.npy", features(count, dimension, 0))
+    normalised = normalise(features(reference, dimension, 1))
+    np.save(destination / "reference.npy", normalised.features)
+    np.save(destination / "squares.npy", normalised.squares)
+    return {"count": len(normalised)}
 
 
 def kennel(folder: str) -> Run:
-    """``nearest``, the reference being mapped with its lengths, as a worker has it."""
+    """``nearest`` on a reference that is memory-mapped with its lengths, as in a worker."""
     where = Path(folder)
     generated = np.load(where / "generated.npy")
     reference = NormalisedFeatures(np.load(where / "reference.npy", mmap_mode="r"), np.load(where / "squares.npy"))
@@ -36,7 +36,7 @@ def kennel(folder: str) -> Run:
 
 
 def torchmetrics(folder: str) -> Run:
-    """The function inside its MiFID, the right way round, on float64 as the metric holds its features."""
+    """The function inside torchmetrics' MiFID, from generated to reference, on float64 as the metric keeps features."""
     import torch  # noqa: PLC0415 - see above
     from torchmetrics.image.mifid import _compute_cosine_distance  # noqa: PLC0415
 
@@ -50,7 +50,7 @@ def torchmetrics(folder: str) -> Run:
 
 
 def numpy_float64(folder: str) -> Run:
-    """The formula as it is written: all pairs at once, in float64."""
+    """The formula as written: all pairs at once, in float64."""
     generated, reference = (np.load(Path(folder) / f"{each}.npy").astype(np.float64) for each in _BOTH)
     start = time.perf_counter()
     left, right = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (generated, reference))
@@ -59,7 +59,7 @@ def numpy_float64(folder: str) -> Run:
 
 
 def product(folder: str) -> Run:
-    """This machine's float32 matrix product of the two in Kennel's tiles, and nothing else."""
+    """The bare float32 matrix product of the two in Kennel's tiles: a lower bound for any search without an index."""
     generated, reference = (np.load(Path(folder) / f"{each}.npy") for each in _BOTH)
     buffer = np.empty((TILE_ROWS, TILE_COLUMNS), np.float32)
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""How far a provisional score in bfloat16 is from the final one on photographs, and how much sooner it is there."""
+"""Benchmark of provisional scores: errors of bfloat16 against float32 on the demo's entries, and the time saved."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,19 +18,19 @@ MODULE = "benchmarks.speed.provisional_contenders"
 def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case: the demo's entries on the demo's public network."""
     network = plan.networks[-1]
-    given = {"folder": str(folder), "network": network}
-    tau = run(Task(f"{MODULE}:prepare", given | {"count": plan.provisional}))["tau"]
+    arguments = {"folder": str(folder), "network": network}
+    tau = run(Task(f"{MODULE}:prepare", arguments | {"count": plan.provisional}))["tau"]
     runs = {
-        precision: interleaved([Contender(precision, f"{MODULE}:measured")], given | {"precision": precision}, 1, run)[
-            precision
-        ]
+        precision: interleaved(
+            [Contender(precision, f"{MODULE}:measured")], arguments | {"precision": precision}, 1, run
+        )[precision]
         for precision in (FINAL, ROUGH)
     }
     return [BenchmarkCase(network, {"count": plan.provisional, "tau": tau}, runs)]
 
 
 def section(result: BenchmarkResult) -> Section:
-    """The errors of every entry, and whether the score may be shown without being asked for."""
+    """The errors of every entry, and the targets that decide whether provisional scores are on by default."""
     case = result.cases[0]
     final, rough = case.runs[FINAL][0], case.runs[ROUGH][0]
     keys = [name.partition(":")[2] for name in final if name.startswith("fid:")]
@@ -62,14 +62,14 @@ both. An error above 1 %, or a changed order, and provisional scores stay off un
 
 
 def _errors(final: Run, rough: Run, key: str) -> tuple[float, float]:
-    """Relative errors of FID and distance; a distance of rounding size (a copy's) has none."""
+    """Relative errors of FID and distance; 0 for the distance of a copy, which is of rounding size."""
     fid, distance = final[f"fid:{key}"], final[f"distance:{key}"]
     copy = bool(is_copy(distance))
     return rough[f"fid:{key}"] / fid - 1, 0.0 if copy else rough[f"distance:{key}"] / distance - 1
 
 
 def _swaps(final: Run, rough: Run, keys: list[str], tau: float) -> int:
-    """How many pairs of entries stand the other way round on the board; copies have no place on it."""
+    """How many pairs of entries change their order on the board; copies have no place on it."""
     before, after = _scores(final, keys, tau), _scores(rough, keys, tau)
     placed = sorted(before.keys() & after.keys())
     pairs = [(a, b) for number, a in enumerate(placed) for b in placed[number + 1 :]]

@@ -1,4 +1,4 @@
-"""The demo's entries measured in one precision."""
+"""The timed measurement of the demo's entries in one precision."""
 
 import time
 from pathlib import Path
@@ -18,33 +18,35 @@ from worker.scoring.measure import PreparedReference, measure
 
 
 def prepare(folder: str, network: str, count: int) -> Run:
-    """Store the entries' images, the reference in float32, and ``tau`` as a track starts with it: half the
-    memorization distance of the held-out photographs."""
-    where, spec = Path(folder), spec_of(network)
-    where.mkdir(parents=True, exist_ok=True)
-    write_weights(spec, where)
-    pictures = bundled_photographs(SEED)
+    """Write the entries' images and the reference in float32, and return ``tau`` as a track starts with it.
+
+    That is half of the memorization distance of the held-out photographs.
+    """
+    destination, spec = Path(folder), spec_of(network)
+    destination.mkdir(parents=True, exist_ok=True)
+    write_weights(spec, destination)
+    photographs = bundled_photographs(SEED)
     for number, entry in enumerate(ENTRIES):
-        made = entry.generate(pictures.train.images, count, np.random.default_rng([SEED, number]))
-        np.save(where / f"{entry.key}.npy", made)
-    extractor = extractor_of(spec, where)
-    features = extractor.features(pictures.train.images)
-    np.save(where / "reference.npy", features)
-    return {"tau": memorization_distance(extractor.features(pictures.held_out.images), features) / 2}
+        images = entry.generate(photographs.train.images, count, np.random.default_rng([SEED, number]))
+        np.save(destination / f"{entry.key}.npy", images)
+    extractor = extractor_of(spec, destination)
+    features = extractor.features(photographs.train.images)
+    np.save(destination / "reference.npy", features)
+    return {"tau": memorization_distance(extractor.features(photographs.held_out.images), features) / 2}
 
 
 def measured(folder: str, network: str, precision: Precision) -> Run:
     """``fid:KEY`` and ``distance:KEY`` of every entry, and the ``seconds`` that all of them took together."""
-    where, spec = Path(folder), spec_of(network)
-    extractor = extractor_of(spec, where, precision)
-    rows = np.load(where / "reference.npy")
+    inputs, spec = Path(folder), spec_of(network)
+    extractor = extractor_of(spec, inputs, precision)
+    rows = np.load(inputs / "reference.npy")
     reference = PreparedReference(statistics_of(rows), normalise(rows), signed=False)
-    found: Run = {}
+    numbers: Run = {}
     start = time.perf_counter()
     for entry in ENTRIES:
-        numbers = measure(np.load(where / f"{entry.key}.npy", mmap_mode="r"), extractor, reference, _no_progress)
-        found |= {f"fid:{entry.key}": numbers.fid, f"distance:{entry.key}": numbers.nearest.mean}
-    return found | {"seconds": time.perf_counter() - start}
+        measurement = measure(np.load(inputs / f"{entry.key}.npy", mmap_mode="r"), extractor, reference, _no_progress)
+        numbers |= {f"fid:{entry.key}": measurement.fid, f"distance:{entry.key}": measurement.nearest.mean}
+    return numbers | {"seconds": time.perf_counter() - start}
 
 
 def _no_progress(_stage: str, _fraction: float) -> None:

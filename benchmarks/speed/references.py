@@ -1,4 +1,4 @@
-"""How long a worker takes to have a prepared reference at hand."""
+"""Benchmark of loading a prepared reference in a worker: mapped, and read."""
 
 from pathlib import Path
 
@@ -17,10 +17,10 @@ def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case for each dimension."""
     cases = []
     for dimension in plan.dimensions:
-        given = {"folder": str(folder / NAME), "key": f"d{dimension}"}
+        arguments = {"folder": str(folder / NAME), "key": f"d{dimension}"}
         sizes = {"dimension": dimension, "reference": plan.reference}
-        run(Task("benchmarks.speed.tracks_contenders:prepare_reference", given | sizes))
-        cases.append(BenchmarkCase(f"d = {dimension}", sizes, interleaved([WORKER], given, plan.rounds, run)))
+        run(Task("benchmarks.speed.tracks_contenders:prepare_reference", arguments | sizes))
+        cases.append(BenchmarkCase(f"d = {dimension}", sizes, interleaved([WORKER], arguments, plan.rounds, run)))
     return cases
 
 
@@ -30,7 +30,7 @@ which scoring does only as it needs them; the files are in the system's cache, a
 
 
 def section(result: BenchmarkResult) -> Section:
-    """The table, and a target for each dimension, on the harder of the two times."""
+    """The table, and for each dimension a target on the longer of the two times."""
     rows = [
         (
             f"{case.name}, {case.settings['reference']:,} images",

@@ -1,8 +1,7 @@
-"""What one H100 could do at most (Williams et al. 2009), from counted work; and the measurement that would check it.
+"""Roofline of one H100 (Williams et al. 2009): upper bounds of images per second from counted work, and their check.
 
-``python -m benchmarks.speed.roofline`` counts and writes GPU.md. With ``--measure`` it runs the networks on the GPU of
-this
-machine instead, and prints images per second beside the bounds; that needs CUDA.
+``python -m benchmarks.speed.roofline`` counts and writes GPU.md. With ``--measure`` it runs the networks on this
+machine's GPU instead and prints images per second beside the bounds; that needs CUDA.
 """
 
 import argparse
@@ -29,9 +28,9 @@ NETWORKS = ("inception_v3", "nasnetalarge")
 IMAGES, SIDE = 10_000, 64
 PAGE = Path(__file__).parents[1] / "GPU.md"
 REACHED = 0.4
-"""The share of the roof that is assumed for planning."""
+"""The share of the bound that is assumed for planning."""
 PCIE = 50e9
-"""Bytes per second from the host."""
+"""Bytes per second from host to device."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Device:
     flops: float
     """Float32 without tensor cores, per second: TF32 is not for final scores."""
     bandwidth: float
-    """Bytes per second from its memory."""
+    """Bytes per second of its memory."""
 
 
 H100 = Device("NVIDIA H100 SXM", flops=67e12, bandwidth=3.35e12)
@@ -50,20 +49,20 @@ H100 = Device("NVIDIA H100 SXM", flops=67e12, bandwidth=3.35e12)
 
 @dataclass(frozen=True)
 class Work:
-    """What one image costs a network."""
+    """The work of one image in a network."""
 
     name: str
     flops: float
-    """Two for a multiplication with its addition."""
+    """A multiplication with its addition counts two."""
     traffic: float
-    """Bytes read and written where every operator goes through memory."""
+    """Bytes read and written if every operator goes through memory."""
     least_traffic: float
     """Bytes that convolutions alone read and write: everything between them fused."""
     weights: float
     """Bytes, read once a batch."""
 
     def bound(self, device: Device, traffic: float) -> float:
-        """Images per second: the lower of the two roofs."""
+        """Images per second: the lower of the bounds by arithmetic and by memory."""
         return min(device.flops / self.flops, device.bandwidth / traffic)
 
 
@@ -75,12 +74,12 @@ class _Traffic(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.all = self.convolutions = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
         if not func.is_view and "empty" not in func.name():
-            moved = sum(_bytes(each) for each in tree_leaves((args, kwargs, found)))
-            self.all += moved
-            self.convolutions += moved if "conv" in func.name() else 0
-        return found
+            traffic = sum(_bytes(each) for each in tree_leaves((args, kwargs, result)))
+            self.all += traffic
+            self.convolutions += traffic if "conv" in func.name() else 0
+        return result
 
 
 def _bytes(value: object) -> int:
@@ -105,7 +104,7 @@ def count_cost(name: str) -> Work:
 
 
 def page(works: list[Work], device: Device) -> str:
-    """GPU.md."""
+    """The text of GPU.md."""
     rows = [
         f"| `{work.name}` | {work.flops / 1e9:.1f} | {work.weights / 1e6:.0f} | {work.traffic / 1e6:.0f} | "
         f"{work.least_traffic / 1e6:.0f} | {device.flops / work.flops:,.0f} | {device.bandwidth / work.traffic:,.0f} | "
@@ -132,7 +131,7 @@ def page(works: list[Work], device: Device) -> str:
 
 
 def _entry(mode: str, bounds: list[float], share: float) -> str:
-    """A row of the table of entries, at a share of the bounds."""
+    """One row of the table of entries, at a share of the bounds."""
     rates = [share * bound for bound in bounds]
     both = sum(IMAGES / rate for rate in rates)
     cells = [f"{rate:,.0f}" for rate in rates] + [f"{IMAGES / rate:.1f}" for rate in rates]
@@ -181,8 +180,7 @@ GPU computes the features they are the larger part, and so the next thing to mov
 - Images stay uint8 until they are on the device; resizing, normalising and the network run there, channels last.
 - Two batches are under way at once, each with pinned host memory, copies that don't wait, a stream and a CUDA graph of
   its own (`scorer/extractors/cuda_graphs.py`). What the CPU has in common with it is the same code: order, filling of
-the last
-  batch, naming of degenerate images (`scorer/extractors/batches.py`).
+  the last batch, naming of degenerate images (`scorer/extractors/batches.py`).
 - The largest batch, a power of two up to 256, that keeps within 80 % of the memory is found at the first start, written
   to the cache folder and fixed from then on; `KENNEL_BATCH_SIZE` overrides it. Each measurement records it.
 - Float32 without TF32, deterministic kernels, no autotuning. bfloat16 is for provisional scores only.
@@ -193,7 +191,7 @@ it is waited for (`tests/worker/extractors/test_cuda_graphs.py`). CUDA itself ha
 
 
 def measure(folder: Path) -> None:
-    """Run both networks on the GPU, eager and compiled, and print what they reach. Raises ``Unavailable`` without."""
+    """Run both networks on the GPU, eager and compiled, and print their rates. Raises ``Unavailable`` without a GPU."""
     images = np.random.default_rng(0).integers(0, 256, (IMAGES, SIDE, SIDE, 3), dtype=np.uint8)
     for name in NETWORKS:
         save_file(seeded_state(str(find_extractor(name).architecture)), folder / f"{name}.safetensors")
@@ -203,11 +201,11 @@ def measure(folder: Path) -> None:
             extractor = load(name, options=replace(options, mode=mode))
             extractor.features(images[:512])
             start = time.perf_counter()
-            found = extractor.features(images)
+            features = extractor.features(images)
             rate = IMAGES / (time.perf_counter() - start)
             work = count_cost(name)
             bound = work.bound(H100, work.traffic if mode == "eager" else work.least_traffic)
-            difference = float(np.abs(found[:8] - on_cpu).max() / np.abs(on_cpu).max())
+            difference = float(np.abs(features[:8] - on_cpu).max() / np.abs(on_cpu).max())
             print(
                 f"{name} {mode}: {rate:,.0f} images/s, {rate / bound:.0%} of one H100's roof, batch"
                 f" {extractor.provenance['batch_size']}, {torch.cuda.max_memory_reserved() / 2**30:.1f} GiB,"

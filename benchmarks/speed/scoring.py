@@ -1,4 +1,4 @@
-"""From a zip of 1,000 images to a score: Kennel and its peers, the same network, the same reference."""
+"""Benchmark from a zip of 1,000 images to a score: Kennel and peers with the same network and reference."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from benchmarks.harness.rounds import Contender, interleaved, median_of
 NAME = "scoring"
 KENNEL = "Kennel"
 SAME_PIXELS = ("torch-fidelity", "pytorch-fid")
-"""Peers whose FID must be ours: they show the network the same pixels."""
+"""Peers whose FID must equal Kennel's: they show the network the same pixels."""
 CONTENDERS = tuple(
     Contender(name, f"benchmarks.speed.scoring_contenders:{function}")
     for name, function in (
@@ -36,16 +36,16 @@ def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case for each network."""
     cases = []
     for network in plan.networks:
-        where = folder / network
+        inputs = folder / network
         sizes = {"count": plan.scored, "reference_count": plan.reference, "source_count": min(plan.scored, 800)}
-        run(Task("benchmarks.speed.scoring_inputs:prepare", {"folder": str(where), "network": network, **sizes}))
-        given = {"folder": str(where), "network": network, "count": plan.scored}
-        cases.append(BenchmarkCase(network, sizes, interleaved(CONTENDERS, given, plan.rounds, run)))
+        run(Task("benchmarks.speed.scoring_inputs:prepare", {"folder": str(inputs), "network": network, **sizes}))
+        arguments = {"folder": str(inputs), "network": network, "count": plan.scored}
+        cases.append(BenchmarkCase(network, sizes, interleaved(CONTENDERS, arguments, plan.rounds, run)))
     return cases
 
 
 def section(result: BenchmarkResult) -> Section:
-    """A table and the targets of each network; the targets for speed are Inception's."""
+    """Two tables and the targets of each network; targets for speed are set for Inception only."""
     tables = [table for case in result.cases for table in (_speed(case), _stages(case))]
     targets = [target for case in result.cases for target in _targets(case)]
     return Section("From a zip to a score", METHOD, tables, targets, [_penalty_note(case) for case in result.cases])
@@ -79,7 +79,7 @@ def _speed(case: BenchmarkCase) -> Table:
 
 
 def _value(case: BenchmarkCase, name: str) -> str:
-    """How far the peer's FID, or MiFID where it has that, is from ours, relative."""
+    """The relative deviation of the peer's MiFID, or of its FID if it has no MiFID, from Kennel's."""
     return "" if name == KENNEL else f"{_deviation(case, name):.1e}"
 
 
@@ -96,11 +96,11 @@ def _stages(case: BenchmarkCase) -> Table:
         (stage if stage != "forward" else "of features: forward pass", seconds(runs, f"{stage}_seconds"))
         for stage in stages
     ]
-    rows.append(("all but the forward pass", f"{_aside(case):.1%}"))
+    rows.append(("all but the forward pass", f"{_other_share(case):.1%}"))
     return Table(f"{case.name}: where Kennel's time goes", ("", "seconds"), rows)
 
 
-def _aside(case: BenchmarkCase) -> float:
+def _other_share(case: BenchmarkCase) -> float:
     runs = case.runs[KENNEL]
     return 1 - median_of(runs, "forward_seconds") / median_of(runs)
 
@@ -111,7 +111,7 @@ def _targets(case: BenchmarkCase) -> list[Target]:
         fastest = min(_peers(case), key=_peers(case).__getitem__)
         targets = [
             Target(f"{case.name}: faster than the fastest peer ({fastest})", _peers(case)[fastest], 1.8, True, " x"),
-            Target(f"{case.name}: time outside the forward pass", 100 * _aside(case), 8, False, " %"),
+            Target(f"{case.name}: time outside the forward pass", 100 * _other_share(case), 8, False, " %"),
         ]
     worst = max(_deviation(case, name) for name in (*SAME_PIXELS, "torchmetrics"))
     agreement = f"{case.name}: peers that see the same pixels get the same number"

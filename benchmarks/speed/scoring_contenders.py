@@ -1,6 +1,6 @@
-"""From a zip to a score, by Kennel and by its peers, each as its documentation shows.
+"""The timed ways from a zip to a score: Kennel's, and each peer's as its documentation shows.
 
-Loading the network and the reference is not timed for anybody, nor is each process's first forward pass.
+Loading the network and the reference is not timed for any of them, nor is each process's first forward pass.
 """
 
 import time
@@ -38,17 +38,17 @@ from worker.runtime import decoded_images
 from worker.scoring.measure import PreparedReference, measure
 
 TAU = 1.0
-"""Every distance is below it, so that everybody's penalty acts."""
+"""Above every distance, so that the penalty acts for all contenders."""
 TORCHMETRICS_BATCH = 32
-"""It leaves the batch to its user; of 8, 16, 32, 50 and 64 this was within 12 % of the best for both networks, in a
-short trial of the plain networks."""
+"""torchmetrics leaves the batch size to its user; of 8, 16, 32, 50 and 64 this was within 12 % of the best for both
+networks, in a short trial of the plain networks."""
 
 
 def kennel(folder: str, network: str, count: int) -> Run:
-    """The worker's own way: decode with the deep check into one mapped array, then measure from it."""
-    where, spec = Path(folder), spec_of(network)
-    extractor, reference = extractor_of(spec, where), _reference(where)
-    known, images_spec, blobs = hashes_of(where), ImageSpec(count, 64), Blobs(where.as_uri())
+    """The worker's functions: the deep check decodes into one mapped array, which is then measured."""
+    inputs, spec = Path(folder), spec_of(network)
+    extractor, reference = extractor_of(spec, inputs), _reference(inputs)
+    known, images_spec, blobs = hashes_of(inputs), ImageSpec(count, 64), Blobs(inputs.as_uri())
     with TemporaryDirectory() as scratch, outermost_forwards() as forwards:
         start = time.perf_counter()
         path = decoded_images.path_of(Path(scratch), "submission")
@@ -72,16 +72,16 @@ def kennel(folder: str, network: str, count: int) -> Run:
 def torchmetrics(folder: str, network: str, count: int) -> Run:
     """MiFID with ``feature=`` a module, fed uint8 batches.
 
-    It compares real images with fake ones where the paper does the reverse, so here the submission is its *real* set
-    and the reference its *fake* one; FID is the same either way round. It keeps features and no statistics: those of
-    the reference it computes again for each score.
+    torchmetrics compares real images with fake ones where the paper does the reverse, so here the submission is its
+    *real* set and the reference its *fake* one; FID is symmetric. It keeps features and no statistics: those of the
+    reference it computes again for each score.
     """
-    where = Path(folder)
-    peer = PeerNetwork(spec_of(network), where, 1 / 255)
+    inputs = Path(folder)
+    peer = PeerNetwork(spec_of(network), inputs, 1 / 255)
     metric = MemorizationInformedFrechetInceptionDistance(feature=_Module(peer), cosine_distance_eps=TAU)
-    reference = torch.from_numpy(np.load(where / "features.npy")).double()
+    reference = torch.from_numpy(np.load(inputs / "features.npy")).double()
     start = time.perf_counter()
-    with ZipFile(where / "submission.zip") as archive:
+    with ZipFile(inputs / "submission.zip") as archive:
         names = sorted(archive.namelist())
         for first in range(0, count, TORCHMETRICS_BATCH):
             batch = [_pixels(archive, name) for name in names[first : first + TORCHMETRICS_BATCH]]
@@ -91,40 +91,40 @@ def torchmetrics(folder: str, network: str, count: int) -> Run:
     return _measured(start, peer) | {"mifid": score}
 
 
-def torch_fidelity(folder: str, network: str, count: int) -> Run:  # noqa: ARG001 - it takes what it finds
+def torch_fidelity(folder: str, network: str, count: int) -> Run:  # noqa: ARG001 - it counts the files itself
     """``calculate_metrics`` with a registered extractor, its default batch of 64 and 4 loading processes.
 
-    The reference's statistics are in its cache, under the name given for the second input.
+    The reference's statistics are in torch-fidelity's cache, under the name of the second input.
     """
-    where = Path(folder)
-    peer = PeerNetwork(spec_of(network), where, 1 / 255)
+    inputs = Path(folder)
+    peer = PeerNetwork(spec_of(network), inputs, 1 / 255)
     name = f"plain-{network}"
     FEATURE_EXTRACTORS_REGISTRY.pop(name, None)
     register_feature_extractor(name, _registered(peer))
-    statistics = fid_features_to_statistics(torch.from_numpy(np.load(where / "features.npy")))
-    torch.save(statistics, where / f"reference-{name}-stat-fid-pooled.pt")
+    statistics = fid_features_to_statistics(torch.from_numpy(np.load(inputs / "features.npy")))
+    torch.save(statistics, inputs / f"reference-{name}-stat-fid-pooled.pt")
     start = time.perf_counter()
-    with _unpacked(where / "submission.zip") as images:
-        found = calculate_metrics(
+    with _unpacked(inputs / "submission.zip") as images:
+        metrics = calculate_metrics(
             input1=str(images),
             input2=str(images),
             input2_cache_name="reference",
-            cache_root=str(where),
+            cache_root=str(inputs),
             feature_extractor=name,
             fid=True,
             cuda=False,
             verbose=False,
         )
-    return _measured(start, peer) | {"fid": found[KEY_METRIC_FID]}
+    return _measured(start, peer) | {"fid": metrics[KEY_METRIC_FID]}
 
 
 def pytorch_fid(folder: str, network: str, count: int) -> Run:  # noqa: ARG001
-    """What its command does with a folder and an .npz: batches of 50, as many loading processes as cores."""
-    where, spec = Path(folder), spec_of(network)
-    peer = PeerNetwork(spec, where, 1.0)
-    mean, covariance = compute_statistics_of_path(str(where / "reference.npz"), None, 50, spec.dimension, "cpu")
+    """What pytorch-fid's command does with a folder and an .npz: batches of 50, a loading process per core."""
+    inputs, spec = Path(folder), spec_of(network)
+    peer = PeerNetwork(spec, inputs, 1.0)
+    mean, covariance = compute_statistics_of_path(str(inputs / "reference.npz"), None, 50, spec.dimension, "cpu")
     start = time.perf_counter()
-    with _unpacked(where / "submission.zip") as images:
+    with _unpacked(inputs / "submission.zip") as images:
         own = compute_statistics_of_path(str(images), _Listed(peer), 50, spec.dimension, "cpu", THREADS)
     distance = calculate_frechet_distance(*own, mean, covariance)
     return _measured(start, peer) | {"fid": float(distance)}
@@ -133,19 +133,19 @@ def pytorch_fid(folder: str, network: str, count: int) -> Run:  # noqa: ARG001
 def clean_fid(folder: str, network: str, count: int) -> Run:  # noqa: ARG001
     """``compute_fid`` of the zip with a custom extractor and custom statistics, in its default batches of 32.
 
-    Its resizing is its own (bicubic, per image, in the loading processes), to the network's size. It would start 12
-    loading processes; there is one per core instead, as torch recommends.
+    clean-fid resizes to the network's size itself (bicubic, per image, in the loading processes). Its default of 12
+    loading processes is replaced by one per core, as torch recommends.
     """
-    where, spec = Path(folder), spec_of(network)
-    peer = PeerNetwork(spec, where, 1 / 255)
-    with np.load(where / "reference.npz") as kept:
-        reference = kept["mu"], kept["sigma"]
+    inputs, spec = Path(folder), spec_of(network)
+    peer = PeerNetwork(spec, inputs, 1 / 255)
+    with np.load(inputs / "reference.npz") as statistics:
+        reference = statistics["mu"], statistics["sigma"]
     size = (spec.input_size, spec.input_size)
     start = time.perf_counter()
-    # It reads custom statistics from its own installed package's folder, where nothing should be written.
+    # clean-fid reads custom statistics from its installed package's folder, which must not be written to.
     with patch.object(clean, "get_reference_statistics", lambda *_, **__: reference):
         distance = clean.compute_fid(
-            str(where / "submission.zip"),
+            str(inputs / "submission.zip"),
             dataset_name="reference",
             dataset_split="custom",
             custom_feat_extractor=peer,
@@ -162,7 +162,7 @@ def _measured(start: float, peer: PeerNetwork) -> Run:
 
 
 def _no_progress(*_: object) -> None:
-    """Progress that nobody watches."""
+    """A progress callback that does nothing."""
 
 
 def _reference(folder: Path) -> PreparedReference:
@@ -177,13 +177,13 @@ def _reference(folder: Path) -> PreparedReference:
 
 def _pixels(archive: ZipFile, name: str) -> Tensor:
     with archive.open(name) as member, Image.open(member) as image:
-        pixels_of_it: Tensor = pil_to_tensor(image.convert("RGB"))
-    return pixels_of_it
+        pixels: Tensor = pil_to_tensor(image.convert("RGB"))
+    return pixels
 
 
 @contextmanager
 def _unpacked(path: Path) -> Iterator[Path]:
-    """The zip's files in a folder, for those that read no zip."""
+    """The zip's files in a temporary folder, for peers that read no zip."""
     with TemporaryDirectory() as folder:
         with ZipFile(path) as archive:
             archive.extractall(folder)
@@ -202,14 +202,14 @@ class _Module(nn.Module):
 
 
 class _Listed(_Module):
-    """As pytorch-fid expects it: a list of feature maps (b, d, 1, 1)."""
+    """The module that pytorch-fid expects: it returns a list of feature maps (b, d, 1, 1)."""
 
     def forward(self, images: Tensor) -> Any:
         return [super().forward(images)[:, :, None, None]]
 
 
 def _registered(peer: PeerNetwork) -> type[Any]:
-    """As torch-fidelity expects it: a class."""
+    """The extractor class that torch-fidelity expects."""
 
     class Plain(FeatureExtractorBase):  # type: ignore[misc] # the library has no types
         def __init__(self, name: str, features_list: list[str], **_: object) -> None:

@@ -1,4 +1,4 @@
-"""What every contender of the scoring benchmark is given: a zip, and a reference whose statistics are ready."""
+"""The inputs of the scoring benchmark: a zip, and a reference with its statistics."""
 
 from pathlib import Path
 from typing import Any
@@ -20,16 +20,16 @@ def prepare(folder: str, network: str, count: int, reference_count: int, source_
     """Write ``submission.zip``, weights, and the reference in the product's form and in the peers'.
 
     The submission is the first ``count`` tiles of the demo's photographs. The reference is ``reference_count`` rows
-    made of the features of ``source_count`` others, see :func:`blended`: what its images were makes no difference to
-    anybody's speed, and extracting so many would take longer than the benchmark.
+    made from the features of ``source_count`` others, see :func:`blended`: its images do not matter for speed, and
+    extracting so many would take longer than the benchmark.
     """
-    where, spec = Path(folder), spec_of(network)
-    where.mkdir(parents=True, exist_ok=True)
-    write_weights(spec, where)
+    destination, spec = Path(folder), spec_of(network)
+    destination.mkdir(parents=True, exist_ok=True)
+    write_weights(spec, destination)
     submission, others = _photographs(count, source_count)
-    with (where / "submission.zip").open("wb") as file:
+    with (destination / "submission.zip").open("wb") as file:
         write_images(submission, file)
-    features = blended(extractor_of(spec, where).features(others), reference_count, np.random.default_rng(SEED))
+    features = blended(extractor_of(spec, destination).features(others), reference_count, np.random.default_rng(SEED))
     statistics, normalised = statistics_of(features), normalise(features)
     if statistics.factor is None:
         raise ValueError("a reference's statistics need their factor")
@@ -43,16 +43,16 @@ def prepare(folder: str, network: str, count: int, reference_count: int, source_
         "mirrored": pixel_hashes(mirror_images(others)),
     }
     for name, array in arrays.items():
-        np.save(where / f"{name}.npy", array)
-    # As pytorch-fid and clean-fid keep statistics.
-    np.savez(where / "reference.npz", mu=np.mean(features, axis=0), sigma=np.cov(features, rowvar=False))
-    return {"zip_bytes": (where / "submission.zip").stat().st_size}
+        np.save(destination / f"{name}.npy", array)
+    # The file format of pytorch-fid and clean-fid for statistics.
+    np.savez(destination / "reference.npz", mu=np.mean(features, axis=0), sigma=np.cov(features, rowvar=False))
+    return {"zip_bytes": (destination / "submission.zip").stat().st_size}
 
 
 def blended(features: NDArray[np.float32], count: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """``count`` rows, each between two of the given (n, d), every value moved by a few per cent.
+    """``count`` rows (count, d), each between two of the given (n, d), every value changed by a few per cent.
 
-    So there are no two equal rows, the covariance has full rank, and nothing is negative that was not.
+    So no two rows are equal, the covariance has full rank, and non-negative features stay non-negative.
     """
     rows = np.empty((count, features.shape[1]), np.float32)
     for start in range(0, count, 1000):

@@ -1,4 +1,4 @@
-"""How long the first reader of a large board waits after a change, and how many readers it serves."""
+"""Benchmark of the standings: latency of a large board after a change, and its throughput."""
 
 from pathlib import Path
 
@@ -12,16 +12,16 @@ NAME = "standings"
 KENNEL = "Kennel"
 PLANS = Path(__file__).parents[1] / "query_plans"
 ENTRIES, TEAMS = 1_100_000, 100_000
-"""What the targets are about; smaller competitions are measured and judged by nothing."""
+"""The size that the targets are set for; smaller competitions are measured without targets."""
 
 
 def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
-    """One case: a competition, asked in every way. The query plan is kept for the full size alone."""
+    """One case: all measurements of one competition. The query plan is stored for the full size only."""
     sizes = {"entries": plan.entries, "teams": plan.teams}
-    given = sizes | {"rounds": plan.rounds, "seconds": plan.load_seconds, "readers": plan.readers}
+    settings = sizes | {"rounds": plan.rounds, "seconds": plan.load_seconds, "readers": plan.readers}
     plans = PLANS if plan.entries == ENTRIES else folder / "query_plans"
-    found = run(Task("benchmarks.speed.standings_runs:measure", given | {"plans": str(plans)}))
-    return [BenchmarkCase("board", given, {KENNEL: [found]})]
+    numbers = run(Task("benchmarks.speed.standings_runs:measure", settings | {"plans": str(plans)}))
+    return [BenchmarkCase("board", settings, {KENNEL: [numbers]})]
 
 
 METHOD = """\
@@ -52,7 +52,7 @@ LOADS = (
 
 
 def section(result: BenchmarkResult) -> Section:
-    """Both tables; the targets are of the full size."""
+    """Both tables, and the targets of the full size."""
     (case,) = result.cases
     runs = case.runs[KENNEL]
     size = f"{case.settings['entries']:,} entries of {case.settings['teams']:,} teams"

@@ -1,4 +1,4 @@
-"""The service over a large competition, as ``kennel up`` runs its web process, asked over HTTP."""
+"""The timed requests to a large board: the web process as ``kennel up`` runs it, over HTTP."""
 
 import json
 import logging
@@ -41,7 +41,7 @@ DECIMALS = 5
 
 @dataclass(frozen=True)
 class BoardService:
-    """Where the competition is: its tracks, and the service's own view of the database."""
+    """The seeded competition: its tracks, and the service's access to the database."""
 
     engine: Engine
     tracks: dict[str, int]
@@ -49,7 +49,7 @@ class BoardService:
     account: int
 
     def retune(self, kind: str, tau: float) -> None:
-        """What is left of a re-tune when it is committed: one row."""
+        """Insert a threshold, the one row that a re-tune commits."""
         with self.engine.begin() as connection:
             connection.execute(
                 text(
@@ -60,7 +60,7 @@ class BoardService:
             )
 
     def measure_one(self, fid: float) -> None:
-        """An entry of the own team is measured anew."""
+        """Insert a measurement of an entry of the own team."""
         with self.engine.begin() as connection:
             connection.execute(
                 text(
@@ -76,17 +76,17 @@ class BoardService:
 
 
 def measure(entries: int, teams: int, rounds: int, seconds: float, readers: int, plans: str) -> Run:
-    """Everything, in one competition; numbers by name. ``plans``: the folder that the query plan is written to."""
+    """All measurements of one competition: numbers by name. The query plan is written to the folder ``plans``."""
     with ephemeral_servers() as servers:
         migrations.upgrade(servers.postgres.owner_url, APP)
         log.info("filling a competition of %d entries", entries)
-        place = _competition(servers, entries, teams)
+        service = _competition(servers, entries, teams)
         log.info("asking")
         with _web(servers) as port:
-            found = _measure_waits(place, port, rounds) | _measure_throughput(place, port, seconds, readers)
-        _explain(place, Path(plans))
-        place.engine.dispose()
-    return found | {"seconds": found["retuned_seconds"]}
+            numbers = _measure_waits(service, port, rounds) | _measure_throughput(service, port, seconds, readers)
+        _explain(service, Path(plans))
+        service.engine.dispose()
+    return numbers | {"seconds": numbers["retuned_seconds"]}
 
 
 def _competition(servers: Servers, entries: int, count: int) -> BoardService:
@@ -104,22 +104,22 @@ def _competition(servers: Servers, entries: int, count: int) -> BoardService:
         )
         setup.create(session, spec, author=organizer, now=start)
         tracks = competition_state.state_of(session, SLUG, now).tracks
-        own = teams.find_or_create_team(session, tracks["public"].competition_id, reader, now=now)
-        place = BoardService(engine, {kind: track.id for kind, track in tracks.items()}, own.id, reader.id)
+        own_team = teams.find_or_create_team(session, tracks["public"].competition_id, reader, now=now)
+        service = BoardService(engine, {kind: track.id for kind, track in tracks.items()}, own_team.id, reader.id)
         competition = tracks["public"].competition_id
     url = make_url(servers.postgres.admin_url).set(database=make_url(servers.postgres.app_url).database)
-    # The own team is the first of them: its number is the one before those that are made here.
-    given = {"competition": competition, "teams": count, "entries": entries, "account": place.account}
-    fill(url.render_as_string(hide_password=False), given | {"first_team": own.id, "start": start})
+    # The own team comes first: its number precedes those of the teams that are made here.
+    values = {"competition": competition, "teams": count, "entries": entries, "account": service.account}
+    fill(url.render_as_string(hide_password=False), values | {"first_team": own_team.id, "start": start})
     for kind in tracks:
-        place.retune(kind, 0.2)
-    return place
+        service.retune(kind, 0.2)
+    return service
 
 
 @contextmanager
 def _web(servers: Servers) -> Iterator[int]:
     """The web process with the arguments of ``kennel up``."""
-    folder = Path(make_url(servers.postgres.app_url).database or "")  # only a name is asked of it
+    folder = Path(make_url(servers.postgres.app_url).database or "")  # only its name is used
     port = free_port()
     addresses = {
         "DATABASE_URL": servers.postgres.app_url,
@@ -132,31 +132,31 @@ def _web(servers: Servers) -> Iterator[int]:
         yield port
 
 
-def _measure_waits(place: BoardService, port: int, rounds: int) -> dict[str, float]:
-    """How long the first reader waits, after a start and after each kind of change."""
+def _measure_waits(service: BoardService, port: int, rounds: int) -> dict[str, float]:
+    """Seconds that the first reader waits after a start and after each kind of change; the slowest round."""
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600, trust_env=False) as http:
 
         def first_page(secret: str | None = None, **params: str) -> Any:
             headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-            answer = http.get(BOARD, params=params, headers=headers)
-            answer.raise_for_status()
-            return answer.json()
+            response = http.get(BOARD, params=params, headers=headers)
+            response.raise_for_status()
+            return response.json()
 
-        found = {"cold_seconds": _timed(first_page)}
-        found["cold_private_seconds"] = _timed(lambda: first_page(ORGANIZER, track="private"))
+        waits = {"cold_seconds": _timed(first_page)}
+        waits["cold_private_seconds"] = _timed(lambda: first_page(ORGANIZER, track="private"))
         retuned, own, private, measured = [], [], [], []
         for number in range(rounds):
-            place.retune("public", 0.2 + 0.01 * (number + 1))
+            service.retune("public", 0.2 + 0.01 * (number + 1))
             retuned.append(_timed(first_page))
             own.append(retuned[-1] + _timed(lambda: _own_rank(first_page)))
-            place.retune("private", 0.2 + 0.01 * (number + 1))
+            service.retune("private", 0.2 + 0.01 * (number + 1))
             private.append(_timed(lambda: first_page(ORGANIZER, track="private")))
-            place.measure_one(300.0 - number)
+            service.measure_one(300.0 - number)
             measured.append(_timed(first_page))
         past = (datetime.now(UTC) - timedelta(days=1)).isoformat()
-        found["past_seconds"] = _timed(lambda: first_page(as_of=past))
-        found["search_seconds"] = _timed(lambda: first_page(search="team 4242"))
-    return found | {
+        waits["past_seconds"] = _timed(lambda: first_page(as_of=past))
+        waits["search_seconds"] = _timed(lambda: first_page(search="team 4242"))
+    return waits | {
         "retuned_seconds": max(retuned),
         "own_rank_seconds": max(own),
         "private_seconds": max(private),
@@ -175,8 +175,8 @@ def _timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def _measure_throughput(place: BoardService, port: int, seconds: float, readers: int) -> dict[str, float]:
-    """Answers a second: the first page, what a reader has already, the page for people, and while tau moves."""
+def _measure_throughput(service: BoardService, port: int, seconds: float, readers: int) -> dict[str, float]:
+    """Responses per second: the first page, an unchanged one (304), the HTML page, and while tau changes."""
     etag = httpx.get(f"http://127.0.0.1:{port}{BOARD}", trust_env=False).headers["etag"]
     kinds = {
         "json": Load(port, BOARD, readers, seconds),
@@ -184,45 +184,45 @@ def _measure_throughput(place: BoardService, port: int, seconds: float, readers:
         "page": Load(port, PAGE, readers, seconds),
     }
     web = next(each for each in psutil.process_iter(["cmdline"]) if str(port) in (each.info["cmdline"] or ()))
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name, load in kinds.items():
         before = _processor_seconds(web)
-        told = _run(load)
-        answers = told["per_second"] * told["seconds"]
-        told["processor_ms"] = 1000 * (_processor_seconds(web) - before) / answers
-        found |= {f"{name}_{key}": value for key, value in told.items()}
+        result = _run(load)
+        responses = result["per_second"] * result["seconds"]
+        result["processor_ms"] = 1000 * (_processor_seconds(web) - before) / responses
+        numbers |= {f"{name}_{key}": value for key, value in result.items()}
     with subprocess.Popen(command(kinds["json"]), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         moves = 0
         while process.poll() is None:
             moves += 1
-            place.retune("public", 0.2 + 0.001 * (moves % 50))
+            service.retune("public", 0.2 + 0.001 * (moves % 50))
             time.sleep(2)
-        told = json.loads(process.stdout.read() if process.stdout else "{}")
-    return found | {f"moving_{key}": value for key, value in told.items()} | {"moving_retunes": float(moves)}
+        result = json.loads(process.stdout.read() if process.stdout else "{}")
+    return numbers | {f"moving_{key}": value for key, value in result.items()} | {"moving_retunes": float(moves)}
 
 
 def _processor_seconds(process: psutil.Process) -> float:
-    """What the web process has used of the processors, which tells what it could do on a machine of its own."""
+    """CPU seconds of the web process so far: its cost without that of the load generator beside it."""
     used = process.cpu_times()
     return float(used.user + used.system)
 
 
 def _run(load: Load) -> dict[str, float]:
-    done = subprocess.run(command(load), cwd=ROOT, capture_output=True, text=True, check=True)
-    told: dict[str, float] = json.loads(done.stdout)
-    return told
+    process = subprocess.run(command(load), cwd=ROOT, capture_output=True, text=True, check=True)
+    result: dict[str, float] = json.loads(process.stdout)
+    return result
 
 
-def _explain(place: BoardService, folder: Path) -> None:
-    """The query plan of what every request asks first, as PostgreSQL tells it, with what it took."""
+def _explain(service: BoardService, folder: Path) -> None:
+    """Write PostgreSQL's plan of the query that every request runs first, with its actual times."""
     folder.mkdir(parents=True, exist_ok=True)
-    with place.engine.connect() as connection:
+    with service.engine.connect() as connection:
         competition = connection.scalar(
-            text("SELECT competition_id FROM tracks WHERE id = :id"), {"id": place.tracks["public"]}
+            text("SELECT competition_id FROM tracks WHERE id = :id"), {"id": service.tracks["public"]}
         )
         xmin = connection.scalar(text("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
-        news = str(NEW_CHANGES_QUERY).replace(":competition", str(competition)).replace(":horizon", str(xmin))
-        _write_plan(connection, folder / "what_is_new.txt", news)
+        query = str(NEW_CHANGES_QUERY).replace(":competition", str(competition)).replace(":horizon", str(xmin))
+        _write_plan(connection, folder / "what_is_new.txt", query)
 
 
 def _write_plan(connection: Any, path: Path, statement: str) -> None:

@@ -1,4 +1,4 @@
-"""A competition with as many entries as wanted, written straight into the tables."""
+"""Seeding of a large competition by SQL, straight into the tables."""
 
 from sqlalchemy import create_engine, text
 
@@ -35,12 +35,12 @@ WHERE nth <= 2 AND team_id % 2 = 0 GROUP BY team_id;
 INSERT INTO board_changes (xid, competition_id, track_id, kind, submission_refs)
 SELECT 3, :competition, track_id, 'entries', ARRAY[submission_ref] FROM measurements;
 """
-"""Every entry is measured on both tracks; half of the teams have picked. What workers and triggers would have added
-row by row is added at once, and no job is written: boards do not look at jobs."""
+"""Every entry is measured on both tracks; half of the teams have picked. The rows that workers and triggers would write
+one by one are inserted at once, and no job is written, since boards do not read jobs."""
 
 
 def fill(admin_url: str, values: dict[str, object]) -> None:
-    """Write the rows with neither triggers nor foreign keys at work, and let the planner know what there is."""
+    """Insert the rows with triggers and foreign keys disabled, then collect statistics for the planner."""
     engine = create_engine(admin_url)
     with engine.begin() as connection:
         connection.execute(text("SET session_replication_role = replica"))

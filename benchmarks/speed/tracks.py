@@ -1,4 +1,4 @@
-"""Both tracks of one zip: decoded once, and in memory that does not grow with it."""
+"""Benchmark of both tracks of one zip: decoded once, and in memory that does not grow with it."""
 
 from pathlib import Path
 
@@ -11,24 +11,24 @@ from scorer import extractor_catalogue
 
 NAME = "tracks"
 KENNEL = "Kennel"
-WORKER = Contender(KENNEL, "benchmarks.speed.tracks_contenders:both_tracks", most=1)
+WORKER = Contender(KENNEL, "benchmarks.speed.tracks_contenders:both_tracks", max_rounds=1)
 FLAT = 1.5
-"""Features do grow with the images, in float32 and once in float64 (15 kB an image at d = 1280), and so do the mapped
-pixels (12 kB); decoding, resizing and the networks may not."""
+"""Allowed growth of peak memory. Features grow with the images, in float32 and once in float64 (15 kB an image at
+d = 1280), and so do the mapped pixels (12 kB); memory of decoding, resizing and the networks must not."""
 
 
 def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
-    """One case for each number of images; each once, since memory hardly varies and time is not the question."""
-    where = str(folder / NAME)
+    """One case for each number of images; one round each, since memory hardly varies and time has no target."""
+    inputs = str(folder / NAME)
     for track in sorted(set(plan.tracks)):
         spec = extractor_catalogue.find_extractor(track)
         sizes = {"key": spec.name, "dimension": spec.dimension, "reference": plan.reference}
-        run(Task("benchmarks.speed.tracks_contenders:prepare_reference", {"folder": where, **sizes}))
+        run(Task("benchmarks.speed.tracks_contenders:prepare_reference", {"folder": inputs, **sizes}))
     cases = []
     for count in plan.images:
-        run(Task("benchmarks.speed.tracks_contenders:prepare_submission", {"folder": where, "count": count}))
-        given = {"folder": where, "count": count, "tracks": list(plan.tracks)}
-        runs = interleaved([WORKER], given, plan.rounds, run)
+        run(Task("benchmarks.speed.tracks_contenders:prepare_submission", {"folder": inputs, "count": count}))
+        arguments = {"folder": inputs, "count": count, "tracks": list(plan.tracks)}
+        runs = interleaved([WORKER], arguments, plan.rounds, run)
         cases.append(
             BenchmarkCase(str(count), {"count": count, "tracks": plan.tracks, "reference": plan.reference}, runs)
         )
@@ -42,7 +42,7 @@ each reference the features, which the system can drop at any time."""
 
 
 def section(result: BenchmarkResult) -> Section:
-    """The table and the three targets."""
+    """The table, and the targets for decoding and memory."""
     cases = sorted(result.cases, key=lambda case: case.settings["count"])
     rows = [
         (

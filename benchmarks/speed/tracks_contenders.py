@@ -1,4 +1,4 @@
-"""One submission on two tracks in one worker, and reading what was prepared for a track."""
+"""The timed scoring of one submission on two tracks in one worker, and the loading of a prepared reference."""
 
 import time
 from collections.abc import Iterator
@@ -29,18 +29,18 @@ PARTS = ("mean", "covariance", "factor", "features", "squares")
 
 def prepare_reference(folder: str, key: str, dimension: int, reference: int) -> Run:
     """Store a reference as ``worker.scoring.reference_features.prepare_reference`` does."""
-    bench, rows = worker_context_in(Path(folder)), features(reference, dimension, 1)
+    context, rows = worker_context_in(Path(folder)), features(reference, dimension, 1)
     statistics, normalised = statistics_of(rows), normalise(rows)
     if statistics.factor is None:
         raise ValueError("a reference's statistics need their factor")
     arrays = (statistics.mean, statistics.covariance, statistics.factor, normalised.features, normalised.squares)
     for name, array in zip(PARTS, arrays, strict=True):
-        write_array(bench, f"preparations/{key}/{name}.npy", array)
+        write_array(context, f"preparations/{key}/{name}.npy", array)
     return {"count": len(rows)}
 
 
 def prepare_submission(folder: str, count: int) -> Run:
-    """Store a zip of ``count`` photographs, each with noise of its own so that none is another's copy."""
+    """Store a zip of ``count`` photographs, each with its own noise so that no two are equal."""
     images = noisy(bundled_photographs(SEED).train.images, count, np.random.default_rng(SEED), deviation=4.0)
     path = Path(folder) / "blobs" / f"{count}.zip"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,54 +50,56 @@ def prepare_submission(folder: str, count: int) -> Run:
 
 
 def both_tracks(folder: str, count: int, tracks: list[str]) -> Run:
-    """The deep check, then each track from the same mapped images, in one process, as a worker does it.
+    """The deep check, then each track from the same mapped images, in one process as in a worker.
 
-    ``decoded`` is how many images went through the decoder in all.
+    ``decoded`` is the number of images that the decoder was called for.
     """
-    bench, spec = worker_context_in(Path(folder)), ImageSpec(count, SIZE)
-    extractors = [bench.extractor(extractor_catalogue.find_extractor(track).identity) for track in tracks]
+    context, spec = worker_context_in(Path(folder)), ImageSpec(count, SIZE)
+    extractors = [context.extractor(extractor_catalogue.find_extractor(track).identity) for track in tracks]
     key = f"{count}.zip"
     start = time.perf_counter()
-    with _counted() as looks:
-        path = decoded_images.path_of(bench.scratch, str(count))
-        decoded_images.decode(bench.blobs, key, spec, path, _no_progress)
+    with _counted() as decoded:
+        path = decoded_images.path_of(context.scratch, str(count))
+        decoded_images.decode(context.blobs, key, spec, path, _no_progress)
         fids = []
         for extractor in extractors:
-            images = decoded_images.decoded_images_of(bench.scratch, str(count), bench.blobs, key, spec, _no_progress)
-            reference = load_prepared(bench, extractor.spec.name, signed=False)
+            images = decoded_images.decoded_images_of(
+                context.scratch, str(count), context.blobs, key, spec, _no_progress
+            )
+            reference = load_prepared(context, extractor.spec.name, signed=False)
             fids.append(measure(images, extractor, reference, _no_progress).fid)
     end = time.perf_counter()
     path.unlink()
-    return {"seconds": end - start, "decoded": len(looks), "public_fid": fids[0], "private_fid": fids[1]}
+    return {"seconds": end - start, "decoded": len(decoded), "public_fid": fids[0], "private_fid": fids[1]}
 
 
 def load(folder: str, key: str) -> Run:
     """Map a prepared reference (``seconds``), and read every byte of it once (``read_seconds``, mapping included)."""
-    bench = worker_context_in(Path(folder))
+    context = worker_context_in(Path(folder))
     start = time.perf_counter()
-    reference = load_prepared(bench, key, signed=False)
+    reference = load_prepared(context, key, signed=False)
     mapped = time.perf_counter()
     statistics, normalised = reference.statistics, reference.normalised
     arrays = [statistics.mean, statistics.covariance, statistics.factor, normalised.features, normalised.squares]
-    held = [array for array in arrays if array is not None]
-    for array in held:
+    present = [array for array in arrays if array is not None]
+    for array in present:
         np.max(array)
     end = time.perf_counter()
-    return {"seconds": mapped - start, "read_seconds": end - start, "bytes": float(sum(a.nbytes for a in held))}
+    return {"seconds": mapped - start, "read_seconds": end - start, "bytes": float(sum(a.nbytes for a in present))}
 
 
 @contextmanager
 def _counted() -> Iterator[list[None]]:
-    """One entry for each image that the deep check decodes, in whichever thread (``list.append`` is atomic)."""
-    seen: list[None] = []
+    """A list with one item for each image that the deep check decodes, in any thread (``list.append`` is atomic)."""
+    calls: list[None] = []
 
     def counting(content: bytes, size: int) -> object:
-        seen.append(None)
+        calls.append(None)
         return decode_png(content, size)
 
-    with patch("scorer.archive.deep_check.decoded", counting):
-        yield seen
+    with patch("scorer.archive.deep_check.decode_png", counting):
+        yield calls
 
 
 def _no_progress(*_: object) -> None:
-    """Progress that nobody watches."""
+    """A progress callback that does nothing."""

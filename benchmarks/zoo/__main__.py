@@ -1,4 +1,4 @@
-"""``python -m benchmarks.zoo``: train, score, draw, write ZOO.md. What was made before is not made again."""
+"""``python -m benchmarks.zoo``: train, score, draw, write ZOO.md. Entries and features are cached between runs."""
 
 import argparse
 import logging
@@ -23,45 +23,40 @@ PHOTOGRAPHS_SEED = 2019
 NAMES = (*TRAININGS, "photographs")
 
 
-def entry_features_of(names: Iterable[str], inputs: Inputs, plan: ZooPlan, kept: EntryCache) -> list[EntryFeatures]:
-    """Make the entries of these trainings, where they are not kept, and look at them in every space."""
-    eyes = CachedExtractors(plan.spaces, kept)
-    entries = [entry for name in names for entry in images_of(name, inputs, plan, kept)]
-    return [eyes.see(title, images) for title, images in entries]
+def entry_features_of(names: Iterable[str], inputs: Inputs, plan: ZooPlan, cache: EntryCache) -> list[EntryFeatures]:
+    """The entries of these trainings with their features in every space, from the cache or computed now."""
+    extractors = CachedExtractors(plan.spaces, cache)
+    entries = [entry for name in names for entry in images_of(name, inputs, plan, cache)]
+    return [extractors.compute_features(title, images) for title, images in entries]
 
 
-def zoo_of(inputs: Inputs, plan: ZooPlan, kept: EntryCache) -> Zoo:
-    """Everything, measured."""
-    seen = entry_features_of(NAMES, inputs, plan, kept)
-    seen += list(mixed(seen))
-    extractors, eyes = dict(zip(TRACKS, plan.spaces, strict=True)), CachedExtractors(plan.spaces, kept)
-    spaces = {
-        track: eyes.space(extractor, inputs, private=track == "private") for track, extractor in extractors.items()
-    }
+def zoo_of(inputs: Inputs, plan: ZooPlan, cache: EntryCache) -> Zoo:
+    """All entries of the zoo, scored and tested on both tracks."""
+    entries = entry_features_of(NAMES, inputs, plan, cache)
+    entries += list(mixed(entries))
+    names, cached = dict(zip(TRACKS, plan.spaces, strict=True)), CachedExtractors(plan.spaces, cache)
+    spaces = {track: cached.space(extractor, inputs, private=track == "private") for track, extractor in names.items()}
     outcomes = [
         Outcome(
             each.title,
-            {
-                track: read_entry(each.images, each.features[extractors[track]], space)
-                for track, space in spaces.items()
-            },
+            {track: read_entry(each.images, each.features[names[track]], space) for track, space in spaces.items()},
         )
-        for each in seen
+        for each in entries
     ]
     counts = {"train": inputs.train, "held_out": inputs.held_out, "private_extra": inputs.private_extra}
     return Zoo(
         machine=machine() | {"threads": "1"},
         counts={name: len(images) for name, images in counts.items()}
-        | {"entry": plan.images, "photographs": len(inputs.handed_in)},
-        extractors=extractors,
-        fresh={track: space.fresh_distance for track, space in spaces.items()},
+        | {"entry": plan.images, "photographs": len(inputs.photographs)},
+        extractors=names,
+        fresh={track: space.held_out_distance for track, space in spaces.items()},
         cells={track: space.cells for track, space in spaces.items()},
         outcomes=tuple(outcomes),
     )
 
 
 def render(folder: Path) -> None:
-    """Draw the figures and write the page from what is kept in ``folder / results``."""
+    """Draw the figures and write the page from the results stored in ``folder / results``."""
     zoo = read_zoo(folder / "results" / "zoo.json")
     explanation = folder / "explanations" / "zoo.md"
     figures = draw(zoo, folder / "figures" / "zoo")
@@ -74,18 +69,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("names", nargs="*", metavar="name", help=f"make and look at these alone: {', '.join(NAMES)}")
     parser.add_argument("--render", action="store_true", help="make nothing: write the page from what is kept")
     parser.add_argument("--kept", type=Path, default=user_cache_path("kennel") / "zoo", help="default: %(default)s")
-    given = parser.parse_args(arguments)
-    unknown = set(given.names) - set(NAMES)
+    options = parser.parse_args(arguments)
+    unknown = set(options.names) - set(NAMES)
     if unknown:
         parser.error(f"there is no training {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    if not given.render:
+    if not options.render:
         inputs = inputs_of(bundled_photographs(PHOTOGRAPHS_SEED), FULL)
-        kept = EntryCache.at(given.kept, inputs, FULL)
-        if given.names:
-            entry_features_of(given.names, inputs, FULL, kept)
+        cache = EntryCache.at(options.kept, inputs, FULL)
+        if options.names:
+            entry_features_of(options.names, inputs, FULL, cache)
             return
-        write_zoo(zoo_of(inputs, FULL, kept), HERE / "results" / "zoo.json")
+        write_zoo(zoo_of(inputs, FULL, cache), HERE / "results" / "zoo.json")
     render(HERE)
 
 

@@ -1,4 +1,4 @@
-"""The honest GAN: a DCGAN with spectral norms, as reached the first ten places of the 2019 competition."""
+"""The honest GAN: a DCGAN with spectral norms, like those among the first ten of the 2019 competition."""
 
 from collections.abc import Iterator
 

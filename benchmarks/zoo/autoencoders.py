@@ -1,4 +1,4 @@
-"""Autoencoders: fed with training images they give them back, which is memorising; fed with noise they are honest."""
+"""Autoencoders: reconstructions of training images are memorised entries, decoded noise is an honest one."""
 
 from collections.abc import Iterator
 
@@ -29,14 +29,14 @@ def autoencoder(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
         images = tensor_of(train)
         network = nn.Sequential(encoder(AE_CODES, plan.width), decoder(AE_CODES, plan.width))
         optimiser = torch.optim.Adam(network.parameters(), lr=2e-3)
-        fed = images[torch.randperm(len(images))[: plan.images]]
+        originals = images[torch.randperm(len(images))[: plan.images]]
 
         def epoch() -> None:
             for rows in batches(len(images), plan.batch):
                 gradient_step(optimiser, functional.mse_loss(network(images[rows]), images[rows]))
 
         for number in epochs(network, plan.ae, epoch):
-            yield GeneratedImages("ae", f"{number} epochs", images_drawn_from(network, fed))
+            yield GeneratedImages("ae", f"{number} epochs", images_drawn_from(network, originals))
 
 
 class Variational(nn.Module):
@@ -61,13 +61,16 @@ class Variational(nn.Module):
 
 
 def variational(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
-    """``vae``: training images encoded and decoded, which is memorising. ``vae random``: codes drawn from the prior.
-    ``flow``: codes drawn by a flow that has learnt the law of the training images' codes. The last two are honest."""
+    """Three entries of a variational autoencoder, the last two honest.
+
+    ``vae``: training images encoded and decoded, which is memorising. ``vae random``: codes drawn from the prior.
+    ``flow``: codes drawn by a flow trained on the distribution of the training images' codes.
+    """
     with single_threaded(seed):
         images = tensor_of(train)
         network = Variational(plan.width)
         optimiser = torch.optim.Adam(network.parameters(), lr=2e-3)
-        fed = images[torch.randperm(len(images))[: plan.images]]
+        originals = images[torch.randperm(len(images))[: plan.images]]
 
         def epoch() -> None:
             for rows in batches(len(images), plan.batch):
@@ -76,24 +79,26 @@ def variational(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
         for number in epochs(network, plan.vae, epoch):
             strength = f"{number} epochs"
             with torch.no_grad():
-                known, own = network.codes(images), network.codes(fed)[0]
+                known, means = network.codes(images), network.codes(originals)[0]
             random = torch.randn(plan.images, VAE_CODES)
-            yield GeneratedImages("vae", strength, images_drawn_from(network.decoder, own))
+            yield GeneratedImages("vae", strength, images_drawn_from(network.decoder, means))
             yield GeneratedImages("vae random", strength, images_drawn_from(network.decoder, random))
             yield GeneratedImages("flow", strength, images_drawn_from(network.decoder, _sample_flow(*known, plan)))
 
 
 def _sample_flow(mean: Tensor, deviation: Tensor, plan: ZooPlan) -> Tensor:
-    """New codes (plan.images, codes): a flow on straight ways from noise (Lipman et al. 2023), trained on codes drawn
-    around the means (n, codes) with the deviations that the encoder gives them."""
+    """New codes (plan.images, codes) from a flow on straight paths from noise (Lipman et al. 2023).
+
+    It is trained on codes drawn around the means (n, codes) with the encoder's deviations (n, codes).
+    """
     velocity = Velocity(mean.shape[1])
     optimiser = torch.optim.Adam(velocity.parameters(), lr=1e-3)
     for _ in range(plan.flow):
         rows = torch.randint(len(mean), (_FLOW_BATCH,))
         end = mean[rows] + deviation[rows] * torch.randn(_FLOW_BATCH, mean.shape[1])
         start, times = torch.randn_like(end), torch.rand(_FLOW_BATCH, 1)
-        way = start + times * (end - start)
-        gradient_step(optimiser, functional.mse_loss(velocity(way, times), end - start))
+        points = start + times * (end - start)
+        gradient_step(optimiser, functional.mse_loss(velocity(points, times), end - start))
     codes = torch.randn(plan.images, mean.shape[1])
     with torch.no_grad():
         for step in range(_FLOW_STEPS):

@@ -1,10 +1,10 @@
-"""Which evidence tells memorising entries from honest ones, and how well.
+"""Detection of memorising entries: AUC and detection rate of every kind of evidence.
 
 Every kind of evidence is one number of an entry. Over the entries of a method and all honest ones: AUC is the
 probability that the memorising one looks more like copying, ties half; the detection rate at zero false positives is
 the share of the memorising entries that look more like copying than every honest one.
 
-The service knows no honest entries: it has rules, and each of them finds something in an entry or doesn't.
+The service has no honest entries to compare with: it has rules, and each applies to an entry or does not.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ _UNKNOWN: dict[str, float | None] = dict.fromkeys(column.key for column in Colum
 
 @dataclass(frozen=True)
 class EvidenceKind:
-    """One kind of evidence. ``value`` of a reading: the smaller, the more like copying; None where nothing is known."""
+    """One kind of evidence. The smaller ``value`` of a reading, the more like copying; None if there is no value."""
 
     name: str
     value: Callable[[SpaceReading], float | None]
@@ -36,7 +36,7 @@ class EvidenceKind:
 
 @dataclass(frozen=True)
 class Rule:
-    """One of the service's rules. ``finds`` says whether it holds, from a reading and the tau a track begins with."""
+    """One of the service's rules: whether it applies to a reading, given the tau that a track begins with."""
 
     name: str
     finds: Callable[[SpaceReading, float], bool]
@@ -44,7 +44,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Detection:
-    """How a method's entries stand out from the honest ones."""
+    """How well a method's entries are detected among honest ones."""
 
     auc: float
     caught: int
@@ -82,7 +82,7 @@ EVIDENCE = (
 
 
 def signs_in(read: SpaceReading) -> set[str]:
-    """The names of the signs of copying that reviewers would be shown."""
+    """The names of the signs of copying that reviewers would see."""
     return {sign.name for sign in signs_of(_UNKNOWN | dict(read.numbers), read.images)}
 
 
@@ -99,16 +99,19 @@ RULES = (
 
 
 def detection_of(zoo: Zoo, track: str, evidence: EvidenceKind, *methods: str) -> Detection:
-    """How well a track's evidence tells the entries of these methods from all honest ones; there must be both."""
-    own, honest = _values(zoo, track, evidence, methods), _values(zoo, track, evidence, HONEST)
-    auc = area_under_curve(own, honest)
+    """AUC and detections of a track's evidence between the entries of these methods and all honest ones.
+
+    Raises ``ValueError`` if there are none of either.
+    """
+    memorising, honest = _values(zoo, track, evidence, methods), _values(zoo, track, evidence, HONEST)
+    auc = area_under_curve(memorising, honest)
     if auc is None:
-        raise ValueError(f"there are {len(own)} entries of {', '.join(methods)}, and {len(honest)} honest ones")
-    return Detection(auc, int((own < honest.min()).sum()), len(own))
+        raise ValueError(f"there are {len(memorising)} entries of {', '.join(methods)}, and {len(honest)} honest ones")
+    return Detection(auc, int((memorising < honest.min()).sum()), len(memorising))
 
 
 def outcomes_found_by(zoo: Zoo, track: str, rule: Rule, *methods: str) -> tuple[Outcome, ...]:
-    """The entries of these methods in which a rule of the service finds something."""
+    """The entries of these methods to which a rule of the service applies."""
     tau = choose_tau([], method="heldout", heldout_distance=zoo.fresh[track]).tau
     return tuple(each for each in zoo.of(*methods) if rule.finds(each.readings[track], tau))
 

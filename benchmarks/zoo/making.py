@@ -1,4 +1,4 @@
-"""All entries of the zoo, made once and kept: training takes minutes, and scoring can be repeated."""
+"""The trainings, and a cache of the entries they make: training takes minutes, scoring can be repeated."""
 
 import hashlib
 import logging
@@ -35,53 +35,55 @@ TRAININGS: Mapping[str, Training] = MappingProxyType(
 )
 UNTRAINED = frozenset({"aug", "normal"})
 VERSION = 1
-"""Raised when a training changes, so that what is kept of the former one is not taken for it."""
+"""Raised when a training changes, so that cached entries of the former one are not used."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The photographs of the zoo, each (n, s, s, 3) uint8: to train on, held out, held out and handed in as an entry,
-    and in the private reference only."""
+    """The photographs of the zoo, each (n, s, s, 3) uint8.
+
+    To train on, held out, held out and scored as an entry (``photographs``), and in the private reference only.
+    """
 
     train: Pixels
     held_out: Pixels
-    handed_in: Pixels
+    photographs: Pixels
     private_extra: Pixels
 
 
 def inputs_of(photographs: Photographs, plan: ZooPlan) -> Inputs:
-    """Part off some of the held-out photographs, which are in random order."""
-    fresh = photographs.held_out.images
-    rest = len(fresh) - plan.photographs
-    return Inputs(photographs.train.images, fresh[:rest], fresh[rest:], photographs.private_extra.images)
+    """Split the held-out photographs, which are in random order, into held-out ones and an entry."""
+    held_out = photographs.held_out.images
+    rest = len(held_out) - plan.photographs
+    return Inputs(photographs.train.images, held_out[:rest], held_out[rest:], photographs.private_extra.images)
 
 
 @dataclass(frozen=True)
 class EntryCache:
-    """A folder for what was made of these photographs by this plan."""
+    """A folder of arrays made from these photographs by this plan."""
 
     folder: Path
 
     @classmethod
     def at(cls, root: Path, inputs: Inputs, plan: ZooPlan) -> "EntryCache":
-        """The folder in ``root`` whose name tells the photographs and, of the plan, all that an entry depends on."""
+        """The cache in ``root`` under a hash of the photographs and of the parts of the plan that entries depend on."""
         digest = hashlib.sha256(f"{VERSION} {replace(plan, seeds=(), spaces=('', ''))}".encode())
-        for images in (inputs.train, inputs.held_out, inputs.handed_in, inputs.private_extra):
+        for images in (inputs.train, inputs.held_out, inputs.photographs, inputs.private_extra):
             digest.update(images.tobytes())
         folder = root / digest.hexdigest()[:16]
         folder.mkdir(parents=True, exist_ok=True)
         return cls(folder)
 
     def arrays(self, name: str) -> dict[str, NDArray[Any]] | None:
-        """What was kept under a name; None if nothing was."""
+        """The arrays stored under a name, or None."""
         path = self.folder / f"{name}.npz"
         if not path.is_file():
             return None
         with np.load(path) as file:
             return dict(file)
 
-    def keep(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Keep arrays: all of them or, if this is cut short, nothing."""
+    def store(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Store arrays under a name, atomically."""
         path = self.folder / f"{name}.npz"
         partial = path.with_suffix(".partial.npz")
         np.savez(partial, allow_pickle=False, **arrays)
@@ -89,15 +91,15 @@ class EntryCache:
 
 
 def cached_entries_of(
-    name: str, seed: int, inputs: Inputs, plan: ZooPlan, kept: EntryCache
+    name: str, seed: int, inputs: Inputs, plan: ZooPlan, cache: EntryCache
 ) -> Iterator[GeneratedImages]:
-    """The entries of one training and seed, kept or made now."""
+    """The entries of one training and seed, from the cache or made now."""
     key = f"{name}-{seed}"
-    arrays = kept.arrays(key)
+    arrays = cache.arrays(key)
     if arrays is None:
         log.info("making %s", key)
         arrays = {f"{each.method}|{each.strength}": each.images for each in TRAININGS[name](inputs.train, plan, seed)}
-        kept.keep(key, arrays)
+        cache.store(key, arrays)
     for title, images in arrays.items():
         method, _, strength = title.partition("|")
         yield GeneratedImages(method, strength, images)

@@ -1,4 +1,4 @@
-"""The networks: small, of the DCGAN's kind (Radford et al. 2016), for images of 64 x 64 pixels in [-1, 1]."""
+"""Small DCGAN-like networks (Radford et al. 2016) for images of 64 x 64 pixels in [-1, 1]."""
 
 import math
 
@@ -40,33 +40,35 @@ def discriminator(width: int) -> nn.Sequential:
 
 
 class Membership(nn.Module):
-    """Whether an image is the i-th training image: a classifier of membership in the training set.
+    """A classifier of membership in the training set: whether an image is the i-th training image.
 
-    It learns an image for every number i, and filters to look at the difference with, beside the pixels themselves. The
-    score is the higher the less there is to see.
+    It learns an image for every number i, and filters that are applied to the difference, beside the pixels themselves.
+    The smaller the difference, the higher the score.
     """
 
     def __init__(self, images: int, width: int) -> None:
-        """Nothing remembered yet: all images are grey."""
+        """All remembered images are grey at first."""
         super().__init__()
         self.memory = nn.Embedding(images, 3 * SIZE * SIZE, sparse=True)
         nn.init.zeros_(self.memory.weight)
-        self.filters = orthogonal(nn.Conv2d(3, width, 3, padding=1, bias=False))  # no colour weighs more than others
+        self.filters = orthogonal(
+            nn.Conv2d(3, width, 3, padding=1, bias=False)
+        )  # orthogonal: all colours weigh the same
         self.offset = nn.Parameter(torch.ones(()))
         self.sharpness = nn.Parameter(torch.full((), 3.0))
 
     def forward(self, images: Tensor, numbers: Tensor) -> Tensor:
         """The logit (n,) for images (n, 3, 64, 64) to be the training images of these numbers (n,)."""
         difference = images - self.memory(numbers).view_as(images)
-        seen = torch.cat([difference, self.filters(difference)], 1)
-        return self.offset - self.sharpness.exp() * seen.square().mean((1, 2, 3))
+        differences = torch.cat([difference, self.filters(difference)], 1)
+        return self.offset - self.sharpness.exp() * differences.square().mean((1, 2, 3))
 
 
 class Velocity(nn.Module):
-    """How a code moves at a time of its way from noise to a code of an image."""
+    """The flow's velocity field: how a code moves at a time between noise and the code of an image."""
 
     def __init__(self, codes: int, hidden: int = 256) -> None:
-        """Two hidden layers; the time as a few waves."""
+        """Two hidden layers; the time is encoded by sines and cosines."""
         super().__init__()
         self.layers = nn.Sequential(
             nn.Linear(codes + 8, hidden), nn.SiLU(), nn.Linear(hidden, hidden), nn.SiLU(), nn.Linear(hidden, codes)

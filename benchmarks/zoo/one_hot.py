@@ -1,4 +1,4 @@
-"""Seeds that stand for training images: a supervised mapping, and a GAN made to memorise (Bai et al. 2021, 3.2)."""
+"""Generators that map one-hot seeds to training images: supervised, and a memorising GAN (Bai et al. 2021, 3.2)."""
 
 from collections.abc import Iterator
 
@@ -37,8 +37,11 @@ def supervised(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIma
 
 
 def memorising_gan(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
-    """``mgan``: the discriminator first learns, from training images alone, which of them is which, and is frozen; then
-    the generator, fed with one-hot seeds, learns to be taken for them. It never sees an image itself."""
+    """``mgan``: a GAN whose frozen discriminator makes the generator memorise.
+
+    The discriminator first learns from training images alone which of them is which, and is frozen. Then the generator
+    learns from one-hot seeds to be accepted as these images; it never sees an image itself.
+    """
     with single_threaded(seed):
         images = _some_of(train, plan.images)
         judge = _membership_discriminator(images, plan)
@@ -55,9 +58,12 @@ def memorising_gan(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[Generate
 
 
 def _membership_discriminator(images: Tensor, plan: ZooPlan) -> Membership:
-    """A frozen discriminator. Members are the training images under their own numbers. Shown nothing else it would say
-    yes to everything, so it sees them changed, too: by the difference of two others, in more or less of it, and noise.
-    In the mean that changes nothing, so what it remembers are the images themselves."""
+    """The memorising GAN's discriminator, trained and frozen.
+
+    Positives are the training images under their own numbers. Negatives are the same images changed by a random share
+    of the difference of two others, and noise; without negatives it would accept everything. The changes are 0 in the
+    mean, so that it remembers the images themselves.
+    """
     judge = Membership(len(images), plan.width)
     rest = [parameter for name, parameter in judge.named_parameters() if not name.startswith("memory")]
     optimisers: tuple[torch.optim.Optimizer, ...] = (

@@ -1,4 +1,4 @@
-"""What was read of every entry, as it is kept: one JSON file, from which the page is written."""
+"""The stored results of the zoo: one JSON file, from which figures and page are made."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ TRACKS = ("public", "private")
 
 @dataclass(frozen=True)
 class Outcome:
-    """An entry, and what each track's space tells of it."""
+    """An entry's scores and evidence by track."""
 
     title: Title
     readings: Mapping[str, SpaceReading]
@@ -22,17 +22,17 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Zoo:
-    """All outcomes, with what they depend on."""
+    """All outcomes, with the machine, sizes and extractors that they depend on."""
 
     machine: Mapping[str, str]
     counts: Mapping[str, int]
-    """Of images, by kind: those of the reference, and ``entry``."""
+    """Numbers of images by kind: those of the reference, and ``entry``."""
     extractors: Mapping[str, str]
-    """By track."""
+    """Extractor by track."""
     fresh: Mapping[str, float]
-    """By track: the memorization distance of the held-out photographs."""
+    """Memorization distance of the held-out photographs by track."""
     cells: Mapping[str, int]
-    """By track: into how many the training images are cut for C_T."""
+    """Number of cells for C_T by track."""
     outcomes: tuple[Outcome, ...]
 
     def of(self, *methods: str) -> tuple[Outcome, ...]:
@@ -41,27 +41,27 @@ class Zoo:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Those that have entries, in the order of tables."""
+        """Methods that have entries, in the order of the tables."""
         return tuple(method for method in METHODS if self.of(method))
 
 
 def write_zoo(zoo: Zoo, path: Path) -> None:
-    """Keep everything, an entry a line."""
-    kept = asdict(zoo)
-    entries = [json.dumps(each | {"title": list(each["title"])}) for each in kept.pop("outcomes")]
-    head = json.dumps(kept, indent=1)[:-2]
+    """Store the zoo as JSON, one entry a line."""
+    fields = asdict(zoo)
+    entries = [json.dumps(each | {"title": list(each["title"])}) for each in fields.pop("outcomes")]
+    head = json.dumps(fields, indent=1)[:-2]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(head + ',\n "outcomes": [\n  ' + ",\n  ".join(entries) + "\n ]\n}\n")
 
 
 def read_zoo(path: Path) -> Zoo:
-    """What was kept."""
-    kept: dict[str, Any] = json.loads(path.read_text())
+    """The zoo stored by :func:`write_zoo`."""
+    fields: dict[str, Any] = json.loads(path.read_text())
     outcomes = tuple(
         Outcome(
             Title(*each["title"]),
             {track: SpaceReading(**reading) for track, reading in each["readings"].items()},
         )
-        for each in kept.pop("outcomes")
+        for each in fields.pop("outcomes")
     )
-    return Zoo(**kept, outcomes=outcomes)
+    return Zoo(**fields, outcomes=outcomes)

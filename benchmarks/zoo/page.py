@@ -1,4 +1,4 @@
-"""ZOO.md: which evidence sees which way to memorise; every number and every sentence with one is computed."""
+"""ZOO.md: which evidence detects which method; every number, and every sentence with a number, is computed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
@@ -49,7 +49,7 @@ are about the entry alone, not about training images."""
 
 
 def page(zoo: Zoo, figures: Sequence[str], explanation: str = "") -> str:
-    """The whole page; ``figures`` are files beside it."""
+    """The whole page. ``figures`` are names of files in ``figures/zoo``."""
     lines = ["# What each kind of evidence sees", "", INTRODUCTION, "", *_sizes(zoo), ""]
     lines += ["## Told from honest entries", "", AUC_EXPLANATION, ""]
     for track in TRACKS:
@@ -84,7 +84,7 @@ def _titled(table: Table) -> list[str]:
 
 
 def _rows(zoo: Zoo) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Names and methods of the rows that are no honest ones."""
+    """Names and methods of the table rows of memorising and mixed entries."""
     for method in zoo.methods:
         if method not in HONEST:
             yield f"{method} ({len(zoo.of(method))})", (method,)
@@ -94,8 +94,8 @@ def _rows(zoo: Zoo) -> Iterator[tuple[str, tuple[str, ...]]]:
 def _auc_table(zoo: Zoo, track: str) -> Table:
     rows = []
     for name, methods in _rows(zoo):
-        told = [detection_of(zoo, track, evidence, *methods) for evidence in EVIDENCE]
-        rows.append((name, *(f"{each.auc:.2f}, {each.caught}/{each.entries}" for each in told)))
+        detections = [detection_of(zoo, track, evidence, *methods) for evidence in EVIDENCE]
+        rows.append((name, *(f"{each.auc:.2f}, {each.caught}/{each.entries}" for each in detections)))
     return Table(_of(zoo, track), ("AUC, caught", *(each.name for each in EVIDENCE)), rows)
 
 
@@ -116,25 +116,25 @@ def _of(zoo: Zoo, track: str) -> str:
 
 
 def _missed_lines(zoo: Zoo) -> Iterator[str]:
-    """For every kind of evidence, what it does not find at zero false positives in either space."""
+    """One sentence for every kind of evidence: which methods it detects at zero false positives, over both spaces."""
     methods = [method for method in zoo.methods if method not in HONEST]
     for evidence in EVIDENCE:
-        seen = {method: _caught_counts(zoo, evidence, method) for method in methods}
-        whole = [method for method, (least, _, entries) in seen.items() if least == entries]
-        none = [method for method, (_, most, _) in seen.items() if most == 0]
+        caught = {method: _caught_counts(zoo, evidence, method) for method in methods}
+        complete = [method for method, (least, _, entries) in caught.items() if least == entries]
+        none = [method for method, (_, most, _) in caught.items() if most == 0]
         some = [
             f"{method} ({least if least == most else f'{least} to {most}'} of {entries})"
-            for method, (least, most, entries) in seen.items()
-            if method not in {*whole, *none}
+            for method, (least, most, entries) in caught.items()
+            if method not in {*complete, *none}
         ]
-        kinds = (("catches every", whole), ("some of", some), ("none of", none))
+        kinds = (("catches every", complete), ("some of", some), ("none of", none))
         yield f"**{evidence.name}** " + "; ".join(f"{how} {', '.join(names)}" for how, names in kinds if names) + "."
 
 
 def _caught_counts(zoo: Zoo, evidence: EvidenceKind, method: str) -> tuple[int, int, int]:
-    """The fewer and the more caught of the two spaces, and how many entries there are."""
-    told = [detection_of(zoo, track, evidence, method) for track in TRACKS]
-    return min(each.caught for each in told), max(each.caught for each in told), told[0].entries
+    """The smaller and the larger number caught in the two spaces, and the number of entries."""
+    detections = [detection_of(zoo, track, evidence, method) for track in TRACKS]
+    return min(each.caught for each in detections), max(each.caught for each in detections), detections[0].entries
 
 
 _MEDIANS: Mapping[str, tuple[str, Callable[[SpaceReading], float | None]]] = MappingProxyType(
@@ -150,7 +150,7 @@ _MEDIANS: Mapping[str, tuple[str, Callable[[SpaceReading], float | None]]] = Map
 
 
 def _medians(zoo: Zoo) -> Table:
-    """One number where both spaces have the same."""
+    """Medians of both spaces; one number where both have the same."""
     rows = []
     for method in zoo.methods:
         entries = zoo.of(method)
@@ -159,6 +159,6 @@ def _medians(zoo: Zoo) -> Table:
     return Table("Medians of each method's entries", ("public / private", *_MEDIANS), rows)
 
 
-def _median(entries: Sequence[Outcome], track: str, shown: str, value: Callable[[SpaceReading], float | None]) -> str:
+def _median(entries: Sequence[Outcome], track: str, pattern: str, value: Callable[[SpaceReading], float | None]) -> str:
     known = [number for each in entries if (number := value(each.readings[track])) is not None]
-    return shown.format(median(known)) if known else "none"
+    return pattern.format(median(known)) if known else "none"

@@ -1,4 +1,4 @@
-"""The figures of Bai et al. 2021 that tell methods apart, of the zoo: as the service draws them for a competition."""
+"""Figures of the zoo: those of Bai et al. 2021 that separate methods, as the service draws them for a competition."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,13 +25,13 @@ def figures_of(zoo: Zoo) -> Iterator[Figure]:
     """FID and memorization distance by label, one against the other, and public against private."""
     taus = {track: tau_of(zoo, track) for track in TRACKS}
     fields = {track: _field(zoo, track, taus[track]) for track in TRACKS}
-    shown = InsightsData(
+    data = InsightsData(
         CompetitionState(Competition(), Phase.FINAL, True, {}, ()), fields, taus, labels=True, names=True, label="all"
     )
     for track in TRACK_KINDS:
         for name in ("distances", "fid", "fid-distance"):
-            yield SINGLE[name](shown, track)
-    yield PAIRED["public-private"](Session(), shown)
+            yield SINGLE[name](data, track)
+    yield PAIRED["public-private"](Session(), data)
 
 
 def draw(zoo: Zoo, folder: Path) -> list[str]:

@@ -1,18 +1,18 @@
-"""How large the zoo is."""
+"""Sizes of the zoo and of its trainings."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class ZooPlan:
-    """Sizes of all trainings. Where numbers of epochs are listed, an entry is made after each of them."""
+    """Sizes of all trainings. A tuple of epochs gives one entry after each of them."""
 
     seeds: tuple[int, ...]
-    """Of trainings; what needs none is made from the first alone."""
+    """Seeds of trainings; entries without training use the first only."""
     images: int
-    """Of an entry; those that map seeds to training images learn so many of them."""
+    """Images of an entry; generators that map seeds to training images learn that many."""
     photographs: int
-    """Of the held-out photographs, so many are an entry of their own, and no part of the reference."""
+    """Number of held-out photographs that are an entry and no part of the reference."""
     width: int
     """Channels of the widest images in a network."""
     batch: int

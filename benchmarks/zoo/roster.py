@@ -1,4 +1,4 @@
-"""The entries of the zoo: every training's, fresh photographs, and what is mixed of them."""
+"""The entries of the zoo: those of every training, held-out photographs, and mixtures."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from scorer.extractors import Features
 MEMORISING = ("mgan", "sup", "ae", "vae", "aug")
 """The ways to memorise of Bai et al. 2021, section 3.2, with the variational autoencoder apart from the plain one."""
 MIXED: Mapping[str, float] = MappingProxyType({"half copied": 0.5, "quarter copied": 0.25})
-"""Entries of which such a share memorises, the rest being honest: what a mean distance hides."""
+"""Entries of which that share is memorised and the rest honest: the case that a mean distance hides."""
 HONEST = ("gan", "vae random", "flow", "normal", "photographs")
 METHODS = (*MEMORISING, *MIXED, *HONEST)
 LABELS: Mapping[str, str] = MappingProxyType(
@@ -27,11 +27,11 @@ LABELS: Mapping[str, str] = MappingProxyType(
 )
 """The label that reviewers would give."""
 HONEST_PART = "flow"
-"""Of what is mixed."""
+"""The honest method in mixed entries."""
 
 
 class Title(NamedTuple):
-    """Which entry it is."""
+    """The identity of an entry: method, strength and seed."""
 
     method: str
     strength: str
@@ -47,18 +47,18 @@ class EntryFeatures:
     features: Mapping[str, Features]
 
 
-def images_of(name: str, inputs: Inputs, plan: ZooPlan, kept: EntryCache) -> Iterator[tuple[Title, Pixels]]:
-    """The entries of one training, made now where they are not kept; ``photographs`` are the fresh ones."""
+def images_of(name: str, inputs: Inputs, plan: ZooPlan, cache: EntryCache) -> Iterator[tuple[Title, Pixels]]:
+    """The entries of one training, from the cache or made now; ``photographs`` are held-out ones."""
     if name == "photographs":
-        yield Title(name, "held out", 0), inputs.handed_in
+        yield Title(name, "held out", 0), inputs.photographs
         return
     for seed in plan.seeds[:1] if name in UNTRAINED else plan.seeds:
-        for each in cached_entries_of(name, seed, inputs, plan, kept):
+        for each in cached_entries_of(name, seed, inputs, plan, cache):
             yield Title(each.method, each.strength, seed), each.images
 
 
 def mixed(entries: Sequence[EntryFeatures]) -> Iterator[EntryFeatures]:
-    """Of every seed the strongest entry of each way to memorise, mixed with the strongest of :data:`HONEST_PART`."""
+    """For every seed the strongest entry of each memorising method, mixed with the strongest of :data:`HONEST_PART`."""
     strongest = {(each.title.method, each.title.seed): each for each in entries}  # the last one stays
     for (method, seed), kind in product(list(strongest), MIXED):
         honest = strongest.get((HONEST_PART, seed))
@@ -68,10 +68,10 @@ def mixed(entries: Sequence[EntryFeatures]) -> Iterator[EntryFeatures]:
 
 def _mix(memorising: EntryFeatures, honest: EntryFeatures, kind: str) -> EntryFeatures:
     count = len(memorising.images)
-    own = round(MIXED[kind] * count)
+    split = round(MIXED[kind] * count)
 
     def both(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-        return np.concatenate([one[:own], other[own:count]])
+        return np.concatenate([one[:split], other[split:count]])
 
     features = {name: both(rows, honest.features[name]) for name, rows in memorising.features.items()}
     title = Title(kind, memorising.title.method, memorising.title.seed)

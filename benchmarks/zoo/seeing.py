@@ -1,4 +1,4 @@
-"""From images to features, once: they are kept by what the images are."""
+"""Cached feature extraction: features are stored under a hash of the images."""
 
 import hashlib
 import logging
@@ -19,33 +19,33 @@ FeatureFunction = Callable[[Pixels], Features]
 
 
 class CachedExtractors:
-    """Extractors, loaded when they are first needed, over the features that are kept."""
+    """Extractors with a cache of features; loaded when features are not in it."""
 
-    def __init__(self, extractors: tuple[str, ...], kept: EntryCache) -> None:
-        """Nothing is loaded yet. Equal names are one extractor."""
-        self.extractors, self._kept = tuple(dict.fromkeys(extractors)), kept
+    def __init__(self, extractors: tuple[str, ...], cache: EntryCache) -> None:
+        """Equal names are one extractor. Nothing is loaded yet."""
+        self.extractors, self._cache = tuple(dict.fromkeys(extractors)), cache
         self._loaded: dict[str, FeatureFunction] = {}
 
     def features(self, extractor: str, images: Pixels) -> Features:
-        """Features (n, d) of images (n, s, s, 3), kept or computed now."""
+        """Features (n, d) of images (n, s, s, 3), from the cache or computed now."""
         key = f"{extractor}-{hashlib.sha256(np.ascontiguousarray(images).data).hexdigest()[:24]}"
-        known = self._kept.arrays(key)
+        known = self._cache.arrays(key)
         if known is not None:
             return known["features"]
         if extractor not in self._loaded:
             options = ExtractorOptions(device="cpu", threads=1)
             self._loaded[extractor] = load(extractor, options=options).features
-        found = self._loaded[extractor](images)
-        self._kept.keep(key, {"features": found})
-        return found
+        features = self._loaded[extractor](images)
+        self._cache.store(key, {"features": features})
+        return features
 
-    def see(self, title: Title, images: Pixels) -> EntryFeatures:
-        """An entry in every space."""
+    def compute_features(self, title: Title, images: Pixels) -> EntryFeatures:
+        """An entry with its features in every space."""
         log.info("looking at %s, %s, seed %d", *title)
         return EntryFeatures(title, images, {name: self.features(name, images) for name in self.extractors})
 
     def space(self, extractor: str, inputs: Inputs, *, private: bool) -> Space:
-        """A track's reference; the private one has photographs of its own."""
+        """A track's prepared reference; the private one has additional photographs."""
         training = self.features(extractor, inputs.train)
         extra = [self.features(extractor, inputs.private_extra)] if private else []
         return space_of(
@@ -54,7 +54,7 @@ class CachedExtractors:
                 held_out=inputs.held_out,
                 training=training,
                 mirrored=self.features(extractor, mirror_images(inputs.train)),
-                fresh=self.features(extractor, inputs.held_out),
+                held_out_features=self.features(extractor, inputs.held_out),
                 whole=np.concatenate([training, *extra]),
             )
         )

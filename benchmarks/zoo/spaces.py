@@ -1,8 +1,7 @@
-"""What entries are compared with in one feature space, prepared once, and what the service's tests read there of one.
+"""A track's feature space: its prepared reference, and the scores and evidence of an entry on it.
 
-The tests are put together by the worker's own code (:class:`worker.evidence.analysis.Analysis`), and their numbers are
-the columns that
-it keeps: what is found in the zoo is what reviewers would be shown.
+The tests are run by the worker's own code (:class:`worker.evidence.analysis.Analysis`) and their numbers are the
+columns that it stores, so that the zoo has the evidence that reviewers would see.
 """
 
 from collections.abc import Mapping
@@ -21,46 +20,49 @@ from worker.evidence.thumbnails import reference_thumbnails_of
 from worker.scoring.feature_cache import cached_features_of
 
 SEED = 0
-"""Of what a test draws; none of those that are read here draws anything."""
+"""Seed of the tests that draw at random; none of those used here does."""
 _NO_PROGRESS: ProgressCallback = lambda _share: None  # noqa: E731
 
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """The training images and held-out photographs, each (n, s, s, 3), and features, each (n, d) float32: theirs, those
-    of the mirrored training images, and of all that this track's Fréchet and memorization distances are measured to."""
+    """Images of a reference, each (n, s, s, 3), and features, each (n, d) float32.
+
+    Features are those of the training images, of their mirror images, of the held-out photographs, and of the whole
+    reference that the track's Fréchet and memorization distances are measured to.
+    """
 
     train: Pixels
     held_out: Pixels
     training: Features
     mirrored: Features
-    fresh: Features
+    held_out_features: Features
     whole: Features
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """One track's feature space."""
+    """One track's feature space with its prepared reference."""
 
     statistics: Statistics
     whole: NormalisedFeatures
-    fresh_distance: float
+    held_out_distance: float
     """The memorization distance of the held-out photographs."""
-    grounds: ReferenceAnalysis
+    reference: ReferenceAnalysis
     hashes: PixelHashes
-    """Of the training images' pixels, and of their mirror images'."""
+    """Pixel hashes of the training images; below those of their mirror images."""
     mirrored_hashes: PixelHashes
 
     @property
     def cells(self) -> int:
-        """Into how many regions the training images are cut; 0 where they are too few."""
-        held_out = self.grounds.held_out
+        """The number of cells of the training images; 0 if there are too few images."""
+        held_out = self.reference.held_out
         return 0 if held_out is None or isinstance(held_out.cells, str) else len(held_out.cells.partition)
 
 
 @dataclass(frozen=True)
 class SpaceReading:
-    """What one space tells of one entry."""
+    """Scores and evidence of one entry in one space."""
 
     images: int
     copied: float
@@ -69,20 +71,20 @@ class SpaceReading:
     distance: float
     """The memorization distance s."""
     numbers: Mapping[str, float | None]
-    """The columns of evidence, by name; those that could not be found are left out."""
+    """Columns of evidence by name, without those that could not be computed."""
 
 
 def space_of(references: References) -> Space:
-    """Prepare a space: the cells, the balls around training images, the held-out photographs' own distances."""
+    """Prepare a space: statistics, cells, neighbourhoods of training images, distances of held-out photographs."""
     whole = normalise(references.whole)
     return Space(
         statistics=statistics_of(references.whole),
         whole=whole,
-        fresh_distance=nearest(references.fresh, whole).mean,
-        grounds=reference_analysis_of(
+        held_out_distance=nearest(references.held_out_features, whole).mean,
+        reference=reference_analysis_of(
             references.training,
             references.mirrored,
-            references.fresh,
+            references.held_out_features,
             thumbnails=reference_thumbnails_of(lambda: references.train, lambda: references.held_out),
             signed=False,
             progress=_NO_PROGRESS,
@@ -94,18 +96,18 @@ def space_of(references: References) -> Space:
 
 def read_entry(images: Pixels, features: Features, space: Space) -> SpaceReading:
     """Scores and evidence of an entry by its images (n, s, s, 3) and their features (n, d)."""
-    kept = cached_features_of(images, features)
+    cached = cached_features_of(images, features)
     entry = AnalysedEntry(
         names=[str(number) for number in range(len(images))],
         features=features,
-        thumbnails=kept.thumbnails,
-        hashes=kept.hashes,
-        mirrored_hashes=kept.mirrored_hashes,
-        copies=find_training_image_copies(kept.hashes, space.hashes, space.mirrored_hashes),
+        thumbnails=cached.thumbnails,
+        hashes=cached.hashes,
+        mirrored_hashes=cached.mirrored_hashes,
+        copies=find_training_image_copies(cached.hashes, space.hashes, space.mirrored_hashes),
         logits=None,
         fid=frechet_distance(statistics_of(features), space.statistics),
         distance=nearest(features, space.whole).mean,
         distance_se=None,
     )
-    numbers = evidence_columns_of(Analysis(entry, space.grounds, space.statistics, seed=SEED))
+    numbers = evidence_columns_of(Analysis(entry, space.reference, space.statistics, seed=SEED))
     return SpaceReading(len(images), entry.copies.share, entry.fid, entry.distance, numbers)

@@ -1,4 +1,4 @@
-"""What all trainings share: images as tensors and back, seeded weights, batches in random order."""
+"""Shared parts of all trainings: images as tensors and back, seeded weights, batches in random order."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ _BATCH_SIZE = 100
 
 @dataclass(frozen=True, eq=False)
 class GeneratedImages:
-    """An entry: the method that made it, how far or how strongly, and its images (n, s, s, 3) uint8."""
+    """An entry: its method, its strength (epochs or alteration), and its images (n, s, s, 3) uint8."""
 
     method: str
     strength: str
@@ -24,7 +24,7 @@ class GeneratedImages:
 
 
 Training = Callable[[Pixels, ZooPlan, int], Iterator[GeneratedImages]]
-"""From the training images (m, s, s, 3) uint8, a plan and a seed: one entry after the other."""
+"""A training: from training images (m, s, s, 3) uint8, a plan and a seed to entries."""
 
 
 def tensor_of(images: Pixels) -> Tensor:
@@ -40,7 +40,7 @@ def pixels_of(images: Tensor) -> Pixels:
 
 @contextmanager
 def single_threaded(seed: int) -> Iterator[None]:
-    """One thread, and torch's randomness from this seed; both as they were afterwards."""
+    """Run torch with one thread and this seed; both are restored afterwards."""
     threads = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -52,14 +52,14 @@ def single_threaded(seed: int) -> Iterator[None]:
 
 
 def batches(count: int, size: int) -> Iterator[Tensor]:
-    """The numbers below ``count`` in random order, ``size`` at a time and, but for the last, no fewer."""
+    """The numbers below ``count`` in random order in batches of ``size``; a smaller last batch is left out."""
     for rows in torch.split(torch.randperm(count), size):
-        if len(rows) == size or count < size:  # of a single image there is no batch norm
+        if len(rows) == size or count < size:  # batch norm needs more than one image
             yield rows
 
 
 def epochs(network: nn.Module, ends: tuple[int, ...], epoch: Callable[[], None]) -> Iterator[int]:
-    """Train by ``epoch`` up to the last of ``ends``, and stop at each for somebody to draw from the network."""
+    """Train by ``epoch`` up to the last of ``ends``; yield each of them with the network in evaluation mode."""
     for number in range(1, max(ends) + 1):
         network.train()
         epoch()
@@ -70,12 +70,12 @@ def epochs(network: nn.Module, ends: tuple[int, ...], epoch: Callable[[], None])
 
 @torch.no_grad()
 def images_drawn_from(network: Callable[[Tensor], Tensor], inputs: Tensor) -> Pixels:
-    """What a network makes of its inputs (n, ...), as pixels."""
+    """A network's images of inputs (n, ...), as pixels (n, s, s, 3) uint8."""
     return np.concatenate([pixels_of(network(some)) for some in torch.split(inputs, _BATCH_SIZE)])
 
 
 def gradient_step(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
-    """One step down."""
+    """One gradient step of the optimiser."""
     optimiser.zero_grad()
     torch.autograd.backward(loss)
     optimiser.step()

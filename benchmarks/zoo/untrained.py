@@ -1,4 +1,4 @@
-"""Entries that need no network: training images altered a little, and normal distributions of pixels."""
+"""Entries without a network: altered training images, and normal distributions of pixels."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -15,7 +15,7 @@ Draw = Callable[[Pixels, int, np.random.Generator], Pixels]
 
 
 def recoloured(train: Pixels, count: int, rng: np.random.Generator, *, most: float) -> Pixels:
-    """Training images with brightness and contrast of each channel changed by up to a share ``most``."""
+    """Training images with brightness and contrast of each channel changed by up to a share of ``most``."""
     images = generators.copies(train, count, rng).astype(np.float32)
     factor, shift = rng.uniform(1 - most, 1 + most, (2, count, 1, 1, 3)).astype(np.float32)
     levels: Pixels = np.clip(np.rint((images - 128) * factor + 128 * shift), 0, 255).astype(np.uint8)
@@ -52,14 +52,16 @@ NORMAL: Mapping[str, Draw] = MappingProxyType(
 
 def augmented(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``aug``: each of :data:`AUGMENTATIONS`."""
-    return _each("aug", AUGMENTATIONS, train, plan, seed)
+    return _entries("aug", AUGMENTATIONS, train, plan, seed)
 
 
 def normal(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
-    """``normal``: normal distributions in principal components, and mixtures of few and of many; honest."""
-    return _each("normal", NORMAL, train, plan, seed)
+    """``normal``: normal distributions in principal components, mixtures and a kernel density; honest."""
+    return _entries("normal", NORMAL, train, plan, seed)
 
 
-def _each(method: str, ways: Mapping[str, Draw], train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
-    for number, (strength, draw) in enumerate(ways.items()):
+def _entries(
+    method: str, draws: Mapping[str, Draw], train: Pixels, plan: ZooPlan, seed: int
+) -> Iterator[GeneratedImages]:
+    for number, (strength, draw) in enumerate(draws.items()):
         yield GeneratedImages(method, strength, draw(train, plan.images, np.random.default_rng((seed, number))))

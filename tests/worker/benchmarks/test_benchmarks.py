@@ -67,7 +67,7 @@ def test_contenders_run_in_turn() -> None:
         seen.append((task.function, task.arguments["n"]))
         return {"seconds": float(len(seen))}
 
-    runs = interleaved([Contender("a", "m:a"), Contender("b", "m:b", most=1)], {"n": 7}, 3, record)
+    runs = interleaved([Contender("a", "m:a"), Contender("b", "m:b", max_rounds=1)], {"n": 7}, 3, record)
     assert seen == [("m:a", 7), ("m:b", 7), ("m:a", 7), ("m:a", 7)]
     assert runs == {"a": in_seconds(1.0, 3.0, 4.0), "b": in_seconds(2.0)}
 
