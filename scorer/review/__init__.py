@@ -1,0 +1,12 @@
+"""Review: which submissions need eyes, what reviewers and organizers decide, and the publication of the final board.
+
+flags: reasons why a submission needs eyes, as a query
+reviews: labels by two blind reviewers, decided labels, agreement
+early_labels: guesses before any review
+rulings: keep, disqualify or waive
+ruling_impact: whose rank and prize another ruling would change
+rebuttals: a team's one appeal, and its answer
+review_queue: what a reviewer sees of one submission
+failed_scores: failed private jobs of a competition, and restarting them
+publication: the checklist, publishing the final board and withdrawing it
+"""

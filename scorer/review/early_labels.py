@@ -1,5 +1,5 @@
-"""Guesses: an early word on what an entry is. It helps to compare networks before anything is decided, is marked as a
-guess wherever it counts, and never becomes a decision."""
+"""Early labels: guesses before any review. They help to compare extractors before anything is decided, are marked as
+early wherever they count, and never become decisions."""
 
 from datetime import datetime
 
@@ -14,13 +14,15 @@ from scorer.review.reviews import LabelName
 def record_early_label(
     session: Session, submission_id: str, label: LabelName, *, author: Account, now: datetime
 ) -> CoarseLabel:
-    """Say early what an entry seems to be; the newest guess counts, and earlier ones stay."""
+    """Record an early label of a submission; the newest counts, and earlier ones stay."""
     submission = reviews.require_reviewable(session, submission_id, author)
-    made = CoarseLabel(submission_ref=submission.ref, label=label, source="hand", author_id=author.id, created_at=now)
-    session.add(made)
+    early_label = CoarseLabel(
+        submission_ref=submission.ref, label=label, source="hand", author_id=author.id, created_at=now
+    )
+    session.add(early_label)
     session.flush()
-    # Not what the label is: whoever reviews the entry later may read the log.
+    # Without the label itself: a later reviewer of the submission may read the log.
     audit_log.record_action(
         session, "label.guessed", f"submission:{submission.id}", actor=author, now=now, after={"source": "hand"}
     )
-    return made
+    return early_label

@@ -1,4 +1,4 @@
-"""Failed scoring of a competition: the private jobs that failed, and restarting them."""
+"""Failed scoring: the private jobs of a competition that failed for good, and restarting them."""
 
 from datetime import datetime
 
@@ -19,15 +19,15 @@ def failed_private(session: Session, state: CompetitionState) -> list[ListedJob]
 
 
 def restart_failed(session: Session, *, author: Account, now: datetime, state: CompetitionState | None = None) -> int:
-    """Set every failed job going again (of the private track of a competition, if one is given); how many there were.
-    One entry in the audit log names them all."""
+    """Restart every failed job (of a competition's private track, if ``state`` is given); returns their number. One
+    entry in the audit log names them all."""
     track_id = state.tracks["private"].id if state else None
     jobs = [failed_jobs.lock_job(session, row.id) for row in failed_jobs.failed(session, track_id=track_id)]
-    again = [job for job in jobs if job is not None and job.state == JobState.FAILED]
-    for job in again:
+    failed = [job for job in jobs if job is not None and job.state == JobState.FAILED]
+    for job in failed:
         leases.restart(session, job, now=now)
-    if again:
+    if failed:
         subject = f"competition:{state.competition.slug}" if state else "jobs:failed"
-        before = {"failed": {str(job.id): job.error for job in again}}
+        before = {"failed": {str(job.id): job.error for job in failed}}
         audit_log.record_action(session, "jobs.requeued", subject, actor=author, now=now, before=before)
-    return len(again)
+    return len(failed)

@@ -1,4 +1,4 @@
-"""Flagging: which entries need eyes, and why. A query, never a stored mark: whatever changes, flags anew."""
+"""Flags: which submissions need eyes, and why. A query, never stored, so flags are always up to date."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,24 +21,24 @@ from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 STATES: tuple[QueueState, ...] = ("open", "waiting", "own", "disputed", "decided")
-"""What has become of a flagged entry, for one reviewer: theirs to review, waiting for somebody else, of a team of
-their own, for an admin to decide, closed."""
+"""The state of a flagged submission for one reviewer: theirs to review, waiting for another reviewer, of their own
+team, disputed and for an admin to decide, decided."""
 
 WEIGHTS: Mapping[str, int] = MappingProxyType(
     {
-        # Who wins something hangs on these.
+        # Medals and prizes depend on these.
         "medal-at-stake": 4,
         "medal-place": 4,
         "borderline": 4,
-        # These say that somebody has copied.
+        # Certain copying.
         "copying": 3,
         "same-zip": 3,
         "same-images": 3,
         "recovered": 3,
-        # The threshold speaks already, or has yet to.
+        # Decided, or nearly decided, by the threshold.
         "penalised": 2,
         "tau-interval": 2,
-        # Evidence of copying, by what it tells; several signs are often of one thing.
+        # Signs of copying, by strength; several often have one cause.
         "near-copies": 2,
         "mirrored-copies": 2,
         "thumbnail-copies": 2,
@@ -48,17 +48,17 @@ WEIGHTS: Mapping[str, int] = MappingProxyType(
         "repeats": 1,
         "identical-images": 1,
         "not-authentic": 1,
-        # Settled by rule, or by another entry's review.
+        # Settled by a rule, or by the review of another submission.
         "copy": 1,
         "near-duplicate": 1,
     }
 )
-"""How decisive each reason is; an entry's weights add up, and the heaviest comes first."""
+"""How decisive each reason is; a submission's weights add up, and the heaviest comes first."""
 
 
 @dataclass(frozen=True)
 class FlagReason:
-    """Why an entry is flagged: a stable name, and a sentence with the numbers in it."""
+    """Why a submission is flagged: a stable name, and a sentence with the numbers."""
 
     name: str
     words: str
@@ -66,7 +66,7 @@ class FlagReason:
 
 @dataclass(frozen=True)
 class FlaggedEntry:
-    """An entry that needs eyes."""
+    """A flagged submission with its reasons, weight and state."""
 
     ref: int
     submission_id: str
@@ -81,7 +81,7 @@ class FlaggedEntry:
 
 @dataclass(frozen=True)
 class Goal:
-    """How many of a track's places that win something are reviewed."""
+    """How many of a track's winning places are reviewed."""
 
     track: TrackKind
     reviewed: int
@@ -90,7 +90,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class FlaggedPage:
-    """A page of the flagged entries, most decisive first; ``counts`` and ``goals`` are of all of them."""
+    """A page of the flagged submissions, heaviest first; ``counts`` (by state) and ``goals`` are of all pages."""
 
     entries: Sequence[FlaggedEntry]
     counts: Mapping[str, int]
@@ -108,25 +108,25 @@ def list_flagged(
     limit: int,
     exclude: Submission | None = None,
 ) -> FlaggedPage:
-    """The flagged entries in some ``states`` from number ``after + 1`` on, without the entry ``exclude``."""
-    question = _flag_query(session, state, reviewer)
+    """The flagged submissions in some ``states`` from number ``after + 1`` on, without ``exclude``."""
+    query = _flag_query(session, state, reviewer)
     excluded_ref = exclude.ref if exclude is not None else None
-    page = flags.flagged_page(session, question, states=states, after=after, limit=limit + 1, exclude=excluded_ref)
-    found = _with_reasons(session, state, page.rows)
+    page = flags.flagged_page(session, query, states=states, after=after, limit=limit + 1, exclude=excluded_ref)
+    entries = _with_reasons(session, state, page.rows)
     return FlaggedPage(
-        entries=found[:limit],
+        entries=entries[:limit],
         counts={name: page.totals[f"total_{name}"] for name in STATES},
         goals=[
             Goal(kind, page.totals[f"medals_{kind}_decided"], page.totals[f"medals_{kind}"]) for kind in TRACK_KINDS
         ],
-        more=len(found) > limit,
+        more=len(entries) > limit,
     )
 
 
 def flags_of_entry(
     session: Session, state: CompetitionState, reviewer: Account, submission: Submission
 ) -> FlaggedEntry | None:
-    """Why one entry is flagged; None if nothing speaks for a look."""
+    """One submission with its flags; None if it has none."""
     row = flags.flagged_row(session, _flag_query(session, state, reviewer), submission.ref)
     return None if row is None else _with_reasons(session, state, [row])[0]
 
@@ -156,37 +156,37 @@ def _bounds(session: Session, state: CompetitionState, track: Track, last_rank: 
     threshold = tuning.newest_threshold(session, track.id)
     interval = threshold.choice.get("interval") if threshold is not None else None
     low, high = (interval["low"], interval["high"]) if isinstance(interval, dict) else (None, None)
-    won = _winners(session, state, track, last_rank)
-    free = math.inf if last_rank else None
-    last_score = won[-1].score if last_rank and len(won) == last_rank else free
-    return TrackBounds(threshold.tau if threshold is not None else None, low, high, won, last_score)
+    winners = _winners(session, state, track, last_rank)
+    score_without_winner = math.inf if last_rank else None
+    last_score = winners[-1].score if last_rank and len(winners) == last_rank else score_without_winner
+    return TrackBounds(threshold.tau if threshold is not None else None, low, high, winners, last_score)
 
 
 def _winners(session: Session, state: CompetitionState, track: Track, last_rank: int) -> list[WinningEntry]:
     if not last_rank:
         return []
-    won = rows_of(session, state.competition, state.tracks, track.kind).page(0, last_rank)
-    return [WinningEntry(line.ref, rank, line.score) for rank, line in enumerate(won, start=1)]
+    rows = rows_of(session, state.competition, state.tracks, track.kind).page(0, last_rank)
+    return [WinningEntry(row.ref, rank, row.score) for rank, row in enumerate(rows, start=1)]
 
 
 def _with_reasons(session: Session, state: CompetitionState, rows: Sequence[FlaggedRow]) -> list[FlaggedEntry]:
-    """Flagged entries with their reasons in words: those of the evidence are its own."""
-    shown = [row for row in rows if any(row.found[sign.name] for sign in SIGNS)]
+    """Flagged submissions with their reasons as sentences; signs of copying use the sentences of their findings."""
+    with_signs = [row for row in rows if any(row.found[sign.name] for sign in SIGNS)]
     track_ids = [state.tracks[kind].id for kind in TRACK_KINDS]
-    findings = signs.newest_findings(session, [row.ref for row in shown], track_ids) if shown else {}
-    told = [{kind: findings.get((row.ref, state.tracks[kind].id), ()) for kind in TRACK_KINDS} for row in rows]
-    return [_flagged(row, evidence) for row, evidence in zip(rows, told, strict=True)]
+    findings = signs.newest_findings(session, [row.ref for row in with_signs], track_ids) if with_signs else {}
+    evidence = [{kind: findings.get((row.ref, state.tracks[kind].id), ()) for kind in TRACK_KINDS} for row in rows]
+    return [_flagged_entry(row, by_track) for row, by_track in zip(rows, evidence, strict=True)]
 
 
-def _flagged(row: FlaggedRow, evidence: Mapping[TrackKind, signs.Findings]) -> FlaggedEntry:
-    found = {**row.found, "evidence": evidence}
-    named = sorted((name for name in WEIGHTS if found[name]), key=lambda name: -WEIGHTS[name])
+def _flagged_entry(row: FlaggedRow, evidence: Mapping[TrackKind, signs.Findings]) -> FlaggedEntry:
+    values = {**row.found, "evidence": evidence}
+    names = sorted((name for name in WEIGHTS if values[name]), key=lambda name: -WEIGHTS[name])
     return FlaggedEntry(
         ref=row.ref,
         submission_id=row.id,
         team_id=row.team_id,
         team=row.team,
-        reasons=[FlagReason(name, _REASON_SENTENCES[name](found)) for name in named],
+        reasons=[FlagReason(name, _REASON_SENTENCES[name](values)) for name in names],
         weight=row.weight,
         state=row.state,
         reviews=row.reviews,
@@ -194,32 +194,33 @@ def _flagged(row: FlaggedRow, evidence: Mapping[TrackKind, signs.Findings]) -> F
     )
 
 
-def _tracks(found: Mapping[str, Any], name: str) -> list[str]:
-    return [kind for kind in TRACK_KINDS if found[f"{kind}_{name}"]]
+def _tracks(values: Mapping[str, Any], name: str) -> list[str]:
+    return [kind for kind in TRACK_KINDS if values[f"{kind}_{name}"]]
 
 
-def _medal(found: Mapping[str, Any]) -> str:
-    places = [f"rank {found[f'{kind}_rank']} of the {kind} board" for kind in _tracks(found, "rank")]
+def _medal_sentence(values: Mapping[str, Any]) -> str:
+    places = [f"rank {values[f'{kind}_rank']} of the {kind} board" for kind in _tracks(values, "rank")]
     return f"It holds {' and '.join(places)}, which wins something."
 
 
-def _stake(found: Mapping[str, Any]) -> str:
-    kinds = [kind for kind in _tracks(found, "stake") if not found[f"{kind}_rank"]]
+def _stake_sentence(values: Mapping[str, Any]) -> str:
+    kinds = [kind for kind in _tracks(values, "stake") if not values[f"{kind}_rank"]]
     return f"Without its penalty it would win something on the {' and the '.join(kinds)} board."
 
 
-def _each(found: Mapping[str, Any], name: str, sentence: Callable[[str, str, float | None], str]) -> str:
-    """A sentence for every track that a reason holds on: of its distance and tau, told apart, and its error."""
-    told = []
-    for kind in _tracks(found, name):
-        shown, tau = format_distinct(found[f"{kind}_distance"], found[f"{kind}_tau"], 4)
-        told.append(f"{kind.capitalize()}: {sentence(shown, tau, found[f'{kind}_se'])}")
-    return " ".join(told)
+def _per_track(values: Mapping[str, Any], name: str, sentence: Callable[[str, str, float | None], str]) -> str:
+    """A sentence for every track that a reason holds on, made of distance and tau, with enough digits to differ, and
+    the distance's standard error."""
+    sentences = []
+    for kind in _tracks(values, name):
+        distance, tau = format_distinct(values[f"{kind}_distance"], values[f"{kind}_tau"], 4)
+        sentences.append(f"{kind.capitalize()}: {sentence(distance, tau, values[f'{kind}_se'])}")
+    return " ".join(sentences)
 
 
-def _borderline(found: Mapping[str, Any]) -> str:
-    return _each(
-        found,
+def _borderline_sentence(values: Mapping[str, Any]) -> str:
+    return _per_track(
+        values,
         "borderline",
         lambda distance, tau, error: (
             f"its distance {distance} ± {error or 0.0:.4f} is within two standard errors of tau = {tau}."
@@ -227,13 +228,13 @@ def _borderline(found: Mapping[str, Any]) -> str:
     )
 
 
-def _penalised(found: Mapping[str, Any]) -> str:
-    return _each(found, "penalised", lambda distance, tau, _: f"its distance {distance} is below tau = {tau}.")
+def _penalty_sentence(values: Mapping[str, Any]) -> str:
+    return _per_track(values, "penalised", lambda distance, tau, _: f"its distance {distance} is below tau = {tau}.")
 
 
-def _interval(found: Mapping[str, Any]) -> str:
-    return _each(
-        found,
+def _interval_sentence(values: Mapping[str, Any]) -> str:
+    return _per_track(
+        values,
         "interval",
         lambda distance, tau, _: (
             f"tau = {tau} could be on either side of its distance {distance} without moving any entry that there was"
@@ -242,33 +243,33 @@ def _interval(found: Mapping[str, Any]) -> str:
     )
 
 
-def _copies(found: Mapping[str, Any]) -> str:
-    return why_copy(found["exact_copies"] or 0, found["mirrored_copies"] or 0, found["copied_share"] or 0.0)
+def _copy_sentence(values: Mapping[str, Any]) -> str:
+    return why_copy(values["exact_copies"] or 0, values["mirrored_copies"] or 0, values["copied_share"] or 0.0)
 
 
-def _sign(sign: Sign) -> Callable[[Mapping[str, Any]], str]:
-    def words(found: Mapping[str, Any]) -> str:
-        told = {kind: sentence_of(sign, found["evidence"][kind]) for kind in _tracks(found, sign.name)}
-        if len(told) > 1 and len(set(told.values())) == 1:
-            return f"Both tracks: {next(iter(told.values()))}"
-        return " ".join(f"{kind.capitalize()}: {sentence}" for kind, sentence in told.items())
+def _sign_sentence(sign: Sign) -> Callable[[Mapping[str, Any]], str]:
+    def sentence(values: Mapping[str, Any]) -> str:
+        by_track = {kind: sentence_of(sign, values["evidence"][kind]) for kind in _tracks(values, sign.name)}
+        if len(by_track) > 1 and len(set(by_track.values())) == 1:
+            return f"Both tracks: {next(iter(by_track.values()))}"
+        return " ".join(f"{kind.capitalize()}: {text}" for kind, text in by_track.items())
 
-    return words
+    return sentence
 
 
 _REASON_SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProxyType(
     {
-        "medal-at-stake": _stake,
-        "medal-place": _medal,
-        "borderline": _borderline,
-        "copying": _copies,
+        "medal-at-stake": _stake_sentence,
+        "medal-place": _medal_sentence,
+        "borderline": _borderline_sentence,
+        "copying": _copy_sentence,
         "same-zip": lambda _: "Another team has handed in the same zip.",
         "same-images": lambda _: "Another team has handed in the same images.",
         "recovered": lambda _: "A generator that was handed in for it makes training images better than fresh ones.",
-        "penalised": _penalised,
-        "tau-interval": _interval,
-        "copy": lambda found: f"It is a copy and has no score. {_copies(found)}",
+        "penalised": _penalty_sentence,
+        "tau-interval": _interval_sentence,
+        "copy": lambda values: f"It is a copy and has no score. {_copy_sentence(values)}",
         "near-duplicate": lambda _: "Another flagged entry has the same images.",
-        **{sign.name: _sign(sign) for sign in SIGNS},
+        **{sign.name: _sign_sentence(sign) for sign in SIGNS},
     }
 )

@@ -1,4 +1,4 @@
-"""Publishing the final board: what is still open, and the acts of showing it and of taking it back."""
+"""Publication of the final board: the checklist before it, publishing, and withdrawing."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -22,12 +22,12 @@ from scorer.notifications import notices
 from scorer.review import failed_scores
 
 MAX_CONCERNS = 10
-"""Entries of an open point that are named one by one."""
+"""Submissions of an open point that are listed."""
 
 
 @dataclass(frozen=True)
 class Concern:
-    """One entry behind an open point, and what is to be known about it."""
+    """One submission behind an open point, with a sentence about it."""
 
     submission_id: str
     team: str
@@ -36,25 +36,25 @@ class Concern:
 
 @dataclass(frozen=True)
 class ChecklistPoint:
-    """One thing to have done before the board is published. ``count`` says how much of it is open."""
+    """One condition of the checklist. ``count`` is the number of open cases."""
 
     name: str
     title: str
     count: int
     words: str
     link: str
-    """Where it is worked on, a path on this site."""
+    """The page on which to settle it, as a path on this site."""
     concerns: Sequence[Concern] = ()
 
     @property
     def passed(self) -> bool:
-        """Whether nothing of it is open."""
+        """Whether no case is open."""
         return self.count == 0
 
 
 def checklist(session: Session, state: CompetitionState) -> list[ChecklistPoint]:
-    """Everything that somebody should have looked at, open or not."""
-    lines = rows_of(session, state.competition, state.tracks, "private")
+    """All conditions that should hold before publication, open or passed."""
+    board = rows_of(session, state.competition, state.tracks, "private")
     return [
         _closed(state),
         _pending(session, state),
@@ -63,8 +63,8 @@ def checklist(session: Session, state: CompetitionState) -> list[ChecklistPoint]
         _unscored(session, state),
         _thresholds(session, state),
         _reviews(session, state),
-        _medals(session, state, lines),
-        _borderline(session, state, lines),
+        _medals(session, state, board),
+        _borderline(session, state, board),
         _rebuttals(session, state),
     ]
 
@@ -111,7 +111,7 @@ def _thresholds(session: Session, state: CompetitionState) -> ChecklistPoint:
     missing = [kind for kind, track in state.tracks.items() if tuning.newest_threshold(session, track.id) is None]
     words = "Entries closer to the training images pay for it."
     if missing:
-        # Whoever picked nothing is ranked by what is best in public.
+        # Teams without picks are ranked by their best public submissions.
         words = f"Without it nobody has a score on the {' and the '.join(missing)} track, nor a rank by it."
     return ChecklistPoint(
         "threshold", "Both tracks have their tau", len(missing), words, f"{_competition_path(state)}/tau"
@@ -124,35 +124,35 @@ def _reviews(session: Session, state: CompetitionState) -> ChecklistPoint:
     return _point("reviews", "Reviews that were begun are decided", rows, words, f"{_competition_path(state)}/desk")
 
 
-def _medals(session: Session, state: CompetitionState, lines: BoardRows) -> ChecklistPoint:
-    won = lines.page(0, _last(state))
-    rows = publication.undecided(session, state.tracks["private"].id, [line.ref for line in won])
+def _medals(session: Session, state: CompetitionState, board: BoardRows) -> ChecklistPoint:
+    winners = board.page(0, _last(state))
+    rows = publication.undecided(session, state.tracks["private"].id, [row.ref for row in winners])
     words = f"Places down to rank {_last(state)} whose entry has neither a decided label nor a ruling."
-    ranked = _ranked(rows, won)
+    ranked = _ranked(rows, winners)
     return _point(
         "medals", "The medal places are reviewed", ranked, words, f"{_competition_path(state)}/desk", _at_rank
     )
 
 
-def _borderline(session: Session, state: CompetitionState, lines: BoardRows) -> ChecklistPoint:
+def _borderline(session: Session, state: CompetitionState, board: BoardRows) -> ChecklistPoint:
     last = _last(state)
-    cutoff = max((line.score for line in lines.page(0, last)), default=-math.inf)
+    cutoff = max((row.score for row in board.page(0, last)), default=-math.inf)
     # Without the penalty a score is the FID.
-    concerned = [line for line in lines.page(0, None) if (line.rank or 0) <= last or line.fid < cutoff]
-    rows = publication.near_tau(session, state.tracks["private"].id, [line.ref for line in concerned])
+    candidates = [row for row in board.page(0, None) if (row.rank or 0) <= last or row.fid < cutoff]
+    rows = publication.near_tau(session, state.tracks["private"].id, [row.ref for row in candidates])
     words = (
         f"Entries within {publication.BORDERLINE_STANDARD_ERRORS:g} standard errors of tau, in the"
         " medal places or there but for the penalty,"
         " that nobody has ruled on."
     )
-    ranked = _ranked(rows, concerned)
+    ranked = _ranked(rows, candidates)
     return _point(
         "borderline", "Nobody's medal hangs on a hair", ranked, words, f"{_competition_path(state)}/desk", _near_tau
     )
 
 
 class _Ranked(NamedTuple):
-    """A place behind an open point."""
+    """A ranked submission behind an open point."""
 
     rank: int
     id: str
@@ -162,9 +162,9 @@ class _Ranked(NamedTuple):
     tau: float
 
 
-def _ranked(rows: Sequence[Score], lines: Sequence[BoardRow]) -> list[_Ranked]:
-    """Judged entries with their ranks, best first. What has a rank has a tau."""
-    ranks = {line.ref: line.rank or 0 for line in lines}
+def _ranked(rows: Sequence[Score], board: Sequence[BoardRow]) -> list[_Ranked]:
+    """Judged submissions with their ranks, best first. Every ranked one has a tau."""
+    ranks = {row.ref: row.rank or 0 for row in board}
     return sorted(
         _Ranked(ranks[row.ref], row.id, row.team, bool(row.penalised), row.memorization_distance, row.tau or 0.0)
         for row in rows
@@ -204,14 +204,14 @@ def _point(
     rows: Sequence[OpenEntry | _Ranked],
     words: str,
     link: str,
-    say: Callable[[Any], str] = _named,
+    describe: Callable[[Any], str] = _named,
 ) -> ChecklistPoint:
-    concerns = [Concern(row.id, row.team, say(row)) for row in rows[:MAX_CONCERNS]]
+    concerns = [Concern(row.id, row.team, describe(row)) for row in rows[:MAX_CONCERNS]]
     return ChecklistPoint(name, title, len(rows), words, link, concerns)
 
 
 def publication_history(session: Session, state: CompetitionState) -> Sequence[Publication]:
-    """Every act of showing the final board or taking it back, newest first."""
+    """Every publication and withdrawal of the final board, newest first."""
     return competitions.publications_of(session, state.competition.id)
 
 
@@ -225,10 +225,10 @@ def publish(
     now: datetime,
     override: str | None = None,
 ) -> Publication:
-    """Show the private board to everyone, or withdraw it; both are acts with a name and a reason.
+    """Publish the final board (the private track's) or withdraw it, with author and reason.
 
-    ``Conflict`` before the close, if nothing would change, and for open points unless ``override`` says why the board
-    shall be published all the same; that stays among the organizers, in the audit log.
+    ``Conflict`` before the close, if nothing would change, and for open points without ``override``, the reason for
+    publishing all the same, which only organizers can read, in the audit log.
     """
     competitions.lock_competition(session, state.competition.slug, share=False)
     if published and state.phase in {Phase.DRAFT, Phase.OPEN}:
@@ -246,7 +246,7 @@ def publish(
     )
     session.add(act)
     session.flush()
-    _write_down(session, state, act, open_, override, author=author, now=now)
+    _record_audit(session, state, act, open_, override, author=author, now=now)
     _notify_published(session, state.competition, published=published, reason=reason, now=now)
     return act
 
@@ -261,7 +261,7 @@ def _require_override(open_: Sequence[ChecklistPoint], override: str | None) -> 
         )
 
 
-def _write_down(
+def _record_audit(
     session: Session,
     state: CompetitionState,
     act: Publication,

@@ -1,4 +1,4 @@
-"""Rebuttals: a team's one appeal against a ruling, or against the penalty of an entry, and the organizers' answer."""
+"""Rebuttals: a team's one appeal against a ruling or penalty of a submission, and the organizers' answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ MAX_TEXT_LENGTH = 10_000
 
 @dataclass(frozen=True)
 class Window:
-    """When rebuttals are taken: from the close on, as long as the competition is in review. None: not known yet."""
+    """When rebuttals are taken: from the close to the end of the review. None: not known yet."""
 
     begins: datetime | None
     ends: datetime | None
@@ -48,14 +48,14 @@ def window_of(state: CompetitionState) -> Window:
 def rebuttal_refusal(
     session: Session, state: CompetitionState, submission: Submission, account: Account, now: datetime
 ) -> KennelError | None:
-    """Why this person cannot write a rebuttal for an entry now; None if they can."""
+    """The error if the account tried to write a rebuttal for a submission now; None if it may."""
     if not is_own(session, submission, account):
         return Forbidden("not-yours", "A rebuttal is written by the team of the entry.")
     ruling = rows.newest_ruling(session, submission.ref)
     if not _is_appealable(session, state, submission, ruling):
         return Conflict("nothing-to-rebut", "This entry is neither penalised nor disqualified.")
-    about = ruling.id if ruling is not None else None
-    if any(each.rebuttal.ruling_id == about for each in rows.appeals_of(session, submission.ref)):
+    ruling_id = ruling.id if ruling is not None else None
+    if any(appeal.rebuttal.ruling_id == ruling_id for appeal in rows.appeals_of(session, submission.ref)):
         return Conflict("rebutted", "Your team has written its one rebuttal against this already.")
     window = window_of(state)
     if state.phase in {Phase.DRAFT, Phase.OPEN} or window.ends is None:
@@ -66,27 +66,27 @@ def rebuttal_refusal(
 
 
 def _is_appealable(session: Session, state: CompetitionState, submission: Submission, ruling: Ruling | None) -> bool:
-    """Whether there is anything to appeal against: a disqualification, or a penalty that its team can see."""
+    """Whether a submission has something to appeal against: a disqualification, or a penalty that its team can see."""
     if ruling is not None and ruling.kind != "keep":
         return ruling.kind == "disqualify"
-    shown = TRACK_KINDS if state.published else TRACK_KINDS[:1]
-    judged = [board.score_of(session, state.tracks[kind].id, submission.ref) for kind in shown]
+    visible = TRACK_KINDS if state.published else TRACK_KINDS[:1]
+    judged = [board.score_of(session, state.tracks[kind].id, submission.ref) for kind in visible]
     return any(row is not None and (row.penalised or row.copy) for row in judged)
 
 
 def rebut(session: Session, submission_id: str, text: str, *, author: Account, now: datetime) -> Rebuttal:
-    """Appeal against an entry's newest ruling, or its penalty where nobody has ruled; once each. ``Conflict`` outside
-    the review window, and where there is nothing to appeal against."""
+    """Record a team's appeal against a submission's newest ruling, or its penalty without one; once each. ``Conflict``
+    outside the review window, and where there is nothing to appeal against."""
     submission = find_submission(session, submission_id, author)
     submissions.lock_submission(session, submission.ref)
     state = state_of(session, submission.competition.slug, now)
-    refused = rebuttal_refusal(session, state, submission, author, now)
-    if refused is not None:
-        raise refused
+    refusal = rebuttal_refusal(session, state, submission, author, now)
+    if refusal is not None:
+        raise refusal
     if not text.strip():
         raise Invalid("no-text", "A rebuttal needs words.")
     ruling = rows.newest_ruling(session, submission.ref)
-    written = Rebuttal(
+    rebuttal = Rebuttal(
         submission_ref=submission.ref,
         ruling_id=ruling.id if ruling is not None else None,
         team_id=merges.current_team(session, submission.team_id).id,
@@ -94,19 +94,19 @@ def rebut(session: Session, submission_id: str, text: str, *, author: Account, n
         text=text.strip(),
         created_at=now,
     )
-    session.add(written)
+    session.add(rebuttal)
     session.flush()
-    for organizer in _answering(session, submission, ruling):
+    for organizer in _notified_organizers(session, submission, ruling):
         subject = f"A rebuttal in {submission.competition.title}"
         body = f"The team of entry {submission.ref} in {submission.competition.title} asks you to look again."
         notices.notify(session, organizer, notices.Kind.DESK, subject, body, f"/submissions/{submission.id}/desk", now)
-    return written
+    return rebuttal
 
 
-def _answering(session: Session, submission: Submission, ruling: Ruling | None) -> list[Account]:
-    """Who is told of a rebuttal: whoever made the competition, and whoever ruled."""
-    maker = accounts.account_by_id(session, submission.competition.created_by)
-    return [maker] if ruling is None or ruling.author_id == maker.id else [maker, ruling.author]
+def _notified_organizers(session: Session, submission: Submission, ruling: Ruling | None) -> list[Account]:
+    """The accounts notified of a rebuttal: the creator of the competition, and the author of the ruling."""
+    creator = accounts.account_by_id(session, submission.competition.created_by)
+    return [creator] if ruling is None or ruling.author_id == creator.id else [creator, ruling.author]
 
 
 def answer(
@@ -118,8 +118,8 @@ def answer(
     author: Account,
     now: datetime,
 ) -> RebuttalAnswer:
-    """Answer a rebuttal, once: grant it by the ``ruling`` that follows (``keep`` or ``waive``), or refuse it (None).
-    The team is told either way."""
+    """Answer a rebuttal, once: grant it with a new ``ruling`` (``keep`` or ``waive``), or refuse it (None). The team
+    gets a notice either way."""
     rebuttal = rows.rebuttal(session, rebuttal_id)
     if rebuttal is None:
         raise NotFound("no-rebuttal", "There is no such rebuttal.")
@@ -132,27 +132,27 @@ def answer(
     submissions.lock_submission(session, submission.ref)
     if rows.is_answered(session, rebuttal.id):
         raise Conflict("answered", "This rebuttal is answered already.")
-    said = text.strip()
-    followed = _follow(session, submission, ruling, said, author, now) if ruling is not None else None
-    answered = RebuttalAnswer(
+    reason = text.strip()
+    new_ruling = _rule_anew(session, submission, ruling, reason, author, now) if ruling is not None else None
+    rebuttal_answer = RebuttalAnswer(
         rebuttal_id=rebuttal.id,
         granted=ruling is not None,
-        answer=said,
-        ruling_id=followed.id if followed is not None else None,
+        answer=reason,
+        ruling_id=new_ruling.id if new_ruling is not None else None,
         author_id=author.id,
         created_at=now,
     )
-    session.add(answered)
+    session.add(rebuttal_answer)
     session.flush()
-    after = {"rebuttal": rebuttal.id, "granted": answered.granted, "ruling": ruling, "answer": said}
+    after = {"rebuttal": rebuttal.id, "granted": rebuttal_answer.granted, "ruling": ruling, "answer": reason}
     audit_log.record_action(
         session, "rebuttal.answered", f"submission:{submission.id}", actor=author, now=now, after=after
     )
-    _notify_team(session, submission, answered, ruling, now)
-    return answered
+    _notify_team(session, submission, rebuttal_answer, ruling, now)
+    return rebuttal_answer
 
 
-def _follow(
+def _rule_anew(
     session: Session, submission: Submission, kind: RulingKind, reason: str, author: Account, now: datetime
 ) -> Ruling:
     return rulings.record_ruling(
@@ -161,20 +161,20 @@ def _follow(
 
 
 def _notify_team(
-    session: Session, submission: Submission, answered: RebuttalAnswer, ruling: RulingKind | None, now: datetime
+    session: Session, submission: Submission, rebuttal_answer: RebuttalAnswer, ruling: RulingKind | None, now: datetime
 ) -> None:
-    what = "is granted" if answered.granted else "is not granted"
+    what = "is granted" if rebuttal_answer.granted else "is not granted"
     then = f" The entry {rulings.RULING_EFFECTS[ruling]}." if ruling is not None else ""
-    named = f"Your rebuttal for {submission.file_name} in {submission.competition.title}"
-    body = f"{named} {what}.{then} The answer: {answered.answer}"
+    title = f"Your rebuttal for {submission.file_name} in {submission.competition.title}"
+    body = f"{title} {what}.{then} The answer: {rebuttal_answer.answer}"
     rulings.notify_team(session, submission, f"your rebuttal {what}", body, now)
 
 
 def rebuttal_history(session: Session, submission: Submission) -> list[Appeal]:
-    """Every rebuttal of an entry with its answer, newest first."""
+    """Every rebuttal of a submission with its answer, newest first."""
     return rows.appeals_of(session, submission.ref)
 
 
 def unanswered(session: Session, state: CompetitionState) -> Sequence[tuple[Rebuttal, Submission]]:
-    """The rebuttals of a competition that wait for an answer, oldest first."""
+    """The unanswered rebuttals of a competition with their submissions, oldest first."""
     return rows.open_rebuttals(session, state.competition.id)

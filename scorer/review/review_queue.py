@@ -1,4 +1,4 @@
-"""The review desk: everything about one entry that helps to judge it, except what would sway a reviewer."""
+"""The review of one submission: everything that helps to judge it, without what would bias a reviewer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,12 +23,13 @@ from scorer.teams.teams import current_team_of
 
 MAX_OTHER_ENTRIES = 20
 MAX_STANDARD_ERRORS = 100
-"""Standard errors beyond which it says no more how many."""
+"""Beyond this many standard errors a sentence says only "more than" it."""
 
 
 @dataclass(frozen=True)
 class OtherEntry:
-    """Another entry of the same team, judged on the public track; ``label`` only for those who have said theirs."""
+    """Another submission of the same team with its public score; ``label`` only for reviewers who have given their
+    own."""
 
     submission: Submission
     score: Score | None
@@ -37,44 +38,44 @@ class OtherEntry:
 
 @dataclass(frozen=True)
 class ReviewEntry:
-    """What one reviewer sees of an entry."""
+    """What one reviewer sees of a submission."""
 
     flagged: FlaggedEntry | None
     opinions: Opinions
     findings: Sequence[FlagReason]
-    """The evidence, a sentence each."""
+    """Measured values that bear on copying, one sentence each."""
     doubles: Sequence[Duplicate]
     others: Sequence[OtherEntry]
     guesses: Sequence[CoarseLabel]
-    """Early ones, only for those who have said theirs."""
+    """Early labels; only for reviewers who have given their own."""
 
 
 def review_entry_for(
     session: Session, state: CompetitionState, submission: Submission, reviewer: Account
 ) -> ReviewEntry:
-    """An entry as this reviewer may see it: what others have said of it, or of the team's other entries, comes after
-    one's own word."""
+    """A submission as this reviewer may see it: labels by others, of it and of the team's other submissions, appear
+    only after the reviewer's own review."""
     opinions = reviews.opinions(session, submission, reviewer)
-    told = opinions.own is not None or opinions.complete
+    unblinded = opinions.own is not None or opinions.complete
     return ReviewEntry(
         flagged=flags.flags_of_entry(session, state, reviewer, submission),
         opinions=opinions,
         findings=evidence_reasons(session, state, submission),
         doubles=duplicates.duplicates_of(session, submission),
-        others=_others(session, state, submission, told=told),
-        guesses=rows.early_labels_of(session, submission.ref) if told else (),
+        others=_others(session, state, submission, unblinded=unblinded),
+        guesses=rows.early_labels_of(session, submission.ref) if unblinded else (),
     )
 
 
-def _others(session: Session, state: CompetitionState, submission: Submission, *, told: bool) -> list[OtherEntry]:
+def _others(session: Session, state: CompetitionState, submission: Submission, *, unblinded: bool) -> list[OtherEntry]:
     team = current_team_of(session, submission)
     public = state.tracks["public"]
-    found = submissions.submissions_of(
+    of_team = submissions.submissions_of(
         session, submission.competition_id, team_id=team.id, before=None, limit=MAX_OTHER_ENTRIES + 1
     )
     others = []
-    for each in [each for each in found if each.ref != submission.ref][:MAX_OTHER_ENTRIES]:
-        label = labels.decided_label(session, each.ref) if told else None
+    for each in [each for each in of_team if each.ref != submission.ref][:MAX_OTHER_ENTRIES]:
+        label = labels.decided_label(session, each.ref) if unblinded else None
         others.append(OtherEntry(each, board.score_of(session, public.id, each.ref), label.label if label else None))
     return others
 
@@ -82,39 +83,39 @@ def _others(session: Session, state: CompetitionState, submission: Submission, *
 def labelled_distances(
     session: Session, state: CompetitionState, kind: TrackKind, *, exclude: int
 ) -> list[tuple[str, float]]:
-    """Label and memorization distance of every entry with a decided label on a track, without the one with ref
+    """Label and memorization distance of every submission with a decided label on a track, without the one with ref
     ``exclude``."""
-    found = rows.labelled_distances(session, state.competition.id, state.tracks[kind].id)
-    return [(row.label, row.distance) for row in found if row.ref != exclude]
+    labelled = rows.labelled_distances(session, state.competition.id, state.tracks[kind].id)
+    return [(row.label, row.distance) for row in labelled if row.ref != exclude]
 
 
 def evidence_reasons(session: Session, state: CompetitionState, submission: Submission) -> list[FlagReason]:
-    """What was measured of an entry and says something about copying, in words."""
-    found = []
+    """The measured values of a submission that bear on copying, as sentences."""
+    reasons = []
     if submission.copied_share:
         counts = submission.exact_copies or 0, submission.mirrored_copies or 0
-        found.append(FlagReason("pixel-copies", why_copy(*counts, submission.copied_share)))
+        reasons.append(FlagReason("pixel-copies", why_copy(*counts, submission.copied_share)))
     for kind, track in state.tracks.items():
         measured = submissions.newest_measurement(session, submission.ref, track.id)
         if measured is None:
             continue
         threshold = tuning.newest_threshold(session, track.id)
-        fresh = track.preparation.heldout_distance if track.preparation is not None else None
-        on = f"{kind.capitalize()}: "
-        if fresh is not None:
-            words = held_out_sentence(measured.memorization_distance, measured.distance_se, fresh)
-            found.append(FlagReason(f"{kind}-fresh", on + words))
+        held_out = track.preparation.heldout_distance if track.preparation is not None else None
+        prefix = f"{kind.capitalize()}: "
+        if held_out is not None:
+            sentence = held_out_sentence(measured.memorization_distance, measured.distance_se, held_out)
+            reasons.append(FlagReason(f"{kind}-fresh", prefix + sentence))
         if threshold is not None and threshold.tau > 0 and measured.histogram.get("counts"):
-            words = near_share(measured.histogram, threshold.tau / 2)
-            found.append(FlagReason(f"{kind}-near", on + words))
-    return found
+            sentence = near_share(measured.histogram, threshold.tau / 2)
+            reasons.append(FlagReason(f"{kind}-near", prefix + sentence))
+    return reasons
 
 
-def held_out_sentence(distance: float, error: float | None, fresh: float) -> str:
-    """On which side of photographs that nobody has seen an entry lies, and how clearly; not how far those are, which
-    would tell more about the references than about the entry."""
-    side = "closer to the reference than" if distance < fresh else "no closer to the reference than"
-    apart_by = abs(distance - fresh) / error if error else 0.0
+def held_out_sentence(distance: float, error: float | None, held_out: float) -> str:
+    """A sentence: whether a submission is closer to the reference than held-out images are, and by how many standard
+    errors. It leaves out their distance, which would reveal more about the references than about the submission."""
+    side = "closer to the reference than" if distance < held_out else "no closer to the reference than"
+    apart_by = abs(distance - held_out) / error if error else 0.0
     how = f", by {_rough(apart_by)} standard errors of its own" if apart_by else ""
     return f"its images are {side} fresh photographs are{how}."
 
@@ -124,13 +125,13 @@ def _rough(errors: float) -> str:
 
 
 def near_share(histogram: Mapping[str, Any], limit: float) -> str:
-    """How many of an entry's images are nearer than ``limit``: its mean may hide them."""
+    """A sentence: the share of a submission's images nearer than ``limit``, which the mean may hide."""
     return f"{share_below(histogram, limit):.1%} of its images are nearer than {limit:.4f}, half of tau."
 
 
 def share_below(histogram: Mapping[str, Any], limit: float) -> float:
-    """The share of counts in equal bins from ``low`` to ``high`` that lies below ``limit``; of the bin that it cuts, as
-    much as lies below if all in it were evenly spread."""
+    """The share of a histogram's counts (equal bins from ``low`` to ``high``) below ``limit``, interpolated linearly
+    within the bin that contains it."""
     counts: Sequence[int] = histogram["counts"]
     low, high = histogram["low"], histogram["high"]
     bins = (limit - low) / (high - low) * len(counts)

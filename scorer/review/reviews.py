@@ -1,5 +1,5 @@
-"""Reviews: what people find out about an entry by looking. Two reviewers, blind to each other; where they agree the
-label is decided, where they don't an admin decides, and an organizer's own word decides at any other time."""
+"""Reviews: labels by two reviewers, blind to each other. Agreement decides the label; an admin decides a disagreement,
+and an organizer may decide at any other time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ REVIEWS_NEEDED = 2
 
 @dataclass(frozen=True)
 class Opinions:
-    """The reviews of an entry as one person may see them."""
+    """The reviews of a submission as one account may see them."""
 
     own: Review | None
     others: Sequence[Review]
-    """Only once no more are taken: reviewers are blind to each other."""
+    """Empty until no more reviews are taken: reviewers are blind to each other."""
     count: int
     decided: Label | None
 
@@ -42,13 +42,13 @@ class Opinions:
 
     @property
     def disputed(self) -> bool:
-        """Whether reviewers disagree, and no admin has decided yet."""
+        """Whether reviewers disagree and nobody has decided yet."""
         return self.decided is None and self.count >= REVIEWS_NEEDED
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far reviewers agree: ``kappa`` is nan where that cannot be said."""
+    """How far reviewers agree: Cohen's ``kappa``, nan where it is undefined."""
 
     entries: int
     agreed: int
@@ -56,22 +56,22 @@ class Agreement:
 
 
 def opinions(session: Session, submission: Submission, account: Account) -> Opinions:
-    """What this person may know of an entry's reviews."""
-    given = rows.newest_reviews(session, submission.ref)
+    """The reviews of a submission as this account may see them."""
+    reviews = rows.newest_reviews(session, submission.ref)
     decided = labels.decided_label(session, submission.ref)
-    open_ = Opinions(None, (), len(given), decided)
+    complete = Opinions(None, (), len(reviews), decided).complete
     return Opinions(
-        own=next((each for each in given if each.reviewer_id == account.id), None),
-        others=[each for each in given if each.reviewer_id != account.id] if open_.complete else (),
-        count=len(given),
+        own=next((each for each in reviews if each.reviewer_id == account.id), None),
+        others=[each for each in reviews if each.reviewer_id != account.id] if complete else (),
+        count=len(reviews),
         decided=decided,
     )
 
 
 def decided_label(session: Session, submission: Submission) -> str | None:
-    """What an entry is, as far as that is decided."""
-    found = labels.decided_label(session, submission.ref)
-    return found.label if found is not None else None
+    """The decided label of a submission; None if it is undecided."""
+    decided = labels.decided_label(session, submission.ref)
+    return decided.label if decided is not None else None
 
 
 def review(
@@ -84,8 +84,8 @@ def review(
     reviewer: Account,
     now: datetime,
 ) -> Opinions:
-    """Record what a reviewer sees. The second one closes the entry: agreement decides its label, disagreement is told
-    to the admins. Until then one's own may be given again. ``Conflict`` once no more are taken."""
+    """Record a review. The second reviewer's completes the submission: agreement decides its label, admins get a notice
+    of disagreement. Until then a reviewer may replace their own. ``Conflict`` once no more reviews are taken."""
     submission = require_reviewable(session, submission_id, reviewer)
     submissions.lock_submission(session, submission.ref)
     before = opinions(session, submission, reviewer)
@@ -104,7 +104,7 @@ def review(
         )
     )
     session.flush()
-    # Not what the label is: another reviewer may read the log.
+    # Without the label itself: another reviewer may read the log.
     subject = f"submission:{submission_id}"
     audit_log.record_action(
         session, "review.given", subject, actor=reviewer, now=now, after={"again": before.own is not None}
@@ -114,7 +114,7 @@ def review(
 
 
 def require_reviewable(session: Session, submission_id: str, reviewer: Account) -> Submission:
-    """A scored entry that this person may say something about."""
+    """A scored submission that the account may label; ``NotFound``, ``Forbidden`` or ``Conflict`` otherwise."""
     submission = access.find_for_review(session, submission_id, reviewer)
     access.require_impartial(session, submission, reviewer)
     _refuse_benchmark(submission)
@@ -129,12 +129,12 @@ def _refuse_benchmark(submission: Submission) -> None:
 
 
 def _close(session: Session, submission: Submission, last: Account, *, now: datetime) -> None:
-    given = rows.newest_reviews(session, submission.ref)
-    if len(given) < REVIEWS_NEEDED:
+    reviews = rows.newest_reviews(session, submission.ref)
+    if len(reviews) < REVIEWS_NEEDED:
         return
-    if len({each.label for each in given}) == 1:
-        handles = " and ".join(each.reviewer.handle for each in given)
-        _decide(session, submission, given[0].label, note=f"Two reviewers agree: {handles}.", author=last, now=now)
+    if len({each.label for each in reviews}) == 1:
+        handles = " and ".join(each.reviewer.handle for each in reviews)
+        _decide(session, submission, reviews[0].label, note=f"Two reviewers agree: {handles}.", author=last, now=now)
         return
     title = submission.competition.title
     link = f"/submissions/{submission.id}/desk"
@@ -155,16 +155,16 @@ def decide(
     author: Account,
     now: datetime,
 ) -> Label:
-    """Record an organizer's decided label; a later one replaces it, and both stay in the history. Where two reviewers
-    disagree, ``Forbidden`` for all but an admin who is neither of them."""
+    """Record an organizer's decided label; a later one replaces it, and both stay in the history. ``Forbidden`` after a
+    disagreement for all but an admin who is neither of the reviewers."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None or submission.competition_id != state.competition.id:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} in {state.competition.slug}.")
     _refuse_benchmark(submission)
     access.require_impartial(session, submission, author)
     submissions.lock_submission(session, submission.ref)
-    found = opinions(session, submission, author)
-    if found.disputed and (author.role != "admin" or found.own is not None):
+    known = opinions(session, submission, author)
+    if known.disputed and (author.role != "admin" or known.own is not None):
         raise Forbidden("disputed", "Two reviewers disagree about this entry: an admin who is neither of them decides.")
     return _decide(session, submission, label, note=note, author=author, now=now)
 
@@ -189,7 +189,7 @@ def _decide(
 
 
 def agreement(session: Session, state: CompetitionState) -> Agreement:
-    """How far the two reviewers of an entry agree, over all entries of a competition that have two."""
+    """How far two reviewers agree, over all submissions of a competition that have two reviews."""
     pairs = rows.label_pairs(session, state.competition.id)
     first, second = [one for one, _ in pairs], [other for _, other in pairs]
     return Agreement(len(pairs), sum(one == other for one, other in pairs), cohens_kappa(first, second))

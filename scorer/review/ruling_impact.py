@@ -1,4 +1,4 @@
-"""What hangs on a ruling: the boards as they would be if it were another. They are judged anew; nothing is written."""
+"""The impact of another ruling on a submission: ranks and awards recomputed in memory; nothing is written."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from scorer.teams.teams import current_team_of
 
 
 class Win(NamedTuple):
-    """A rank (None: none) and what it wins."""
+    """A rank (None without one) with its medal and prize."""
 
     rank: int | None
     medal: str | None
@@ -31,7 +31,7 @@ class Win(NamedTuple):
 
 @dataclass(frozen=True)
 class AwardChange:
-    """A team that would win something else than now."""
+    """A team whose medal or prize would change."""
 
     team: str
     before: Win
@@ -40,54 +40,54 @@ class AwardChange:
 
 @dataclass(frozen=True)
 class RulingImpact:
-    """What another ruling on an entry would do to the board of a track."""
+    """The effect of another ruling on a submission on the board of a track."""
 
     kind: RulingKind
     track: TrackKind
     before: int | None
-    """The rank of the entry's team now; None where it has none."""
+    """The present rank of the submission's team; None without one."""
     after: int | None
     turns: Sequence[AwardChange]
-    """The teams that would win something else, by their new ranks."""
+    """The teams whose medal or prize would change, by their new ranks."""
 
 
 @dataclass(frozen=True)
 class _JudgedBoards:
-    """Both tracks of a competition, judged, and what its teams have picked."""
+    """The judged submissions of both tracks of a competition, and the teams' final picks."""
 
     judged: Mapping[TrackKind, JudgedEntries]
     picks: FinalPicks
-    most: int
+    max_picks: int
 
     def order(self, kind: TrackKind) -> RankedBoard:
-        """The board of a track; the private one is of final picks."""
-        here = self.judged[kind]
-        final = finals_of(self.judged["public"], self.picks, self.most) if kind == "private" else None
-        return order_of(replace(here, finals=final))
+        """The ranked board of a track; the private one ranks final picks."""
+        final = finals_of(self.judged["public"], self.picks, self.max_picks) if kind == "private" else None
+        return order_of(replace(self.judged[kind], finals=final))
 
     def with_ruling(self, ref: int, ruling: RulingKind) -> "_JudgedBoards":
-        """As if this were the newest ruling on an entry."""
+        """A copy in which ``ruling`` is the newest ruling on a submission."""
         judged = {kind: _with_ruling(each, ref, ruling) for kind, each in self.judged.items()}
         return replace(self, judged=judged)
 
 
 def ruling_impacts_of(session: Session, state: CompetitionState, submission: Submission) -> list[RulingImpact]:
-    """What each other ruling on an entry in time would do, on the private track first. For organizers: it tells
-    private ranks."""
+    """The impact of every other ruling on a submission, on the private track first; empty for a late one and a
+    benchmark. For organizers only: it reveals private ranks."""
     if submission.late or submission.team.benchmark:
         return []
-    now, boards = rows.newest_ruling(session, submission.ref), _boards(session, state)
-    others = [each for each in get_args(RulingKind) if each != (now.kind if now is not None else "keep")]
+    current, boards = rows.newest_ruling(session, submission.ref), _boards(session, state)
+    others = [each for each in get_args(RulingKind) if each != (current.kind if current is not None else "keep")]
     team = current_team_of(session, submission).id
     orders: dict[TrackKind, RankedBoard] = {kind: boards.order(kind) for kind in ("private", "public")}
-    found = []
+    impacts = []
     for ruling in others:
-        supposed = boards.with_ruling(submission.ref, ruling)
+        changed = boards.with_ruling(submission.ref, ruling)
         for kind, before in orders.items():
-            after = supposed.order(kind)
-            turns = _award_changes(session, state, kind, before, after)
-            found.append(RulingImpact(ruling, kind, before.rank_of_team(team), after.rank_of_team(team), turns))
-    return found
+            after = changed.order(kind)
+            award_changes = _award_changes(session, state, kind, before, after)
+            ranks = before.rank_of_team(team), after.rank_of_team(team)
+            impacts.append(RulingImpact(ruling, kind, *ranks, award_changes))
+    return impacts
 
 
 def _boards(session: Session, state: CompetitionState) -> _JudgedBoards:
@@ -99,10 +99,10 @@ def _boards(session: Session, state: CompetitionState) -> _JudgedBoards:
 
 def _with_ruling(judged: JudgedEntries, ref: int, ruling: RulingKind) -> JudgedEntries:
     rules = judged.rules
-    out, free = (
+    disqualified, waived = (
         _with(refs, ref, ruling == kind) for refs, kind in ((rules.disqualified, "disqualify"), (rules.waived, "waive"))
     )
-    return JudgedEntries(judged.columns, replace(rules, disqualified=out, waived=free))
+    return JudgedEntries(judged.columns, replace(rules, disqualified=disqualified, waived=waived))
 
 
 def _with(refs: Ints, ref: int, among: bool) -> Ints:
@@ -119,11 +119,11 @@ def _award_changes(
         team: _ref_of(order, rank) for order in (before, after) for team in teams if (rank := order.rank_of_team(team))
     }
     names = board.entry_info_of(session, list(refs.values()))
-    turns = [
+    changes = [
         AwardChange(names[refs[team]].team, _win(state, kind, before, team), _win(state, kind, after, team))
         for team in teams
     ]
-    return [turn for turn in turns if turn.before[1:] != turn.after[1:]]
+    return [change for change in changes if change.before[1:] != change.after[1:]]
 
 
 def _teams(order: RankedBoard, last: int) -> list[int]:

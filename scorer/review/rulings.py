@@ -1,5 +1,5 @@
-"""Rulings: an organizer's word on an entry. Keep it as it is judged, disqualify it, or waive its penalty; with a reason
-for its team, in the history for ever, and taken back by the next one."""
+"""Rulings: an organizer keeps a submission as judged, disqualifies it, or waives its penalty. Each has a reason that
+the team reads, stays in the history, and is replaced by the next one."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -26,7 +26,7 @@ RULING_EFFECTS: Mapping[str, str] = MappingProxyType(
         "waive": "is not penalised: its penalty is waived",
     }
 )
-"""What a ruling does to an entry, after its name."""
+"""The effect of each ruling, as a predicate after the submission's name."""
 
 
 def rule(
@@ -39,8 +39,8 @@ def rule(
     author: Account,
     now: datetime,
 ) -> Ruling:
-    """Rule on a scored entry and tell its team. ``memorising``: what its label ``other`` shall mean when tau is chosen;
-    left out, the ruling before still says it. ``Invalid`` without a reason."""
+    """Rule on a scored submission and notify its team. ``memorising``: what its label ``other`` means when tau is
+    chosen; None keeps the value of the ruling before. ``Invalid`` without a reason."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r}.")
@@ -81,13 +81,13 @@ def record_ruling(
     session.add(ruling)
     session.flush()
     subject = f"submission:{submission.id}"
-    was = _described(before) if before is not None else None
+    previous = _described(before) if before is not None else None
     audit_log.record_action(
-        session, "ruling.made", subject, actor=author, now=now, before=was, after=_described(ruling)
+        session, "ruling.made", subject, actor=author, now=now, before=previous, after=_described(ruling)
     )
     if notify:
-        named = f"Your entry {submission.file_name} in {submission.competition.title}"
-        notify_team(session, submission, "a ruling", f"{named} {RULING_EFFECTS[kind]}. The reason: {reason}", now)
+        title = f"Your entry {submission.file_name} in {submission.competition.title}"
+        notify_team(session, submission, "a ruling", f"{title} {RULING_EFFECTS[kind]}. The reason: {reason}", now)
     return ruling
 
 
@@ -96,7 +96,8 @@ def _described(ruling: Ruling) -> dict[str, Any]:
 
 
 def notify_team(session: Session, submission: Submission, what: str, body: str, now: datetime) -> None:
-    """Tell the team of an entry what was said about it: ``what`` in a few words, ``body`` in sentences."""
+    """Notify the team of a submission of a ruling or answer: ``what`` is the end of the subject, ``body`` plain
+    text."""
     notices.notify_team(
         session,
         merges.current_team(session, submission.team_id).id,
@@ -109,5 +110,5 @@ def notify_team(session: Session, submission: Submission, what: str, body: str, 
 
 
 def ruling_history(session: Session, submission: Submission) -> Sequence[Ruling]:
-    """Every ruling on an entry, newest first; the first one counts."""
+    """Every ruling on a submission, newest first; the first one counts."""
     return rows.rulings_of(session, submission.ref)
