@@ -1,4 +1,4 @@
-"""The competitions and their boards: public, and private once that is published."""
+"""Competitions and their boards: the public board, and the private one once it is published."""
 
 import io
 import zipfile
@@ -34,30 +34,30 @@ router = APIRouter(prefix="/competitions.CompetitionApiService", route_class=Kag
 FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 ORDERS: Mapping[str, tuple[Callable[[Any], Any], bool]] = MappingProxyType(
     {
-        "COMPETITION_SORT_BY_EARLIEST_DEADLINE": (lambda shown: shown.deadline or FAR_FUTURE, False),
-        "COMPETITION_SORT_BY_LATEST_DEADLINE": (lambda shown: shown.deadline or FAR_FUTURE, True),
-        "COMPETITION_SORT_BY_NUMBER_OF_TEAMS": (lambda shown: shown.team_count, True),
+        "COMPETITION_SORT_BY_EARLIEST_DEADLINE": (lambda message: message.deadline or FAR_FUTURE, False),
+        "COMPETITION_SORT_BY_LATEST_DEADLINE": (lambda message: message.deadline or FAR_FUTURE, True),
+        "COMPETITION_SORT_BY_NUMBER_OF_TEAMS": (lambda message: message.team_count, True),
     }
 )
-"""The orders that mean something here; any other is that of creation, newest first."""
+"""The client's sort orders that this service has, as (key, descending); with any other, newest first."""
 
 
 @router.post("/ListCompetitions")
 def list_competitions(
     body: CompetitionsRequest, session: DbSession, settings: AppSettings, account: Reader, now: Now
 ) -> CompetitionsResponse:
-    """The competitions that this person may see, of the wanted group and with the words in their title or slug."""
+    """The visible competitions of the wanted group that have the search words in their title or slug."""
     states = [state for state in competition_state.visible_states(session, account, now) if _is_in(state, body)]
-    found = [_competition(session, state, account, settings.public_url) for state in states]
+    messages = [_competition(session, state, account, settings.public_url) for state in states]
     if body.group.endswith("_ENTERED"):
-        found = [each for each in found if each.user_has_entered]
-    key, falling = ORDERS.get(body.sort_by, (None, False))
+        messages = [each for each in messages if each.user_has_entered]
+    key, descending = ORDERS.get(body.sort_by, (None, False))
     if key is not None:
-        found.sort(key=key, reverse=falling)
+        messages.sort(key=key, reverse=descending)
     begin = int(body.page_token) if body.page_token else (max(body.page, 1) - 1) * body.page_size
-    shown = found[begin : begin + body.page_size]
-    end = begin + len(shown)
-    return CompetitionsResponse(competitions=shown, next_page_token=str(end) if end < len(found) else "")
+    page = messages[begin : begin + body.page_size]
+    end = begin + len(page)
+    return CompetitionsResponse(competitions=page, next_page_token=str(end) if end < len(messages) else "")
 
 
 def _is_in(state: CompetitionState, body: CompetitionsRequest) -> bool:
@@ -89,7 +89,7 @@ def _competition(session: Session, state: CompetitionState, account: Account, si
 
 
 def _track_of(state: CompetitionState, *, public: bool = False) -> TrackKind:
-    """Which board: the final one once it is published, whoever asks, unless the ``public`` one is asked for."""
+    """The track of the board: private once it is published, for organizers as well, unless ``public`` is asked for."""
     return "private" if state.published and not public else "public"
 
 
@@ -118,7 +118,7 @@ def _place(place: board.Place, decimals: int) -> LeaderboardRow:
 
 @router.post("/DownloadLeaderboard")
 def download_leaderboard(body: CompetitionRequest, session: DbSession, account: Reader, now: Now) -> Response:
-    """The whole board: a zip with the CSV that our own API offers in it."""
+    """The whole board: a zip with the CSV of the JSON API."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     kind = _track_of(state)
     slug = state.competition.slug

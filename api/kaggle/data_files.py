@@ -1,4 +1,4 @@
-"""A competition's files: listed, and downloaded by a redirect, as the client expects it."""
+"""A competition's data files: listed, and downloaded by a redirect, as the client expects."""
 
 from urllib.parse import quote
 
@@ -17,23 +17,23 @@ SERVICE = "/competitions.CompetitionApiService"
 
 @router.post(f"{SERVICE}/ListDataFiles")
 def list_data_files(body: PageRequest, session: DbSession, account: Reader, now: Now) -> DataFilesResponse:
-    """The files, by name."""
+    """A page of the files, by name."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     begin = int(body.page_token or 0)
-    found = data_files.list_files(session, state)[begin:]
-    shown = found[: body.page_size]
+    files = data_files.list_files(session, state)[begin:]
+    page = files[: body.page_size]
     return DataFilesResponse(
         files=[
             DataFileMessage(ref=each.name, name=each.name, total_bytes=each.bytes, creation_date=each.created_at)
-            for each in shown
+            for each in page
         ],
-        next_page_token=str(begin + len(shown)) if len(found) > len(shown) else "",
+        next_page_token=str(begin + len(page)) if len(files) > len(page) else "",
     )
 
 
 @router.post(f"{SERVICE}/DownloadDataFile")
 def redirect_to_data_file(body: DataFileRequest, session: DbSession, account: Reader, now: Now) -> Response:
-    """Where a file is. Without a host: the client comes there as it came here, with the same token."""
+    """A redirect to a file. Its address has no host, so the client uses the same host and sends the same token."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     file = data_files.find_file(session, state, body.file_name, account)
     return _redirect_to(f"/api/v1/kaggle/files/{state.competition.slug}/{quote(file.name)}")
@@ -41,7 +41,7 @@ def redirect_to_data_file(body: DataFileRequest, session: DbSession, account: Re
 
 @router.post(f"{SERVICE}/DownloadDataFiles")
 def redirect_to_data_files(body: CompetitionRequest, session: DbSession, account: Reader, now: Now) -> Response:
-    """Where all files are, as one zip."""
+    """A redirect to all files as one zip."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     data_files.downloadable_files(session, state, account)
     return _redirect_to(f"/api/v1/kaggle/bundles/{state.competition.slug}.zip")
@@ -55,10 +55,10 @@ def _redirect_to(path: str) -> RedirectResponse:
 def download_data_file(
     slug: str, name: str, request: Request, session: DbSession, store: BlobStore, account: Reader, now: Now
 ) -> Response:
-    """A file; parts of it, too."""
+    """A file, or a range of it."""
     state = competition_state.visible_state(session, slug, account, now)
     file = data_files.find_file(session, state, name, account)
-    # Who reaches us by ``http_proxy`` asks us for the store's address, too, unless it has TLS.
+    # A client with ``http_proxy`` pointing at us would send us requests for the store's host, too, unless by https.
     return download(request, file, store, without_tls=False)
 
 
@@ -66,6 +66,6 @@ def download_data_file(
 def download_data_files(
     slug: str, request: Request, session: DbSession, store: BlobStore, account: Reader, now: Now
 ) -> Response:
-    """All files; parts of that, too."""
+    """All files as one zip, or a range of it."""
     state = competition_state.visible_state(session, slug, account, now)
     return download_all(request, f"{slug}.zip", data_files.downloadable_files(session, state, account), store)

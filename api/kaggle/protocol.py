@@ -1,4 +1,4 @@
-"""How the ``kaggle`` client speaks: who it says it is, how it is refused, and where it sends bytes."""
+"""The ``kaggle`` client's authentication, error bodies and absolute addresses."""
 
 import base64
 import binascii
@@ -28,19 +28,19 @@ from scorer.errors import KennelError, NotFound, TooMany, Unauthenticated, Unava
 from scorer.settings import Settings
 
 ERROR_STATUS = 400
-"""Almost every refusal: the client prints our message for it and nothing else. For 401 and 403 it tells people to go to
-Kaggle, for 429 it waits where it should not."""
+"""The status of almost every refusal: for it the client prints our message alone. For 401 and 403 it sends people to
+Kaggle, and for 429 it waits where it should not."""
 
 
 class KaggleRoute(APIRoute):
-    """Every refusal has the one form that the client shows to people: ``{"code": int, "message": str}``."""
+    """A route whose errors have the form that the client prints: ``{"code": int, "message": str}``."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        answer = super().get_route_handler()
+        handler = super().get_route_handler()
 
-        async def speak(request: Request) -> Response:
+        async def handle(request: Request) -> Response:
             try:
-                return await answer(request)
+                return await handler(request)
             except KennelError as error:
                 return error_response_of(error, request)
             except RequestValidationError as error:
@@ -49,16 +49,16 @@ class KaggleRoute(APIRoute):
             except TimeoutError:
                 return error_response(408, "The bytes came too slowly.")
 
-        return speak
+        return handle
 
 
 def error_response(status: int, message: str) -> JSONResponse:
-    """A refusal in the client's form."""
+    """An error response in the client's form."""
     return JSONResponse({"code": status, "message": message}, status)
 
 
 def error_response_of(error: KennelError, request: Request) -> JSONResponse:
-    """What the client is told of a domain error."""
+    """The error response for a domain error."""
     settings: Settings = request.app.state.settings
     message = error.message
     if error.slug == "rules-not-accepted":
@@ -77,7 +77,7 @@ def _status_of(error: KennelError, request: Request) -> int:
         case Unavailable():
             return 503
         case TooMany() if request.url.path.endswith("/GetSubmission"):
-            return 429  # the one call that it repeats after the seconds it is told to wait
+            return 429  # the one call that the client repeats after ``Retry-After``
         case _:
             return ERROR_STATUS
 
@@ -87,13 +87,14 @@ def _message_with_faults(message: str, faults: tuple[str, ...] | list[str]) -> s
 
 
 def credentials_of(header: str) -> tuple[str | None, str]:
-    """A handle (None: not said) and a token: of ``Basic``, as a key of ``kaggle.json`` is sent, or of ``Bearer``."""
-    scheme, _, given = header.strip().partition(" ")
-    if scheme.lower() == "bearer" and given.strip():
-        return None, given.strip()
+    """The handle (None if there is none) and the token in an ``Authorization`` header: of ``Basic``, with which the
+    client sends the key in ``kaggle.json``, or of ``Bearer``. ``Unauthenticated`` for anything else."""
+    scheme, _, credentials = header.strip().partition(" ")
+    if scheme.lower() == "bearer" and credentials.strip():
+        return None, credentials.strip()
     if scheme.lower() == "basic":
         try:
-            handle, _, secret = base64.b64decode(given.strip(), validate=True).decode().partition(":")
+            handle, _, secret = base64.b64decode(credentials.strip(), validate=True).decode().partition(":")
         except (binascii.Error, UnicodeDecodeError):
             handle = secret = ""
         if handle and secret:
@@ -104,31 +105,31 @@ def credentials_of(header: str) -> tuple[str | None, str]:
 
 
 def authenticated_caller(
-    request: Request, begin: Transactions, moment: Now, counted: AppRateLimiter, client: CurrentBrowser
+    request: Request, begin: Transactions, moment: Now, rates: AppRateLimiter, browser: CurrentBrowser
 ) -> Caller:
-    """Who asks: never a browser's cookie, so nothing can be sent in somebody's name from another site's page."""
+    """The caller with an API token. Cookies do not count here, so CSRF is impossible."""
     handle, secret = credentials_of(request.headers.get("authorization", ""))
 
-    def look(session: Session) -> Caller:
+    def find_caller(session: Session) -> Caller:
         caller = caller_of_token(session, secret, moment)
         if handle is not None and handle.lower() != caller.account.handle.lower():
             raise Unauthenticated("bad-token", f"This token is not one of {handle!r}: KAGGLE_USERNAME is your handle.")
         return caller
 
-    found = identify_caller(look, begin, counted, client)
-    if found is None:
+    caller = identify_caller(find_caller, begin, rates, browser)
+    if caller is None:
         raise AssertionError("a token has an owner")
-    return found
+    return caller
 
 
 def reader(caller: Annotated[Caller, Depends(authenticated_caller)]) -> Account:
-    """Who reads."""
+    """The account of a token that may read."""
     api_tokens.require_scope(caller.scopes, "read")
     return caller.account
 
 
 def submitter(caller: Annotated[Caller, Depends(authenticated_caller)]) -> Account:
-    """Who uploads."""
+    """The account of a token that may submit."""
     api_tokens.require_scope(caller.scopes, "submit")
     return caller.account
 
@@ -138,8 +139,8 @@ Submitter = Annotated[Account, Depends(submitter)]
 
 
 def absolute_url_of(request: Request, path: str, settings: Settings) -> str:
-    """The whole address of a path here, as this client reaches us: ``public_url`` where it came by that, which also
-    knows of TLS and of a prefix before us, and otherwise the host that it named."""
-    named = request.base_url
-    here = settings.public_url if urlsplit(settings.public_url).netloc == named.netloc else str(named).rstrip("/")
-    return f"{here}{path}"
+    """The absolute URL of a path, as this client can reach it: below ``public_url`` if its host is the request's (that
+    setting knows of TLS and of a path prefix), otherwise below the request's own host."""
+    requested = request.base_url
+    is_public = urlsplit(settings.public_url).netloc == requested.netloc
+    return f"{settings.public_url if is_public else str(requested).rstrip('/')}{path}"

@@ -1,4 +1,4 @@
-"""What the ``kaggle`` client sends and reads. Fields equal to their default are left out by it; others are ignored."""
+"""Messages of the ``kaggle`` client. It leaves out fields that equal their default; unknown fields are ignored."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Literal
@@ -13,17 +13,17 @@ MAX_PAGE_SIZE = 200
 
 
 def in_utc(moment: datetime) -> str:
-    """A moment as the client reads it: with milliseconds and ``Z``."""
+    """A time as the client parses it: RFC 3339 with milliseconds and ``Z``."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 UtcTime = Annotated[datetime, PlainSerializer(in_utc)]
 PageSize = Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)]
-PageToken = Annotated[str, Field(pattern=r"^[0-9]{0,18}$", description="Where a page begins, as the last one said.")]
+PageToken = Annotated[str, Field(pattern=r"^[0-9]{0,18}$", description="`next_page_token` of the page before.")]
 
 
 class Message(BaseModel):
-    """A message."""
+    """The base of all messages: camelCase on the wire."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
@@ -42,33 +42,33 @@ class PageRequest(CompetitionRequest):
 
 
 class StartUploadRequest(CompetitionRequest):
-    """The promise of a zip."""
+    """The announcement of a zip."""
 
     content_length: int = Field(0, ge=0, le=2**62)
     file_name: str = "submission.zip"
 
     @property
     def kept_name(self) -> str:
-        """As much of the name as is kept."""
+        """The end of the name, as long as it may be stored."""
         return self.file_name[-MAX_NAME_LENGTH:]
 
 
 class StartUploadResponse(Message):
-    """Where the bytes go, and what the submission is asked for by."""
+    """The address for the bytes, and the token with which the submission is created."""
 
     token: str
     create_url: str
 
 
 class CreateSubmissionRequest(CompetitionRequest):
-    """The bytes are there: make the submission."""
+    """The request for the submission, once the bytes are sent."""
 
     blob_file_tokens: str = Field(min_length=1, max_length=200)
     submission_description: str = Field("", max_length=MAX_NOTE_LENGTH)
 
 
 class CreateSubmissionResponse(Message):
-    """The submission, and a sentence that is printed."""
+    """The submission's number, and a sentence that the client prints."""
 
     message: str
     ref: int
@@ -81,7 +81,7 @@ class SubmissionRequest(Message):
 
 
 class SubmissionMessage(Message):
-    """A submission. The client knows three states, and scores are texts."""
+    """A submission. The client knows three states, and scores are strings."""
 
     ref: int
     total_bytes: int
@@ -106,7 +106,7 @@ class SubmissionsResponse(Message):
 
 
 class LimitsResponse(Message):
-    """What a team has done and may do."""
+    """How many entries a team has made, and may make now."""
 
     num_today: int
     num_total: int
@@ -137,7 +137,7 @@ class LeaderboardResponse(Message):
 
 
 class CompetitionsRequest(Message):
-    """Which competitions, in which order. ``page`` counts from 1 and is an older way to say where to begin."""
+    """A request for a page of competitions. Older clients send ``page``, from 1, in place of ``page_token``."""
 
     group: str = ""
     sort_by: str = ""
@@ -198,13 +198,13 @@ class DataFileRequest(CompetitionRequest):
 
 
 class IntrospectRequest(Message):
-    """A token that the client was given."""
+    """A token to look up."""
 
     token: str = Field("", max_length=4000)
 
 
 class IntrospectResponse(Message):
-    """Whether it works here, and whose it is."""
+    """Whether a token is valid here, and whose it is."""
 
     active: bool
     username: str = ""

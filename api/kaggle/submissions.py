@@ -46,11 +46,11 @@ def list_submissions(
     """The team's submissions, newest first."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     before = int(body.page_token) if body.page_token else None
-    found = access.list_submissions(session, state, account, before=before, limit=body.page_size + 1)
-    shown, more = found[: body.page_size], len(found) > body.page_size
+    submissions = access.list_submissions(session, state, account, before=before, limit=body.page_size + 1)
+    page, more = submissions[: body.page_size], len(submissions) > body.page_size
     return SubmissionsResponse(
-        submissions=[_entry(session, state, each, account, settings.public_url) for each in shown],
-        next_page_token=str(shown[-1].ref) if more else "",
+        submissions=[_entry(session, state, each, account, settings.public_url) for each in page],
+        next_page_token=str(page[-1].ref) if more else "",
     )
 
 
@@ -71,7 +71,7 @@ def _entry(
         error_description=error,
         file_name=submission.file_name,
         public_score=_score(public, decimals),
-        # Organizers know it earlier, but not in a place where others look over their shoulder.
+        # Not earlier for organizers either: others may see the client's output, or use it with their token.
         private_score=_score(judged.get("private"), decimals) if state.published else "",
         status=_status(submission, error),
         submitted_by=submission.account.handle,
@@ -88,7 +88,7 @@ def _score(judged: JudgedMeasurement | None, decimals: int) -> str:
 
 
 def _error(submission: Submission, public: JudgedMeasurement | None) -> str:
-    """Why an entry has no score and will have none; empty if it has, or may have."""
+    """Why an entry has no score and will get none; empty if it has one or may still get one."""
     if submission.status in PENDING:
         return ""
     if submission.status == Status.SCORED:
@@ -101,24 +101,24 @@ def _error(submission: Submission, public: JudgedMeasurement | None) -> str:
 
 @router.post("/GetSubmissionLimits")
 def get_submission_limits(body: CompetitionRequest, session: DbSession, account: Reader, now: Now) -> LimitsResponse:
-    """What the team has entered, and how much more it may enter now."""
+    """How many entries the team has made, and how many more it may make now."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
-    allowance = quotas.quota_of(session, state, account, now=now)
+    quota = quotas.quota_of(session, state, account, now=now)
     return LimitsResponse(
-        num_today=allowance.usage.charged,
+        num_today=quota.usage.charged,
         num_total=quotas.count_entries(session, state, account),
-        num_allowed_now=_remaining_today(state, allowance, now),
+        num_allowed_now=_remaining_today(state, quota, now),
     )
 
 
-def _remaining_today(state: CompetitionState, allowance: Quota, now: datetime) -> int:
-    """What the client prints as left for today. Entries in progress delay the next one and take nothing away."""
+def _remaining_today(state: CompetitionState, quota: Quota, now: datetime) -> int:
+    """The entries that the client prints as left for today. Entries in progress delay the next one but do not count."""
     may_enter = state.phase is Phase.OPEN or competition_state.takes_late(state, now)
-    if not may_enter or allowance.refusal is Refusal.REJECTED:
+    if not may_enter or quota.refusal is Refusal.REJECTED:
         return 0
-    if allowance.remaining is None:
-        return max(0, allowance.limits.pending - allowance.usage.pending)
-    return allowance.remaining
+    if quota.remaining is None:
+        return max(0, quota.limits.pending - quota.usage.pending)
+    return quota.remaining
 
 
 def _status(submission: Submission, error: str) -> str:

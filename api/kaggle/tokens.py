@@ -1,4 +1,4 @@
-"""Whose token it is: what the client asks before anything else when it has one."""
+"""Token introspection, the client's first request when it has a token; and the answer to unknown methods."""
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
@@ -22,23 +22,23 @@ router = APIRouter(route_class=KaggleRoute)
 
 @router.post("/security.OAuthService/IntrospectToken")
 def introspect_token(
-    body: IntrospectRequest, begin: Transactions, now: Now, counted: AppRateLimiter, client: CurrentBrowser
+    body: IntrospectRequest, begin: Transactions, now: Now, rates: AppRateLimiter, browser: CurrentBrowser
 ) -> IntrospectResponse:
-    """The owner of a token; an unknown one is not active. Guesses are counted."""
+    """The owner of a token; an unknown one is not active. Unknown tokens count against a rate limit."""
 
-    def look(session: Session) -> Caller:
+    def find_caller(session: Session) -> Caller:
         return caller_of_token(session, body.token, now)
 
     try:
-        found = identify_caller(look, begin, counted, client)
+        caller = identify_caller(find_caller, begin, rates, browser)
     except Unauthenticated:
-        found = None
-    if found is None:
+        caller = None
+    if caller is None:
         return IntrospectResponse(active=False)
-    return IntrospectResponse(active=True, username=found.account.handle, user_id=found.account.id)
+    return IntrospectResponse(active=True, username=caller.account.handle, user_id=caller.account.id)
 
 
 @router.post("/{service}Service/{method}")
 def unknown_method(service: str, method: str) -> JSONResponse:
-    """What is not spoken here is said so, and not as a page that is missing."""
+    """404 with a message for methods that this service does not have."""
     return error_response(404, f"This service has no {method}; it knows competitions, their entries, boards and files.")

@@ -1,4 +1,4 @@
-"""Entering: the promise, the bytes, the submission."""
+"""Submitting a zip in the client's three requests: start an upload, send the bytes, create the submission."""
 
 import secrets
 from datetime import timedelta
@@ -39,15 +39,15 @@ from scorer.submissions.uploads import UploadRequest
 router = APIRouter(route_class=KaggleRoute)
 BYTES = "/kaggle/uploads"
 MAX_POLLS, POLL_SECONDS = 60, 0.5
-"""How often, and how long apart, another request that is making the submission is waited for."""
+"""While another request makes the submission: how often to look for it, and how many seconds apart."""
 
 
 @router.post("/competitions.CompetitionApiService/StartSubmissionUpload")
 def start_upload(
     body: StartUploadRequest, request: Request, session: DbSession, settings: AppSettings, account: Submitter, now: Now
 ) -> StartUploadResponse:
-    """Let somebody upload. All that can be refused without the bytes is refused here: after this the client no longer
-    shows what we say."""
+    """Begin an upload. Everything that can be refused without the bytes is refused here: while it sends bytes the
+    client shows no messages."""
     secret = secrets.token_urlsafe(32)
     wanted = UploadRequest(
         NewSubmission(body.kept_name), body.content_length, method="wire", put_digest=digest_of(secret)
@@ -69,17 +69,17 @@ async def receive_upload(
     begin: Transactions,
     store: BlobStore,
     settings: AppSettings,
-    counted: AppRateLimiter,
-    client: CurrentBrowser,
+    rates: AppRateLimiter,
+    browser: CurrentBrowser,
 ) -> Response:
-    """All bytes of an upload, from whoever knows this address. The client begins again from the first byte when its
-    connection breaks, so what came before is dropped."""
-    await run_in_threadpool(counted.take, "request", "address", network_of(client.address))
+    """Receive all bytes of an upload; the secret in the address authorises it. After a broken connection the client
+    starts again from the first byte, so earlier bytes are dropped."""
+    await run_in_threadpool(rates.hit, "request", "address", network_of(browser.address))
     writer, chunks = secrets.token_hex(8), tus.with_idle_timeout(request.stream())
     upload = await run_in_threadpool(_restart_upload, begin, store, upload_id, secret, writer)
     if upload.state == "done":
         async for _ in chunks:
-            pass  # the answer to the first time was lost; the client reads none before it has sent everything
+            pass  # a repeat after a lost answer; the client reads an answer only after it has sent everything
         return Response()
     life = timedelta(seconds=settings.upload_life_seconds)
     appender = Appender(begin, store, upload.id, writer, 0, upload.length, life, moment)
@@ -101,22 +101,22 @@ def _restart_upload(begin: Transaction, store: Blobs, upload_id: str, secret: st
 async def create_submission(
     body: CreateSubmissionRequest, begin: Transactions, store: BlobStore, settings: AppSettings, account: Submitter
 ) -> CreateSubmissionResponse:
-    """Make the submission, or say what is wrong with the zip. The same token is the same submission."""
+    """Make the submission, or return what is wrong with the zip. The same token gives the same submission."""
     for _ in range(MAX_POLLS):
         upload = await run_in_threadpool(_wait_for_submission, body, begin, store, account)
         if upload.submission is not None:
-            kept, title = upload.submission, upload.competition.title
-            place = f"{settings.public_url}/submissions/{kept.id}"
-            return CreateSubmissionResponse(message=f"Successfully submitted to {title}: {place}\n", ref=kept.ref)
+            submission, title = upload.submission, upload.competition.title
+            url = f"{settings.public_url}/submissions/{submission.id}"
+            return CreateSubmissionResponse(message=f"Successfully submitted to {title}: {url}\n", ref=submission.ref)
         await anyio.sleep(POLL_SECONDS)
     raise Unavailable("still-making", "Your submission is still being made; please look at your submissions.")
 
 
 def _wait_for_submission(body: CreateSubmissionRequest, begin: Transaction, store: Blobs, account: Account) -> Upload:
-    """The upload with the submission made of it, unless another request is making that."""
+    """The upload with its submission; without one while another request is making it."""
     slug, note = body.competition_name, body.submission_description
     with begin() as session:
-        asked = upload_bytes.submit_wire_upload(session, slug, body.blob_file_tokens, note, account, now=moment())
-    made = upload_bytes.finalise(begin, store, asked.id, public_id=new_public_id(), now=moment)
-    uploads.require_not_refused(made)
-    return made
+        complete = upload_bytes.submit_wire_upload(session, slug, body.blob_file_tokens, note, account, now=moment())
+    upload = upload_bytes.finalise(begin, store, complete.id, public_id=new_public_id(), now=moment)
+    uploads.require_not_refused(upload)
+    return upload

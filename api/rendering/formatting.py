@@ -1,4 +1,4 @@
-"""Times and numbers in the words of a page. Pure: the moment is an argument."""
+"""Formats times, numbers and stable names for pages. Pure: the present time is an argument."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from scorer.review import rulings
 
 MINUTE, HOUR, DAY, MONTH = 60, 3600, 86_400, 2_629_746
 SPANS = ((2 * MONTH, MONTH, "month"), (2 * DAY, DAY, "day"), (HOUR, HOUR, "hour"), (MINUTE, MINUTE, "minute"))
-"""From so many seconds on, count in this unit: a deadline within two days is told in hours."""
+"""(least seconds, seconds of the unit, its name): a deadline within two days is given in hours."""
 
 PHASES = {Phase.DRAFT: "Draft", Phase.OPEN: "Open", Phase.REVIEW: "In review", Phase.FINAL: "Final"}
 LABELS = {
@@ -34,9 +34,9 @@ RECOVERED = {
     "no-sign": "no sign of copying",
     "inconclusive": "inconclusive",
 }
-"""The verdicts on a generator."""
+"""The verdicts of a generator audit."""
 GROUPS = {"train": "training images", "held_out": "fresh images", "generated": "images of its own"}
-"""Whose images are looked for in a generator."""
+"""The groups of images that a generator is searched for."""
 RECOVERY_NUMBERS = {
     "recovery_gap": "MRE-gap",
     "recovery_ks": "KS distance",
@@ -47,18 +47,18 @@ RECOVERY_NUMBERS = {
     "recovery_held_out_verbatim": "Found, fresh images",
     "recovery_generated_verbatim": "Found, its own",
 }
-"""The findings of recovery that are shown as numbers, by name."""
+"""The quantities of latent recovery that pages show as numbers, by name."""
 FID_DECIMALS = 3
 DISTANCE_DECIMALS = 4
 MIN_P_VALUE = 0.0001
-"""A p-value below this is said to be below it."""
+"""Smaller p-values are shown as below this one."""
 SIGNS_OF_COPYING = tuple(sign.name for sign in SIGNS)
 ALARMS = frozenset({"copying", "copy", "same-zip", "same-images", "recovered", *SIGNS_OF_COPYING})
-"""The reasons that say that somebody has copied."""
+"""The reasons of flags that speak of copying; pages mark them."""
 
 
 def spoken(name: str) -> str:
-    """A stable name as people say it: ``medal place`` for ``medal-place``."""
+    """A stable name with spaces: ``medal place`` for ``medal-place``."""
     return name.replace("-", " ")
 
 
@@ -91,11 +91,11 @@ SYSTEMS = (
     ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"), ("Mac OS", "macOS"),
     ("Linux", "Linux"),
 )  # fmt: skip
-"""What browsers call themselves, the more special word first: nearly all of them say Safari too."""
+"""(sign in the user agent, name), the more specific first: nearly all browsers name Safari too."""
 
 
 def agent(text: str) -> str:
-    """A browser in the words of its owner: ``Firefox on Linux``; whatever it says, if that is no browser."""
+    """A user agent for people: ``Firefox on Linux``; the string itself if it is no known browser."""
     browser = next((name for sign, name in BROWSERS if sign in text), None)
     system = next((name for sign, name in SYSTEMS if sign in text), None)
     return f"{browser} on {system}" if browser and system else text or "unknown"
@@ -114,12 +114,12 @@ def machine(moment: datetime) -> str:
 
 
 def field(moment: datetime) -> str:
-    """The moment as a form's field for date and time has it, in UTC."""
+    """The moment for ``<input type="datetime-local">``, in UTC."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
 
 
 def number(value: float, decimals: int) -> str:
-    """A number with so many decimals and its thousands parted."""
+    """A number with so many decimals and commas between thousands."""
     return f"{value:,.{decimals}f}"
 
 
@@ -133,17 +133,17 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def chance(p_value: float) -> str:
-    """A p-value as it is read: ``= 0.032``, ``< 0.0001``."""
+    """A p-value with its relation: ``= 0.032``, ``< 0.0001``."""
     return "< 0.0001" if p_value < MIN_P_VALUE else f"= {p_value:.2g}"
 
 
 def error(value: float, digits: int = 2) -> str:
-    """An error of recovery: below a tenth of a thousandth nobody sees any."""
+    """An error of latent recovery; below 0.0001 no difference between the images is visible."""
     return f"{value:.{digits}g}" if value >= 1e-4 else "< 0.0001"
 
 
 def size(count: int) -> str:
-    """Bytes in the unit that is read at a glance, rounded down, as a limit must be: ``98.3 MB``."""
+    """Bytes in the largest fitting unit, rounded down, as a limit must be: ``98.3 MB``."""
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if count >= unit:
             return f"{count * 10 // unit / 10:.1f} {name}"
@@ -152,14 +152,14 @@ def size(count: int) -> str:
 
 @dataclass(frozen=True)
 class Deadline:
-    """What happens next, or happened last, and when."""
+    """The next or last event of a competition as a sentence, and its time."""
 
     words: str
     moment: datetime | None
 
 
 def deadline(state: CompetitionState, now: datetime) -> Deadline:
-    """The date that matters in a competition's phase."""
+    """When a competition opens, closes or has closed, whichever matters in its phase."""
     opens, closes = state.competition.opens_at, state.competition.closes_at
     if state.phase is Phase.DRAFT:
         return (
@@ -167,5 +167,5 @@ def deadline(state: CompetitionState, now: datetime) -> Deadline:
         )
     if closes is None:
         return Deadline("No closing date", None)
-    # A final board may be shown before its time only by an organizer's act, so the clock is asked again.
+    # The phase does not say whether the close has passed: an organizer may publish the final board before it.
     return Deadline(f"Closes {until(closes, now)}" if now < closes else f"Closed {ago(closes, now)}", closes)

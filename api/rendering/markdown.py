@@ -1,8 +1,7 @@
-"""An organizer's Markdown as HTML that is safe by construction.
+"""Renders organizers' Markdown as HTML that is safe by construction.
 
-Raw HTML is escaped, an image is shown as its alternative text (a page asks no other host for anything),
-and addresses other than http, https, mailto and relative ones are left as text: only the parser's own
-tags can appear.
+Raw HTML is escaped, an image becomes its alternative text (pages load nothing from other hosts), and links other than
+http, https, mailto and relative ones stay text: only the parser's own tags can appear.
 """
 
 from collections.abc import MutableMapping
@@ -14,10 +13,10 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 TOP = 3
-"""A text sits under the page's own h1 and h2, whichever level its author begins with."""
+"""The level of a text's highest heading, below the page's own h1 and h2."""
 SUMMARY_LENGTH = 200
 PARAGRAPH = 3
-"""A paragraph is three tokens: its opening, its words, its close."""
+"""The number of tokens of a paragraph: opening, inline content, closing."""
 _SCHEMES = ("http:", "https:", "mailto:")
 
 
@@ -28,7 +27,7 @@ def _is_link(url: str) -> bool:
 
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    parser.validateLink = _is_link  # type: ignore[method-assign] # the library's own way to say which links
+    parser.validateLink = _is_link  # type: ignore[method-assign] # the library documents this way to restrict links
     parser.add_render_rule("link_open", _link)
     parser.add_render_rule("image", _image)
     return parser
@@ -59,10 +58,10 @@ def summary_of(text: str) -> str:
 
 
 def rest_of(text: str) -> Markup:
-    """The text as HTML without the paragraph that ``summary_of`` has told in full already."""
+    """The text as HTML without its first paragraph, if ``summary_of`` returns that in full."""
     tokens = _PARSER.parse(text)
-    told = tokens and tokens[0].type == "paragraph_open" and len(_line(tokens[1])) <= SUMMARY_LENGTH
-    return _rendered(tokens[PARAGRAPH if told else 0 :])
+    is_in_summary = tokens and tokens[0].type == "paragraph_open" and len(_line(tokens[1])) <= SUMMARY_LENGTH
+    return _rendered(tokens[PARAGRAPH if is_in_summary else 0 :])
 
 
 def _rendered(tokens: list[Token]) -> Markup:

@@ -1,4 +1,4 @@
-"""What a team may still enter, in the words of a page. Pure."""
+"""A team's remaining entries as a sentence. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,25 +9,25 @@ from scorer.teams.quotas import Quota
 
 @dataclass(frozen=True)
 class QuotaMessage:
-    """A sentence, which ends with the moment if there is one."""
+    """A sentence; a page appends the moment if there is one."""
 
-    words: str
+    sentence: str
     moment: datetime | None = None
 
 
-def quota_message_of(allowance: Quota) -> QuotaMessage:
+def quota_message_of(quota: Quota) -> QuotaMessage:
     """How many entries are left today, and when there are more: ``3 of 5 entries left today, 5 again at``."""
-    limits, left = allowance.limits, allowance.remaining
-    told = "Any number of entries today" if left is None else f"{left} of {limits.daily} entries left today"
-    match allowance.refusal:
+    limits, left = quota.limits, quota.remaining
+    usage = "Any number of entries today" if left is None else f"{left} of {limits.daily} entries left today"
+    match quota.refusal:
         case None if left is None or left == limits.daily:
-            return QuotaMessage(told)
+            return QuotaMessage(usage)
         case None:
-            return QuotaMessage(f"{told}, {limits.daily} again at", allowance.resets_at)
+            return QuotaMessage(f"{usage}, {limits.daily} again at", quota.resets_at)
         case Refusal.PENDING:
-            return QuotaMessage(f"{told}; {allowance.usage.pending} in progress, as many as are allowed at once")
+            return QuotaMessage(f"{usage}; {quota.usage.pending} in progress, as many as are allowed at once")
         case Refusal.REJECTED:
-            told = f"{allowance.usage.rejected} uploads rejected today, as many as are allowed"
-    if allowance.next_entry_at is None:
-        return QuotaMessage(f"{told}, and the competition closes before the next")
-    return QuotaMessage(f"{told}, next at", allowance.next_entry_at)
+            usage = f"{quota.usage.rejected} uploads rejected today, as many as are allowed"
+    if quota.next_entry_at is None:
+        return QuotaMessage(f"{usage}, and the competition closes before the next")
+    return QuotaMessage(f"{usage}, next at", quota.next_entry_at)

@@ -1,4 +1,4 @@
-"""Templates, static files and the headers that every page carries."""
+"""Renders pages with Jinja, with their security and cache headers; serves static files and error pages."""
 
 import hashlib
 from importlib.metadata import version
@@ -40,7 +40,7 @@ PAGE_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 NO_CACHE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
-"""A page may be kept by the browser alone, and is asked for again each time."""
+"""Only the browser may store a page, and it must revalidate it each time."""
 
 
 def _digest(*contents: bytes) -> str:
@@ -52,7 +52,7 @@ BUILD_DIGEST = _digest(*(path.read_bytes() for path in sorted(HERE.rglob("*.*"))
 
 
 def static_url(name: str) -> str:
-    """The address of a static file; it changes with the file, so that browsers may keep it for ever."""
+    """The address of a static file with a hash of its content, so that browsers may cache it for ever."""
     return f"/static/{name}?v={_digest(STATIC_FILES[name])}"
 
 
@@ -75,7 +75,7 @@ _ENVIRONMENT = _environment()
 
 
 def render(template: str, **values: Any) -> str:
-    """A template, filled in."""
+    """A rendered template."""
     return _ENVIRONMENT.get_template(template).render(values)
 
 
@@ -85,16 +85,16 @@ def render_page(
     status: int = 200,
     headers: dict[str, str] | None = None,
     viewer: Caller | None = None,
-    door: bool = True,
+    show_account_nav: bool = True,
     **values: Any,
 ) -> HTMLResponse:
-    """A rendered page with its headers. ``viewer`` is who looks at it; ``door`` shows them, or the way in."""
-    body = render(template, **values, viewer=viewer, door=door)
+    """A rendered page with its headers. ``show_account_nav``: with links to the viewer's account, or to signing in."""
+    body = render(template, **values, viewer=viewer, show_account_nav=show_account_nav)
     return HTMLResponse(body, status, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, **(headers or {})})
 
 
 def cached_page(body: bytes, etag: str) -> HTMLResponse:
-    """A page as it was rendered before."""
+    """A page whose body was rendered before, with its ETag."""
     return HTMLResponse(body, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, "ETag": etag})
 
 
@@ -104,7 +104,7 @@ def see_other(address: str) -> RedirectResponse:
 
 
 def not_modified(etag: str) -> Response:
-    """The answer to a browser that has this version already."""
+    """304: the browser has this version already."""
     return Response(status_code=304, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, "ETag": etag})
 
 
@@ -113,13 +113,13 @@ router = APIRouter(include_in_schema=False)
 
 @router.api_route("/static/{name}", methods=["GET", "HEAD"])
 def static_file(name: str, request: Request) -> Response:
-    """A style or a picture of ours; nothing else is served, whatever the name says."""
+    """A stylesheet, script or picture; only files of the ``static`` folder are served, whatever the name is."""
     if name not in STATIC_FILES:
         return error_page(404, "There is no such file.")
     etag = etag_of(STATIC_FILES[name])
     current = request.query_params.get("v") == _digest(STATIC_FILES[name])
-    keep = "public, max-age=31536000, immutable" if current else "no-cache"
-    headers = {**PAGE_HEADERS, "Cache-Control": keep, "ETag": etag}
+    cache_control = "public, max-age=31536000, immutable" if current else "no-cache"
+    headers = {**PAGE_HEADERS, "Cache-Control": cache_control, "ETag": etag}
     if is_known(request, etag):
         return Response(status_code=304, headers=headers)
     return Response(STATIC_FILES[name], media_type=MEDIA_TYPES[Path(name).suffix], headers=headers)
@@ -140,13 +140,18 @@ ERROR_TITLES = {
 
 
 def wants_page(request: Request) -> bool:
-    """Whether a person's browser asks: outside the API, and HTML is welcome."""
+    """Whether the response should be HTML: the address is outside the API, and ``Accept`` includes HTML."""
     return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
 
 
 def error_page(status: int, message: str, *, headers: dict[str, str] | None = None) -> HTMLResponse:
-    """A failure as a page: what happened in one sentence, and a way on."""
-    title = ERROR_TITLES.get(status, "Something went wrong")
+    """An error page: what happened in one sentence, and a link to go on."""
     return render_page(
-        "shared/error.html", status=status, headers=headers, door=False, title=title, message=message, code=status
+        "shared/error.html",
+        status=status,
+        headers=headers,
+        show_account_nav=False,
+        title=ERROR_TITLES.get(status, "Something went wrong"),
+        message=message,
+        code=status,
     )

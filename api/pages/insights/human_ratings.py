@@ -182,7 +182,7 @@ def _rating_page(session: Session, context: RatingContext, kind: RatingKind | No
         "insights/rate.html",
         headers={"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"},
         viewer=context.viewer,
-        door=False,
+        show_account_nav=False,
         here=context.path,
         kind=kind,
         kinds=kinds,

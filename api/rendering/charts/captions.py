@@ -1,4 +1,4 @@
-"""What is said of a figure: its title, its axes, and its numbers in sentences. Pure."""
+"""Titles and sentences of insight figures, and the names of labels in their legends. Pure."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -28,7 +28,7 @@ LABEL_NAMES: Mapping[str, str] = MappingProxyType(
         "plain": "entries",
     }
 )
-"""What reviewers found an entry to be, in the order of the figures; ``plain`` where that is not told."""
+"""Decided labels as legends name them, in their order; ``plain`` where the viewer may not see labels."""
 CHOICES: Mapping[str, str] = MappingProxyType(
     {"all": "all", "labelled": "labelled", "memorising": "memorising"}
     | {kind: words for kind, words in LABEL_NAMES.items() if kind != "plain"}
@@ -36,13 +36,13 @@ CHOICES: Mapping[str, str] = MappingProxyType(
 
 
 def title_of(figure: Figure) -> str:
-    """A figure's title; with its track, where it is of one."""
+    """A figure's title, with its track if it shows only one."""
     by_label = " by label" if figure.groups and figure.name in {"distances", "fid"} else ""
     return f"{TITLES[figure.name]}{by_label}" + (f", {figure.track} track" if figure.track else "")
 
 
 def sentence_of(figure: Figure) -> str:
-    """A figure's numbers in words."""
+    """A figure's numbers in sentences."""
     if not figure.rows:
         return "There is nothing to show yet."
     return _SENTENCES[figure.name](figure)
@@ -57,15 +57,15 @@ def _number(value: float | None, decimals: int = 3) -> str:
 
 
 def _distances(figure: Figure) -> str:
-    told = figure.statistics
+    statistics = figure.statistics
     parts = [f"{_entries(figure)} by their mean distance to the nearest reference images."]
     if figure.tau is not None:
         below = sum(value < figure.tau for value in figure.column("distance"))
         parts.append(f"{below:,} lie below tau = {figure.tau:.{DISTANCE_DECIMALS}f}.")
-    if told.get("auc") is not None:
+    if statistics.get("auc") is not None:
         parts.append(
-            f"A memorising entry is closer than a legitimate one with probability {told['auc']:.5f} (AUC); the two"
-            f" classes are {_number(told['cohens_d'])} standard deviations apart (Cohen's d)."
+            f"A memorising entry is closer than a legitimate one with probability {statistics['auc']:.5f} (AUC);"
+            f" the two classes are {_number(statistics['cohens_d'])} standard deviations apart (Cohen's d)."
         )
     return " ".join(parts)
 
@@ -80,37 +80,37 @@ def _fid(figure: Figure) -> str:
 
 
 def _fid_distance(figure: Figure) -> str:
-    told = figure.statistics
+    statistics = figure.statistics
     return (
-        f"{_entries(figure)}. Pearson's correlation of FID and distance is {_number(told['pearson'])}, Spearman's"
-        f" {_number(told['spearman'])}."
+        f"{_entries(figure)}. Pearson's correlation of FID and distance is {_number(statistics['pearson'])}, Spearman's"
+        f" {_number(statistics['spearman'])}."
     )
 
 
 def _public_private(figure: Figure) -> str:
-    told = figure.statistics
+    statistics = figure.statistics
     return (
-        f"{_entries(figure)}. Spearman's correlation of public and private FID is {_number(told['spearman'])},"
-        f" Pearson's {_number(told['pearson'])}. On the line both networks agree on a number; they need only agree on"
-        " an order."
+        f"{_entries(figure)}. Spearman's correlation of public and private FID is {_number(statistics['spearman'])},"
+        f" Pearson's {_number(statistics['pearson'])}. On the line both networks agree on a number; they need only"
+        " agree on an order."
     )
 
 
 def _ranks(figure: Figure) -> str:
-    told = figure.statistics
+    statistics = figure.statistics
     return (
         f"{_entries(figure)} ranked by FID alone on each track: on average an entry is"
-        f" {_number(told['mean_rank_difference'], 2)} ranks apart; of the first {LEADERS} of both tracks,"
-        f" {told['leaders_in_common']} are the same."
+        f" {_number(statistics['mean_rank_difference'], 2)} ranks apart; of the first {LEADERS} of both tracks,"
+        f" {statistics['leaders_in_common']} are the same."
     )
 
 
 def _shake_up(figure: Figure) -> str:
-    told = figure.statistics
+    statistics = figure.statistics
     return (
-        f"{counted(told['count'], 'team')} with a rank on both boards moved {_number(told['mean_move'], 2)} ranks on"
-        f" average; {told['medals_in_common']:,} hold a medal place on both. Above the line: teams that did worse in"
-        " private."
+        f"{counted(statistics['count'], 'team')} with a rank on both boards moved"
+        f" {_number(statistics['mean_move'], 2)} ranks on average; {statistics['medals_in_common']:,} hold a medal"
+        " place on both. Above the line: teams that did worse in private."
     )
 
 

@@ -1,5 +1,5 @@
-"""The distribution of memorization distances by label, as a drawing: labelled entries stand on the axis, unlabelled
-ones hang below it. Positions in per cent of the width, so that the text on it keeps its size on a phone. Pure."""
+"""Stacked histogram of a track's memorization distances by label: labelled entries above the axis, unlabelled ones
+below it. Positions are per cent of the width, so that text keeps its size on a phone. Pure."""
 
 import math
 from collections import Counter
@@ -12,25 +12,25 @@ from api.rendering.charts.shapes import AxisMark, Box
 from scorer.tuning.what_if import WhatIfRow
 
 LABELS = ("legitimate", "mgan", "sup", "ae", "aug", "other")
-"""From the axis up."""
+"""In the order of the stacks, from the axis up."""
 UNLABELLED = "unlabelled"
 BINS = 80
 MIN_RIGHT_EDGE = 1e-3
-"""The least distance at the right edge: below, everything is a copy."""
+"""The least distance at the right edge; entries below it are all copies."""
 TOP, AXIS, FLOOR, HEIGHT = 26, 186, 266, 292
-"""Pixels: a line of text, labelled entries, unlabelled ones, the numbers of the axis."""
+"""Pixels: below a line of text; the axis below the labelled entries; below the unlabelled ones; below the ticks."""
 
 
 @dataclass(frozen=True)
 class Piece(Box):
-    """The part of a column that is of one label."""
+    """The part of a column that belongs to one label."""
 
     label: str
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """All that the picture has in it. ``right`` is the distance at its right edge, ``step`` a fine round step."""
+    """What the template draws. ``right`` is the distance at the right edge, ``step`` a fine round step of tau."""
 
     pieces: Sequence[Piece]
     ticks: Sequence[AxisMark]
@@ -40,12 +40,12 @@ class Distribution:
     description: str
 
     def x(self, distance: float) -> float:
-        """Where a distance is, in per cent."""
+        """The position of a distance, in per cent."""
         return min(100.0, 100.0 * distance / self.right)
 
 
 def distribution_of(lines: Sequence[WhatIfRow], tau: float | None) -> Distribution:
-    """The drawing of a track's entries; ``tau`` is on it, too."""
+    """The chart of a track's entries; the axis reaches ``tau``, too."""
     highest = max([line.distance for line in lines] + [tau or 0.0, MIN_RIGHT_EDGE])
     step = _round_below(highest / 500)
     right = math.ceil(highest * 1.04 / step) * step
@@ -88,16 +88,16 @@ def _pieces(columns: Sequence[Counter[str]], edges: Sequence[float], right: floa
 
 
 def _described(lines: Sequence[WhatIfRow]) -> str:
-    """The picture for who does not see it: each group with its smallest, middle and largest distance."""
+    """The chart as text, for screen readers: each label with its smallest, middle and largest distance."""
     groups: dict[str, list[float]] = {}
     for line in lines:
         groups.setdefault(line.label or UNLABELLED, []).append(line.distance)
-    told = []
+    parts = []
     for label in (*LABELS, UNLABELLED):
-        found = sorted(groups.get(label, ()))
-        if found:
-            told.append(
-                f"{len(found):,} {label}, from {found[0]:.3f} to {found[-1]:.3f}, half of them below"
-                f" {found[len(found) // 2]:.3f}"
+        distances = sorted(groups.get(label, ()))
+        if distances:
+            parts.append(
+                f"{len(distances):,} {label}, from {distances[0]:.3f} to {distances[-1]:.3f}, half of them below"
+                f" {distances[len(distances) // 2]:.3f}"
             )
-    return "Entries by memorization distance. " + ("; ".join(told) + "." if told else "There are none yet.")
+    return "Entries by memorization distance. " + ("; ".join(parts) + "." if parts else "There are none yet.")

@@ -1,4 +1,4 @@
-"""Figures as files of their own: SVG that needs nothing beside itself, and CSV."""
+"""Exports insight figures as self-contained SVG and as CSV."""
 
 import csv
 import io
@@ -13,11 +13,11 @@ from scorer.insights.figures import Figure
 
 WIDTH, LEFT, LEGEND, LEADING = 740.0, 26.0, 54.0, 20.0
 LETTER = 7.2
-"""Pixels of a letter of the legend, about."""
+"""Approximate width of a letter of the legend, in pixels."""
 
 
 def svg_of(figure: Figure, competition: str) -> str:
-    """A figure as an SVG file; ``NotFound`` if there is nothing in it."""
+    """A figure as an SVG file; ``NotFound`` if it has no rows."""
     drawing = figure_chart_of(figure)
     if drawing is None:
         raise NotFound("nothing-to-draw", "There is nothing to draw yet.")
@@ -28,22 +28,22 @@ def svg_of(figure: Figure, competition: str) -> str:
 
 
 def _legend(drawing: FigureChart) -> list[tuple[str, str, float, float]]:
-    """Words and places of what the colours mean, in as many lines as they need."""
+    """The legend as (kind, text, x, y) in pixels, in as many lines as it needs."""
     x = LEFT
     y = LEGEND
     placed = []
     for kind, words, count in drawing.legend:
-        told = f"{words} {count:,}"
-        wide = 30 + LETTER * len(told)
-        if x + wide > WIDTH:
+        text = f"{words} {count:,}"
+        width = 30 + LETTER * len(text)
+        if x + width > WIDTH:
             x, y = LEFT, y + LEADING
-        placed.append((kind, told, round(x, 1), y))
-        x += wide
+        placed.append((kind, text, round(x, 1), y))
+        x += width
     return placed
 
 
 def rows_csv_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Rows as CSV, with nothing in it that a spreadsheet would run."""
+    """Rows as CSV; cells that a spreadsheet would run as formulas are escaped."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
     writer.writerow(columns)

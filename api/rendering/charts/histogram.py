@@ -1,5 +1,5 @@
-"""The histogram of an entry's distances as a drawing: positions in per cent of the width, so that the text on it keeps
-its size on a phone. Pure."""
+"""Histogram of an entry's memorization distances. Positions are per cent of the width, so that text keeps its size on
+a phone. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from api.rendering.formatting import DISTANCE_DECIMALS
 TOP, FLOOR, HEIGHT = 44, 204, 230
 """Pixels: two lines of labels above the bars, the axis below them."""
 MIN_BAR_WIDTH = 0.6
-"""Per cent: images that are all equally far are one bar, which must be seen."""
+"""Per cent: equal distances give one bar, which must stay visible."""
 
 
 @dataclass(frozen=True)
 class Bin(Box):
-    """The bar of a bin; ``near`` if it lies below tau."""
+    """The bar of a bin; ``near`` if its middle lies below tau."""
 
     near: bool
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """All that the picture has in it."""
+    """What the template draws; ``most`` is the count of the highest bar."""
 
     bars: Sequence[Bin]
     ticks: Sequence[AxisMark]
@@ -38,10 +38,10 @@ class Histogram:
 
 
 def histogram_of(counted: Mapping[str, Any], mean: float, tau: float | None, *, reach: float = 0.0) -> Histogram | None:
-    """The drawing of ``counts`` in equal bins from ``low`` to ``high``; None if there is nothing to draw.
+    """The chart of ``counted["counts"]`` in equal bins from ``low`` to ``high``; None without counts.
 
-    ``tau`` None or 0 (a reference line is never penalised): no threshold in it. ``reach``: how far the axis goes at
-    least.
+    ``tau`` None or 0 (a benchmark entry is never penalised): no threshold is drawn. ``reach``: the least distance at
+    the right end of the axis.
     """
     counts: Sequence[int] = counted.get("counts", ())
     if not any(counts):
@@ -82,12 +82,12 @@ def _mark(value: float, right: float, name: str) -> AxisMark:
 
 
 def ticks_of(right: float) -> list[float]:
-    """Round numbers from 0 on, about five of them."""
+    """About five round numbers from 0 to ``right``."""
     return round_ticks(0.0, right)
 
 
 def _described(counts: Sequence[int], edges: Sequence[float], mean: float, tau: float | None) -> str:
-    """The picture for who does not see it."""
+    """The chart as text, for screen readers."""
     fullest = max(range(len(counts)), key=counts.__getitem__)
     threshold = "there is no threshold" if tau is None else f"tau is {tau:.{DISTANCE_DECIMALS}f}"
     return (

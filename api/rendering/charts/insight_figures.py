@@ -1,5 +1,5 @@
-"""Figures as drawings: across, positions are per cent of the width, so that text keeps its size on a phone; down,
-pixels. Pure."""
+"""Charts of the insight figures. Across, positions are per cent of the width, so that text keeps its size on a phone;
+down, they are pixels. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -18,14 +18,15 @@ TOP, FLOOR, BELOW = 34, 330, 44
 BINS = 48
 STRIP = 58
 MAX_LOG_RATIO = 1e6
-"""A larger factor between the least and the most is that of a number next to 0, which would take the whole picture."""
+"""With a larger factor between the least and the greatest value, the least is next to 0 and a logarithmic axis would
+show little else; then the axis is linear."""
 MAX_DOTS = 3_000
-"""Of more entries, so many evenly among them are drawn; the numbers are of all."""
+"""Of more entries, so many are drawn, evenly among them; statistics are of all."""
 
 
 @dataclass(frozen=True)
 class FigureBar(Box):
-    """A piece of a bar, of one kind of entry, with words for who points at it."""
+    """The part of a bar that belongs to one kind of entry; ``words`` is its tooltip."""
 
     kind: str
     words: str
@@ -33,7 +34,7 @@ class FigureBar(Box):
 
 @dataclass(frozen=True)
 class Dot:
-    """An entry; ``row`` is its place in the figure's data."""
+    """An entry; ``row`` is its index in the figure's data."""
 
     x: float
     y: float
@@ -43,7 +44,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Strip:
-    """A row of dots with its name, its quartiles and its median, all positions but ``y`` in per cent."""
+    """A row of dots with its name, quartiles and median; ``y`` in pixels, the others in per cent."""
 
     name: str
     y: float
@@ -65,7 +66,7 @@ class FigureLine:
 
 @dataclass(frozen=True)
 class FigureChart:
-    """All that a figure's picture has in it."""
+    """What the template draws of a figure."""
 
     name: str
     title: str
@@ -82,20 +83,20 @@ class FigureChart:
     tau: AxisMark | None = None
     left_out: int = 0
     legend: Sequence[tuple[str, str, int]] = ()
-    """The kinds of entries in it, what they are, and how many."""
+    """(kind of entry, its name, count)."""
 
     @property
     def floor(self) -> float:
-        """Where the axis lies."""
+        """The y of the axis, in pixels."""
         return self.height - BELOW
 
 
 def figure_chart_of(figure: Figure) -> FigureChart | None:
-    """The drawing of a figure; None if there is nothing in it."""
+    """The chart of a figure; None if it has no rows."""
     if not figure.rows:
         return None
-    drawn = _DRAWN[figure.name](figure)
-    return replace(drawn, legend=_legend(figure), left_out=len(figure.rows) - len(drawn.dots) if drawn.dots else 0)
+    chart = _CHARTS[figure.name](figure)
+    return replace(chart, legend=_legend(figure), left_out=len(figure.rows) - len(chart.dots) if chart.dots else 0)
 
 
 def _legend(figure: Figure) -> list[tuple[str, str, int]]:
@@ -106,7 +107,7 @@ def _legend(figure: Figure) -> list[tuple[str, str, int]]:
 
 
 def _kinds(figure: Figure) -> list[str]:
-    """What every row is drawn as; all the same where labels are not for these eyes."""
+    """The kind of each row; ``plain`` for all where the viewer may not see labels."""
     if "label" not in figure.columns:
         return ["plain"] * len(figure.rows)
     return [label or "unlabelled" for label in figure.column("label")]
@@ -135,8 +136,8 @@ def _distances(figure: Figure) -> FigureChart:
     edges = np.linspace(0.0, across.high, BINS + 1).tolist()
     counts: dict[str, list[int]] = {}
     for kind in LABEL_NAMES:
-        own = [value for value, each in zip(values, kinds, strict=True) if each == kind]
-        counts[kind] = np.histogram(own, edges)[0].tolist()
+        of_kind = [value for value, each in zip(values, kinds, strict=True) if each == kind]
+        counts[kind] = np.histogram(of_kind, edges)[0].tolist()
     columns = [{kind: counts[kind][column] for kind in LABEL_NAMES} for column in range(BINS)]
     down = Scale(0.0, max(sum(each.values()) for each in columns) * 1.08)
     return replace(
@@ -155,10 +156,10 @@ def _stack(counts: Mapping[str, int], column: int, where: str, down: Scale) -> l
     bars, height = [], 0.0
     for kind, count in counts.items():
         if count:
-            tall = down.share(count) * (FLOOR - TOP)
-            height += tall
+            bar_height = down.share(count) * (FLOOR - TOP)
+            height += bar_height
             words = f"{where}: {count:,} {LABEL_NAMES[kind]}"
-            bars.append(FigureBar(100 * column / BINS, 100 / BINS, FLOOR - height, tall, kind, words))
+            bars.append(FigureBar(100 * column / BINS, 100 / BINS, FLOOR - height, bar_height, kind, words))
     return bars
 
 
@@ -178,7 +179,7 @@ def _pixel(down: Scale, value: float) -> float:
 
 
 def _chosen(figure: Figure) -> list[int]:
-    """The rows that are drawn."""
+    """The indices of the rows that are drawn."""
     count = len(figure.rows)
     return list(range(count)) if count <= MAX_DOTS else np.linspace(0, count - 1, MAX_DOTS).astype(int).tolist()
 
@@ -189,11 +190,11 @@ def _fid(figure: Figure) -> FigureChart:
     across = _of_fids(values)
     strips = []
     for kind, place in rows.items():
-        own = [value for value, each in zip(values, kinds, strict=True) if each == kind]
-        low, median, high = (100 * across.share(each) for each in np.quantile(own, (0.25, 0.5, 0.75)))
-        strips.append(Strip(f"{LABEL_NAMES[kind]} ({len(own):,})", _strip(place), low, high, median))
+        of_kind = [value for value, each in zip(values, kinds, strict=True) if each == kind]
+        low, median, high = (100 * across.share(each) for each in np.quantile(of_kind, (0.25, 0.5, 0.75)))
+        strips.append(Strip(f"{LABEL_NAMES[kind]} ({len(of_kind):,})", _strip(place), low, high, median))
     dots = [
-        # The golden ratio spreads neighbours: no two lie on one line.
+        # Multiples of the golden ratio spread neighbouring rows over the height of a strip.
         Dot(
             100 * across.share(values[row]),
             _strip(rows[kinds[row]]) + (row * 0.618034 % 1 - 0.5) * 22,
@@ -207,12 +208,12 @@ def _fid(figure: Figure) -> FigureChart:
 
 
 def _strip(place: int) -> float:
-    """The middle of a strip."""
+    """The y of a strip's middle, in pixels."""
     return TOP + STRIP * (place + 0.5) + 6
 
 
 def _of_fids(values: Sequence[float]) -> Scale:
-    """A scale in equal factors; in equal steps where something is 0, or next to it."""
+    """A logarithmic scale; a linear one if a value is 0, or nearly 0 beside the others."""
     least, most = min(values), max(values)
     return scale_around(least, most, log=0.0 < most < MAX_LOG_RATIO * least)
 
@@ -232,24 +233,24 @@ def _fid_distance(figure: Figure) -> FigureChart:
     across = _of_fids(figure.column("fid"))
     values = figure.column("distance")
     down = Scale(0.0, max(*values, figure.tau or 0.0, 1e-6) * 1.06)
-    drawn = _scatter(figure, "fid", "distance", (across, down), (_worded("FID", across), "memorization distance"))
+    chart = _scatter(figure, "fid", "distance", (across, down), (_worded("FID", across), "memorization distance"))
     if figure.tau is None:
-        return drawn
+        return chart
     at = _pixel(down, figure.tau)
     return replace(
-        drawn, lines=[FigureLine(0, at, 100, at, "tau")], tau=AxisMark(at, f"tau {figure.tau:.{DISTANCE_DECIMALS}f}")
+        chart, lines=[FigureLine(0, at, 100, at, "tau")], tau=AxisMark(at, f"tau {figure.tau:.{DISTANCE_DECIMALS}f}")
     )
 
 
 def _pair(figure: Figure, value: str, scale: Scale, words: str) -> FigureChart:
-    drawn = _scatter(
+    chart = _scatter(
         figure,
         f"{value}_public",
         f"{value}_private",
         (scale, scale),
         (_worded(f"public {words}", scale), _worded(f"private {words}", scale)),
     )
-    return replace(drawn, lines=[FigureLine(0, FLOOR, 100, TOP, "equal")])
+    return replace(chart, lines=[FigureLine(0, FLOOR, 100, TOP, "equal")])
 
 
 def _public_private(figure: Figure) -> FigureChart:
@@ -262,14 +263,14 @@ def _ranks(figure: Figure) -> FigureChart:
 
 
 def _last(figure: Figure) -> float:
-    """The last rank of both tracks."""
+    """The last rank on either track, at least 2."""
     return float(max(*figure.column("rank_public"), *figure.column("rank_private"), 2))
 
 
 def _shake_up(figure: Figure) -> FigureChart:
-    drawn = _pair(figure, "rank", scale_around(1, _last(figure), log=True), "rank")
+    chart = _pair(figure, "rank", scale_around(1, _last(figure), log=True), "rank")
     moves = figure.column("move")
-    return replace(drawn, dots=[replace(dot, kind=_direction(moves[dot.row])) for dot in drawn.dots])
+    return replace(chart, dots=[replace(dot, kind=_direction(moves[dot.row])) for dot in chart.dots])
 
 
 def _direction(move: int) -> str:
@@ -278,7 +279,7 @@ def _direction(move: int) -> str:
     return "up" if move > 0 else "down"
 
 
-_DRAWN: Mapping[str, Callable[[Figure], FigureChart]] = {
+_CHARTS: Mapping[str, Callable[[Figure], FigureChart]] = {
     "distances": _distances,
     "fid": _fid,
     "fid-distance": _fid_distance,

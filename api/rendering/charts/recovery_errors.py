@@ -1,5 +1,5 @@
-"""The errors of latent recovery as a drawing: a lane each for training images, fresh ones and the generator's own, on
-one logarithmic axis. Pure."""
+"""Strip plot of the errors of latent recovery: one strip each for training images, held-out images and the generator's
+own, on one logarithmic axis. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from api.rendering.formatting import GROUPS
 from scorer.metrics.copying.latent_recovery import VERBATIM
 
 MIN_ERROR = 1e-4
-"""Smaller errors are drawn as this one: nobody sees a difference between such images."""
+"""Smaller errors are drawn as this one: the difference between such images is invisible."""
 TOP, BELOW, APART = 22, 24, 10
-"""Pixels: the threshold's words above the lanes, the axis below them; its distance from the last lane."""
+"""Pixels: the height of the threshold's text above the strips, of the axis below them, and between strips and axis."""
 
 
 @dataclass(frozen=True)
 class RecoveryErrorsChart:
-    """All that the picture has in it; ``medians`` are positions in per cent, by lane."""
+    """What the template draws; ``medians`` are positions in per cent, by group."""
 
-    lanes: Sequence[StripPlotRow]
+    strips: Sequence[StripPlotRow]
     medians: Mapping[str, float]
     ticks: Sequence[AxisMark]
     verbatim: AxisMark
@@ -31,18 +31,18 @@ class RecoveryErrorsChart:
 
 
 def recovery_errors_chart_of(report: Mapping[str, Mapping[str, Sequence[float]]]) -> RecoveryErrorsChart:
-    """The drawing of ``report["errors"]``: the errors by group, each at least 0."""
+    """The chart of ``report["errors"]``: errors by image group, each at least 0."""
     errors = {group: report["errors"][group] for group in GROUPS if group in report["errors"]}
-    scale = scale_around(MIN_ERROR, max(VERBATIM, *(max(found) for found in errors.values())), log=True)
+    scale = scale_around(MIN_ERROR, max(VERBATIM, *map(max, errors.values())), log=True)
     floor = TOP + len(errors) * HEIGHT + APART
     return RecoveryErrorsChart(
-        lanes=[
+        strips=[
             StripPlotRow(
-                group, len(found), TOP + place * HEIGHT, marks_of([_share(scale, each) for each in found], 1.0)
+                group, len(values), TOP + place * HEIGHT, marks_of([_share(scale, each) for each in values], 1.0)
             )
-            for place, (group, found) in enumerate(errors.items())
+            for place, (group, values) in enumerate(errors.items())
         ],
-        medians={group: 100 * _share(scale, median(found)) for group, found in errors.items()},
+        medians={group: 100 * _share(scale, median(values)) for group, values in errors.items()},
         ticks=[_tick(each, scale.share(each)) for each in scale.ticks()],
         verbatim=_limit(100 * scale.share(VERBATIM)),
         floor=floor,
@@ -68,9 +68,9 @@ def _limit(x: float) -> AxisMark:
 
 
 def _described(errors: Mapping[str, Sequence[float]]) -> str:
-    told = (
-        f"{GROUPS[group]}: {len(found):,}, from {min(found):.3g} to {max(found):.3g}, half of them below"
-        f" {median(found):.3g}"
-        for group, found in errors.items()
+    parts = (
+        f"{GROUPS[group]}: {len(values):,}, from {min(values):.3g} to {max(values):.3g}, half of them below"
+        f" {median(values):.3g}"
+        for group, values in errors.items()
     )
-    return f"How far images are from the nearest that the generator makes. {'; '.join(told)}."
+    return f"How far images are from the nearest that the generator makes. {'; '.join(parts)}."

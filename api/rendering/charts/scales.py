@@ -1,53 +1,47 @@
-"""Axes: from values to positions, and the round numbers beside them. Pure."""
+"""Linear and logarithmic axes: positions of values, and round ticks. Pure."""
 
 import math
 from dataclasses import dataclass
 
 TICKS = 5
 MANY = 500.0
-"""Where an axis spans so large a factor, its powers of ten are enough."""
+"""A logarithmic axis over a larger factor has ticks at powers of ten only."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """From ``low`` to ``high``, in equal steps, or, if ``log``, in equal factors (then ``low`` is above 0)."""
+    """A linear axis from ``low`` to ``high``, or, if ``log``, a logarithmic one (then ``low`` is above 0)."""
 
     low: float
     high: float
     log: bool = False
 
     def share(self, value: float) -> float:
-        """Where a value lies: 0 at ``low``, 1 at ``high``."""
-        low, high, at = (
-            (math.log10(each) for each in (self.low, self.high, value))
-            if self.log
-            else (
-                self.low,
-                self.high,
-                value,
-            )
-        )
+        """The position of a value: 0 at ``low``, 1 at ``high``."""
+        low, high, at = self.low, self.high, value
+        if self.log:
+            low, high, at = math.log10(low), math.log10(high), math.log10(at)
         return (at - low) / (high - low)
 
     def ticks(self) -> list[float]:
-        """Round numbers on the axis, in order."""
+        """Round values on the axis, in order."""
         return _powers(self.low, self.high) if self.log else round_ticks(self.low, self.high)
 
 
 def scale_around(least: float, most: float, *, log: bool = False, room: float = 0.04) -> Scale:
-    """A scale that shows values from ``least`` to ``most`` with some room on both sides."""
+    """A scale for values from ``least`` to ``most``, with the share ``room`` of that span added on both sides."""
     if log:
         least, most = math.log10(least), math.log10(most)
     size = max(abs(most), 1.0)
     span = most - least
-    if span < 1e-9 * size:  # nearly equal: as if it were one value, in the middle
+    if span < 1e-9 * size:  # nearly equal values: a span around them, so that they are in the middle
         span = 0.1 * size
     low, high = least - room * span, most + room * span
     return Scale(10.0**low, 10.0**high, log=True) if log else Scale(low, high)
 
 
 def round_ticks(low: float, high: float) -> list[float]:
-    """Round numbers from ``low`` to ``high``, about five of them."""
+    """About five round numbers from ``low`` to ``high``."""
     rough = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
@@ -58,5 +52,5 @@ def _powers(low: float, high: float) -> list[float]:
     """1, 2 and 5 times the powers of ten; the powers alone where those are many."""
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     factors = (1, 2, 5) if high / low < MANY else (1,)
-    found = [factor * 10.0**each for each in exponents for factor in factors]
-    return [each for each in found if low <= each <= high]
+    values = [factor * 10.0**exponent for exponent in exponents for factor in factors]
+    return [value for value in values if low <= value <= high]

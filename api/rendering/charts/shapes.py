@@ -1,5 +1,5 @@
-"""What charts are made of: across, positions are per cent of the width, so that text keeps its size on a phone; down,
-pixels. Pure."""
+"""Rectangles and axis labels of charts. Across, positions are per cent of the width, so that text keeps its size on a
+phone; down, they are pixels. Pure."""
 
 from dataclasses import dataclass
 
@@ -16,8 +16,8 @@ class Box:
 
 @dataclass(frozen=True)
 class AxisMark:
-    """A text beside a position: ``at`` in per cent across, or in pixels down. ``anchor`` is SVG's ``text-anchor``: on
-    which side of it the text has room."""
+    """A text at a position on an axis: ``at`` in per cent across, or in pixels down. ``anchor`` is SVG's
+    ``text-anchor``."""
 
     at: float
     text: str
@@ -25,8 +25,8 @@ class AxisMark:
 
 
 def anchor_of(share: float, *, start: float, end: float) -> str:
-    """The ``text-anchor`` of a text at a share (0 to 1) of the width, so that it stays within the picture: below
-    ``start`` it begins there, above ``end`` it ends there, between them it is centred."""
+    """The ``text-anchor`` of a text at ``share`` (0 to 1) of the width that keeps it inside the chart: ``start`` below
+    the share ``start``, ``end`` above the share ``end``, else ``middle``."""
     if share < start:
         return "start"
     return "end" if share > end else "middle"

@@ -1,4 +1,4 @@
-"""Labelled entries by their memorization distance, a lane for each label, under the histogram of one entry. Pure."""
+"""Strip plot of labelled entries by memorization distance, one strip a label, below the histogram of an entry. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,15 +10,15 @@ from api.rendering.formatting import DISTANCE_DECIMALS
 from scorer.review.reviews import LabelName
 
 PLACES = 200
-"""Positions on the axis that can be told apart; entries at the same one are one mark, the more of them the stronger."""
+"""Distinct positions on the axis. Entries at the same one share a mark, whose opacity grows with their number."""
 MIN_STRENGTH = 0.4
 HEIGHT = 32
-"""Pixels of a lane: its name, and its marks below."""
+"""Height of a strip in pixels: its name, and its marks below."""
 
 
 @dataclass(frozen=True)
 class StripPlotRow:
-    """``marks`` are positions in per cent of the width with a strength of at most 1; ``top`` in pixels."""
+    """One strip: ``marks`` are (position in per cent of the width, opacity of at most 1); ``top`` is in pixels."""
 
     label: str
     count: int
@@ -28,35 +28,35 @@ class StripPlotRow:
 
 @dataclass(frozen=True)
 class StripPlot:
-    """All lanes, and their height in pixels."""
+    """All strips, and their height in pixels."""
 
-    lanes: Sequence[StripPlotRow]
+    strips: Sequence[StripPlotRow]
     height: int
     description: str
 
 
 def strip_plot_of(labelled: Iterable[tuple[str, float]], right: float) -> StripPlot | None:
-    """The lanes of (label, distance) on an axis from 0 to ``right``; None where nothing is labelled."""
+    """The chart of (label, distance) on an axis from 0 to ``right``; None without labelled entries."""
     by_label: dict[str, list[float]] = {name: [] for name in get_args(LabelName)}
     for label, distance in labelled:
         by_label[label].append(distance)
     present = {label: distances for label, distances in by_label.items() if distances}
     if not present:
         return None
-    lanes = [
+    strips = [
         StripPlotRow(label, len(distances), index * HEIGHT, marks_of(distances, right))
         for index, (label, distances) in enumerate(present.items())
     ]
-    told = (
+    parts = (
         f"{label}: {len(distances):,}, from {min(distances):.{DISTANCE_DECIMALS}f} to"
         f" {max(distances):.{DISTANCE_DECIMALS}f}, half of them below {median(distances):.{DISTANCE_DECIMALS}f}"
         for label, distances in present.items()
     )
-    return StripPlot(lanes, len(lanes) * HEIGHT, f"Labelled entries by their distance. {'; '.join(told)}.")
+    return StripPlot(strips, len(strips) * HEIGHT, f"Labelled entries by their distance. {'; '.join(parts)}.")
 
 
 def marks_of(distances: Sequence[float], right: float) -> list[tuple[float, float]]:
-    """Positions in per cent of an axis from 0 to ``right``, each with its strength: the more at one, the stronger."""
+    """(Position in per cent of an axis from 0 to ``right``, opacity) of each mark; opacity grows with the count."""
     at = Counter(min(round(PLACES * distance / right), PLACES) for distance in distances)
     most = max(at.values())
     return [

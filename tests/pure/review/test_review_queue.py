@@ -42,8 +42,8 @@ def test_labelled_entries_lie_on_the_axis_of_the_histogram() -> None:
     assert drawing.right == pytest.approx(0.4 * 1.04)
     lanes = strip_plot_of([("ae", 0.1), ("legitimate", 0.4), ("ae", 0.1), ("ae", 0.3)], drawing.right)
     assert lanes is not None
-    assert [(lane.label, lane.count, lane.top) for lane in lanes.lanes] == [("legitimate", 1, 0), ("ae", 3, HEIGHT)]
-    (near, strong), (far, faint) = lanes.lanes[1].marks
+    assert [(lane.label, lane.count, lane.top) for lane in lanes.strips] == [("legitimate", 1, 0), ("ae", 3, HEIGHT)]
+    (near, strong), (far, faint) = lanes.strips[1].marks
     assert near < far < 100
     assert strong == 1.0
     assert faint == pytest.approx(0.7)
