@@ -1,4 +1,4 @@
-"""Whole tables of scored entries at once, as if workers had made them one by one."""
+"""Many scored entries written as rows in bulk, as if workers had made them one by one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Real PostgreSQL and Redis for every test that wants them; one start for the whole run."""
+"""Real PostgreSQL and Redis for every test that needs them, started once for the whole run."""
 
 import secrets
 import socket

@@ -1,4 +1,4 @@
-"""The documentation as tests read it: its pages, the code spans in them, the blocks of commands."""
+"""The documentation as data: its pages, their code spans and blocks of commands."""
 
 import re
 from collections.abc import Iterator

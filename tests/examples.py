@@ -1,4 +1,4 @@
-"""How many examples Hypothesis tries: a fifth in everyday's tests, all of them with ``--hypothesis-profile full``."""
+"""The number of Hypothesis examples: a fifth by default, all of them with ``--hypothesis-profile full``."""
 
 from hypothesis import settings
 

@@ -1,4 +1,4 @@
-"""Things for tests, made through the same functions as in the service wherever there is one."""
+"""Factories of accounts, competitions, submissions and rows, through the service's own functions if there are any."""
 
 import io
 import itertools

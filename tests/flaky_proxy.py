@@ -1,4 +1,4 @@
-"""A network that cuts: a proxy in front of real servers."""
+"""A TCP proxy that cuts connections, in front of real servers."""
 
 import socket
 from collections.abc import Iterator

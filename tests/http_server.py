@@ -1,4 +1,4 @@
-"""An application behind a real port of loopback: for browsers, for commands, for answers that don't end."""
+"""An application on a real loopback port: for browsers, commands and responses that don't end."""
 
 import socket
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
-"""The usual references of small competitions, prepared once in a process: what a worker has found is given to each
-service anew, through the functions with which the service itself keeps it."""
+"""Prepared references of small competitions, computed once per process.
+
+They are given to each service through the functions with which the service itself stores them.
+"""
 
 import hashlib
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The shape of the house, as ``pyproject.toml`` contracts it and beyond."""
+"""The architecture: import contracts of ``pyproject.toml``, and rules beyond them."""
 
 import ast
 import os

@@ -1,4 +1,4 @@
-"""What the documentation names exists: pages, paths, settings, commands and their options, calls, slugs."""
+"""The documentation names things that exist: pages, paths, settings, commands and their options, calls, slugs."""
 
 import itertools
 import os

@@ -1,4 +1,4 @@
-"""The ``kennel`` command of one person against a running service."""
+"""Runs the ``kennel`` command of one person against a running service."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What organizers and the operator do is written down, with what was before."""
+"""The audit log: what organizers and the operator did, with the values before."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The blob store over both kinds of address: a folder, and S3 as moto imitates it."""
+"""The blob store in a folder and in S3 as moto imitates it."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is history stays as it was, even for the service itself."""
+"""Append-only tables: history cannot be changed, even by the service's own role."""
 
 from datetime import datetime
 

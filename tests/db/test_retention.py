@@ -1,4 +1,4 @@
-"""What is over goes after a while, and only that."""
+"""Retention: rows past their time are removed, and only those."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""``kennel rescore --verify`` beside the running service, on what its workers have measured."""
+"""``kennel rescore --verify`` beside the running service, on its workers' measurements."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The main job through the running service, and what happens when its worker is killed."""
+"""From upload to score through the running service, and after its worker was killed."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""The commands on the start pages work, one after the other, on a machine that has nothing but Kennel's environment."""
+"""The commands on the start pages work in order on a machine that has nothing but Kennel's environment."""
 
 import os
 import re

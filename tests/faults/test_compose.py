@@ -1,6 +1,6 @@
-"""docker-compose.yml without docker: it is valid, and each of our services' own commands runs as a process.
+"""docker-compose.yml without docker: it is valid, and each of our services' commands runs as a process.
 
-No docker engine takes part, so images, networks and volumes are not tried here.
+No docker engine takes part, so images, networks and volumes are not tested here.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The data folder and ports: an operator's mistake is one clear sentence, and no permission is loosened."""
+"""The data folder and ports: an operator's mistake gives one clear sentence, and no permission is loosened."""
 
 import json
 import os

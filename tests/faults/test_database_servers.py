@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL and Redis: safe by construction, and they go on however they stopped."""
+"""The embedded PostgreSQL and Redis: safe defaults, and a restart after any kind of stop."""
 
 import contextlib
 import io

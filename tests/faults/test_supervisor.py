@@ -1,4 +1,4 @@
-"""The process tree: order, log, crashes, and that nothing is ever left behind. Children are small shells."""
+"""The supervisor: start order, log, crashes, and no process left behind. Children are small shell scripts."""
 
 import contextlib
 import io

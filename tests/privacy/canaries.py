@@ -1,4 +1,4 @@
-"""What is planted: a competition whose every private value is unmistakable."""
+"""A competition whose every private value is a canary: unmistakable wherever it appears."""
 
 import hashlib
 import io

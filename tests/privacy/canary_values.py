@@ -1,4 +1,4 @@
-"""Planted values that must not be seen, in every form in which they could be."""
+"""Canaries: planted values that must not be seen, in every form in which they could appear."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One world for all walks of a module: they put it back."""
+"""One planted environment for all crawls of a module; crawls restore it."""
 
 from collections.abc import Iterator
 

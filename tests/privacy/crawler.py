@@ -1,4 +1,4 @@
-"""The walk: every route of an application, with every role, and what each of them was answered."""
+"""The crawler: calls every route of an application in every role, and looks for canaries in the answers."""
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping

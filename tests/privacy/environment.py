@@ -1,4 +1,4 @@
-"""A service full of planted values, which can be put back as it was."""
+"""A service full of canaries that can be restored to its first state."""
 
 import shutil
 from collections.abc import Iterator

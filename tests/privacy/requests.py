@@ -1,5 +1,8 @@
-"""How every route is called. A GET is called by itself where each word of its path and of its query is in ``WORDS`` or
-can be left out; every other route says here what its body is."""
+"""How the crawler calls every route.
+
+A GET needs no entry if each word of its path and query is in ``WORDS`` or can be left out; every other route has its
+body here.
+"""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Nothing private leaks: every route, every role, every planted value."""
+"""Nothing private leaks: every route, every role, every canary."""
 
 from collections.abc import Iterator
 from datetime import timedelta

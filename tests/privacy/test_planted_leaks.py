@@ -1,4 +1,4 @@
-"""The walk is red where something leaks: a leak of each kind is planted, and found."""
+"""The crawler finds leaks: one of each kind is planted and must be found."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

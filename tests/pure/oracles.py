@@ -1,4 +1,4 @@
-"""The same quantities by other roads: short, slow, dense, and sharing no code with the product."""
+"""Oracles: the same quantities computed in other ways: short, slow, dense, and sharing no code with the product."""
 
 import csv
 import itertools

@@ -1,4 +1,4 @@
-"""The catalogue of extractors: names, identities, and that the web can read it without torch."""
+"""The catalogue of extractors: names, identities, and that it is read without torch."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Ids that people can write anywhere."""
+"""Identifiers that people can write anywhere."""
 
 import secrets
 

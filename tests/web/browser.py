@@ -1,4 +1,4 @@
-"""A real browser, what it says, and whom it asks."""
+"""A real browser, its console messages, and the hosts that it contacts."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""A page as a tree, so that tests ask about elements and not about strings."""
+"""HTML parsed into a tree, so that tests look for elements and not for strings."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The pages over hand-made boards."""
+"""The pages over hand-made boards, without a database."""
 
 import re
 from collections.abc import Callable, Iterator

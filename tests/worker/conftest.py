@@ -1,4 +1,4 @@
-"""The service of the API's tests, for what a worker does to it."""
+"""The service of the API's tests, for the worker's part in it."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""People at the door of the API: signing up and in, sessions, tokens and their scopes."""
+"""Accounts through the API: sign-up, sign-in, sessions, tokens and their scopes."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Secrets in addresses are in no log."""
+"""Log redaction: secrets in addresses are in no log."""
 
 import os
 import subprocess

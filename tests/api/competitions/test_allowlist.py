@@ -1,4 +1,4 @@
-"""A competition that is by invitation: nobody else enters it, by whatever way."""
+"""Allowlists: only invited people enter a competition that is by invitation, by any way in."""
 
 from datetime import UTC, datetime
 from pathlib import Path

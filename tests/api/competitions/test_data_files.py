@@ -1,4 +1,4 @@
-"""Data files: offered by organizers, downloaded by whoever has accepted the rules, in parts if need be."""
+"""Data files: uploaded by organizers, downloaded by those who accepted the rules, in parts if need be."""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Data files where participants reach the store (moto's): their bytes do not come through the API."""
+"""Data files from an S3 store (moto's): participants download them from the store, not through the API."""
 
 import io
 import zipfile

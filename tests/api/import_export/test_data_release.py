@@ -1,4 +1,4 @@
-"""Data releases: what is in them, who may have them, and that equal states give equal bytes."""
+"""Data releases: their contents, who may download them, and that equal states give equal bytes."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""Tables of results become entries, once, or not at all."""
+"""Imports: a table of results becomes entries, once, or not at all."""
 
 import csv
 import io

@@ -1,6 +1,6 @@
-"""The 2019 Generative Dog Images competition held again here, from its released table, and asked through the API.
+"""The 2019 Generative Dog Images competition, imported from its released table and read through the API.
 
-Expected numbers are those that were found in the table before this service existed.
+Expected numbers were computed from the table before this service existed.
 """
 
 import csv

@@ -1,4 +1,4 @@
-"""Quality ratings: blind, balanced, nothing twice, and what comes of them."""
+"""Human ratings through the API: blind, balanced, no image twice, and what their analysis returns."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""Figures of a competition: what they tell whom, as data, as CSV and as pictures."""
+"""Figures of a competition: what each role gets, as data, as CSV and as images."""
 
 import io
 import itertools

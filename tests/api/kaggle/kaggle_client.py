@@ -1,4 +1,4 @@
-"""The official ``kaggle`` client, unmodified, in an environment of its own."""
+"""The official ``kaggle`` client, unmodified, in its own environment."""
 
 import hashlib
 import os

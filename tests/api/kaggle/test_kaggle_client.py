@@ -1,4 +1,4 @@
-"""The official client against a running server, by the proxy way: what people see."""
+"""The official kaggle client against a running server, through a proxy: its output."""
 
 import csv
 import importlib.util

@@ -1,4 +1,4 @@
-"""The wire itself: what the official client never shows, and what another client could try."""
+"""The kaggle client's protocol: requests that the official client does not show, and hostile ones."""
 
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Boards that a process keeps are those that the tables tell, whatever happens; past boards, rulings, moves."""
+"""The board cache against the tables, whatever happens; past boards, rulings, moves."""
 
 import csv
 import io

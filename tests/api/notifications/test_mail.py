@@ -1,4 +1,4 @@
-"""The outbox, emptied into a real SMTP server."""
+"""The outbox, delivered to a real SMTP server."""
 
 import threading
 from asyncio import WriteTransport

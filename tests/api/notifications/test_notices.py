@@ -1,4 +1,4 @@
-"""Notices and webhooks over the API, and what a notice becomes in a mail."""
+"""Notices and webhooks through the API, and the mails made of notices."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Closing a competition through the API and the command line."""
+"""Publication through the API and the command line."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

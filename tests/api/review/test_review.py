@@ -1,4 +1,4 @@
-"""The review desk through the API: what is flagged, two reviewers blind to each other, who decides."""
+"""Reviews through the API: the queue, two reviewers blind to each other, and when a label is decided."""
 
 import io
 from dataclasses import dataclass

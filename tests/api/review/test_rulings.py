@@ -1,4 +1,4 @@
-"""Rulings and rebuttals through the API: reasons told, one appeal each, an answer that rules."""
+"""Rulings and rebuttals through the API: reasons shown to the team, one rebuttal each, a decision that is a ruling."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The events of submissions, as a listener hears them."""
+"""Server-sent events of submissions, as a client receives them."""
 
 import json
 from collections.abc import Iterator

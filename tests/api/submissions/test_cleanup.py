@@ -1,4 +1,4 @@
-"""What uploads leave behind is cleared away; what was whole becomes a submission all the same."""
+"""Cleanup of uploads: leftovers are removed, and a complete upload becomes a submission all the same."""
 
 import os
 from datetime import UTC, datetime, timedelta

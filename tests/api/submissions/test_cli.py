@@ -1,4 +1,4 @@
-"""What participants do with the ``kennel`` command: every command, every exit status, JSON that programs can read."""
+"""The ``kennel`` command of participants: every subcommand, every exit status, and JSON for programs."""
 
 import json
 import signal

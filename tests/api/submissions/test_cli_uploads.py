@@ -1,4 +1,4 @@
-"""Following and handing in over a network that cuts, and after the command itself was killed."""
+"""The command's uploads and event streams over a network that cuts, and after the command itself was killed."""
 
 import os
 import time

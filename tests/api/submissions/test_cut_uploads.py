@@ -1,4 +1,4 @@
-"""A tus client that is not ours, two API servers, and a network that cuts."""
+"""A tus client of others with two API servers and a network that cuts."""
 
 import hashlib
 from io import BytesIO

@@ -1,4 +1,4 @@
-"""The main job through the API, with a worker's own code doing the work."""
+"""From upload to score through the API, with a worker's own code doing the work."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Zips that go straight to an S3 store (moto's): the API signs, checks and makes the submission."""
+"""Presigned uploads to an S3 store (moto's): the API signs, checks and makes the submission."""
 
 import hashlib
 from io import BytesIO

@@ -1,4 +1,4 @@
-"""Uploads piece by piece: tus as its specification has it, what is kept after a cut, and what is refused when."""
+"""Resumable uploads: tus as its specification has it, what is stored after a cut, and what is refused when."""
 
 import hashlib
 from base64 import b64encode

@@ -1,4 +1,4 @@
-"""What belongs to an entry where the blob store is S3 (moto's): its sprite and its code."""
+"""Files of an entry where the blob store is S3 (moto's): its sprite sheet and its code."""
 
 from tests.api.conftest import Service
 from tests.api.submissions.test_presigned import settings

@@ -1,4 +1,4 @@
-"""The door: what is refused, with which words, and that nothing is left behind."""
+"""Uploads: what is refused, with which error, and that nothing of it is stored."""
 
 import struct
 import zipfile

@@ -1,4 +1,4 @@
-"""One's own results through the API: explanation, would-be rank, sprite, final picks, code, late entries."""
+"""One's own entries through the API: explanation, would-be rank, sprite sheet, final picks, code, late entries."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Limits: shown before they bite, given back for cancelled entries, and kept by a crowd of parallel posts."""
+"""Quotas: shown in advance, restored when an entry is cancelled, and never exceeded by parallel requests."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Teams: who founds, asks, joins, merges and leaves, and that no race makes more of it."""
+"""Teams: founding, requests to join, invitations, merges, leaving, and races between them."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Tau through the API: every choice at once, undo, history, and who is told."""
+"""Thresholds through the API: every method at once, undo, history, and who is notified."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta

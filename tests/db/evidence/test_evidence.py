@@ -1,4 +1,4 @@
-"""Evidence as rows: the newest one counts, and the work on it is seen."""
+"""Rows of evidence: the newest one counts, and its jobs are visible."""
 
 from datetime import datetime, timedelta
 

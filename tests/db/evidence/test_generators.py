@@ -1,4 +1,4 @@
-"""Who hands generators in and when, and which of them flag an entry."""
+"""Generator uploads in the database: who may upload and when, and which audits flag an entry."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""The queue's rules: order, leases, attempts, the sweep."""
+"""The job queue: order, leases, attempts, the sweep."""
 
 from datetime import datetime, timedelta
 

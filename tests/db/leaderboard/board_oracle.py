@@ -1,4 +1,4 @@
-"""Ranked columns against the definition of a board."""
+"""Compares ranked columns with the readable definition of a board."""
 
 from sqlalchemy.orm import Session
 

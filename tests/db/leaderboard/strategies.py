@@ -1,4 +1,4 @@
-"""Whole competitions drawn at random, written into the tables in bulk, and judged in the plainest words."""
+"""Random competitions for Hypothesis: written into the tables in bulk, and ranked by the readable definition."""
 
 import json
 import math

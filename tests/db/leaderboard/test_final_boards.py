@@ -1,4 +1,4 @@
-"""Would-be ranks, late boards, picks and the window of late entries, against their definitions."""
+"""Would-be ranks, late boards, final picks and the late window, against their definitions."""
 
 from datetime import datetime, timedelta
 

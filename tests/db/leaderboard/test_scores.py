@@ -1,4 +1,4 @@
-"""The score in SQL, and the standings read from the tables, against their readable definitions."""
+"""The score in SQL, and standings read from the tables, against their readable definitions."""
 
 import math
 from datetime import datetime, timedelta

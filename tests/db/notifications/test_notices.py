@@ -1,4 +1,4 @@
-"""Who is told what, by which ways, and how often: once."""
+"""Notices: who gets which, by which channels, and only once."""
 
 from datetime import datetime, timedelta
 

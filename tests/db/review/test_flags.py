@@ -1,4 +1,4 @@
-"""What is flagged and why, in SQL, on entries made for it."""
+"""Flags: which entries the query flags, and why."""
 
 from datetime import datetime, timedelta
 from typing import Any

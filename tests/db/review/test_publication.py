@@ -1,4 +1,4 @@
-"""What is open before the final board is published, and setting failed work going again."""
+"""Publication: unfinished work before the final board, and failed work restarted."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What listeners may hear: every step in order, the queue as it is claimed, and nothing of the private track."""
+"""Events of submissions: every step in order, queue positions, and nothing of the private track."""
 
 from datetime import datetime, timedelta
 

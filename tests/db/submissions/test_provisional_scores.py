@@ -1,4 +1,4 @@
-"""Provisional scores: seen while the final one is computed, never ranked, never private, gone when it is there."""
+"""Provisional scores: shown until the final one is there, never ranked, never private."""
 
 from datetime import datetime, timedelta
 

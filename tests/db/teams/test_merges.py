@@ -1,4 +1,4 @@
-"""Whose entries are whose, once teams were merged: in the view, on the board, for limits and in the queue."""
+"""Entries of merged teams: in the view, on the board, in quotas and in the queue."""
 
 from datetime import datetime, timedelta
 

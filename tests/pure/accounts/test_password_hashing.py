@@ -1,4 +1,4 @@
-"""Which passwords are good enough, and how they are kept."""
+"""Passwords: which are accepted, and how they are hashed."""
 
 import pytest
 from pwdlib import PasswordHash

@@ -1,4 +1,4 @@
-"""Which status tells which error."""
+"""The HTTP status of every kind of error."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Answers that are kept."""
+"""The response cache."""
 
 from api.http.response_cache import ResponseCache
 

@@ -1,4 +1,4 @@
-"""PNGs and zips made by hand, sound and broken, for the archive's tests."""
+"""PNGs and zips made byte by byte, valid and broken, for the archive's tests."""
 
 import io
 import struct

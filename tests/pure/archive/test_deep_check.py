@@ -1,4 +1,4 @@
-"""The deep check: every fault that a member or a PNG can have, told by name, and nothing else."""
+"""The deep check: every fault of a member or PNG is named, and nothing valid is refused."""
 
 import io
 import struct

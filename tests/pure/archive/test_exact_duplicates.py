@@ -1,4 +1,4 @@
-"""Images of one zip that are the same or one another's mirror images, against a search through all pairs."""
+"""Exact duplicates within a zip, upright or mirrored, against a search through all pairs."""
 
 import numpy as np
 import pytest

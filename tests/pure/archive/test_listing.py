@@ -1,4 +1,4 @@
-"""The cheap check: every fault that a zip's directory can show, and every zip that must pass."""
+"""The check of a zip's directory: every fault that it can show, and every zip that must pass."""
 
 import io
 import zipfile

@@ -1,4 +1,4 @@
-"""Pixel hashes: same pixels, same hash; copies are found, mirrored ones too."""
+"""Pixel hashes: same pixels, same hash; training-image copies are found, mirrored ones too."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""References: what has the right size passes untouched, the rest is resized in one fixed way."""
+"""Reference sets: images of the right size stay as they are, the rest is resized in one fixed way."""
 
 import io
 import zipfile

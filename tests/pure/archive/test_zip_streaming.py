@@ -1,4 +1,4 @@
-"""Many files as one zip that nobody stores, and the parts of an answer."""
+"""Streamed zips of many files that are never stored, and ranges of such a response."""
 
 import io
 import zipfile

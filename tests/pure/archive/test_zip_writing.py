@@ -1,4 +1,4 @@
-"""Our own zips: the same images, the same bytes."""
+"""Zips that Kennel writes: the same images, the same bytes."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""What the participants' commands say, and the exit statuses that scripts read."""
+"""Output of the participants' commands, and the exit statuses that scripts read."""
 
 import json
 

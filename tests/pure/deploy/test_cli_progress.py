@@ -1,4 +1,4 @@
-"""What a long command shows of its progress, on a terminal and elsewhere."""
+"""Progress of long commands, on a terminal and elsewhere."""
 
 import io
 import threading

@@ -1,4 +1,4 @@
-"""The demo's entries: what each generator does to the training images, and that the table is sound."""
+"""The demo's entries: each generator's effect on training images, and a consistent table of entries."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the demo says of its entries' evidence: told reasons, missing ones, false alarms, failures."""
+"""The demo's summary of evidence: signs found, missing ones, false alarms, failures."""
 
 from typing import Any
 

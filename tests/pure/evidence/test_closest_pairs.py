@@ -1,4 +1,4 @@
-"""Pairs of images: which way round they match, and how they are shown."""
+"""Closest pairs of images: upright or mirrored, and how they are shown."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Which images evidence names."""
+"""Example images of evidence: which ones are named."""
 
 import pytest
 

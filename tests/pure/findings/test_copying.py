@@ -1,4 +1,4 @@
-"""The sentences about copying: they say which way it points, how much and how sure, and never more."""
+"""Sentences about copying: direction, strength and certainty, and never more than the numbers show."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every number has a unit, a direction and a sentence that says what it shows."""
+"""Findings of sample quality: every quantity has a unit, a direction and a sentence."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Sheets of results: what is read, in which order, and how faults are told."""
+"""CSV files of results: what is read, in which order, and how faults are reported."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Figures as drawings: everything lies where its number says, and inside the picture."""
+"""Charts of figures: every mark lies where its value is, and inside the picture."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The words of the code are the words that the database takes."""
+"""Enumerations of the code have the values that the database accepts."""
 
 import re
 from enum import StrEnum

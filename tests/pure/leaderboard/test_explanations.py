@@ -1,4 +1,4 @@
-"""The sentence about a score."""
+"""Explanations of a score."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Euclidean neighbours and limits: exact to the last bit of float64, however rough the products were."""
+"""Euclidean neighbours and limits: exact to the last bit of float64, whatever the error of the products."""
 
 import tracemalloc
 from typing import Any

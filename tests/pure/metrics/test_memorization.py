@@ -1,4 +1,4 @@
-"""Nearest neighbours by cosine: exact to the last bit of float64, however they were found."""
+"""Nearest neighbours by cosine: exact to the last bit of float64, however they are searched."""
 
 import tracemalloc
 from typing import Any

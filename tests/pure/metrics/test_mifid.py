@@ -1,4 +1,4 @@
-"""The score, for floats, arrays and SQL by one formula."""
+"""MiFID for floats, arrays and SQL by one formula."""
 
 import math
 from typing import Any

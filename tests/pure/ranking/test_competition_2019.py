@@ -1,4 +1,4 @@
-"""The released table of the 2019 Generative Dog Images competition, judged again."""
+"""The released table of the 2019 Generative Dog Images competition, scored and ranked again."""
 
 import hashlib
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The standings, rule by rule."""
+"""The specification of standings, rule by rule."""
 
 import math
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Columns against the readable definition, on random competitions that never saw a table."""
+"""Vectorised ranking against the readable definition, on random competitions without a database."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The words and pictures of the review desk."""
+"""Texts and pictures of the review queue."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Two measurements of one thing: the same, near enough, or not."""
+"""Comparison of two measurements of one submission: equal, nearly equal, or different."""
 
 import math
 from dataclasses import replace

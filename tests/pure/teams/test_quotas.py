@@ -1,4 +1,4 @@
-"""The arithmetic of limits."""
+"""Arithmetic of quotas."""
 
 from datetime import UTC, datetime, timedelta
 

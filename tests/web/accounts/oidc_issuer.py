@@ -1,4 +1,4 @@
-"""A small OpenID Connect issuer on loopback, which can be told to lie."""
+"""A small OpenID Connect issuer on loopback that can be made to lie."""
 
 import base64
 import hashlib

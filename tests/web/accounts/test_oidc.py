@@ -1,4 +1,4 @@
-"""Signing in with an OpenID Connect issuer."""
+"""Sign-in with an OpenID Connect issuer."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The pages of the door and of one's account, as a browser without scripts would use them."""
+"""The pages of sign-up, sign-in and one's account, as a browser without scripts would use them."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""The door in a real browser, over the whole application."""
+"""Sign-up and sign-in in a real browser, over the whole application."""
 
 import pytest
 from fastapi import FastAPI

@@ -1,4 +1,4 @@
-"""The data files on a competition's page."""
+"""Data files on a competition's page."""
 
 from fastapi.testclient import TestClient
 

@@ -1,4 +1,4 @@
-"""Evidence from the worker to the screen: who sees it when, what is told first, and how it looks."""
+"""Evidence from the worker to the page: who sees it when, in which order, and how it looks."""
 
 import io
 from collections.abc import Iterator

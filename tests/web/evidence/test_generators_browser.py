@@ -1,4 +1,4 @@
-"""A generator on its entry's page and at the desk, in a real browser."""
+"""A generator on its entry's page and on the review desk, in a real browser."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Quality ratings on pages: the organizers', the raters' without a script, and the raters' by keyboard."""
+"""Human ratings on pages: the organizers', the raters' without a script, and the raters' by keyboard."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The page of figures in a real browser: it fits, it tells what a dot is, and it needs no script to be read."""
+"""The page of figures in a real browser: its layout, its tooltips, and its text without scripts."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""The pages that close a competition, as a browser without scripts would use them."""
+"""The pages of publication, as a browser without scripts would use them."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""The pages of judging, as a browser without scripts would use them."""
+"""The pages of review, as a browser without scripts would use them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A submission's page that keeps itself up to date, and the pages of notices, in a real browser."""
+"""A submission's page that updates itself, and the pages of notices, in a real browser."""
 
 import json
 import re

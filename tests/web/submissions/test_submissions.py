@@ -1,4 +1,4 @@
-"""The pages of one's own results, as a browser without scripts would use them."""
+"""The pages of one's own entries, as a browser without scripts would use them."""
 
 import re
 from datetime import UTC, datetime, timedelta

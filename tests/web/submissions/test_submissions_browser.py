@@ -1,4 +1,4 @@
-"""The pages of one's own results in a real browser."""
+"""The pages of one's own entries in a real browser."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Handing an entry in from a browser: with the script, over a line that breaks, and with nothing but a form."""
+"""Submitting an entry from a browser: with the script, over a connection that breaks, and with a plain form."""
 
 import hashlib
 import os

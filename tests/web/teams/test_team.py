@@ -1,4 +1,4 @@
-"""The page of one's team, as a browser without scripts would use it, and what the pages say of limits."""
+"""The page of one's team, as a browser without scripts would use it, and quotas on pages."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Choosing the private network in a real browser, with a worker at work."""
+"""Choosing the private extractor in a real browser, with a worker at work."""
 
 from pathlib import Path
 from typing import Literal

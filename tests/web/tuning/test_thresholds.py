@@ -1,4 +1,4 @@
-"""The tau desk's picture, and its page without a browser."""
+"""The tuning page without a browser, and its picture."""
 
 from collections import Counter
 

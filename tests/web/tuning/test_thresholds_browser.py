@@ -1,4 +1,4 @@
-"""The tau desk in a real browser: what it says while the slider moves is what the API says and what then happens."""
+"""The tuning page in a real browser: previews while the slider moves agree with the API and with what then happens."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The benchmarks: their arithmetic is right, and each of them runs, on sizes whose numbers mean nothing."""
+"""The benchmarks: their arithmetic, and that each of them runs, on sizes whose numbers mean nothing."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The experiment with generators that remember or not: it runs, and shows what the paper's did."""
+"""The experiment with memorising generators: it runs, and its stored results show the paper's pattern."""
 
 import json
 from pathlib import Path

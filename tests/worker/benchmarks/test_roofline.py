@@ -1,4 +1,4 @@
-"""The counted work of the networks, against what their papers and libraries say of them."""
+"""The counted work of networks, against their papers and libraries."""
 
 import pytest
 

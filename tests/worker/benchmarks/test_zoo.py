@@ -1,4 +1,4 @@
-"""The zoo of generators: its arithmetic is right, and the whole way runs, on sizes whose numbers mean nothing."""
+"""The zoo of generators: its arithmetic, and that all of it runs, on sizes whose numbers mean nothing."""
 
 import xml.etree.ElementTree as ET
 from dataclasses import asdict, replace

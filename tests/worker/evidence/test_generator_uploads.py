@@ -1,4 +1,4 @@
-"""A generator from its handing in to what was found in it, with a worker's own code and a real fenced process."""
+"""A generator from its upload to the audit's findings, with a worker's own code and a real sandboxed process."""
 
 import io
 from collections.abc import Iterator

@@ -1,5 +1,8 @@
-"""The way of batches over a GPU, without one: an imitation does nothing until it is waited for, so that whatever reads
-too early or fills a buffer too soon gives wrong numbers. CUDA itself is not run here."""
+"""Batches over a GPU, without one.
+
+An imitation of CUDA does nothing until it is waited for, so that reading too early or filling a buffer too soon gives
+wrong numbers. CUDA itself is not run here.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Extractors: right (real photographs are recognised), exact, the same every time, and strict about weights."""
+"""Extractors: they recognise real photographs, are exact, the same every time, and strict about weights."""
 
 import hashlib
 import os

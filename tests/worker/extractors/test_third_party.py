@@ -1,7 +1,7 @@
-"""The metrics against those of other libraries, the same features in.
+"""The metrics against those of other libraries, from the same features.
 
 torch-fidelity, torchmetrics and prdc were written by others from the same papers. Where one of them is known
-to be wrong, a test shows how, so that nobody takes a difference from it for an error of ours.
+to be wrong, a test shows how, so that a difference from it is not taken for an error of ours.
 
 Tolerances are what the peer's own arithmetic allows, and no wider.
 """

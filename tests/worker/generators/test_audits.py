@@ -1,4 +1,4 @@
-"""The audit as a whole: who is flagged, what is told, and that it can be kept and repeated."""
+"""Generator audits: which generators are flagged, with what report, and that audits can be stored and repeated."""
 
 import json
 from collections.abc import Iterator

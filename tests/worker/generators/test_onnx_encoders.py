@@ -1,4 +1,4 @@
-"""Encoders that are handed in beside a generator: what is read of them, what is refused, and the audit by one."""
+"""Encoders uploaded beside a generator: what is read of them, what is refused, and audits that use one."""
 
 import io
 import warnings

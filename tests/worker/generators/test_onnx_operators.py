@@ -1,4 +1,4 @@
-"""Every operator that is read, against the cases that the ONNX project publishes for it."""
+"""Every supported ONNX operator, against the cases that the ONNX project publishes for it."""
 
 import importlib
 import warnings

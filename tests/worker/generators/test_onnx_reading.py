@@ -1,4 +1,4 @@
-"""Generators that are read, and files that try to be."""
+"""Generators that are read, and files that are refused."""
 
 import io
 import pickle

@@ -1,4 +1,4 @@
-"""``kennel recover``: photographs from zips and folders, the report, the picture, and what refusals tell."""
+"""``kennel recover``: photographs from zips and folders, the report, the picture, and error messages."""
 
 import json
 from dataclasses import replace

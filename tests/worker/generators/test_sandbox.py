@@ -1,4 +1,4 @@
-"""The process that reads strangers' generators: what it can't do, and what becomes of those that try to break it."""
+"""The sandbox: what a process that reads uploaded generators cannot do, and what becomes of hostile files."""
 
 import io
 import os

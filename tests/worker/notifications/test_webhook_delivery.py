@@ -1,4 +1,4 @@
-"""Webhooks, posted to real servers on loopback."""
+"""Webhook deliveries to real servers on loopback."""
 
 import asyncio
 import hashlib

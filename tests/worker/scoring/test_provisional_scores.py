@@ -1,4 +1,4 @@
-"""Provisional scores through the worker: made where the operator wants them, in nobody's way where they fail."""
+"""Provisional scores in the worker: made if the operator wants them; their failure delays nothing."""
 
 import logging
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A recorded score made again from its stored zip: equal, or told that it is not and why."""
+"""A recorded score computed again from its stored zip: equal, or reported as different with the reason."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The picture of some of an entry's images."""
+"""The sprite sheet of some of an entry's images."""
 
 import io
 

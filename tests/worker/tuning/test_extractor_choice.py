@@ -1,4 +1,4 @@
-"""Which network should be private: comparing on labelled entries, and choosing, with a worker's own code."""
+"""Choosing the private extractor: comparison on labelled entries, with a worker's own code."""
 
 import json
 import time

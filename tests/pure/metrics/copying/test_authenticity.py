@@ -1,4 +1,4 @@
-"""Authentic images against the golden value, the definition and the expectation for photographs."""
+"""Authenticity against golden values, the definition and its expectation for photographs."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Cells of the training features: what they are, how many, and that they keep."""
+"""Cells of the training features: what they are, how many, and that they can be stored."""
 
 import io
 from typing import Any

@@ -1,4 +1,4 @@
-"""The paper's curve: kernel densities on two moons, from copies of the training points to a blur of them."""
+"""Data-copying on two moons, the paper's curve: kernel densities from copies of the training points to a blur."""
 
 import xml.etree.ElementTree as ET
 

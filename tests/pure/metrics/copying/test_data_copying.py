@@ -1,4 +1,4 @@
-"""Data-copying: values that the authors' code returned, known situations, and lemma 3 of Meehan et al. 2020."""
+"""The data-copying test: values of the authors' code, known situations, and lemma 3 of Meehan et al. 2020."""
 
 import io
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bins against scipy's tests and divergence, and what they see."""
+"""NDB against scipy's tests and divergence, and what it detects."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Cells with too many or too few images, against the chi-squared test and values that code of others returned."""
+"""Cells with too many or too few images, against the chi-squared test and values of others' code."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Near copies of training images and repeats within an entry: planted ones, groups by search, and chance."""
+"""Near duplicates of training images and within an entry: planted ones, groups by search, and chance."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Zips that are copied in part: the share of images that is closer than photographs are."""
+"""Partial copying: the share of images that is closer than held-out photographs are."""
 
 import itertools
 

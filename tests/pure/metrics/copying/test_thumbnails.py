@@ -1,4 +1,4 @@
-"""Thumbnails: the mean over each square, whatever the size; what blur hides from nobody; sentences."""
+"""Thumbnails: the mean over each square at any size, near duplicates that blur hides from networks, sentences."""
 
 import numpy as np
 import pytest

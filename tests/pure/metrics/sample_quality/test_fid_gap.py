@@ -1,4 +1,4 @@
-"""FID to training images beside FID to fresh ones."""
+"""The FID gap: FID to training images beside FID to held-out ones."""
 
 import numpy as np
 import pytest

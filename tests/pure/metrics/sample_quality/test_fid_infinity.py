@@ -1,4 +1,4 @@
-"""FID-infinity against polynomial fits and a distance that is known."""
+"""FID-infinity against polynomial fits and a known distance."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The Inception score against torch-fidelity's and by hand."""
+"""The Inception score against torch-fidelity's and values by hand."""
 
 import numpy as np
 import pytest

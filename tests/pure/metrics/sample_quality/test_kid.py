@@ -1,4 +1,4 @@
-"""The kernel distance against its definition, code of others and its own statistics."""
+"""KID against its definition, others' code and its own statistics."""
 
 import tracemalloc
 from typing import Any

@@ -1,4 +1,4 @@
-"""Precision and recall as a curve, against the published examples and by hand."""
+"""Precision and recall as a curve (PRD), against the published examples and values by hand."""
 
 from dataclasses import astuple
 from typing import Any

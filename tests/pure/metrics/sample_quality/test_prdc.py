@@ -1,4 +1,4 @@
-"""Precision and recall, density and coverage against their definitions, code of others and known shapes."""
+"""Precision, recall, density and coverage against their definitions, others' code and known shapes."""
 
 from typing import Any
 

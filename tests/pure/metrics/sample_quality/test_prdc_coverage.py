@@ -1,4 +1,4 @@
-"""Covered points by hand, and the jackknife and all errors of an overlap against fresh samples."""
+"""Coverage by hand, and the jackknife and all errors of PRDC against fresh samples."""
 
 from dataclasses import astuple
 

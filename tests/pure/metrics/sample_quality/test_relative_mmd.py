@@ -1,4 +1,4 @@
-"""The three-sample kernel test against code of others, whole matrices, and what it sees and does not see."""
+"""The three-sample kernel test against others' code and whole matrices, and what it does and does not detect."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The nearest-neighbour classifier against code of others, random labels, and what it should see."""
+"""The nearest-neighbour two-sample test against others' code, random labels, and cases it must detect."""
 
 from itertools import combinations
 from typing import Any

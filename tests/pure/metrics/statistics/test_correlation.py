@@ -1,4 +1,4 @@
-"""Agreement of two measurements, against scipy and against small tables by hand."""
+"""Correlation of two measurements, against scipy and small tables by hand."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Agreement of raters against worked examples and the plain definition."""
+"""Krippendorff's alpha against worked examples and its plain definition."""
 
 import math
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""The rank sum against its definition, its exact law, and the guarantees of Meehan et al. 2020, section 3.3."""
+"""The Mann-Whitney test against its definition, its exact distribution, and Meehan et al. 2020, section 3.3."""
 
 import itertools
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Cohen's kappa against scikit-learn's and by hand."""
+"""Cohen's kappa against scikit-learn's and values by hand."""
 
 import math
 import warnings

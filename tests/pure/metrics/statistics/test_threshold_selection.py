@@ -1,4 +1,4 @@
-"""Choosing tau: every method against what it says it does."""
+"""Choosing tau: every method against its definition."""
 
 import math
 from typing import Any
