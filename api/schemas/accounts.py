@@ -1,4 +1,4 @@
-"""Accounts, sessions, tokens and links: requests and responses."""
+"""Schemas of accounts, sessions, API tokens, one-time links and accepted rules."""
 
 from datetime import datetime
 from typing import Literal
@@ -38,13 +38,13 @@ PASSWORD_RULE = f"{MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters, not
 
 
 class NewPassword(Request):
-    """A password to be."""
+    """A new password."""
 
     password: SecretStr = Field(description=PASSWORD_RULE, max_length=4 * MAX_PASSWORD_LENGTH)
 
 
 class SignUp(NewPassword):
-    """Somebody who wants an account."""
+    """An application for an account."""
 
     handle: str = Field(max_length=80, examples=["ada"], description="Short name, unique, for signing in.")
     name: str = Field("", max_length=100, description="What others see; the handle, if it is left out.")
@@ -53,14 +53,14 @@ class SignUp(NewPassword):
 
 
 class SignIn(Request):
-    """Somebody who says who they are."""
+    """A login and its password."""
 
     login: str = Field(max_length=MAX_EMAIL_LENGTH, description="Handle or mail address.")
     password: SecretStr = Field(max_length=4 * MAX_PASSWORD_LENGTH)
 
 
 class PasswordChange(Request):
-    """A new password from somebody who knows the old one."""
+    """The old password and the new one."""
 
     old: SecretStr = Field(SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="Empty if there is none yet.")
     new: SecretStr = Field(description=PASSWORD_RULE, max_length=4 * MAX_PASSWORD_LENGTH)
@@ -73,33 +73,33 @@ class EmailRequest(Request):
 
 
 class NewInvitation(Request):
-    """Whom to invite."""
+    """An invitation to sign up."""
 
     email: str | None = Field(None, max_length=MAX_EMAIL_LENGTH, description="Where to send the link, if anywhere.")
 
 
 class InvitationView(BaseModel):
-    """An invitation; its link is shown once."""
+    """An invitation; the link is shown once."""
 
     link: str
 
 
 class MeView(AccountView):
-    """Oneself, with what nobody else sees."""
+    """Your account, with what nobody else sees."""
 
     email: str | None = Field(description="Null until the link that was sent there has been followed.")
     scopes: list[str] = Field(description="What this token or session may do.")
 
 
 class SessionView(BaseModel):
-    """A session just opened; the cookie came with it."""
+    """A new session; its secret is in the cookie."""
 
     handle: str
     csrf_token: str = Field(description="Send it as `X-CSRF-Token` with everything but GET, beside the cookie.")
 
 
 class OpenSessionView(BaseModel):
-    """One of one's sessions."""
+    """One of your open sessions."""
 
     id: int
     address: str
@@ -110,7 +110,7 @@ class OpenSessionView(BaseModel):
 
 
 class NewToken(Request):
-    """An API token to be made."""
+    """A request for an API token."""
 
     name: str = Field(min_length=1, max_length=100, examples=["laptop"])
     scopes: set[Scope] = Field({"read", "submit"}, min_length=1)
@@ -127,19 +127,19 @@ class TokenView(BaseModel):
 
 
 class NewTokenView(TokenView):
-    """An API token just made."""
+    """A new API token."""
 
     token: str = Field(description="Shown once; Kennel keeps only its hash.")
 
 
 class Acceptance(Request):
-    """The rules that somebody has read."""
+    """The version of the rules that is accepted."""
 
     rules_sha256: str = Field(pattern="^[0-9a-f]{64}$", description="`rules_sha256` of the competition.")
 
 
 class AcceptanceView(BaseModel):
-    """Rules that somebody has accepted."""
+    """An accepted version of the rules."""
 
     rules_sha256: str
     created_at: datetime

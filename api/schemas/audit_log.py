@@ -1,4 +1,4 @@
-"""Entries and pages of the audit log."""
+"""Schemas of the audit log."""
 
 from datetime import datetime
 from typing import Any

@@ -1,9 +1,9 @@
-"""The base of all schemas, and health."""
+"""The base class of request bodies."""
 
 from pydantic import BaseModel, ConfigDict
 
 
 class Request(BaseModel):
-    """A body that says no more than we understand."""
+    """A request body; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")

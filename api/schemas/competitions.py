@@ -1,4 +1,4 @@
-"""Competitions, tracks, reference sets, data files and allowlists: requests and responses."""
+"""Schemas of competitions, tracks, reference sets, data files and allowlists."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -17,11 +17,11 @@ class DataFileView(BaseModel):
     bytes: int
     sha256: str
     offered_at: datetime
-    url: str = Field(description="Where it is, for whoever has accepted the rules.")
+    url: str = Field(description="Its address, for people who have accepted the rules.")
 
 
 class PreparationView(BaseModel):
-    """How far a track's references are prepared."""
+    """How far the preparation of a track's references is."""
 
     state: Literal["none", "waiting", "running", "done", "failed"]
     stage: str | None = None
@@ -39,7 +39,7 @@ class TrackView(BaseModel):
 
 
 class CompetitionView(BaseModel):
-    """A competition as everyone may see it; the private track is described to organizers only."""
+    """A competition as everyone may see it; the private track is shown to organizers only."""
 
     slug: str
     title: str
@@ -77,18 +77,18 @@ HandleOrEmail = Annotated[str, StringConstraints(min_length=1, max_length=MAX_EM
 
 
 class NewGuests(Request):
-    """Whom to invite."""
+    """People to invite."""
 
     who: list[HandleOrEmail] = Field(
         min_length=1,
         max_length=1000,
-        description="Handles, and mail addresses: of whoever has confirmed them, now or later.",
+        description="Handles, or mail addresses: an address counts for the person who confirms it, now or later.",
         examples=[["ada", "bob@example.org"]],
     )
 
 
 class GuestView(BaseModel):
-    """Somebody who may enter."""
+    """A person who may enter."""
 
     who: str = Field(description="The handle or the mail address by which they are invited.")
     invited_by: str

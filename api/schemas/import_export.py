@@ -1,4 +1,4 @@
-"""Requests and responses about data releases."""
+"""Schemas of data releases."""
 
 from datetime import datetime
 from typing import Literal
@@ -10,7 +10,7 @@ from scorer.import_export.data_release import ReleaseImages
 
 
 class NewRelease(Request):
-    """What a release shall hold."""
+    """What a release contains."""
 
     images: ReleaseImages = Field(
         "none", description="`none`, those of the `ranked` entries, or those of `all` scored entries."
@@ -22,7 +22,7 @@ class NewRelease(Request):
 
 
 class HandOut(Request):
-    """Whether everybody may have a release."""
+    """Whether a release is available to everybody."""
 
     shown: bool
 

@@ -1,4 +1,4 @@
-"""Queues, running and failed jobs, as admins see them."""
+"""Schemas of queues and of running and failed jobs, for admins."""
 
 from datetime import datetime
 
@@ -8,20 +8,20 @@ from api.schemas.base import Request
 
 
 class RequeueWish(Request):
-    """Which job to set going again."""
+    """Which jobs to queue again."""
 
     job: int | None = Field(None, ge=1, le=2**62, description="One job; null for all that have failed.")
 
 
 class QueueView(BaseModel):
-    """A queue that has work."""
+    """A queue with work."""
 
     queue: str
     waiting: int
     due: int
-    oldest_due_at: datetime | None = Field(description="Since when the oldest due job waits.")
+    oldest_due_at: datetime | None = Field(description="When the oldest due job became due.")
     running: int
-    lost: int = Field(description="Running jobs whose worker has not been heard of in time; the sweep frees them.")
+    lost: int = Field(description="Running jobs whose worker has not renewed its lease in time; the sweep frees them.")
 
 
 class JobView(BaseModel):
@@ -46,8 +46,8 @@ class JobView(BaseModel):
 
 
 class BacklogView(BaseModel):
-    """All work that is not done."""
+    """All unfinished work."""
 
     queues: list[QueueView]
     running: list[JobView]
-    failed: list[JobView] = Field(description="For good, and not replaced by a later job.")
+    failed: list[JobView] = Field(description="Jobs that are not tried again and that no later job has replaced.")

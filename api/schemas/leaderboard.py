@@ -1,4 +1,4 @@
-"""Boards: responses, and the CSV of one."""
+"""Schemas of boards, and a board as CSV."""
 
 import csv
 import io
@@ -65,22 +65,20 @@ class BoardView(BaseModel):
     tau: float | None
     teams: int
     entries: list[PlaceView]
-    own: PlaceView | None = Field(description="The place of the team of whoever asks, wherever it is.")
+    own: PlaceView | None = Field(description="The place of your team, on whichever page it is.")
     benchmarks: list[BenchmarkView]
-    copies: list[CopyView] = Field(description="Teams that have nothing but copies of training images.")
-    disqualified: list[DisqualifiedView] = Field(
-        description="Teams without a place of which an entry was disqualified."
-    )
+    copies: list[CopyView] = Field(description="Teams whose entries are all copies of training images.")
+    disqualified: list[DisqualifiedView] = Field(description="Teams without a place that had an entry disqualified.")
     next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
 
 
 COLUMNS = ("rank", "team", "score", "fid", "memorization_distance", "penalised", "entries", "last_entry_at")
 FINAL_COLUMNS = (*COLUMNS, "public_rank", "shake_up", "medal", "prize")
-"""Of the private board."""
+"""The columns of the private board."""
 
 
 def board_csv_of(board: Board) -> str:
-    """The places of a board, one a line."""
+    """A board as CSV: a header, then one place a line."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
     columns: Sequence[str] = FINAL_COLUMNS if board.track.kind == "private" else COLUMNS

@@ -1,4 +1,4 @@
-"""Requests and responses about notices and webhooks."""
+"""Schemas of notices and webhooks."""
 
 from datetime import datetime
 from typing import Literal
@@ -10,7 +10,7 @@ from scorer.notifications.notices import Kind
 
 
 class NoticeView(BaseModel):
-    """What a person was told."""
+    """A notice to a person."""
 
     id: int
     kind: Kind
@@ -30,13 +30,13 @@ class NoticePage(BaseModel):
 
 
 class ReadMark(Request):
-    """How far somebody has read."""
+    """Up to where notices are read."""
 
     up_to: int = Field(ge=1, le=2**62, description="The id of the newest notice they have seen.")
 
 
 class MailChoices(Request):
-    """Which kinds of notices one gets by mail; kinds that are left out stay as they are."""
+    """Which kinds of notices come by mail; kinds that are left out stay as they are."""
 
     mailed: dict[Kind, bool] = Field(examples=[{"entry-scored": False, "ruling": True}])
 
@@ -46,7 +46,9 @@ class NewWebhook(Request):
 
     url: str = Field(max_length=2000, examples=["https://hooks.example.org/kennel"])
     competition: str | None = Field(
-        None, max_length=100, description="Its slug: what is told to your team there. Without it, what is told to you."
+        None,
+        max_length=100,
+        description="Its slug: the webhook gets your team's notices there. Without it, your own notices.",
     )
 
 
@@ -60,20 +62,20 @@ class WebhookView(BaseModel):
 
 
 class NewWebhookView(WebhookView):
-    """A webhook just made."""
+    """A new webhook."""
 
     secret: str = Field(description="The key of its signatures. Shown once.")
 
 
 class DeliveryView(BaseModel):
-    """A notice on its way to a webhook, or there."""
+    """The delivery of a notice to a webhook."""
 
     id: int = Field(description="The `Kennel-Delivery` of the request: the same at each attempt.")
     kind: str
     subject: str
     state: Literal["waiting", "sending", "sent", "failed"]
     attempts: int
-    error: str | None = Field(description="Why the last attempt did not do.")
+    error: str | None = Field(description="Why the last attempt failed.")
     created_at: datetime
     due_at: datetime = Field(description="When the next attempt is due, while there is one.")
     sent_at: datetime | None

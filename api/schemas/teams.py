@@ -1,4 +1,4 @@
-"""Teams, invitations and final picks: requests and responses."""
+"""Schemas of teams, invitations, final picks and limits."""
 
 from datetime import datetime
 from typing import Literal
@@ -10,13 +10,13 @@ from scorer.teams.teams import MAX_TEAM_NAME_LENGTH
 
 
 class NewPicks(Request):
-    """The entries that the team wants to be ranked by; none takes the choice back."""
+    """The entries that the team wants to be ranked by; an empty list removes the picks."""
 
     submissions: list[str] = Field(max_length=100, examples=[["k3_wpq8Zr1Ya"]])
 
 
 class PicksView(BaseModel):
-    """What a team will be ranked by."""
+    """The entries that a team will be ranked by."""
 
     submissions: list[str] = Field(description="The picked entries; without picks, the best public ones.")
     chosen: bool = Field(description="Whether the team has picked; if not, the best public entries are taken.")
@@ -27,13 +27,13 @@ class PicksView(BaseModel):
 
 
 class TeamName(Request):
-    """What a team is called."""
+    """A team's name."""
 
     name: str = Field(min_length=1, max_length=MAX_TEAM_NAME_LENGTH, examples=["Short Leash"])
 
 
 class NewTeamInvitation(Request):
-    """Whom a team asks: a person to join it, or another team to merge into it."""
+    """An invitation of a team: to a person to join it, or to another team to merge into it."""
 
     handle: str | None = Field(None, max_length=80, description="A person, who joins the team.")
     team: str | None = Field(None, max_length=200, description="A team, which merges into this one.")
@@ -46,13 +46,13 @@ class NewTeamInvitation(Request):
 
 
 class Answer(Request):
-    """Yes or no."""
+    """The answer to an invitation."""
 
     accept: bool
 
 
 class MemberView(BaseModel):
-    """Somebody in a team."""
+    """A member of a team."""
 
     handle: str
     name: str
@@ -60,7 +60,7 @@ class MemberView(BaseModel):
 
 
 class TeamInvitationView(BaseModel):
-    """What a team asks of a person (`handle`) or of another team (`invited_team`)."""
+    """An invitation to a person (`handle`) or to another team (`invited_team`)."""
 
     id: int
     kind: Literal["join", "merge"]
@@ -78,11 +78,11 @@ class TeamView(BaseModel):
     name: str
     members: list[MemberView]
     max_size: int
-    invitations: list[TeamInvitationView] = Field(description="What the team asks, and nobody has answered yet.")
+    invitations: list[TeamInvitationView] = Field(description="The team's open invitations.")
 
 
 class LimitsView(BaseModel):
-    """What one's team may still enter. A limit of null is no limit."""
+    """What your team has used of its limits and may still enter. A limit of null is no limit."""
 
     daily_limit: int | None = Field(description="Entries a UTC day.")
     used_today: int = Field(description="Rejected, failed and cancelled entries are not counted.")
@@ -92,7 +92,7 @@ class LimitsView(BaseModel):
     rejected_limit: int = Field(description="Uploads a UTC day that fail the deep check.")
     rejected_today: int
     refusal: Literal["daily-limit", "pending-limit", "rejected-limit"] | None = Field(
-        description="The limit that stands in the way of the next entry."
+        description="The limit that prevents the next entry."
     )
     resets_at: datetime = Field(description="When the counts of the day begin anew: the next UTC midnight.")
     next_entry_at: datetime | None = Field(

@@ -1,4 +1,4 @@
-"""Evidence of copying: responses, and how they are made."""
+"""Schemas of evidence, and how responses are made."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ from scorer.lifecycle import JobState, TrackKind
 
 
 class FindingView(BaseModel):
-    """One number of one test, and what it says."""
+    """One quantity of one test, and a sentence about it."""
 
     test: str = Field(description="The method: docs/explanation/evidence.md lists them.", examples=["data-copying"])
     name: str = Field(examples=["c_t"])
@@ -30,7 +30,7 @@ class FindingView(BaseModel):
 
 
 class MatchView(BaseModel):
-    """An image of the entry, and a training image; of `repeats`, `identical` and `mirrored-twins`, another image of the
+    """An image of the entry and a training image; in `repeats`, `identical` and `mirrored-twins`, two images of the
     entry."""
 
     generated: str = Field(description="Its name in the zip.")
@@ -54,7 +54,7 @@ class CellView(BaseModel):
 
     number: int = Field(description="From 1.")
     generated: int = Field(description="Images of the entry in it.")
-    held_out: int = Field(description="Held-out photographs in it.")
+    held_out: int = Field(description="Held-out images in it.")
     z: float | None = Field(description="The rank sum in standard deviations; null where there are too few images.")
     p_value: float | None
     copied: bool = Field(description="Whether its images are too close to the training images.")
@@ -63,44 +63,45 @@ class CellView(BaseModel):
 
 
 class EvidenceView(BaseModel):
-    """What the tests for copying, and those beside them, found of an entry on a track."""
+    """The findings of every test on an entry and track."""
 
     submission_id: str
     track: TrackKind
     state: Literal["none", "waiting", "running", "done", "failed"] = Field(
-        description="Of the newest work on it; what was found before is shown meanwhile."
+        description="Of the newest job for it; earlier findings are shown meanwhile."
     )
-    stage: str | None = Field(description="Of running work.")
+    stage: str | None = Field(description="Of a running job.")
     fraction: float | None
-    error: str | None = Field(description="Why the work failed; for organizers and reviewers.")
+    error: str | None = Field(description="Why the job failed; for organizers and reviewers.")
     found_at: datetime | None
-    outdated: bool = Field(description="Whether it is of an earlier measurement than the newest.")
-    seed: int | None = Field(description="Of everything that was drawn.")
-    signs: list[ReasonView] = Field(description="What of it speaks of copying, the most telling first.")
+    outdated: bool = Field(description="Whether it belongs to an earlier measurement than the newest.")
+    seed: int | None = Field(description="Of all random draws.")
+    signs: list[ReasonView] = Field(description="The signs of copying in it, the strongest first.")
     findings: list[FindingView]
     cells: list[CellView]
-    matches: list[MatchesView] = Field(description="The images that it is about; for the entry's team and at the desk.")
+    matches: list[MatchesView] = Field(description="The images concerned; for reviewers, organizers and the team.")
 
 
 def evidence_view(session: Session, submission: Submission, kind: TrackKind, account: Account | None) -> EvidenceView:
-    """The evidence of an entry on a track, for somebody who may see it at all."""
-    found = visibility.visible_evidence(session, submission, kind, account)
-    matches = {name: _matches(found, name, group) for name, group in found.groups.items()}
-    running = found.job if found.state == JobState.RUNNING else None
-    evidence = found.evidence
+    """The evidence of an entry on a track, for a person who may see it at all."""
+    visible = visibility.visible_evidence(session, submission, kind, account)
+    matches = {name: _matches(visible, name, group) for name, group in visible.groups.items()}
+    running = visible.job if visible.state == JobState.RUNNING else None
+    failed = visible.job if visible.state == JobState.FAILED and visible.inside else None
+    evidence = visible.evidence
     cells = evidence.details.get("cells", ()) if evidence is not None else ()
     return EvidenceView.model_validate(
         {
-            "submission_id": found.submission.id,
+            "submission_id": visible.submission.id,
             "track": kind,
-            "state": found.state,
+            "state": visible.state,
             "stage": running.stage if running else None,
             "fraction": running.fraction if running else None,
-            "error": found.job.error if found.job and found.state == JobState.FAILED and found.inside else None,
+            "error": failed.error if failed else None,
             "found_at": evidence.created_at if evidence else None,
-            "outdated": found.outdated,
+            "outdated": visible.outdated,
             "seed": evidence.seed if evidence else None,
-            "signs": _signs(found),
+            "signs": _signs(visible),
             "findings": [FindingView.model_validate(each) for each in evidence.findings] if evidence else [],
             "cells": [_cell(each, matches) for each in cells],
             "matches": [each for name, each in matches.items() if not name.startswith("cell-")],
@@ -108,24 +109,24 @@ def evidence_view(session: Session, submission: Submission, kind: TrackKind, acc
     )
 
 
-def _signs(found: VisibleEvidence) -> list[ReasonView]:
-    if found.evidence is None:
+def _signs(visible: VisibleEvidence) -> list[ReasonView]:
+    if visible.evidence is None:
         return []
-    return [ReasonView(name=each.name, words=sentence_of(each, found.evidence.findings)) for each in found.signs]
+    return [ReasonView(name=each.name, words=sentence_of(each, visible.evidence.findings)) for each in visible.signs]
 
 
-def _matches(found: VisibleEvidence, name: str, group: Sequence[ExamplePair]) -> MatchesView:
+def _matches(visible: VisibleEvidence, name: str, group: Sequence[ExamplePair]) -> MatchesView:
     pairs = [
         MatchView(generated=each.image, other=each.other, distance=each.distance, mirrored=each.mirrored)
         for each in group
     ]
-    picture = f"/api/v1/submissions/{found.submission.id}/evidence/{found.track}/{name}{_version(found)}"
+    picture = f"/api/v1/submissions/{visible.submission.id}/evidence/{visible.track}/{name}{_version(visible)}"
     return MatchesView(name=name, pairs=pairs, picture=picture)
 
 
-def _version(found: VisibleEvidence) -> str:
-    """Browsers keep a picture for ever: that of other evidence has another address."""
-    return f"?of={found.evidence.id}" if found.evidence is not None else ""
+def _version(visible: VisibleEvidence) -> str:
+    """A query that makes the picture's address change with the evidence: browsers cache pictures for ever."""
+    return f"?of={visible.evidence.id}" if visible.evidence is not None else ""
 
 
 def _cell(cell: Mapping[str, Any], matches: Mapping[str, MatchesView]) -> CellView:

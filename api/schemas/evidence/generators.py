@@ -1,4 +1,4 @@
-"""Generator uploads and audits: responses, and how they are made."""
+"""Schemas of generator uploads and audits, and how responses are made."""
 
 from datetime import datetime
 from typing import Any
@@ -15,38 +15,38 @@ from scorer.onnx_files import Distribution
 
 
 class PairShown(BaseModel):
-    """An image that was looked for, and the nearest that the generator makes."""
+    """A searched image, and the nearest one that the generator makes."""
 
     error: float = Field(description="Mean squared error, pixels in -1..1.")
     name: str | None = Field(description="Of the reference image; null for one of the generator's own.")
 
 
 class PairsView(BaseModel):
-    """Pairs of one group by growing error: the best, the middle and the worst four."""
+    """Pairs of one group by growing error: the four best, the four in the middle, the four worst."""
 
-    sheet: str = Field(description="Where they are in one picture: what was looked for above, what was found below.")
+    sheet: str = Field(description="Address of a PNG with all of them: searched images above, found ones below.")
     pairs: list[PairShown]
 
 
 class RecoveredView(BaseModel):
-    """What searching the generator for images has found, judged by the limits of now."""
+    """The result of latent recovery on the generator, judged with the present limits."""
 
     verdict: Verdict
     explanation: str
     p_value: float | None = Field(description="Of the two-sided KS test of training against held-out errors.")
     gap: float | None = Field(
-        description="The signed MRE-gap: above 0, training images are made better than fresh ones."
+        description="The signed MRE-gap: above 0, training images are recovered better than held-out ones."
     )
     recovered_share: float | None = Field(
-        description="Of the generator's own images, those that the search found verbatim; below 0.9 nothing is said."
+        description="The share of the generator's own images found verbatim; below 0.9 the audit is inconclusive."
     )
-    report: dict[str, Any] = Field(description="Every number of the audit with its unit, direction and sentence.")
-    pairs: dict[ImageGroup, PairsView] = Field(description="Held-out photographs are shown to organizers alone.")
+    report: dict[str, Any] = Field(description="Every quantity of the audit with its unit, direction and sentence.")
+    pairs: dict[ImageGroup, PairsView] = Field(description="Held-out images are shown to organizers only.")
     measured_at: datetime
 
 
 class FormerView(BaseModel):
-    """What came of a generator that another one has replaced."""
+    """A generator that another one has replaced, and its verdict."""
 
     sha256: str
     handed_in_by: str
@@ -55,7 +55,7 @@ class FormerView(BaseModel):
 
 
 class GeneratorView(BaseModel):
-    """The newest generator of an entry, and how far the work on it is."""
+    """The newest generator of an entry, and how far its audit is."""
 
     bytes: int
     sha256: str
@@ -67,62 +67,63 @@ class GeneratorView(BaseModel):
     stage: str | None
     fraction: float | None
     queue_position: int | None
-    refusal: str | None = Field(description="Why the file cannot be used; another one can be handed in.")
+    refusal: str | None = Field(description="Why the file cannot be used; another one can be uploaded.")
     faults: list[str]
     result: RecoveredView | None = Field(
-        description="For the review desk; for its team once the final board is published, or the entry ruled on."
+        description="For reviewers and organizers; for the entry's team once the final board is published or the entry "
+        "is ruled on."
     )
-    former: list[FormerView] = Field(description="Replaced ones, newest first; for those at the review desk.")
+    former: list[FormerView] = Field(description="Replaced ones, newest first; for reviewers and organizers.")
 
 
 def visible_generator_view(session: Session, submission: Submission, account: Account) -> GeneratorView | None:
     """The generator of an entry that this person may see."""
-    found = generator_audits.audit_status(session, submission, account)
-    return None if found is None else generator_view(submission.id, found, account)
+    status = generator_audits.audit_status(session, submission, account)
+    return None if status is None else generator_view(submission.id, status, account)
 
 
-def generator_view(submission_id: str, found: AuditStatus, account: Account) -> GeneratorView:
-    """A generator, and what of its result is not hidden."""
-    handed, came = found.generator, found.recovery
+def generator_view(submission_id: str, status: AuditStatus, account: Account) -> GeneratorView:
+    """A generator, with as much of its result as this person may see."""
+    generator, recovery = status.generator, status.recovery
     return GeneratorView.model_validate(
-        {name: getattr(handed, name) for name in ("bytes", "sha256", "distribution")}
-        | {name: getattr(found, name) for name in ("state", "stage", "fraction", "queue_position", "refusal")}
+        {name: getattr(generator, name) for name in ("bytes", "sha256", "distribution")}
+        | {name: getattr(status, name) for name in ("state", "stage", "fraction", "queue_position", "refusal")}
         | {
-            "latent": handed.dimension,
-            "handed_in_by": handed.author.handle,
-            "handed_in_at": handed.created_at,
-            "faults": list(found.faults),
-            "former": [_former(*each) for each in found.former],
-            "result": None if came is None else _result(submission_id, came, held_out=is_organizer(account)),
+            "latent": generator.dimension,
+            "handed_in_by": generator.author.handle,
+            "handed_in_at": generator.created_at,
+            "faults": list(status.faults),
+            "former": [_former(*each) for each in status.former],
+            "result": None if recovery is None else _result(submission_id, recovery, held_out=is_organizer(account)),
         }
     )
 
 
-def _former(handed: GeneratorFile, came: Recovery) -> FormerView:
+def _former(generator: GeneratorFile, recovery: Recovery) -> FormerView:
     return FormerView(
-        sha256=handed.sha256,
-        handed_in_by=handed.author.handle,
-        handed_in_at=handed.created_at,
-        verdict=None if came.refusal is not None else generator_audits.verdict_of(came),
+        sha256=generator.sha256,
+        handed_in_by=generator.author.handle,
+        handed_in_at=generator.created_at,
+        verdict=None if recovery.refusal is not None else generator_audits.verdict_of(recovery),
     )
 
 
-def _result(submission_id: str, came: Recovery, *, held_out: bool) -> RecoveredView:
-    """``held_out``: with what shows held-out photographs, or names them."""
-    report = dict(came.report or {})
+def _result(submission_id: str, recovery: Recovery, *, held_out: bool) -> RecoveredView:
+    """The result of an audit; ``held_out``: with the pairs of held-out images."""
+    report = dict(recovery.report or {})
     pairs = report.pop("pairs")
     address = f"/api/v1/submissions/{submission_id}/generator/pairs"
     return RecoveredView(
-        verdict=generator_audits.verdict_of(came),
+        verdict=generator_audits.verdict_of(recovery),
         explanation=report["sentence"],
-        p_value=came.p_value,
-        gap=came.gap,
-        recovered_share=came.recovered_share,
+        p_value=recovery.p_value,
+        gap=recovery.gap,
+        recovered_share=recovery.recovered_share,
         report=report,
         pairs={
             group: PairsView(sheet=f"{address}/{group}", pairs=[PairShown(**each) for each in pairs[group]])
             for group in IMAGE_GROUPS
             if group in pairs and (held_out or group != "held_out")
         },
-        measured_at=came.created_at,
+        measured_at=recovery.created_at,
     )

@@ -1,4 +1,4 @@
-"""Requests and responses about quality ratings."""
+"""Schemas of human ratings: studies, their items, and ratings."""
 
 from datetime import datetime
 from typing import Annotated
@@ -10,7 +10,7 @@ from scorer.insights.human_ratings import MAX_BATCH_LENGTH, RatingKind
 
 
 class NewRater(Request):
-    """Somebody to be invited."""
+    """A rater to invite."""
 
     name: str = Field(min_length=1, max_length=100, description="What organizers call them; never in a release.")
 
@@ -24,7 +24,7 @@ class InvitedView(BaseModel):
 
 
 class KindView(BaseModel):
-    """How much of a kind was rated, and how much raters agree."""
+    """The progress of one kind of rating, and how far raters agree."""
 
     kind: RatingKind
     items: int
@@ -34,7 +34,7 @@ class KindView(BaseModel):
 
 
 class MeanView(BaseModel):
-    """What raters think of an entry, from 1 to 5."""
+    """The mean rating of an entry, from 1 to 5."""
 
     submission_id: str
     team: str
@@ -65,27 +65,27 @@ class StudyView(BaseModel):
 
 
 class ItemView(BaseModel):
-    """One thing to rate. It says nothing about whose it is."""
+    """An item to rate. Nothing in it identifies its entry."""
 
     id: int
     png: str = Field(description="The picture in base64, so that a batch is one answer.")
 
 
 class BatchView(BaseModel):
-    """What to look at next, and how far oneself is."""
+    """The next items to rate, and how many you have rated."""
 
     items: list[ItemView]
-    rated: int = Field(description="By oneself, of this kind.")
+    rated: int = Field(description="Items of this kind that you have rated.")
 
 
 class NewRatings(Request):
-    """What a rater says, 1 to 5 by the number of the thing; and what they want next."""
+    """Ratings from 1 to 5 by item id, and how many further items to send."""
 
     kind: RatingKind
     ratings: dict[Annotated[int, Field(ge=1, le=2**62)], Annotated[int, Field(ge=1, le=5)]] = Field(
         max_length=MAX_BATCH_LENGTH
     )
     at_hand: list[Annotated[int, Field(ge=1, le=2**62)]] = Field(
-        [], max_length=MAX_BATCH_LENGTH, description="Things that are waiting on the screen already."
+        [], max_length=MAX_BATCH_LENGTH, description="Items that the rater's screen has already."
     )
-    more: int = Field(0, ge=0, le=MAX_BATCH_LENGTH, description="How many further things to send.")
+    more: int = Field(0, ge=0, le=MAX_BATCH_LENGTH, description="How many further items to send.")

@@ -1,4 +1,4 @@
-"""Figures, the gallery and what they hold: responses."""
+"""Schemas of imports, figures, the gallery and shared submissions."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -14,7 +14,7 @@ from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 
 class ReproducedView(BaseModel):
-    """How well the scores that the table tells come out again."""
+    """How closely recomputed scores match the scores in the imported table."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -23,7 +23,7 @@ class ReproducedView(BaseModel):
 
 
 class ImportView(BaseModel):
-    """What an import did."""
+    """The result of an import."""
 
     competition: str
     created: bool = Field(description="Whether the competition was made for it.")
@@ -34,40 +34,40 @@ class ImportView(BaseModel):
     disqualified: int
     ignored_columns: list[str]
     reproduced: dict[str, ReproducedView] = Field(
-        description="By track, where a tau was given and the table tells scores that are not sealed."
+        description="By track, if a tau was given and the table has scores that are not sealed."
     )
 
     @classmethod
-    def of(cls, done: ImportResult) -> Self:
+    def of(cls, result: ImportResult) -> Self:
         """The view of an import."""
-        told = {name: ReproducedView.model_validate(each) for name, each in done.reproduced.items()}
-        fields = {name: getattr(done, name, None) for name in cls.model_fields}
-        return cls(**fields | {"competition": done.state.competition.slug, "reproduced": told})
+        reproduced = {name: ReproducedView.model_validate(each) for name, each in result.reproduced.items()}
+        fields = {name: getattr(result, name, None) for name in cls.model_fields}
+        return cls(**fields | {"competition": result.state.competition.slug, "reproduced": reproduced})
 
 
 class FigureLink(BaseModel):
-    """A figure that there is, and where."""
+    """A figure that you may see, and the address of its data."""
 
     figure: str
     title: str
-    tracks: list[TrackKind] = Field(description="Those that it can be of; none if it compares both.")
+    tracks: list[TrackKind] = Field(description="The tracks that it can show; empty if it compares both.")
     data: str
 
     @classmethod
     def of(cls, slug: str, name: str, *, everything: bool) -> Self:
         """The link to a figure."""
-        shown = TRACK_KINDS if everything else TRACK_KINDS[:1]
-        tracks = [] if name in PAIRED else list(shown)
+        visible = TRACK_KINDS if everything else TRACK_KINDS[:1]
+        tracks = [] if name in PAIRED else list(visible)
         return cls(figure=name, title=TITLES[name], tracks=tracks, data=f"/api/v1/competitions/{slug}/insights/{name}")
 
 
 class FigureView(BaseModel):
-    """A figure as data: columns and rows, and the numbers that are told of them."""
+    """A figure as data: columns, rows, and statistics of them."""
 
     competition: str
     figure: str
     title: str
-    told: str = Field(description="The numbers in words.")
+    told: str = Field(description="The statistics in sentences.")
     track: TrackKind | None
     label: str
     tau: float | None
@@ -98,10 +98,10 @@ class ExhibitView(BaseModel):
     @classmethod
     def of(cls, slug: str, exhibit: Exhibit, seed: int) -> Self:
         """The view of an exhibit."""
-        own = exhibit.submission
-        path = f"/api/v1/competitions/{slug}/gallery/{own.id}?seed={seed}"
+        submission = exhibit.submission
+        path = f"/api/v1/competitions/{slug}/gallery/{submission.id}?seed={seed}"
         fields = {name: getattr(exhibit, name) for name in ("rank", "team", "score")}
-        return cls(**fields, submission_id=own.id, images=path if own.sprite_key else None)
+        return cls(**fields, submission_id=submission.id, images=path if submission.sprite_key else None)
 
 
 class TwinView(BaseModel):

@@ -1,4 +1,4 @@
-"""The publication checklist and the act: requests and responses."""
+"""Schemas of the publication checklist, of publishing and of its history."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from api.schemas.base import Request
 
 class NewPublication(Request):
     published: bool
-    reason: str = Field(min_length=1, max_length=2000, description="Told to everybody who competes.")
+    reason: str = Field(min_length=1, max_length=2000, description="Shown to everybody who competes.")
     override: str | None = Field(
         None, max_length=2000, description="Why the board is published though points are open; for the audit log."
     )
@@ -22,7 +22,7 @@ class PublicationView(BaseModel):
 
 
 class ConcernView(BaseModel):
-    """One entry behind an open point."""
+    """One open case of a point: an entry, or failed work."""
 
     submission_id: str
     team: str = Field(description="The entry's team; of failed work, the entry's file.")
@@ -30,25 +30,25 @@ class ConcernView(BaseModel):
 
 
 class PointView(BaseModel):
-    """One thing to have done before the final board is published."""
+    """A point of the checklist before publication."""
 
     name: str = Field(examples=["medals"])
     title: str
     passed: bool
-    count: int = Field(description="How much of it is open.")
+    count: int = Field(description="The number of open cases.")
     words: str
-    link: str = Field(description="Where it is worked on, a path on this site.")
-    concerns: list[ConcernView] = Field(description="The first ten entries behind it.")
+    link: str = Field(description="The page for working on it, a path on this site.")
+    concerns: list[ConcernView] = Field(description="The first ten open cases.")
 
 
 class ActView(PublicationView):
-    """An act of showing the final board or taking it back."""
+    """An act of publishing or withdrawing the final board."""
 
     by: str
 
 
 class ChecklistView(BaseModel):
-    """What is open before publication, and what was done so far."""
+    """The checklist, and the history of publishing and withdrawing."""
 
     published: bool
     ready: bool = Field(description="Whether nothing is open.")
@@ -57,6 +57,6 @@ class ChecklistView(BaseModel):
 
 
 class RequeuedView(BaseModel):
-    """How many jobs were set going again."""
+    """How many jobs were queued again."""
 
     requeued: int

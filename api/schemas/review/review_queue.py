@@ -1,4 +1,4 @@
-"""The review queue, labels and reviews: requests and responses."""
+"""Schemas of the review queue, labels and reviews."""
 
 from datetime import datetime
 from typing import Literal
@@ -26,20 +26,20 @@ class LabelView(BaseModel):
 
 
 class ReasonView(BaseModel):
-    """Why an entry is flagged, or what was found about it."""
+    """A reason for a flag, or a finding."""
 
     name: str = Field(examples=["borderline"])
     words: str
 
 
 class FlaggedView(BaseModel):
-    """An entry that needs eyes."""
+    """A flagged entry."""
 
     submission_id: str
     ref: int
     team: str
     reasons: list[ReasonView]
-    weight: int = Field(description="How decisive its reasons are together; the heaviest comes first.")
+    weight: int = Field(description="The sum of its reasons' weights; the heaviest entry comes first.")
     state: QueueState
     reviews: int
     label: LabelName | None = Field(description="The decided label; shown once the entry is decided.")
@@ -58,11 +58,11 @@ class AgreementView(BaseModel):
 
     entries: int
     agreed: int
-    kappa: float | None = Field(description="Cohen's kappa; null where it cannot be said.")
+    kappa: float | None = Field(description="Cohen's kappa; null where it is not defined.")
 
 
 class DeskView(BaseModel):
-    """A page of the queue, and how far the review is."""
+    """A page of the queue, and the progress of the review."""
 
     competition: str
     entries: list[FlaggedView]
@@ -73,7 +73,7 @@ class DeskView(BaseModel):
 
 
 class NewReview(Request):
-    """What a reviewer says of an entry."""
+    """A reviewer's label, intent and note."""
 
     label: LabelName
     intent: Intent | None = Field(None, description="Whether copying was meant; null for a legitimate entry.")
@@ -81,7 +81,7 @@ class NewReview(Request):
 
 
 class ReviewView(BaseModel):
-    """What one reviewer has said."""
+    """One reviewer's review."""
 
     reviewer: str
     label: LabelName
@@ -91,7 +91,7 @@ class ReviewView(BaseModel):
 
 
 class OpinionsView(BaseModel):
-    """The reviews of an entry, as far as you may see them: others' only once no more are taken."""
+    """The reviews of an entry that you may see: those of others only once no more are accepted."""
 
     own: ReviewView | None
     others: list[ReviewView]
@@ -105,7 +105,7 @@ class PairView(BaseModel):
     """A generated image and the reference image nearest to it."""
 
     number: int
-    image: int = Field(description="Its place in the zip, names in order.")
+    image: int = Field(description="Its index among the zip's names in order.")
     reference_name: str
     distance: float = Field(description="The cosine distance of their features.")
     difference: float = Field(description="Root mean square difference of the pixels, in grey levels.")
@@ -114,7 +114,7 @@ class PairView(BaseModel):
 
 
 class DoubleView(BaseModel):
-    """Another entry that is the same zip, or the same images."""
+    """Another entry with the same zip or the same images."""
 
     submission_id: str
     ref: int
@@ -135,7 +135,7 @@ class OtherView(BaseModel):
 
 
 class GuessView(BaseModel):
-    """An early guess at the label, which decides nothing."""
+    """An early label, which decides nothing."""
 
     label: LabelName
     source: Literal["hand", "import"]
@@ -143,13 +143,13 @@ class GuessView(BaseModel):
 
 
 class NewGuess(Request):
-    """An organizer's early guess."""
+    """An organizer's early label."""
 
     label: LabelName
 
 
 class DeskEntryView(BaseModel):
-    """Everything about an entry that helps to judge it."""
+    """An entry with everything that helps to judge it."""
 
     entry: SubmissionView
     flagged: FlaggedView | None

@@ -1,5 +1,4 @@
-"""The desk in the words of the API. What a reviewer may not see yet is left out by
-:mod:`scorer.review.review_queue`."""
+"""Makes the review queue's responses. :mod:`scorer.review.review_queue` leaves out what a reviewer may not see yet."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,9 +20,7 @@ from api.schemas.review.review_queue import (
     ReasonView,
     ReviewView,
 )
-from api.schemas.review.rulings import (
-    case_view,
-)
+from api.schemas.review.rulings import case_view
 from api.schemas.submissions.submissions import submission_view
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.submissions.duplicates import Duplicate
@@ -61,22 +58,22 @@ def entry_view(
     pairs: Mapping[str, Sequence[PairImages]],
 ) -> DeskEntryView:
     """An entry as this reviewer may see it."""
-    look = review_queue.review_entry_for(session, state, submission, reviewer)
+    entry = review_queue.review_entry_for(session, state, submission, reviewer)
     return DeskEntryView(
         entry=submission_view(session, submission, reviewer, ranked=False, desk=True),
-        flagged=flagged_view(look.flagged) if look.flagged else None,
-        findings=[ReasonView(**vars(each)) for each in look.findings],
-        pairs={kind: [pair_view(each) for each in found] for kind, found in pairs.items()},
-        doubles=[_double(each) for each in look.doubles],
-        others=[_other(each) for each in look.others],
-        opinions=opinions_view(submission, look.opinions),
-        guesses=[GuessView.model_validate(each, from_attributes=True) for each in look.guesses],
+        flagged=flagged_view(entry.flagged) if entry.flagged else None,
+        findings=[ReasonView(**vars(each)) for each in entry.findings],
+        pairs={kind: [pair_view(each) for each in of_track] for kind, of_track in pairs.items()},
+        doubles=[_double(each) for each in entry.doubles],
+        others=[_other(each) for each in entry.others],
+        opinions=opinions_view(submission, entry.opinions),
+        guesses=[GuessView.model_validate(each, from_attributes=True) for each in entry.guesses],
         case=case_view(session, state, submission, inside=True),
     )
 
 
 def pair_view(pair: PairImages) -> PairView:
-    """What is known of a pair of images."""
+    """A pair of images, with its distances."""
     return PairView(
         number=pair.number,
         image=pair.place,
@@ -93,13 +90,13 @@ def _double(row: Duplicate) -> DoubleView:
 
 
 def _other(other: review_queue.OtherEntry) -> OtherView:
-    each, score = other.submission, other.score
+    submission, score = other.submission, other.score
     return OtherView.model_validate(
         {
-            "submission_id": each.id,
-            "ref": each.ref,
-            "file_name": each.file_name,
-            "status": each.status,
+            "submission_id": submission.id,
+            "ref": submission.ref,
+            "file_name": submission.file_name,
+            "status": submission.status,
             "memorization_distance": score.memorization_distance if score is not None else None,
             "penalised": score.penalised if score is not None else None,
             "label": other.label,

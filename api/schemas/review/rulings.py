@@ -1,4 +1,4 @@
-"""Rulings, rebuttals and their impact: requests, responses, and how they are made."""
+"""Schemas of rulings, their impact and rebuttals, and how responses are made."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -18,12 +18,13 @@ from scorer.review.rulings import RulingKind
 
 
 class NewRuling(Request):
-    """An organizer's word on an entry."""
+    """An organizer's ruling on an entry."""
 
     kind: RulingKind
-    reason: str = Field(min_length=1, max_length=5000, description="Told to the team.")
+    reason: str = Field(min_length=1, max_length=5000, description="Shown to the team.")
     memorising: bool | None = Field(
-        None, description="What the label `other` shall mean when tau is chosen; null leaves it as it was."
+        None,
+        description="Whether the label `other` counts as memorising when tau is chosen; null leaves that unchanged.",
     )
 
 
@@ -39,7 +40,7 @@ class RulingView(BaseModel):
 
 
 class WinView(BaseModel):
-    """A rank and what it wins."""
+    """A rank, and the medal and prize that it wins."""
 
     rank: int | None
     medal: str | None
@@ -47,7 +48,7 @@ class WinView(BaseModel):
 
 
 class TurnView(BaseModel):
-    """A team that would win something else than now."""
+    """A team that would win something other than now."""
 
     team: str
     before: WinView
@@ -55,13 +56,13 @@ class TurnView(BaseModel):
 
 
 class StakeView(BaseModel):
-    """What another ruling on an entry would do to the board of a track."""
+    """The impact of another ruling on an entry on a track's board."""
 
     kind: RulingKind
     track: TrackKind
     before: int | None = Field(description="The rank of the entry's team now; null where it has none.")
     after: int | None
-    turns: list[TurnView] = Field(description="The teams that would win something else, by their new ranks.")
+    turns: list[TurnView] = Field(description="The teams that would win something other than now, by their new ranks.")
 
 
 class NewRebuttal(Request):
@@ -71,12 +72,12 @@ class NewRebuttal(Request):
 
 
 class NewAnswer(Request):
-    """What the organizers say to it."""
+    """The organizers' answer to a rebuttal."""
 
     ruling: Literal["keep", "waive"] | None = Field(
         description="Grants the rebuttal: the ruling that follows. null refuses it."
     )
-    answer: str = Field(min_length=1, max_length=5000, description="Told to the team.")
+    answer: str = Field(min_length=1, max_length=5000, description="Shown to the team.")
 
 
 class AnswerView(BaseModel):
@@ -105,12 +106,14 @@ class CaseView(BaseModel):
 
     rulings: list[RulingView]
     rebuttals: list[RebuttalView]
-    rebuttals_from: datetime | None = Field(description="The review window: when rebuttals are taken.")
+    rebuttals_from: datetime | None = Field(
+        description="The start of the review window, in which rebuttals are accepted."
+    )
     rebuttals_until: datetime | None
 
 
 def case_view(session: Session, state: CompetitionState, submission: Submission, *, inside: bool) -> CaseView:
-    """Rulings and rebuttals of an entry; ``inside``: for those who judge, with who has ruled."""
+    """Rulings and rebuttals of an entry; ``inside``: for reviewers and organizers, with the rulings' authors."""
     window = rebuttals.window_of(state)
     return CaseView(
         rulings=[ruling_view(each, inside=inside) for each in rulings.ruling_history(session, submission)],
@@ -121,14 +124,14 @@ def case_view(session: Session, state: CompetitionState, submission: Submission,
 
 
 def ruling_view(ruling: Ruling, *, inside: bool) -> RulingView:
-    """A ruling; ``inside``: with who made it and what it says for the choice of tau."""
+    """A ruling; ``inside``: with its author and whether it counts the label ``other`` as memorising."""
     fields = {name: getattr(ruling, name) for name in ("id", "kind", "reason", "created_at")}
     extra = {"author": ruling.author.handle, "memorising": ruling.memorising} if inside else {}
     return RulingView.model_validate(fields | extra)
 
 
 def stake_view(stake: RulingImpact) -> StakeView:
-    """What another ruling would do."""
+    """The impact of another ruling."""
     turns = [
         TurnView(team=turn.team, before=WinView(**turn.before._asdict()), after=WinView(**turn.after._asdict()))
         for turn in stake.turns
@@ -138,13 +141,13 @@ def stake_view(stake: RulingImpact) -> StakeView:
 
 def rebuttal_view(submission: Submission, appeal: Appeal) -> RebuttalView:
     """A rebuttal with its answer."""
-    written, answered = appeal
-    fields = {name: getattr(written, name) for name in ("id", "ruling_id", "text", "created_at")}
+    rebuttal, answer = appeal
+    fields = {name: getattr(rebuttal, name) for name in ("id", "ruling_id", "text", "created_at")}
     return RebuttalView(
         **fields,
         submission_id=submission.id,
-        written_by=written.author.handle,
-        answer=AnswerView.model_validate(answered, from_attributes=True) if answered else None,
+        written_by=rebuttal.author.handle,
+        answer=AnswerView.model_validate(answer, from_attributes=True) if answer else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Submissions and their measurements: requests, responses, and how they are made."""
+"""Schemas of submissions and their measurements, and how responses are made."""
 
 import math
 from datetime import datetime
@@ -18,7 +18,7 @@ from scorer.teams import teams
 
 
 class CodeView(BaseModel):
-    """The code that is attached to a submission; reviewers and organizers read it."""
+    """The code attached to a submission, which reviewers and organizers can download."""
 
     kind: Literal["zip", "notebook"]
     bytes: int
@@ -37,9 +37,9 @@ class MeasurementView(BaseModel):
     tau: float | None
     penalised: bool | None
     copy_: bool = Field(serialization_alias="copy")
-    disqualified: bool = Field(description="Ruled out: it ranks nowhere.")
+    disqualified: bool = Field(description="Disqualified by a ruling: it is not ranked.")
     mifid: float | None
-    rank: int | None = Field(description="Of the team, where this entry is its best one.")
+    rank: int | None = Field(description="The team's rank, if this entry is its best one.")
     would_be_rank: int | None = Field(description="The rank of the team if this entry were its best one.")
     explanation: str = Field(description="Whether and why it is penalised, in a sentence.")
     histogram: dict[str, Any]
@@ -49,7 +49,7 @@ class MeasurementView(BaseModel):
 
 
 class ProvisionalView(BaseModel):
-    """A rough public score, shown while the final one is computed. It ranks nowhere and is replaced."""
+    """A provisional public score, shown while the final one is computed. It is not ranked."""
 
     provisional: Literal[True] = True
     precision: str = Field(examples=["bfloat16"])
@@ -63,7 +63,7 @@ class ProvisionalView(BaseModel):
 
 
 class SubmissionView(BaseModel):
-    """A submission as its team sees it. ``scored`` speaks of the public track."""
+    """A submission as its team sees it. The status ``scored`` refers to the public track."""
 
     id: str
     ref: int
@@ -72,8 +72,8 @@ class SubmissionView(BaseModel):
     submitted_by: str
     file_name: str
     bytes: int
-    sha256: str | None = Field(description="Of the zip; null for an imported entry, of which there is none.")
-    imported: bool = Field(description="From a table of results: there are numbers of it, and no images.")
+    sha256: str | None = Field(description="Of the zip; null for an imported entry, which has none.")
+    imported: bool = Field(description="From a table of results: it has measurements but no images.")
     note: str
     status: Status
     reason: str | None
@@ -84,7 +84,7 @@ class SubmissionView(BaseModel):
     accepted_at: datetime
     finished_at: datetime | None
     late: bool = Field(description="Begun after the close: it is on the board of late entries alone.")
-    sprite: str | None = Field(description="Where small versions of some of its images are, in one picture.")
+    sprite: str | None = Field(description="Address of a PNG with small versions of some of its images.")
     code: CodeView | None
     provisional: ProvisionalView | None = Field(
         None, description="Only while the entry is being scored, and where the operator has switched it on."
@@ -99,7 +99,8 @@ class SubmissionPage(BaseModel):
 
 
 class StateView(BaseModel):
-    """Where a submission is. ``scored`` speaks of the public track, and is the last that a stream tells."""
+    """The status and progress of a submission. The status ``scored`` refers to the public track; a stream ends with
+    it."""
 
     status: Status
     at: datetime = Field(description="When it reached this status.")
@@ -109,20 +110,20 @@ class StateView(BaseModel):
     fraction: float | None = Field(description="Of the stage, from 0 to 1.")
     queue_position: int | None
     estimate_seconds: int | None = Field(
-        description="Until the check or the score is done, judged by recent ones; null if nobody can tell."
+        description="Until the check or the score is done, estimated from recent ones; null if there are none."
     )
     provisional: ProvisionalView | None = Field(
         description="A rough public score while the final one is computed, where the operator has switched it on."
     )
-    cancellable: bool = Field(description="Whether its team can still take it back.")
+    cancellable: bool = Field(description="Whether its team can still cancel it.")
     over: bool = Field(description="Whether this is its last status; the stream ends.")
 
 
 def submission_view(
     session: Session, submission: Submission, account: Account, *, ranked: bool = True, desk: bool = False
 ) -> SubmissionView:
-    """The submission with its progress and its measurements. ``ranked``: with ranks, which a list does without;
-    ``desk``: with private scores, for somebody who sits at the review desk."""
+    """The submission with its progress and measurements. ``ranked``: with ranks, which lists leave out; ``desk``: with
+    private scores, for reviewers."""
     progress = submissions_progress.progress_of_one(session, submission)
     organizer = is_organizer(account)
     fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
@@ -145,13 +146,13 @@ def submission_view(
     return SubmissionView(**fields)
 
 
-def provisional_view(found: provisional_scores.ProvisionalScore | None) -> ProvisionalView | None:
+def provisional_view(score: provisional_scores.ProvisionalScore | None) -> ProvisionalView | None:
     """A provisional score, if there is one."""
-    return None if found is None else ProvisionalView(copy_=found.copy, **vars(found))
+    return None if score is None else ProvisionalView(copy_=score.copy, **vars(score))
 
 
 def code_view(code: CodeAttachment) -> CodeView:
-    """What its team sees of attached code: that it is there, and its hash."""
+    """Attached code as its team sees it: kind, size and hash."""
     fields = {name: getattr(code, name) for name in ("kind", "bytes", "sha256", "created_at")}
     return CodeView(**fields, attached_by=code.author.handle)
 

@@ -1,4 +1,4 @@
-"""Resumable uploads: requests, responses, and how they are made."""
+"""Schemas of resumable uploads, and how responses are made."""
 
 from datetime import datetime
 from typing import Literal
@@ -14,7 +14,7 @@ MAX_NOTE_LENGTH, MAX_NAME_LENGTH = 2000, 200
 
 
 class NewUpload(Request):
-    """What somebody promises to upload."""
+    """The announcement of an upload."""
 
     length: int = Field(ge=1, le=2**62, description="Bytes of the zip.")
     file_name: str = Field("submission.zip", max_length=MAX_NAME_LENGTH)
@@ -35,32 +35,32 @@ class UploadProblem(BaseModel):
 
 
 class UploadView(BaseModel):
-    """How to upload, how far it is, and what became of it."""
+    """An upload: where to send the bytes, how many have arrived, and its outcome."""
 
     id: str
     competition: str
     method: Literal["tus", "put", "wire"]
     url: str | None = Field(
-        description="`tus`: speak tus 1.0.0 to this address. `put`: PUT the zip to this address, with no header that "
-        "names who you are, then POST `complete`. Null when there is nothing left to upload."
+        description="`tus`: use tus 1.0.0 at this address. `put`: PUT the zip to this address, without an "
+        "`Authorization` header, then POST `complete`. Null when there is nothing left to upload."
     )
     state: Literal["receiving", "finishing", "done", "refused"]
     file_name: str
     note: str
     length: int
-    offset: int = Field(description="Bytes that are safe.")
+    offset: int = Field(description="Bytes that are stored.")
     expires_at: datetime
     submission: str | None = Field(description="The id of the submission that was made of it.")
     problem: UploadProblem | None
 
 
 def upload_path_of(upload: Upload) -> str:
-    """Where the upload is spoken with. Without a host, so that it holds behind every proxy."""
+    """The path of an upload; without a host, so that it is right behind every proxy."""
     return f"/api/v1/uploads/{upload.id}"
 
 
 def upload_view(upload: Upload, store: Blobs, now: datetime) -> UploadView:
-    """How far it is and how to go on."""
+    """An upload as its team sees it."""
     problem = upload.problem
     finishing = upload.state == "receiving" and upload.completed_at is not None
     fields = {name: getattr(upload, name, None) for name in UploadView.model_fields}

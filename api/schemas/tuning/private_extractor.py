@@ -1,4 +1,4 @@
-"""The choice of the private extractor: requests, responses, and how they are made."""
+"""Schemas of the private extractor's choice, and how responses are made."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -15,29 +15,29 @@ from scorer.tuning.thresholds import choice_as_json
 
 
 class NewComparison(Request):
-    """Which extractors shall be compared with the present private one."""
+    """The extractors to compare with the present private one."""
 
     extractors: list[str] = Field(min_length=1, max_length=10, examples=[["inception_v3", "nasnetalarge"]])
-    coarse: bool = Field(False, description="Take early guesses where no label is decided; they are marked.")
+    coarse: bool = Field(False, description="Use early labels where no label is decided; they are marked.")
 
 
 class NewNetwork(Request):
-    """The extractor that the private track shall have."""
+    """The new extractor of the private track."""
 
     extractor: str = Field(examples=["nasnetalarge"])
     reason: str = Field(min_length=1, max_length=2000)
     tau: float | None = Field(
-        None, ge=0, le=2, description="What the track starts with; null: half the distance of the held-out images."
+        None, ge=0, le=2, description="The track's first tau; null: half the distance of the held-out images."
     )
 
 
 class SpaceView(BaseModel):
-    """How well the memorization distance in one extractor's space tells the known entries apart."""
+    """How well the memorization distance in one extractor's feature space separates the labelled entries."""
 
     extractor: str
-    present: bool = Field(description="The private track has it now.")
+    present: bool = Field(description="Whether the private track has it now.")
     state: Literal["preparing", "measuring", "done", "incomplete", "failed"] = Field(
-        description="`incomplete`: nobody measures what is missing; comparing again does."
+        description="`incomplete`: measurements are missing and not queued; comparing again queues them."
     )
     stage: str | None = Field(description="Of the references, while they are prepared.")
     fraction: float | None
@@ -46,37 +46,37 @@ class SpaceView(BaseModel):
     error: str | None
     heldout_distance: float | None
     choice: dict[str, Any] | None = Field(
-        description="Of the known entries that are measured: memorization_margin (the paper's d(M)), auc, cohens_d, and"
-        " the tau of `margin` with whom it catches and wrongs."
+        description="Over the labelled entries that are measured: memorization_margin (the paper's d(M)), auc,"
+        " cohens_d, and the tau of `margin` with the entries that it penalises rightly and wrongly."
     )
     lacks: str | None
 
 
 class ComparisonView(BaseModel):
-    """A comparison as far as it is, judged with the labels of now."""
+    """A comparison and its results so far, judged with the present labels."""
 
     started_at: datetime | None
     started_by: str | None
     memorising: int = Field(description="Entries known to memorise.")
     legitimate: int
-    coarse: int = Field(description="How many of these are early guesses.")
+    coarse: int = Field(description="How many of these have only an early label.")
     spaces: list[SpaceView]
 
 
 class NetworkView(BaseModel):
-    """The private track's network, how far its scores are, and the newest comparison."""
+    """The private track's extractor, how far its scoring is, and the newest comparison."""
 
     extractor: str
     scored: int
     waiting: int
     failed: int
-    candidates: list[str] = Field(description="Every extractor that there is.")
+    candidates: list[str] = Field(description="Every available extractor.")
     may_choose: bool = Field(description="Until the final board is published.")
     comparison: ComparisonView
 
 
 def network_view(session: Session, state: CompetitionState) -> NetworkView:
-    """The network of a competition's private track as it stands."""
+    """The present extractor of a competition's private track."""
     scored = extractor_choice.scoring_progress(session, state)
     return NetworkView(
         extractor=state.tracks["private"].extractor,
@@ -89,16 +89,16 @@ def network_view(session: Session, state: CompetitionState) -> NetworkView:
     )
 
 
-def comparison_view(standing: ComparisonStatus) -> ComparisonView:
-    """A comparison as far as it is."""
-    comparison = standing.comparison
+def comparison_view(status: ComparisonStatus) -> ComparisonView:
+    """A comparison and its results so far."""
+    comparison = status.comparison
     return ComparisonView(
         started_at=comparison.created_at if comparison else None,
         started_by=comparison.author.handle if comparison else None,
-        memorising=standing.memorising,
-        legitimate=standing.legitimate,
-        coarse=standing.coarse,
-        spaces=[_space(each) for each in standing.spaces],
+        memorising=status.memorising,
+        legitimate=status.legitimate,
+        coarse=status.coarse,
+        spaces=[_space(each) for each in status.spaces],
     )
 
 

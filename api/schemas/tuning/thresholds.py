@@ -1,4 +1,4 @@
-"""Thresholds: requests, responses, and how they are made."""
+"""Schemas of thresholds, and how responses are made."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -16,20 +16,20 @@ Method = Literal["margin", "heldout", "otsu", "accuracy", "paper", "manual"]
 
 
 class NewThreshold(Request):
-    """How tau shall be chosen."""
+    """How to choose tau."""
 
     method: Method = "margin"
     alpha: float = Field(0.0, ge=0, lt=1, description="`margin`: the share of legitimate entries it may penalise.")
     tau: float | None = Field(None, ge=0, le=2, description="`manual`: the value.")
     reason: str = Field("", max_length=2000, description="Why; required unless this is a preview.")
-    preview: bool = Field(False, description="Say what would change and change nothing.")
+    preview: bool = Field(False, description="Return what would change, and change nothing.")
     after: int | None = Field(
-        None, description="The id of the threshold that this was decided upon: 409 if another one has come since."
+        None, description="The id of the threshold that this decision is based on: 409 if there is a newer one."
     )
 
 
 class NewUndo(Request):
-    """Back to the tau before."""
+    """The undoing of the newest choice of tau."""
 
     reason: str = Field(min_length=1, max_length=2000)
     after: int | None = Field(None, description="As for a new threshold.")
@@ -61,15 +61,15 @@ class MedalMoveView(BaseModel):
 
 
 class ReviewsView(BaseModel):
-    """How far reviewers must look until every medal place is held by an entry that nobody knows to memorise."""
+    """How many entries must be reviewed until every medal place is held by an entry not labelled as memorising."""
 
     places: int = Field(description="Medal places that can be filled.")
     looked: int = Field(description="Entries from rank 1 down to the one that fills the last place.")
-    open: int = Field(description="How many of these have no decided label: the least number of reviews left.")
+    open: int = Field(description="How many of these have no decided label: at least so many reviews are left.")
 
 
 class RetuningView(BaseModel):
-    """A choice of tau, what it rests on and what it does."""
+    """A choice of tau, the data it is based on, and its impact."""
 
     track: TrackKind
     preview: bool
@@ -85,20 +85,20 @@ class RetuningView(BaseModel):
     freed: list[ChangeView]
     borderline: list[ChangeView]
     moves: list[MoveView]
-    medals: list[MedalMoveView] = Field(description="Who enters the medals, leaves them, or changes colour.")
+    medals: list[MedalMoveView] = Field(description="Teams that gain or lose a medal, or change its colour.")
     reviews: ReviewsView
     reviews_before: ReviewsView
 
 
 class LackView(BaseModel):
-    """What a method has to have and has not."""
+    """What a method needs but does not have."""
 
     type: str = Field(examples=["no-labels"])
     message: str
 
 
 class OptionView(BaseModel):
-    """What one automatic method would choose, or what it lacks."""
+    """The tau that one automatic method would choose, or what it lacks."""
 
     method: Method
     tau: float | None
@@ -107,7 +107,7 @@ class OptionView(BaseModel):
 
 
 class ThresholdView(BaseModel):
-    """A tau of the past or the present, and what it changed among the entries that were there already."""
+    """A past or present tau, and what it changed among the entries of that time."""
 
     id: int
     tau: float
@@ -116,7 +116,7 @@ class ThresholdView(BaseModel):
     reason: str
     author: str | None = Field(description="Null: set by the preparation of the references.")
     created_at: datetime
-    standing: bool = Field(description="Not taken back.")
+    standing: bool = Field(description="Not undone.")
     penalised: list[ChangeView]
     freed: list[ChangeView]
 
@@ -136,7 +136,7 @@ class LineView(BaseModel):
 
 
 class TableView(BaseModel):
-    """All that the board of a track under any tau can be made from, without asking again."""
+    """All data that the board of a track under any tau can be computed from."""
 
     track: TrackKind
     tau: float | None
@@ -145,28 +145,28 @@ class TableView(BaseModel):
     entries: list[LineView] = Field(description="In the order in which equal scores rank.")
 
 
-def retuning_view(done: Retuning, kind: TrackKind, method: str, *, preview: bool) -> RetuningView:
-    """A choice and what it does."""
+def retuning_view(retuning: Retuning, kind: TrackKind, method: str, *, preview: bool) -> RetuningView:
+    """A choice and its impact."""
     return RetuningView(
         track=kind,
         preview=preview,
-        threshold_id=done.threshold.id if done.threshold else None,
-        tau=done.choice.tau,
-        previous_tau=done.previous_tau,
+        threshold_id=retuning.threshold.id if retuning.threshold else None,
+        tau=retuning.choice.tau,
+        previous_tau=retuning.previous_tau,
         method=method,
-        choice=choice_as_json(done.choice),
-        penalised=[ChangeView(**vars(each)) for each in done.penalised],
-        freed=[ChangeView(**vars(each)) for each in done.freed],
-        borderline=[ChangeView(**vars(each)) for each in done.borderline],
-        moves=[MoveView(**vars(each)) for each in done.moves],
-        medals=[MedalMoveView(**vars(each)) for each in done.medals],
-        reviews=ReviewsView(**vars(done.reviews)),
-        reviews_before=ReviewsView(**vars(done.reviews_before)),
+        choice=choice_as_json(retuning.choice),
+        penalised=[ChangeView(**vars(each)) for each in retuning.penalised],
+        freed=[ChangeView(**vars(each)) for each in retuning.freed],
+        borderline=[ChangeView(**vars(each)) for each in retuning.borderline],
+        moves=[MoveView(**vars(each)) for each in retuning.moves],
+        medals=[MedalMoveView(**vars(each)) for each in retuning.medals],
+        reviews=ReviewsView(**vars(retuning.reviews)),
+        reviews_before=ReviewsView(**vars(retuning.reviews_before)),
     )
 
 
 def option_view(option: Option) -> OptionView:
-    """What a method would choose."""
+    """The tau that a method would choose, or what it lacks."""
     method: Method = option.method  # type: ignore[assignment] # pydantic knows the names
     if option.choice is None:
         lacks = LackView(type=option.lacks.slug, message=option.lacks.message) if option.lacks else None
