@@ -25,7 +25,7 @@ async def store_generator(
     store: Blobs,
     account: Account,
     *,
-    most: int,
+    max_bytes: int,
 ) -> GeneratorView:
     """Store a stream as an entry's generator. What can be refused before the transfer is; a refused file is deleted."""
 
@@ -48,4 +48,4 @@ async def store_generator(
             )
             return view, unused_key_of(received, generator.blob_key)
 
-    return await receive_blob(store, key, chunks, limit=most, accept=accept)
+    return await receive_blob(store, key, chunks, limit=max_bytes, accept=accept)

@@ -23,5 +23,5 @@ def rater_by_role(study_id: RowId, session: DbSession, account: CurrentUser, now
 
 
 def rater_by_link(secret: Annotated[str, Path(max_length=100)], session: DbSession) -> Rater:
-    """The rater whom a rating link belongs to."""
+    """The rater that a rating link belongs to."""
     return human_ratings.rater_of_link(session, secret)

@@ -21,9 +21,9 @@ def csrf_token(secret: str) -> str:
     return hmac.new(secret.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 
-def require_csrf(secret: str, given: str | None) -> None:
-    """``Forbidden`` unless ``given`` is the session's token."""
-    if not hmac.compare_digest(csrf_token(secret).encode(), (given or "").encode()):
+def require_csrf(secret: str, token: str | None) -> None:
+    """``Forbidden`` unless ``token`` is the CSRF token of the session with this secret."""
+    if not hmac.compare_digest(csrf_token(secret).encode(), (token or "").encode()):
         raise Forbidden("csrf", "This form is out of date; please reload the page and send it again.")
 
 

@@ -36,11 +36,11 @@ async def fields_of(request: Request) -> Fields:
     return ImmutableMultiDict(pairs)
 
 
-def text(fields: Fields, name: str, *, longest: int = 300) -> str:
-    """A field's text, empty if it is missing; ``Invalid`` above ``longest`` characters."""
+def text(fields: Fields, name: str, *, max_length: int = 300) -> str:
+    """A field's text, empty if it is missing; ``Invalid`` above ``max_length`` characters."""
     value = fields.get(name, "")
-    if len(value) > longest:
-        raise Invalid("too-long", f"The field {name} may have {longest} characters.")
+    if len(value) > max_length:
+        raise Invalid("too-long", f"The field {name} may have {max_length} characters.")
     return value
 
 

@@ -44,12 +44,12 @@ async def open_form(content_type: str, body: AsyncIterator[bytes]) -> UploadForm
     raise Invalid("no-file", "Choose a file first.")
 
 
-async def drain(body: AsyncIterator[bytes], most: int) -> None:
-    """Read the rest of a refused form, up to ``most`` bytes. Browsers read a response only after they have sent the
+async def drain(body: AsyncIterator[bytes], max_bytes: int) -> None:
+    """Read the rest of a refused form, up to ``max_bytes``. Browsers read a response only after they have sent the
     whole request; if it is cut off they show a broken connection."""
     async for chunk in body:
-        most -= len(chunk)
-        if most < 0:
+        max_bytes -= len(chunk)
+        if max_bytes < 0:
             return
 
 

@@ -36,7 +36,7 @@ async def upload_generator(
         csrf.require_csrf(session_cookies.session_secret(request) or "", form.fields.get(csrf.CSRF_FIELD))
         review_path = "/desk" if form.fields.get("at") == "desk" else ""
         declared = declaration_in(form.fields)
-        await store_generator(submission_id, declared, form.chunks, begin, store, viewer.account, most=max_bytes)
+        await store_generator(submission_id, declared, form.chunks, begin, store, viewer.account, max_bytes=max_bytes)
     except KennelError as error:
         await drain(body, max_bytes)
         page_with = _review_with_error if review_path else _submission_with_error

@@ -37,7 +37,7 @@ def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200,
 @router.post("/requeue")
 def requeue_jobs(fields: FormFields, session: DbSession, admin: Admin, viewer: SignedIn, now: Now) -> Response:
     """Restart one job, or, without the field ``job``, all that have failed."""
-    job = text(fields, "job", longest=18)
+    job = text(fields, "job", max_length=18)
     try:
         if not job:
             failed_scores.restart_failed(session, author=admin, now=now)

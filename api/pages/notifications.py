@@ -45,7 +45,7 @@ def list_notices(
 @router.post("/notices/read")
 def mark_read(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Mark as read the notices that the page has shown, and all older ones."""
-    up_to = text(fields, "up_to", longest=18)
+    up_to = text(fields, "up_to", max_length=18)
     if not (up_to.isascii() and up_to.isdecimal()):
         raise Invalid("bad-request", "This form says no notice.")
     notices.mark_all_read(session, viewer.account, up_to=int(up_to), now=now)
@@ -89,7 +89,7 @@ def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settin
     account = viewer.account
     secret = new_secret()
     local = settings.webhooks_local
-    url = text(fields, "url", longest=webhooks.MAX_URL_LENGTH).strip()
+    url = text(fields, "url", max_length=webhooks.MAX_URL_LENGTH).strip()
     slug = text(fields, "competition")
     try:
         state = visible_state(session, slug, account, now) if slug else None

@@ -57,7 +57,7 @@ class TeamContext:
                 received=invitations.received_invitations(session, state, account),
                 room=quota_message_of(quotas.quota_of(session, state, account, now=self.now)),
                 changeable=teams.is_changeable(state, self.now),
-                longest=teams.MAX_TEAM_NAME_LENGTH,
+                max_length=teams.MAX_TEAM_NAME_LENGTH,
                 now=self.now,
                 **{"error": None, "place": None, "done": None, **outcome},
             )

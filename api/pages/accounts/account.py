@@ -57,7 +57,7 @@ def _page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **
 @router.post("/tokens")
 def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Make a token; only this response shows it."""
-    name = text(fields, "name", longest=MAX_NAME_LENGTH).strip()
+    name = text(fields, "name", max_length=MAX_NAME_LENGTH).strip()
     secret = new_secret()
     try:
         if not name:
@@ -87,7 +87,7 @@ def change_password(
     fields: FormFields, session: DbSession, sign_in: AppSignInActions, viewer: SignedIn, now: Now
 ) -> Response:
     """Set a new password."""
-    old, new = (text(fields, name, longest=MAX_PASSWORD_LENGTH) for name in ("old", "new"))
+    old, new = (text(fields, name, max_length=MAX_PASSWORD_LENGTH) for name in ("old", "new"))
     try:
         sign_in.change_password(viewer, old, new)
     except KennelError as error:

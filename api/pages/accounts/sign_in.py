@@ -51,7 +51,7 @@ def sign_up(
     """Make the account and sign in."""
     given = {name: text(fields, name) for name in ("handle", "name", "email", "invitation", "next")}
     try:
-        account = actions.sign_up(_application_of(given), text(fields, "password", longest=MAX_PASSWORD_LENGTH))
+        account = actions.sign_up(_application_of(given), text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
     except KennelError as error:
         return form_with_error("accounts/sign_up.html", error, viewer, **_sign_up_values(settings), given=given)
     response = see_other(safe_redirect_path(given["next"]))
@@ -91,7 +91,7 @@ def sign_in(
     """Open a session."""
     given = {name: text(fields, name) for name in ("login", "next")}
     try:
-        secret = actions.sign_in(given["login"], text(fields, "password", longest=MAX_PASSWORD_LENGTH))
+        secret = actions.sign_in(given["login"], text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
     except KennelError as error:
         return form_with_error("accounts/sign_in.html", error, viewer, given=given, oidc=_oidc(settings))
     response = see_other(safe_redirect_path(given["next"]))
@@ -138,7 +138,7 @@ def reset_form(link: str, viewer: CurrentCaller) -> Response:
 def reset(link: str, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
     """Set the new password."""
     try:
-        actions.reset(link, text(fields, "password", longest=MAX_PASSWORD_LENGTH))
+        actions.reset(link, text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
     except KennelError as error:
         return form_with_error("accounts/new_password.html", error, viewer)
     message = "Your new password is set, and every session of your account has ended."

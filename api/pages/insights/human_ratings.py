@@ -58,7 +58,7 @@ def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status:
         stages=STAGES,
         kinds=human_ratings.RATING_KINDS,
         numbers={name: fields[name].default for name in NUMBER_FIELDS},
-        longest=MAX_NAME_LENGTH,
+        max_length=MAX_NAME_LENGTH,
         now=now,
         **{"error": None, "done": None, "link": None, "place": None, **outcome},
     )
@@ -81,9 +81,9 @@ def start_study(
 
 def _study_spec_of(fields: Fields) -> StudySpec:
     numbers: dict[str, Any] = {
-        name: value for name in NUMBER_FIELDS if (value := text(fields, name, longest=9).strip())
+        name: value for name in NUMBER_FIELDS if (value := text(fields, name, max_length=9).strip())
     }
-    chosen = text(fields, "submissions", longest=50_000).split()
+    chosen = text(fields, "submissions", max_length=50_000).split()
     try:
         return StudySpec(**numbers, submissions=chosen or None)
     except ValidationError as error:
@@ -105,7 +105,7 @@ def invite_rater(
     """Make a link for one rater; only this response shows it."""
     study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
     secret = new_rater_secret()
-    name = text(fields, "name", longest=MAX_NAME_LENGTH)
+    name = text(fields, "name", max_length=MAX_NAME_LENGTH)
     try:
         rater = human_ratings.invite_rater(session, study, name, secret=secret, author=author, now=now)
     except KennelError as error:
@@ -208,7 +208,7 @@ def save_rating_by_link(context: RatingByLink, fields: FormFields, session: DbSe
 
 
 def _save_rating(session: Session, context: RatingContext, fields: Fields, now: datetime) -> Response:
-    item, value, kind = (text(fields, name, longest=18) for name in ("item", "value", "kind"))
+    item, value, kind = (text(fields, name, max_length=18) for name in ("item", "value", "kind"))
     if not (item.isdecimal() and value.isdecimal()) or kind not in get_args(RatingKind):
         raise Invalid("bad-rating", "A rating is a number from 1 to 5.")
     human_ratings.rate(session, context.rater, {int(item): int(value)}, now=now)

@@ -41,7 +41,7 @@ def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status:
         state=state,
         points=publication.checklist(session, state),
         acts=publication.publication_history(session, state),
-        longest=MAX_TEXT_LENGTH,
+        max_length=MAX_TEXT_LENGTH,
         now=now,
         **{"error": None, "done": None, "reason": "", "override": "", **outcome},
     )
@@ -53,7 +53,7 @@ def publish_or_withdraw(
 ) -> Response:
     """Publish the final board (the field ``act`` is ``publish``), or withdraw it."""
     published = text(fields, "act") == "publish"
-    reason, override = (text(fields, name, longest=MAX_TEXT_LENGTH).strip() for name in ("reason", "override"))
+    reason, override = (text(fields, name, max_length=MAX_TEXT_LENGTH).strip() for name in ("reason", "override"))
     state = competition_state.state_of(session, slug, now)
     try:
         publication.publish(

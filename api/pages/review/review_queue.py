@@ -205,11 +205,11 @@ def show_submission(
 @router.post("/submissions/{submission_id}/desk")
 def submit_review(page: CurrentReview, reviewer: Reviewer, viewer: SignedIn, fields: FormFields) -> Response:
     """Store a review and go on to the next entry."""
-    skip = int(digits) if (digits := text(fields, "skip", longest=6)).isdecimal() else 0
+    skip = int(digits) if (digits := text(fields, "skip", max_length=6)).isdecimal() else 0
 
     def review(session: Session) -> str:
         label, intent = _review_in(fields)
-        note = text(fields, "note", longest=MAX_TEXT_LENGTH)
+        note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
         reviews.review(session, page.submission_id, label, intent=intent, note=note, reviewer=reviewer, now=page.now)
         state = state_of(
             session, access.find_for_review(session, page.submission_id, reviewer).competition.slug, page.now
@@ -242,7 +242,7 @@ def decide_label(page: CurrentReview, author: Organizer, viewer: SignedIn, field
         submission = access.find_for_review(session, page.submission_id, author)
         state = state_of(session, submission.competition.slug, page.now)
         label = _one_of(fields, "label", LabelName)
-        note = text(fields, "note", longest=MAX_TEXT_LENGTH)
+        note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
         reviews.decide(session, state, submission.id, label, note=note, author=author, now=page.now)
         return f"/submissions/{submission.id}/desk#review"
 
@@ -256,7 +256,7 @@ def rule_on_submission(page: CurrentReview, author: Organizer, viewer: SignedIn,
 
     def rule(session: Session) -> str:
         kind = _one_of(fields, "kind", RulingKind)
-        reason = text(fields, "reason", longest=MAX_TEXT_LENGTH)
+        reason = text(fields, "reason", max_length=MAX_TEXT_LENGTH)
         if kind is None:
             raise Invalid("no-kind", "Please say what shall become of the entry.")
         rulings.rule(
@@ -274,7 +274,7 @@ def answer_rebuttal(
     """Answer a rebuttal: refuse it, or grant it with the ruling that follows."""
 
     def answer(session: Session) -> str:
-        answer_text, granted = text(fields, "answer", longest=MAX_TEXT_LENGTH), text(fields, "ruling")
+        answer_text, granted = text(fields, "answer", max_length=MAX_TEXT_LENGTH), text(fields, "ruling")
         ruling = _one_of(fields, "ruling", RulingKind) if granted != "refuse" else None
         if not granted:
             raise Invalid("no-answer", "Please say whether the rebuttal is granted.")

@@ -177,7 +177,7 @@ def submit_rebuttal(
     """Submit the team's rebuttal."""
     try:
         with begin() as session:
-            rebuttal = text(fields, "text", longest=rebuttals.MAX_TEXT_LENGTH)
+            rebuttal = text(fields, "text", max_length=rebuttals.MAX_TEXT_LENGTH)
             rebuttals.rebut(session, submission_id, rebuttal, author=viewer.account, now=now)
     except KennelError as error:
         with begin() as session:

@@ -74,7 +74,7 @@ def choose_extractor(slug: str, fields: FormFields, session: DbSession, viewer: 
     """Replace the private track's extractor."""
     roles.require_role(viewer.account, "organizer")
     state = competition_state.state_of(session, slug, now)
-    reason = text(fields, "reason", longest=2000).strip()
+    reason = text(fields, "reason", max_length=2000).strip()
     try:
         require_reason(reason)
         change = extractor_choice.ExtractorChange(text(fields, "extractor"), reason, _tau_of(fields))

@@ -115,7 +115,7 @@ def choose_threshold(slug: str, fields: FormFields, session: DbSession, viewer: 
     roles.require_role(viewer.account, "organizer")
     state = competition_state.state_of(session, slug, now)
     kind = _track_of(fields)
-    reason = text(fields, "reason", longest=2000).strip()
+    reason = text(fields, "reason", max_length=2000).strip()
     request: TuningRequest | None = None
     try:
         request = _request(fields, reason)
@@ -131,7 +131,7 @@ def undo_threshold(slug: str, fields: FormFields, session: DbSession, viewer: Si
     roles.require_role(viewer.account, "organizer")
     state = competition_state.state_of(session, slug, now)
     kind = _track_of(fields)
-    reason = text(fields, "reason", longest=2000).strip()
+    reason = text(fields, "reason", max_length=2000).strip()
     try:
         require_reason(reason)
         after = number_field(fields, "after", int)
@@ -147,7 +147,7 @@ def _track_of(fields: Fields) -> TrackKind:
 
 def _request(fields: Fields, reason: str) -> TuningRequest:
     require_reason(reason)
-    method = text(fields, "method", longest=20) or "manual"
+    method = text(fields, "method", max_length=20) or "manual"
     return TuningRequest(
         method=method,
         alpha=number_field(fields, "alpha", float) or 0.0,
@@ -165,7 +165,7 @@ def require_reason(reason: str) -> None:
 
 def number_field(fields: Fields, name: str, kind: type[Any]) -> Any:
     """A field's value as ``kind``, None if it is empty; ``Invalid`` if it is not a number."""
-    value = text(fields, name, longest=40).strip()
+    value = text(fields, name, max_length=40).strip()
     try:
         return kind(value) if value else None
     except ValueError:

@@ -35,10 +35,10 @@ async def hand_in(
     """Upload the generator that made the entry, as ONNX: the body is the file itself. A worker searches it for
     training and held-out images; a newer file replaces an older one. For the entry's team until the final board is
     published, and for organizers."""
-    size, most = declared_bytes(request), settings.generator_max_bytes
-    require_bytes(size, most)
+    max_bytes = settings.generator_max_bytes
+    require_bytes(declared_bytes(request), max_bytes)
     declared = DeclaredLatent(latent, distribution)
-    return await store_generator(submission_id, declared, request.stream(), begin, store, account, most=most)
+    return await store_generator(submission_id, declared, request.stream(), begin, store, account, max_bytes=max_bytes)
 
 
 @router.get("/submissions/{submission_id}/generator")

@@ -23,11 +23,11 @@ def index(
     unread: Annotated[bool, Query(description="Only what has not been read.")] = False,
 ) -> NoticePage | Response:
     """Your notices, newest first."""
-    found = notices.list_notices(session, account, before=before, limit=limit + 1, unread=unread)
+    newest = notices.list_notices(session, account, before=before, limit=limit + 1, unread=unread)
     page = NoticePage(
-        notices=[NoticeView.model_validate(each, from_attributes=True) for each in found[:limit]],
+        notices=[NoticeView.model_validate(each, from_attributes=True) for each in newest[:limit]],
         unread=notices.count_unread(session, account),
-        next_before=found[limit - 1].id if len(found) > limit else None,
+        next_before=newest[limit - 1].id if len(newest) > limit else None,
     )
     etag = etag_of(account.id, page.model_dump_json())
     headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}

@@ -41,18 +41,18 @@ def retune(
         raise Invalid("no-reason", "A new threshold needs a reason; it is kept in the history.")
     request = thresholds.TuningRequest(**body.model_dump(exclude={"preview"}))
     state = state_of(session, slug, now)
-    done = thresholds.retune(session, state, kind, request, preview=body.preview, author=author, now=now)
+    retuning = thresholds.retune(session, state, kind, request, preview=body.preview, author=author, now=now)
     if body.preview:
         response.status_code = 200
-    return retuning_view(done, kind, body.method, preview=body.preview)
+    return retuning_view(retuning, kind, body.method, preview=body.preview)
 
 
 @router.post("/undo", status_code=201)
 def undo(slug: str, kind: TrackKind, body: NewUndo, session: DbSession, author: Organizer, now: Now) -> RetuningView:
     """Undo the newest choice of tau: a new row restores the one before it. Undoing again goes one further back."""
     state = state_of(session, slug, now)
-    done = thresholds.undo(session, state, kind, **body.model_dump(), author=author, now=now)
-    return retuning_view(done, kind, "undo", preview=False)
+    retuning = thresholds.undo(session, state, kind, **body.model_dump(), author=author, now=now)
+    return retuning_view(retuning, kind, "undo", preview=False)
 
 
 @router.get("/choices")

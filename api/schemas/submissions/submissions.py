@@ -123,7 +123,7 @@ def submission_view(
     session: Session, submission: Submission, account: Account, *, ranked: bool = True, desk: bool = False
 ) -> SubmissionView:
     """The submission with its progress and measurements. ``ranked``: with ranks, which lists leave out; ``desk``: with
-    private scores, for reviewers."""
+    private scores, for the review queue."""
     progress = submissions_progress.progress_of_one(session, submission)
     organizer = is_organizer(account)
     fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
