@@ -22,7 +22,7 @@ class FlakyProxy:
     cuts: int
     pause: float = 0.0
     cut: int = 0
-    carried: int = 0
+    bytes_carried: int = 0
     _threads: list[Thread] = field(default_factory=list)
     _clients: list[socket.socket] = field(default_factory=list)
 
@@ -50,7 +50,7 @@ class FlakyProxy:
                 for each in (thread, *self._threads):
                     each.join(30)
 
-    def hang_up(self) -> None:
+    def close_connections(self) -> None:
         """Cut every connection that there is."""
         for each in self._clients:
             with suppress(OSError):
@@ -80,7 +80,7 @@ class FlakyProxy:
         while data := client.recv(CHUNK):
             sleep(self.pause)
             carried += len(data)
-            self.carried += len(data)
+            self.bytes_carried += len(data)
             if carried > self.after and self.cut < self.cuts:
                 self.cut += 1
                 return

@@ -36,26 +36,26 @@ _kept: dict[str, Kept] = {}
 """By the key of a preparation, which says all that goes in."""
 
 
-def give(bench: WorkerContext, slug: str, size: int) -> None:
+def give(context: WorkerContext, slug: str, size: int) -> None:
     """Attach the usual references to a competition without entries, and let them be prepared on both tracks."""
     now = datetime.now(UTC)
-    with bench.sessions.begin() as session:
+    with context.sessions.begin() as session:
         author = session.scalars(select(Account).where(Account.handle == "organizer")).one()
         state = competition_state.state_of(session, slug, now)
         sets = {}
         for role in SEEDS:
             content, received = _upload(role, size)
             sets[role] = reference_sets.attach_reference_set(session, state, role, received, author=author, now=now)
-            if not bench.blobs.exists(received.key):
-                bench.blobs.write(received.key, content)
+            if not context.blobs.exists(received.key):
+                context.blobs.write(received.key, content)
         for kind, roles in reference_sets.REFERENCE_ROLES.items():
             track = state.tracks[kind]
             space = FeatureSpace(track.extractor, track.signed)
             preparation = reference_sets.preparation_of(session, state, kind, space, now=now)
             if preparation.finished_at is None:
-                kept = _prepared(bench, preparation, [sets[role] for role in roles], sets["held_out"])
+                kept = _prepared(context, preparation, [sets[role] for role in roles], sets["held_out"])
                 for key, content in kept.blobs.items():
-                    bench.blobs.write(key, content)
+                    context.blobs.write(key, content)
                 for name, value in vars(kept.found).items():
                     setattr(preparation, name, value)
                 preparation.finished_at = now
@@ -69,13 +69,15 @@ def _upload(role: ReferenceRole, size: int) -> tuple[bytes, ReceivedBlob]:
     return content, ReceivedBlob(f"references/{sha256[:32]}.zip", len(content), sha256)
 
 
-def _prepared(bench: WorkerContext, preparation: Preparation, sets: list[ReferenceSet], held_out: ReferenceSet) -> Kept:
+def _prepared(
+    context: WorkerContext, preparation: Preparation, sets: list[ReferenceSet], held_out: ReferenceSet
+) -> Kept:
     """What the worker makes of these sets in a blob store of its own."""
     if preparation.key not in _kept:
         with TemporaryDirectory() as name:
             folder, size = Path(name), preparation.image_size
-            settings = bench.settings.model_copy(update={"scratch": folder / "scratch"})
-            alone = replace(bench, settings=settings, blobs=Blobs((folder / "blobs").as_uri()))
+            settings = context.settings.model_copy(update={"scratch": folder / "scratch"})
+            alone = replace(context, settings=settings, blobs=Blobs((folder / "blobs").as_uri()))
             for role in SEEDS:
                 content, received = _upload(role, size)
                 alone.blobs.write(received.key, content)

@@ -85,7 +85,7 @@ class CliTerminal:
             finally:
                 process.kill()
 
-    def talk(self, command: str, answers: dict[str, str], *, hidden: Collection[str] = ()) -> str:
+    def run_interactively(self, command: str, answers: dict[str, str], *, hidden: Collection[str] = ()) -> str:
         """A command at a real terminal, where somebody types an answer to each question (``hidden`` ones without
         seeing it); all that was to be seen."""
         mine, theirs = pty.openpty()

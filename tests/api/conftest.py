@@ -47,7 +47,7 @@ class Service:
     """A client, a worker's bench over the same parts, and everyone's tokens."""
 
     http: TestClient
-    bench: WorkerContext
+    context: WorkerContext
     tokens: dict[str, str]
 
     @property
@@ -65,14 +65,14 @@ class Service:
     def work(self, *, evidence: bool = False) -> None:
         """Do all work that is due, in the order in which one worker would; evidence only where it is asked for, or if
         something waits that comes after it."""
-        while any(run_next(self.bench, queue) for queue in Queue if evidence or not self._leads_to_evidence(queue)):
+        while any(run_next(self.context, queue) for queue in Queue if evidence or not self._has_only_evidence(queue)):
             pass
 
-    def _leads_to_evidence(self, queue: Queue) -> bool:
+    def _has_only_evidence(self, queue: Queue) -> bool:
         """Whether looking into this queue would do nothing but evidence."""
         if "evidence" not in PRECEDING_QUEUES.get(queue, ()):
             return queue == "evidence"
-        with self.bench.sessions() as session:
+        with self.context.sessions() as session:
             return session.query(Job).filter_by(queue=queue, state="waiting").first() is None
 
     def submit(self, who: str, slug: str, content: bytes, **params: str) -> Any:
@@ -86,7 +86,7 @@ class Service:
         slug: str = body["slug"]
         assert self.call("organizer", "POST", "/competitions", json=body).status_code == 201
         if references is None:
-            prepared_references.give(self.bench, slug, body["image_size"])
+            prepared_references.give(self.context, slug, body["image_size"])
             return slug
         for role, images in references.items():
             answer = self.call("organizer", "PUT", f"/competitions/{slug}/references/{role}", content=zip_of(images))

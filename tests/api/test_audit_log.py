@@ -13,7 +13,7 @@ from tests.factories import noise_images
 
 def entries(service: Service, action: str) -> list[tuple[str | None, str, Any, Any]]:
     """Who did it, to what, before and after; oldest first."""
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         rows = session.query(AuditEntry).filter_by(action=action).order_by(AuditEntry.id).all()
         people = {account.id: account.handle for account in session.query(Account)}
         return [(people.get(row.actor_id or 0), row.subject, row.before, row.after) for row in rows]
@@ -78,7 +78,7 @@ def test_a_refused_act_is_no_act(service: Service) -> None:
 @pytest.fixture
 def operator(service: Service, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
     """The operator at the machine, with the service's own settings."""
-    settings = service.bench.settings
+    settings = service.context.settings
     monkeypatch.setenv("DATABASE_URL", settings.database_url.get_secret_value())
     monkeypatch.setenv("REDIS_URL", settings.redis_url.get_secret_value())
     monkeypatch.setenv("BLOB_URL", settings.blob_url)

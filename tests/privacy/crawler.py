@@ -65,7 +65,7 @@ class RouteRequest:
             path = path.replace(f"{{{name}}}", str(self.words[name]))
         return f"{self.route.method} {path}" + (f"?{told}" if told else "")
 
-    def elsewhere(self) -> "RouteRequest | None":
+    def with_nonexistent_ids(self) -> "RouteRequest | None":
         """The same about things that do not exist; None if it names no thing."""
         ids = {name: nonexistent_id(self.words[name]) for name in self.route.names if name in IDS}
         return RouteRequest(self.route, self.call, {**self.words, **ids}) if ids else None
@@ -225,7 +225,7 @@ def distinguishable_answers(world: Environment, roles: Collection[str]) -> list[
     found = []
     for route in routes_of(world.app):
         for request in requests_of(route, world.planted):
-            elsewhere = request.elsewhere()
+            elsewhere = request.with_nonexistent_ids()
             for role in roles if elsewhere else ():
                 assert elsewhere
                 if role in request.call.shows or _is_own(role, request):

@@ -53,7 +53,7 @@ class Visit:
     """A tab, what its console said, and whom it asked."""
 
     page: Page
-    complaints: list[str] = field(default_factory=list)
+    console_messages: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
 
@@ -64,8 +64,8 @@ def visit(
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, **options)
     try:
         each = Visit(context.new_page())
-        each.page.on("console", lambda message: each.complaints.append(message.text))
-        each.page.on("pageerror", lambda error: each.complaints.append(str(error)))
+        each.page.on("console", lambda message: each.console_messages.append(message.text))
+        each.page.on("pageerror", lambda error: each.console_messages.append(str(error)))
         each.page.on("request", lambda request: each.requests.append(request.url))
         each.page.goto(url)
         yield each

@@ -37,7 +37,7 @@ def address() -> Iterator[str]:
 def test_the_browser_has_nothing_to_complain_of(browser: Browser, address: str, path: str) -> None:
     with visit(browser, address + path) as tab:
         assert tab.page.locator("h1").is_visible()
-        assert tab.complaints == []
+        assert tab.console_messages == []
         assert all(url.startswith(address) for url in tab.requests)
         assert any("base.css" in url for url in tab.requests)
 
@@ -49,7 +49,7 @@ def test_the_policy_holds_and_its_breach_would_be_noticed(browser: Browser, addr
             "document.body.append(Object.assign(document.createElement('script'), {text: 'window.bad = 1'}))"
         )
         tab.page.wait_for_timeout(100)
-        assert len([each for each in tab.complaints if "Content Security Policy" in each]) == 2
+        assert len([each for each in tab.console_messages if "Content Security Policy" in each]) == 2
         assert tab.page.evaluate("window.bad") is None
 
 

@@ -38,7 +38,7 @@ def browse(service: Service, method: str, path: str, csrf: str = "", **options: 
 
 def mails(service: Service) -> list[Mail]:
     """What lies in the outbox, oldest first."""
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         return session.query(Mail).order_by(Mail.id).all()
 
 
@@ -219,7 +219,7 @@ def test_neither_cookie_nor_token_is_kept(service: Service) -> None:
     csrf = signed_in(service)
     token = browse(service, "POST", "/tokens", csrf, json={"name": "t"}).json()["token"]
     cookie = service.http.cookies["kennel"]
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         for table in ("web_sessions", "tokens", "accounts", "audit_entries", "mails", "one_time_links"):
             rows = str(session.execute(text(f"SELECT * FROM {table}")).all())
             assert not [secret for secret in (token, cookie, csrf, GOOD) if secret in rows]
@@ -297,7 +297,7 @@ def test_nobody_ends_anothers_session_or_token(service: Service) -> None:
 
 def test_a_session_expires(service: Service) -> None:
     signed_in(service)
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.query(WebSession).update({"expires_at": datetime.now(UTC) - timedelta(seconds=1)})
     assert browse(service, "GET", "/me").status_code == 401
 
@@ -370,7 +370,7 @@ def test_only_the_newest_link_works_and_only_for_an_hour(service: Service) -> No
     older, newer = (link_in(mail) for mail in mails(service)[-2:])
     body = {"password": "a better password"}
     refused(service.http.put(f"{API}/password-resets/{older}", json=body), 404, "no-link")
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.execute(text("UPDATE one_time_links SET expires_at = now() WHERE purpose = 'reset'"))
     refused(service.http.put(f"{API}/password-resets/{newer}", json=body), 404, "no-link")
 
@@ -428,7 +428,7 @@ def test_failures_are_in_the_audit_log_and_guesses_are_not(service: Service) -> 
     sign_up(service)
     sign_in(service, password="wrong")
     sign_in(service, "my-password-in-the-wrong-field", "x")
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         rows = session.query(AuditEntry).order_by(AuditEntry.id).all()
         assert [(row.action, row.subject, row.actor_id, row.address) for row in rows] == [
             ("sign-in.failed", "account:grace", None, "testclient"),
@@ -449,7 +449,7 @@ def token_with(service: Service, csrf: str, *scopes: str) -> str:
 
 def test_scopes_hold(service: Service) -> None:
     csrf = signed_in(service)
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.execute(text("UPDATE accounts SET role = 'organizer' WHERE handle = 'grace'"))
     for scope in ("read", "submit", "organize"):
         service.tokens[scope] = token_with(service, csrf, scope)
@@ -517,7 +517,7 @@ def test_a_token_has_scopes_that_exist(service: Service, scopes: list[str]) -> N
 
 def rated(service: Service, monkeypatch: pytest.MonkeyPatch, **rates: str) -> None:
     """The service with other rates."""
-    settings = service.bench.settings.model_copy(update={"rates": {k.replace("_", "-"): v for k, v in rates.items()}})
+    settings = service.context.settings.model_copy(update={"rates": {k.replace("_", "-"): v for k, v in rates.items()}})
     monkeypatch.setattr(service.app.state, "rates", RateLimiter(settings))
 
 
@@ -570,6 +570,6 @@ def test_requests_are_counted_by_account(service: Service, monkeypatch: pytest.M
 
 
 def test_without_redis_people_still_get_in(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = service.bench.settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1/0")})
+    settings = service.context.settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1/0")})
     monkeypatch.setattr(service.app.state, "rates", RateLimiter(settings))
     assert service.call("ada", "GET", "/me").status_code == 200

@@ -111,7 +111,7 @@ def test_whoever_confirms_an_invited_address_may_enter(service: Service) -> None
 
 def token_of(service: Service, handle: str) -> str:
     """A token of somebody who has signed up."""
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=handle).one()
         api_tokens.issue(session, account, f"secret-of-{handle}", name="t", now=datetime.now(UTC))
     return f"secret-of-{handle}"
@@ -123,7 +123,7 @@ def test_of_some_who_are_nobody_none_is_invited(service: Service) -> None:
     problem = refused(answer, 422, "no-such-people")
     assert [fault.split(":")[0] for fault in problem["faults"]] == ["zoe", "x@y"]
     refused(service.call("organizer", "POST", f"/competitions/{slug}/guests", json={"who": [" "]}), 422, "nobody")
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         assert session.query(Guest).count() == session.query(Notice).count() == session.query(Mail).count() == 0
     for method in ("GET", "POST"):
         assert service.call("ada", method, f"/competitions/{slug}/guests", json={"who": ["ada"]}).status_code == 403

@@ -41,7 +41,7 @@ def test_again_is_the_same(service: Service) -> None:
     slug = service.competition(rules=RULES)
     first, again = (accept(service, slug, version(service, slug)) for _ in range(2))
     assert first.json() == again.json()
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         assert session.execute(text("SELECT count(*) FROM rules_acceptances")).scalar_one() == 1
 
 
@@ -55,7 +55,7 @@ def test_new_rules_are_accepted_anew(service: Service) -> None:
     refused(accept(service, slug, old), 409, "rules-changed")
     accept(service, slug, version(service, slug))
     assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         kept = session.execute(text("SELECT rules_sha256 FROM rules_acceptances ORDER BY id")).scalars().all()
     assert kept == [old, version(service, slug)], "both are remembered"
 

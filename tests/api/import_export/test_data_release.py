@@ -87,7 +87,7 @@ def slug(service: Service) -> str:
     service.work(evidence=True)
     body = {"label": "aug", "note": "my very own note"}
     service.call("organizer", "PUT", f"/competitions/{slug}/submissions/{first['id']}/label", json=body)
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         now = datetime.now(UTC)
         entry = session.query(Submission).filter_by(id=first["id"]).one()
         person = session.query(Account).filter_by(handle="bob").one()
@@ -169,7 +169,7 @@ def names_nobody(service: Service, slug: str, made: Any) -> None:
     card, manifest = (content(service, slug, made, name) for name in ("README.md", "manifest.json"))
     text = json.dumps(tables(service, slug, made), default=str).encode() + card + manifest
     assert re.findall(rb"\b(ada|bob|eve|organizer|admin)\b", text.lower()) == []
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         key = session.get_one(Release, made["id"]).key
         team = session.query(Team).filter_by(name="Ada").one()
         ids = [entry.id for entry in session.query(Submission)]
@@ -215,7 +215,7 @@ def test_equal_states_give_equal_bytes_and_hashes_are_true(service: Service, slu
 
 def public_id(service: Service) -> str:
     """Of Ada's entry."""
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         return session.query(Submission).filter_by(file_name="zebra.zip").one().id
 
 
@@ -235,10 +235,10 @@ def tells_its_own_figures(service: Service, slug: str, made: Any) -> None:
 
 
 def an_entry_without_a_stored_zip_is_counted(service: Service, slug: str) -> None:
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         key = session.query(Submission).filter_by(file_name="zebra.zip").one().blob_key
     assert key
-    service.bench.blobs.delete(key)
+    service.context.blobs.delete(key)
     made = release(service, slug, images="ranked")
     card = content(service, slug, made, "README.md").decode()
     assert "(2 of them; of 1 more none are stored)" in card
@@ -279,7 +279,7 @@ def is_for_everybody_once_published_and_handed_out(service: Service, slug: str, 
     other = service.competition()
     assert service.call("organizer", "GET", f"/competitions/{other}/releases/{made['id']}").status_code == 404
     assert service.call("organizer", "GET", f"{where}/{made['id']}/files/../secrets").status_code == 404
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         acts = session.query(AuditEntry).filter(AuditEntry.action.like("release.%")).order_by(AuditEntry.id)
         assert [act.action for act in acts] == ["release.started", "release.handed-out", "release.taken-back"]
         assert all(act.subject == f"release:{slug}/{made['id']}" for act in acts)
@@ -302,7 +302,7 @@ def one_is_made_at_a_time_and_tried_again(service: Service, slug: str) -> None:
     asked = service.call("organizer", "POST", where, json={}).json()
     again = service.call("organizer", "POST", where, json={})
     assert (again.status_code, again.json()["type"]) == (409, "urn:kennel:problem:release-running")
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         job = session.query(Job).filter_by(release_id=asked["id"]).one()
         job.state, job.error, job.finished_at = "failed", "the disk was full", datetime.now(UTC)
         job_id = job.id

@@ -57,7 +57,7 @@ def counts(service: Service) -> dict[str, int]:
         "rulings",
         "thresholds",
     )
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         return {each: session.execute(text(f"SELECT count(*) FROM {each}")).scalar_one() for each in tables}
 
 
@@ -147,7 +147,7 @@ def test_nothing_breaks_on_an_entry_without_a_zip(service: Service) -> None:
     ).is_success
     refused(service.call("organizer", "GET", f"/submissions/{entry}/sprite"), 404, "no-sprite")
     assert service.call("organizer", "POST", f"/submissions/{entry}/cancel").status_code == 409
-    with service.bench.sessions() as session, pytest.raises(Conflict) as error:
+    with service.context.sessions() as session, pytest.raises(Conflict) as error:
         rescore.find_recorded_submission(session, entry)
     assert error.value.slug == "imported"
     before = counts(service)

@@ -90,7 +90,7 @@ def test_what_is_rated_are_images_of_teams_that_nothing_speaks_against(service: 
     assert base64.b64encode(picture.content).decode() == item["png"]
     assert service.call(None, "GET", f"{where}/999999/picture").status_code == 404
     assert set(item) == {"id", "png"}, "nothing tells whose it is"
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         items = session.query(RatingItem).order_by(RatingItem.id).all()
         assert len({each.submission_ref for each in items[:4]}) == 2, "ids are given out in random order"
 
@@ -127,7 +127,7 @@ def test_nothing_twice_the_least_rated_first_and_an_end(service: Service, slug: 
     assert {each["id"] for each in said["items"]} == {each["id"] for each in first[1:]}
     # Again is the same, and a second opinion of one rater does not count.
     say(service, two, dict.fromkeys(rest, 1))
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         assert Counter(rating.value for rating in session.query(Rating)) == {3: 4, 5: 2}
     say(service, one, dict.fromkeys(rest, 4))
     assert batch(service, one)["items"] == []
@@ -154,7 +154,7 @@ def test_who_rates(service: Service, slug: str) -> None:
     for who, status in (("ada", 403), (None, 401)):
         for path in (f"/competitions/{slug}/ratings", f"/competitions/{slug}/ratings/{made['id']}"):
             assert service.call(who, "GET", path).status_code == status
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         entry = session.query(Submission).first()
         assert entry is not None
         entry.account.role = "reviewer"
@@ -164,7 +164,7 @@ def test_who_rates(service: Service, slug: str) -> None:
 
 def test_what_comes_of_it(service: Service, slug: str) -> None:
     made = study(service, slug)
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         items = {item.id: item for item in session.query(RatingItem)}
         teams = {item.submission_ref for item in items.values()}
     better = min(teams)

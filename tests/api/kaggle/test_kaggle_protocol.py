@@ -95,11 +95,11 @@ def test_an_upload_is_finished_only_when_asked(service: Service, slug: str) -> N
     token, address = start(service, slug)
     assert service.http.put(address, content=ZIP).status_code == 200
     later = datetime.now(UTC) + timedelta(hours=1)
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         assert uploads.next_unfinished(session, later) is None
-    cleanup.clean_up_uploads(service.bench)
+    cleanup.clean_up_uploads(service.context)
     assert entries(service, slug) == []
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         assert uploads.expire(session, later + timedelta(days=2)) == 1
     assert "no such upload" in said(create(service, slug, token), 404)
     assert "no such upload" in said(service.http.put(address, content=ZIP), 404)
@@ -155,7 +155,7 @@ def test_who_somebody_is(service: Service, slug: str) -> None:
     assert "not known here" in said(listed(basic("ada:x")))
     who = "/security.OAuthService/IntrospectToken"
     found = service.call(None, "POST", who, json={"token": "secret-of-ada"}).json()
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle="ada").one()
         assert found == {"active": True, "username": "ada", "userId": account.id}
     assert service.call(None, "POST", who, json={"token": "guess"}).json()["active"] is False
@@ -163,7 +163,7 @@ def test_who_somebody_is(service: Service, slug: str) -> None:
 
 
 def test_a_token_that_reads_does_not_submit(service: Service, slug: str) -> None:
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle="ada").one()
         service_tokens.issue(session, account, "read-only", name="x", now=datetime.now(UTC), scopes=["read"])
     service.tokens["reader"] = "read-only"
@@ -243,7 +243,9 @@ def test_competitions_are_found_by_group_word_and_order(service: Service) -> Non
 
 def test_a_client_in_too_great_a_hurry_waits_where_it_can(service: Service, slug: str) -> None:
     ref = service.submit("ada", slug, ZIP).json()["ref"]
-    service.app.state.rates = RateLimiter(service.bench.settings.model_copy(update={"rates": {"request": "1/minute"}}))
+    service.app.state.rates = RateLimiter(
+        service.context.settings.model_copy(update={"rates": {"request": "1/minute"}})
+    )
     assert rpc(service, "GetSubmission", ref=ref).status_code == 200
     hurried = rpc(service, "GetSubmission", ref=ref)
     assert "too often" in said(hurried, 429)
@@ -254,12 +256,12 @@ def test_a_client_in_too_great_a_hurry_waits_where_it_can(service: Service, slug
 
 
 def test_the_address_of_the_bytes_is_where_the_client_came(service: Service, slug: str) -> None:
-    service.app.state.settings = service.bench.settings.model_copy(update={"public_url": "https://dogs.example/k"})
+    service.app.state.settings = service.context.settings.model_copy(update={"public_url": "https://dogs.example/k"})
     assert start(service, slug)[1].startswith(f"http://testserver{API}/kaggle/uploads/")
     body = {"competitionName": slug, "contentLength": len(ZIP)}
     headers = {"Host": "dogs.example"}
     answer = service.call("ada", "POST", f"/{CALLS}/StartSubmissionUpload", json=body, headers=headers)
     assert answer.json()["createUrl"].startswith(f"https://dogs.example/k{API}/kaggle/uploads/")
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         kept = session.get_one(Upload, answer.json()["token"])
         assert (kept.method, kept.put_digest) == ("wire", digest_of(answer.json()["createUrl"].rsplit("/", 1)[1]))

@@ -32,7 +32,7 @@ class Arena:
 
     def __init__(self, service: Service, **changes: Any) -> None:
         self.service, self.now = service, datetime.now(UTC)
-        self.begin = service.bench.sessions.begin
+        self.begin = service.context.sessions.begin
         with self.begin() as session:
             self.state = make_competition(session, self.now - timedelta(days=9), **changes)
             self.slug = self.state.competition.slug
@@ -299,7 +299,7 @@ STEPS = (
 
 def test_what_is_kept_is_what_the_tables_tell_after_every_change(service: Service) -> None:
     arena = Arena(service, final_picks=2)
-    changes, connections = Changes(arena), Connections(service.bench.settings, max_connections=2)
+    changes, connections = Changes(arena), Connections(service.context.settings, max_connections=2)
     cache, past = BoardCache(connections), arena.now - timedelta(days=1)
     kinds: list[tuple[TrackKind, bool]] = [("public", False), ("private", False), ("public", True)]
     seen: set[Any] = set()
@@ -356,7 +356,7 @@ def test_what_is_committed_late_is_not_missed(service: Service) -> None:
     """A row with a lower id than one that was seen already."""
     arena = Arena(service)
     arena.entry("ada", 10.0)
-    slow = service.bench.sessions()
+    slow = service.context.sessions()
     with slow.begin():
         set_tau(slow, arena.state, "public", 0.9, arena.now)
         arena.entry("bob", 20.0)
@@ -385,7 +385,7 @@ def test_a_server_that_goes_away_may_come_back_as_it_was_earlier(service: Servic
 @contextmanager
 def owning(servers: Servers, service: Service) -> Iterator[Connection]:
     """A connection that may rewrite history."""
-    settings = service.bench.settings
+    settings = service.context.settings
     name = make_url(settings.database_url.get_secret_value()).database
     owner = make_url(servers.postgres.owner_url).set(database=name)
     engine = create_engine(owner)
@@ -411,5 +411,5 @@ def test_no_competition_no_board(service: Service) -> None:
 
 
 def test_a_process_remembers_for_its_own_sessions_alone(service: Service) -> None:
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         assert board_cache.cache_of(session) is None

@@ -57,29 +57,31 @@ def server() -> Iterator[tuple[Server, str]]:
 
 
 @pytest.fixture
-def bench(service: Service, server: tuple[Server, str]) -> WorkerContext:
+def context(service: Service, server: tuple[Server, str]) -> WorkerContext:
     """A worker that knows the server."""
-    return replace(service.bench, settings=service.bench.settings.model_copy(update={"smtp_url": SecretStr(server[1])}))
+    return replace(
+        service.context, settings=service.context.settings.model_copy(update={"smtp_url": SecretStr(server[1])})
+    )
 
 
 def outbox(service: Service) -> list[Mail]:
     """All mails, oldest first."""
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         return session.query(Mail).order_by(Mail.id).all()
 
 
-def later(bench: WorkerContext, **wait: float) -> WorkerContext:
+def later(context: WorkerContext, **wait: float) -> WorkerContext:
     """The same worker at a later moment."""
-    moment = bench.now() + timedelta(**wait)
-    return replace(bench, now=lambda: moment)
+    moment = context.now() + timedelta(**wait)
+    return replace(context, now=lambda: moment)
 
 
 def test_a_mail_arrives_once_and_its_link_works(
-    service: Service, bench: WorkerContext, server: tuple[Server, str]
+    service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     sign_up(service)
-    assert send_due_mails(bench) == 1
-    assert send_due_mails(bench) == 0
+    assert send_due_mails(context) == 1
+    assert send_due_mails(context) == 0
     (envelope,) = server[0].taken
     content = envelope.content.decode() if isinstance(envelope.content, bytes) else ""
     assert envelope.rcpt_tos == ["grace@example.org"]
@@ -92,12 +94,12 @@ def test_a_mail_arrives_once_and_its_link_works(
 
 
 def test_workers_side_by_side_send_nothing_twice(
-    service: Service, bench: WorkerContext, server: tuple[Server, str]
+    service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         for number in range(30):
-            notifications_outbox.queue_mail(session, f"n{number}@example.org", "Hello", "Hello.", now=bench.now())
-    threads = [threading.Thread(target=send_due_mails, args=[bench]) for _ in range(4)]
+            notifications_outbox.queue_mail(session, f"n{number}@example.org", "Hello", "Hello.", now=context.now())
+    threads = [threading.Thread(target=send_due_mails, args=[context]) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -108,77 +110,79 @@ def test_workers_side_by_side_send_nothing_twice(
 
 
 def test_a_passing_refusal_is_tried_again_later(
-    service: Service, bench: WorkerContext, server: tuple[Server, str]
+    service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     sign_up(service)
     server[0].answer = "451 come back"
-    assert send_due_mails(bench) == 0
+    assert send_due_mails(context) == 0
     assert (outbox(service)[0].state, outbox(service)[0].error) == ("waiting", "451 come back")
     server[0].answer = "250 OK"
-    assert send_due_mails(bench) == 0, "not before its time"
-    assert send_due_mails(later(bench, minutes=2)) == 1
+    assert send_due_mails(context) == 0, "not before its time"
+    assert send_due_mails(later(context, minutes=2)) == 1
 
 
-def test_a_refusal_for_good_ends_it(service: Service, bench: WorkerContext, server: tuple[Server, str]) -> None:
+def test_a_refusal_for_good_ends_it(service: Service, context: WorkerContext, server: tuple[Server, str]) -> None:
     sign_up(service)
     server[0].answer = "550 nobody here"
-    assert send_due_mails(bench) == 0
+    assert send_due_mails(context) == 0
     assert (outbox(service)[0].state, outbox(service)[0].error) == ("failed", "550 nobody here")
-    assert send_due_mails(later(bench, days=1)) == 0
+    assert send_due_mails(later(context, days=1)) == 0
 
 
 def test_a_line_that_breaks_after_the_mail_was_given_is_not_tried_again(
-    service: Service, bench: WorkerContext, server: tuple[Server, str]
+    service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     sign_up(service)
     server[0].hang_up = True
-    assert send_due_mails(bench) == 0
+    assert send_due_mails(context) == 0
     assert len(server[0].taken) == 1
     assert outbox(service)[0].state == "unknown"
     server[0].hang_up = False
-    assert send_due_mails(later(bench, days=1)) == 0
+    assert send_due_mails(later(context, days=1)) == 0
     assert len(server[0].taken) == 1
 
 
 def test_a_sender_that_vanishes_leaves_no_second_mail(
-    service: Service, bench: WorkerContext, server: tuple[Server, str]
+    service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     sign_up(service)
-    with service.bench.sessions.begin() as session:
-        assert notifications_outbox.claim_mail(session, bench.now()) is not None
-    assert send_due_mails(bench) == 0
-    assert send_due_mails(later(bench, hours=1)) == 0
+    with service.context.sessions.begin() as session:
+        assert notifications_outbox.claim_mail(session, context.now()) is not None
+    assert send_due_mails(context) == 0
+    assert send_due_mails(later(context, hours=1)) == 0
     assert (outbox(service)[0].state, server[0].taken) == ("unknown", [])
 
 
 def test_without_the_server_mails_wait_until_they_say_nothing_true(
-    service: Service, bench: WorkerContext, server: tuple[Server, str]
+    service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     sign_up(service)
-    absent = replace(bench, settings=bench.settings.model_copy(update={"smtp_url": SecretStr("smtp://127.0.0.1:1")}))
+    absent = replace(
+        context, settings=context.settings.model_copy(update={"smtp_url": SecretStr("smtp://127.0.0.1:1")})
+    )
     assert send_due_mails(absent) == 0
     (mail,) = outbox(service)
     assert (mail.state, mail.attempts) == ("waiting", 1)
     assert mail.error
-    unset = replace(bench, settings=service.bench.settings)
+    unset = replace(context, settings=service.context.settings)
     assert send_due_mails(unset) == 0
     assert outbox(service)[0].state == "waiting"
     assert send_due_mails(later(unset, days=4)) == 0
     assert (outbox(service)[0].state, outbox(service)[0].body) == ("expired", "")
-    assert send_due_mails(later(bench, days=4)) == 0
+    assert send_due_mails(later(context, days=4)) == 0
     assert server[0].taken == []
 
 
 def test_after_eight_attempts_a_mail_is_given_up(
-    service: Service, bench: WorkerContext, server: tuple[Server, str]
+    service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
-    with service.bench.sessions.begin() as session:
-        notifications_outbox.queue_mail(session, "a@example.org", "Hello", "Hello.", now=bench.now())
+    with service.context.sessions.begin() as session:
+        notifications_outbox.queue_mail(session, "a@example.org", "Hello", "Hello.", now=context.now())
     server[0].answer = "451 come back"
     waits = []
     for day in range(10):
-        before = bench.now() + timedelta(days=day)
-        send_due_mails(replace(bench, now=lambda moment=before: moment))  # type: ignore[misc]
+        before = context.now() + timedelta(days=day)
+        send_due_mails(replace(context, now=lambda moment=before: moment))  # type: ignore[misc]
         (mail,) = outbox(service)
         if mail.state == "waiting":
             waits.append((mail.due_at - before).total_seconds() / 60)
@@ -187,13 +191,13 @@ def test_after_eight_attempts_a_mail_is_given_up(
 
 
 def test_a_password_is_not_sent_in_the_open(
-    service: Service, bench: WorkerContext, monkeypatch: pytest.MonkeyPatch
+    service: Service, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scorer.notifications.smtp.LOOPBACK", set())
-    url = bench.settings.smtp_url
+    url = context.settings.smtp_url
     assert url is not None
     named = url.get_secret_value().replace("smtp://", "smtp://kennel:secret@")
-    careful = replace(bench, settings=bench.settings.model_copy(update={"smtp_url": SecretStr(named)}))
+    careful = replace(context, settings=context.settings.model_copy(update={"smtp_url": SecretStr(named)}))
     sign_up(service)
     assert send_due_mails(careful) == 0
     assert "no TLS" in (outbox(service)[0].error or "")

@@ -12,7 +12,7 @@ from scorer.notifications import notices
 from scorer.notifications.notices import Kind
 from tests.api.accounts.test_accounts import browse, sign_in
 from tests.api.conftest import API, Service
-from tests.api.notifications.test_mail import Server, bench, server  # noqa: F401 - fixtures
+from tests.api.notifications.test_mail import Server, context, server  # noqa: F401 - fixtures
 from tests.api.submissions.test_flow import _with_a_wrong_image
 from tests.api.submissions.test_uploads import refused
 from tests.factories import noise_images
@@ -24,16 +24,16 @@ URL = "https://hooks.example.org/kennel"
 
 def tell(service: Service, handle: str, *kinds: Kind) -> None:
     """Notices for somebody."""
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=handle).one()
         for kind in kinds:
-            notices.notify(session, account, kind, f"About {kind}", "Body.", "/somewhere", service.bench.now())
+            notices.notify(session, account, kind, f"About {kind}", "Body.", "/somewhere", service.context.now())
 
 
 def signed_in(service: Service, handle: str) -> str:
     """A person of the service with a browser; the CSRF token."""
     password = "quite long enough"
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.query(Account).filter_by(handle=handle).one().password_hash = password_hashing.hash_of(password)
     csrf: str = sign_in(service, handle, password).json()["csrf_token"]
     return csrf
@@ -99,16 +99,16 @@ def test_which_mails_come_is_ones_own_choice(service: Service) -> None:
 
 def test_a_notice_arrives_by_mail_once_with_its_address(
     service: Service,
-    bench: WorkerContext,  # noqa: F811
+    context: WorkerContext,  # noqa: F811
     server: tuple[Server, str],  # noqa: F811
 ) -> None:
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.query(Account).filter_by(handle="ada").one().email = "ada@example.org"
     slug = service.competition()
     service.scored("ada", slug, noise_images(10))
     entry = service.submit("ada", slug, _with_a_wrong_image(noise_images(11))).json()
     service.work()
-    site = replace(bench, settings=bench.settings.model_copy(update={"public_url": "https://kennel.example.org"}))
+    site = replace(context, settings=context.settings.model_copy(update={"public_url": "https://kennel.example.org"}))
     assert send_due_mails(site) == 1, "a rejection is mailed, a score is not unless it is asked for"
     assert send_due_mails(site) == 0
     (envelope,) = server[0].taken

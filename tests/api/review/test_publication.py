@@ -15,14 +15,14 @@ from tests.factories import noise_images
 
 def fail_private(service: Service, entry: str) -> int:
     """Let the private job of an entry end as failed; its id."""
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         (job,) = [
             each
             for each in session.query(Job).filter_by(queue="score", priority=1)
             if each.submission and each.submission.id == entry
         ]
         job.state, job.error, job.attempts = "failed", "the disk was full", 3
-        job.finished_at = service.bench.now()
+        job.finished_at = service.context.now()
         return job.id
 
 
@@ -87,9 +87,9 @@ def test_from_stuck_work_to_the_published_board(service: Service, command: Any) 
     assert refused.json()["type"].endswith("open-points")
     assert "No private work has failed: 1 open" in refused.json()["faults"]
     assert service.call("organizer", "POST", f"{where}/requeue").json() == {"requeued": 1}
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         assert session.get_one(Job, job).state == "waiting"
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.get_one(Job, job).state = "done"
     body = {"label": "legitimate"}
     service.call("organizer", "PUT", f"/competitions/{slug}/submissions/{entry}/label", json=body)

@@ -115,7 +115,7 @@ def test_two_reviewers_are_blind_to_each_other_and_their_agreement_decides(desk:
         opinions = desk.look(who, "near")["opinions"]
         assert (opinions["own"], opinions["others"], opinions["decided"], opinions["count"]) == (None, [], None, 1)
         assert "nudged" not in str(desk.look(who, "near"))
-    with desk.service.bench.sessions() as session:
+    with desk.service.context.sessions() as session:
         logged = session.query(AuditEntry).filter_by(action="review.given").one()
         assert logged.after == {"again": False}
     assert desk.queue("rita")["counts"]["waiting"] == 1
@@ -266,6 +266,6 @@ def test_admins_give_roles(service: Service) -> None:
     with serve(service.app) as url:
         command = ["role", "eve", "organizer", "--url", url, "--token", service.tokens["admin"]]
         assert CliRunner().invoke(admin.app, command).output == "eve is organizer now.\n"
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         logged = session.query(AuditEntry).filter_by(action="role.changed", subject="account:ada").one()
         assert (logged.before, logged.after) == ({"role": "participant"}, {"role": "reviewer"})

@@ -89,7 +89,7 @@ def test_a_ruling_is_told_with_its_reason_and_taken_back_by_the_next(desk: Desk)
     assert {each["author"] for each in case(desk, "rita", "honest")["rulings"]} == {"organizer"}
     assert desk.service.call("bob", "GET", f"/submissions/{desk.entries['honest']}/rulings").status_code == 404
     assert desk.notices("ada")[:2] == ["submission.zip in A competition: a ruling"] * 2
-    with desk.service.bench.sessions() as session:
+    with desk.service.context.sessions() as session:
         logged = session.query(AuditEntry).filter_by(action="ruling.made").order_by(AuditEntry.id).all()
         assert [(each.before and each.before["kind"], each.after and each.after["kind"]) for each in logged] == [
             (None, "disqualify"),

@@ -21,17 +21,17 @@ def slug(service: Service) -> str:
 
 def later(service: Service, by: timedelta) -> None:
     """Let the worker's clock run ahead."""
-    service.bench.now = lambda: datetime.now(UTC) + by
+    service.context.now = lambda: datetime.now(UTC) + by
 
 
 def test_an_abandoned_upload_ends_and_its_bytes_go(service: Service, slug: str) -> None:
     path, other = begun(service, slug, Idempotency_Key="k"), begun(service, slug)
     send(service, path, 0, ZIP[:50])
     later(service, DAY - timedelta(minutes=5))
-    cleanup.clean_up_uploads(service.bench)
+    cleanup.clean_up_uploads(service.context)
     assert (len(stored(service, "uploads")), head(service, path).status_code) == (1, 200)
     later(service, DAY + timedelta(minutes=5))
-    cleanup.clean_up_uploads(service.bench)
+    cleanup.clean_up_uploads(service.context)
     assert stored(service, "uploads") == []
     assert [head(service, each).status_code for each in (path, other)] == [404, 404]
     assert begun(service, slug, Idempotency_Key="k") != path
@@ -47,10 +47,10 @@ def test_the_parts_of_a_closed_upload_go(service: Service, slug: str, end: str) 
     else:
         send(service, path, 50, content[50:])
     assert stored(service, "uploads") != []
-    cleanup.clean_up_uploads(service.bench)
+    cleanup.clean_up_uploads(service.context)
     assert stored(service, "uploads") == []
     assert len(stored(service, "submissions")) == (end == "done")
-    cleanup.clean_up_uploads(service.bench)
+    cleanup.clean_up_uploads(service.context)
 
 
 def test_a_whole_upload_whose_server_was_killed_becomes_a_submission(
@@ -66,10 +66,10 @@ def test_a_whole_upload_whose_server_was_killed_becomes_a_submission(
         with pytest.raises(InterruptedError):
             send(service, path, 0, ZIP)
     arrived = datetime.now(UTC)
-    cleanup.clean_up_uploads(service.bench)
+    cleanup.clean_up_uploads(service.context)
     assert service.call("ada", "GET", path).json()["state"] == "finishing", "somebody may still be at it"
     later(service, timedelta(minutes=2))
-    cleanup.clean_up_uploads(service.bench)
+    cleanup.clean_up_uploads(service.context)
     shown = service.call("ada", "GET", path).json()
     assert shown["state"] == "done"
     entry = service.call("ada", "GET", f"/submissions/{shown['submission']}").json()
@@ -81,23 +81,23 @@ def test_bytes_that_belong_to_nothing_go_and_those_of_a_long_upload_stay(service
     path = begun(service, slug)
     send(service, path, 0, ZIP[:50])
     (part,) = stored(service, "uploads")
-    store = service.bench.blobs
+    store = service.context.blobs
     store.write("uploads/gone.0000000000000.w", b"1")
     torn = part.parents[1] / "submissions" / "killed.zip#1"
     torn.parent.mkdir(exist_ok=True)
     torn.write_bytes(b"half a zip")
     whole = torn.with_name("whole.zip")
     whole.write_bytes(b"a zip")
-    cleanup.remove_orphaned_blobs(service.bench)
+    cleanup.remove_orphaned_blobs(service.context)
     assert len(stored(service, "uploads")) == 2
     assert torn.exists()
     old = (datetime.now(UTC) - cleanup.LOST_AFTER - DAY).timestamp()
     for each in (*stored(service, "uploads"), torn, whole):
         os.utime(each, (old, old))
-    cleanup.remove_orphaned_blobs(service.bench)
+    cleanup.remove_orphaned_blobs(service.context)
     assert stored(service, "uploads") == [part]
     assert stored(service, "submissions") == [whole]
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         assert session.query(Upload).one().parts == [f"uploads/{part.name}"]
     assert "kennel-submission" in send(service, path, 50, ZIP[50:]).headers
 
@@ -105,15 +105,15 @@ def test_bytes_that_belong_to_nothing_go_and_those_of_a_long_upload_stay(service
 def test_what_is_long_over_is_removed_and_the_log_of_acts_stays(service: Service, slug: str) -> None:
     path = begun(service, slug, Idempotency_Key="k")
     made = send(service, path, 0, ZIP).headers["kennel-submission"]
-    cleanup.clean_up_uploads(service.bench)
-    with service.bench.sessions() as session:
+    cleanup.clean_up_uploads(service.context)
+    with service.context.sessions() as session:
         acts = session.query(AuditEntry).count()
     assert acts > 0
     later(service, timedelta(days=29))
-    assert not any(cleanup.remove_expired_rows(service.bench).values())
-    later(service, timedelta(days=service.bench.settings.kept_days + 2))
-    assert cleanup.remove_expired_rows(service.bench)["uploads"] == 1
-    with service.bench.sessions() as session:
+    assert not any(cleanup.remove_expired_rows(service.context).values())
+    later(service, timedelta(days=service.context.settings.kept_days + 2))
+    assert cleanup.remove_expired_rows(service.context)["uploads"] == 1
+    with service.context.sessions() as session:
         assert session.query(AuditEntry).count() == acts
     assert service.call("ada", "GET", f"/submissions/{made}").status_code == 200
     again = service.submit("ada", slug, ZIP)

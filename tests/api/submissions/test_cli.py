@@ -220,7 +220,7 @@ def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
     body = {"handle": "grace", "email": "grace@example.org", "password": PASSWORD}
     assert service.call(None, "POST", "/accounts", json=body).status_code == 201
     answers = {"API token": "", "Handle": "grace", "Password": PASSWORD}
-    seen = terminal.talk("login", answers, hidden=("API token", "Password"))
+    seen = terminal.run_interactively("login", answers, hidden=("API token", "Password"))
     assert "You are grace" in seen
     assert PASSWORD not in seen
     login = kept(terminal)
@@ -232,9 +232,9 @@ def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
 
     slug = service.competition(rules="No copies.")
     file = file_of(tmp_path, zip_of(noise_images(9)))
-    assert "No copies." in terminal.talk(f"submit {slug} {file}", {"Do you accept": "n"})
+    assert "No copies." in terminal.run_interactively(f"submit {slug} {file}", {"Do you accept": "n"})
     assert service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"] == []
-    seen = terminal.talk(f"submit {slug} {file}", {"Do you accept": "y"})
+    seen = terminal.run_interactively(f"submit {slug} {file}", {"Do you accept": "y"})
     assert "uploading" in seen, "a bar"
     (entry,) = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert (entry["submitted_by"], entry["id"] in seen) == ("grace", True)

@@ -32,24 +32,24 @@ def test_an_upload_survives_cuts_and_a_killed_command(terminal: CliTerminal, ser
         cut = terminal.run("submit", slug, file, "--json", url=address)
     assert (cut.status, cutting.cut) == (ExitCode.DONE, 2), cut.err
     assert cut.document["bytes"] == length
-    assert cutting.carried < 2 * length
+    assert cutting.bytes_carried < 2 * length
 
     memory = terminal.folder / "state" / "kennel" / "uploads"
     slow = FlakyProxy([terminal.url], after=length, cuts=0, pause=0.05)
     with slow.running() as address:
         with terminal.started("submit", slug, file, "--no-check", url=address) as (process, _):
-            while slow.carried < length / 2:
+            while slow.bytes_carried < length / 2:
                 assert process.poll() is None
                 time.sleep(0.01)
         assert len(list(memory.iterdir())) == 1, "the upload is remembered"
         slow.after, slow.cuts, slow.pause = 0, 1, 0  # what is still on the way is lost
         other_note = terminal.run("submit", slug, file, "--note", "another", "--json", url=address)
         assert "Going on" not in other_note.err, "with another note it is another entry"
-        before = slow.carried
+        before = slow.bytes_carried
         resumed = terminal.run("submit", slug, file, "--json", url=address)
     assert resumed.status == ExitCode.DONE, resumed.err
     assert "Going on with an upload begun earlier" in resumed.err
-    assert slow.carried - before < 0.8 * length, "it went on, it did not begin again"
+    assert slow.bytes_carried - before < 0.8 * length, "it went on, it did not begin again"
     assert list(memory.iterdir()) == []
     entries = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert {each["id"] for each in entries} == {each.document["id"] for each in (resumed, other_note, cut)}
@@ -65,7 +65,7 @@ def test_a_watcher_comes_back_and_misses_nothing(terminal: CliTerminal, service:
     with line.running() as address, Client(address, service.tokens["ada"]) as client:
         events = events_of(client, entry, sleep=pauses.append)
         assert next(events)["status"] == "received"
-        line.hang_up()
+        line.close_connections()
         service.work()
         assert [event["status"] for event in events] == ["checking", "queued", "scoring", "scored"]
         assert pauses, "the line was cut"

@@ -29,7 +29,7 @@ def test_an_upload_survives_ten_cut_connections(service: Service, count: int, si
     slug = service.competition(image_count=count, image_size=size)
     content = zip_of(noise_images(1, count, size))
     assert len(content) > megabytes * MEGABYTE
-    second = create_app(service.bench.settings)
+    second = create_app(service.context.settings)
     with serve(service.app) as one, serve(second, lifespan="on") as other:
         proxy = FlakyProxy([one, other], after=len(content) // (CUTS + 5), cuts=CUTS)
         with proxy.running() as address:
@@ -42,7 +42,7 @@ def test_an_upload_survives_ten_cut_connections(service: Service, count: int, si
             )
             uploader.upload()
     assert proxy.cut == CUTS
-    assert proxy.carried < len(content) + CUTS * PART_BYTES, "it went on, it did not begin again"
+    assert proxy.bytes_carried < len(content) + CUTS * PART_BYTES, "it went on, it did not begin again"
     (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert (entry["file_name"], entry["bytes"]) == ("big.zip", len(content))
     assert entry["sha256"] == hashlib.sha256(content).hexdigest()
@@ -88,7 +88,7 @@ def test_our_own_client_goes_on_after_cuts(service: Service) -> None:
     assert proxy.cut == 3
     assert len(pauses) >= 3
     assert seen[-1] == len(content)
-    assert proxy.carried < 4 * len(content)
+    assert proxy.bytes_carried < 4 * len(content)
     (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert (entry["id"], entry["file_name"], entry["note"]) == (made, "ours.zip", "n")
 

@@ -56,11 +56,11 @@ def test_a_listener_hears_every_step_as_it_happens(service: Service, url: str) -
     with listen_to_events(url, service.tokens["ada"], entry["id"]) as events:
         heard.append(next(events))
         assert heard[0]["queue_position"] == 1
-        assert run_next(service.bench, Queue.CHECK)
+        assert run_next(service.context, Queue.CHECK)
         while heard[-1]["status"] != "queued":
             heard.append(next(events))
         assert (heard[-1]["queue_position"], heard[-1]["over"]) == (1, False)
-        assert run_next(service.bench, Queue.SCORE)
+        assert run_next(service.context, Queue.SCORE)
         heard += events  # it ends by itself
     assert statuses(heard) == STORY
     assert [event["over"] for event in heard] == [False] * (len(heard) - 1) + [True]
@@ -86,8 +86,8 @@ def test_who_comes_back_misses_nothing_and_hears_nothing_twice(service: Service,
 def test_nothing_is_heard_of_the_private_track(service: Service, url: str) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
-    assert run_next(service.bench, Queue.CHECK)
-    assert run_next(service.bench, Queue.SCORE)
+    assert run_next(service.context, Queue.CHECK)
+    assert run_next(service.context, Queue.SCORE)
     with listen_to_events(url, service.tokens["ada"], entry["id"]) as events:
         before = list(events)
     service.work()
@@ -102,9 +102,9 @@ def test_nothing_is_heard_of_the_private_track(service: Service, url: str) -> No
 def test_a_stage_has_words(service: Service, url: str) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
-    assert run_next(service.bench, Queue.CHECK)
-    with service.bench.sessions.begin() as session:
-        now = service.bench.now()
+    assert run_next(service.context, Queue.CHECK)
+    with service.context.sessions.begin() as session:
+        now = service.context.now()
         held = leases.claim_job(session, Queue.SCORE, holder="h", worker="w", now=now, lease=LEASE)
         assert held
         assert leases.renew_lease(session, held, stage="neighbours", fraction=0.62, now=now, lease=LEASE)
@@ -156,7 +156,7 @@ def test_fair_turns_and_public_first_as_shown_over_the_api(service: Service, url
         ("bob", noise_images(23)),
     ]
     ids = [service.submit(who, slug, zip_of(images)).json()["id"] for who, images in entries]
-    while run_next(service.bench, Queue.CHECK):
+    while run_next(service.context, Queue.CHECK):
         pass
     shown = [
         service.call(who, "GET", f"/submissions/{each}").json()["queue_position"]
@@ -165,25 +165,25 @@ def test_fair_turns_and_public_first_as_shown_over_the_api(service: Service, url
     assert shown == [1, 3, 4, 2], "ada's second entry waits behind bob's first"
     ended: list[str] = []
     while len(ended) < 4:
-        assert run_next(service.bench, Queue.SCORE)
+        assert run_next(service.context, Queue.SCORE)
         seen = {each: service.call("organizer", "GET", f"/submissions/{each}").json() for each in ids}
         ended += [each for each in ids if seen[each]["status"] == "scored" and each not in ended]
         assert {seen[each]["private_state"] for each in ids} <= {None, "waiting"}
     assert ended == [ids[0], ids[3], ids[1], ids[2]]
     assert len(board(service, slug)["entries"]) == 2
-    assert waiting_messages(service.bench.broker)[Queue.SCORE] > 0
+    assert waiting_messages(service.context.broker)[Queue.SCORE] > 0
 
 
 def test_a_look_sees_one_moment(service: Service) -> None:
     slug = service.competition()
     ref = service.submit("ada", slug, zip_of(noise_images(10))).json()["ref"]
-    now = service.bench.now()
-    with service.bench.sessions.begin() as session:
+    now = service.context.now()
+    with service.context.sessions.begin() as session:
         use_one_snapshot(session)
         before = status_snapshots(session, {ref: 0}, now=now)
         service.work()
         assert status_snapshots(session, {ref: 0}, now=now) == before
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         assert [step.status for step in status_snapshots(session, {ref: 0}, now=now)[ref].steps] == STORY
 
 
@@ -243,7 +243,7 @@ def test_hundreds_of_idle_listeners_cost_next_to_nothing(service: Service, url: 
 
 
 def _connections(service: Service) -> int:
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         return int(
             session.scalar(text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")) or 0
         )
@@ -376,7 +376,7 @@ def test_a_stream_ends_in_time_and_when_the_service_stops(monkeypatch: pytest.Mo
 def test_a_server_that_is_told_to_stop_does_not_wait_for_listeners(service: Service) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
-    port, settings = free_port(), service.bench.settings
+    port, settings = free_port(), service.context.settings
     environment = os.environ | {
         "DATABASE_URL": settings.database_url.get_secret_value(),
         "REDIS_URL": settings.redis_url.get_secret_value(),

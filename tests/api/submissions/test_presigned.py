@@ -78,8 +78,8 @@ def test_what_is_put_later_changes_nothing(service: Service, slug: str) -> None:
     put(view, b"something else")
     service.work()
     assert service.call("ada", "GET", f"/submissions/{entry}").json()["status"] == "scored"
-    cleanup.clean_up_uploads(service.bench)
-    assert service.bench.blobs.older_than("uploads", service.bench.now()) == []
+    cleanup.clean_up_uploads(service.context)
+    assert service.context.blobs.older_than("uploads", service.context.now()) == []
 
 
 def test_completing_needs_the_bytes_that_were_promised(service: Service, slug: str) -> None:
@@ -100,7 +100,7 @@ def test_wrong_bytes_are_refused_for_good(service: Service, slug: str) -> None:
     torn = create(service, slug).json()
     put(torn, bytes(len(ZIP)))
     refused(complete(service, torn), 422, "not-a-zip")
-    assert service.bench.blobs.older_than("submissions", service.bench.now()) == []
+    assert service.context.blobs.older_than("submissions", service.context.now()) == []
 
 
 def test_the_same_key_is_the_same_upload(service: Service, slug: str) -> None:
@@ -133,7 +133,7 @@ def test_our_own_client_puts_where_the_service_offers_it(service: Service, slug:
     with serve(service.app) as url, Client(url, service.tokens["ada"]) as client:
         promise = PendingUpload(slug, "put.zip", len(ZIP), "key", sha256=hashlib.sha256(ZIP).hexdigest())
         made = upload_resumably(client, promise, BytesIO(ZIP), progress=lambda sent, _: seen.append(sent))
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         assert session.query(Upload).one().method == "put"
     assert service.call("ada", "GET", f"/submissions/{made}").json()["file_name"] == "put.zip"
     assert seen[-1] == len(ZIP)

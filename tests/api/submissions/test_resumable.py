@@ -59,7 +59,7 @@ def head(service: Service, path: str, who: str = "ada") -> Any:
 
 def stored(service: Service, folder: str) -> list[Path]:
     """Blobs in a folder of the store."""
-    root = Path(service.bench.settings.blob_url.removeprefix("file://")) / folder
+    root = Path(service.context.settings.blob_url.removeprefix("file://")) / folder
     return sorted(root.rglob("*")) if root.exists() else []
 
 
@@ -109,7 +109,7 @@ def test_discovery_says_what_is_spoken(service: Service, slug: str) -> None:
         assert answer.status_code == 204
         assert answer.headers["tus-version"] == "1.0.0"
         assert set(answer.headers["tus-extension"].split(",")) == {"creation", "expiration", "checksum", "termination"}
-        assert int(answer.headers["tus-max-size"]) == service.bench.settings.max_upload_bytes
+        assert int(answer.headers["tus-max-size"]) == service.context.settings.max_upload_bytes
         assert "sha1" in answer.headers["tus-checksum-algorithm"].split(",")
 
 
@@ -158,12 +158,12 @@ def test_a_wrong_offset_is_told_the_right_one(service: Service, slug: str) -> No
 
 def appender(service: Service, path: str, writer: str, offset: int = 0) -> Appender:
     """A request that has taken the upload over and adds bytes from ``offset`` on."""
-    begin, upload_id = service.bench.sessions.begin, path.rsplit("/", 1)[1]
+    begin, upload_id = service.context.sessions.begin, path.rsplit("/", 1)[1]
     with begin() as session:
         upload = uploads.current_upload(session, upload_id)
         uploads.take_over(session, upload, offset=offset, adds=None, writer=writer)
     life = timedelta(hours=1)
-    return Appender(begin, service.bench.blobs, upload_id, writer, offset, upload.length, life, service.bench.now)
+    return Appender(begin, service.context.blobs, upload_id, writer, offset, upload.length, life, service.context.now)
 
 
 async def torn(*pieces: bytes) -> AsyncIterator[bytes]:
@@ -271,7 +271,7 @@ def test_a_checked_piece_in_many_parts_counts_at_its_end(
         raise ConnectionResetError
 
     def head_of(service: Service, path: str) -> int:
-        with service.bench.sessions() as session:
+        with service.context.sessions() as session:
             return session.get_one(Upload, path.rpartition("/")[2]).received
 
     cut = appender(service, path, "a writer")
@@ -363,7 +363,7 @@ def test_the_accepted_moment_is_when_the_last_byte_arrived(service: Service, slu
     path = begun(service, slug)
     before = datetime.now(UTC)
     made = send(service, path, 0, ZIP).headers["kennel-submission"]
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         upload = session.query(Upload).one()
         submission = session.query(Submission).one()
     assert submission.id == made
@@ -377,7 +377,7 @@ def test_who_began_in_time_may_finish_within_the_grace(
 ) -> None:
     path = begun(service, slug)
     now = datetime.now(UTC)
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.query(Upload).one().begun_at = now - timedelta(hours=1)
     change = {"closes_at": (now - ago).isoformat()}
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=change).status_code == 200
@@ -391,15 +391,15 @@ def test_who_began_in_time_may_finish_within_the_grace(
 
 def test_an_upload_expires_and_progress_moves_that(service: Service, slug: str) -> None:
     answer = create(service, slug, len(ZIP))
-    life = timedelta(seconds=service.bench.settings.upload_life_seconds)
+    life = timedelta(seconds=service.context.settings.upload_life_seconds)
     first = parsedate_to_datetime(answer.headers["upload-expires"])
     assert abs(first - datetime.now(UTC) - life) < timedelta(seconds=30)
     path = answer.headers["location"].removeprefix(API)
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.query(Upload).one().expires_at = datetime.now(UTC) + timedelta(seconds=60)
     moved = parsedate_to_datetime(send(service, path, 0, ZIP[:5]).headers["upload-expires"])
     assert abs(moved - datetime.now(UTC) - life) < timedelta(seconds=30)
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.query(Upload).one().expires_at = datetime.now(UTC) - timedelta(seconds=1)
     assert head(service, path).status_code == 404
     refused(send(service, path, 5, ZIP[5:]), 404, "no-upload")
@@ -478,18 +478,18 @@ def test_two_who_finish_at_once_make_one_submission(
     def late(*args: Any) -> Any:
         if not done:
             done.append(1)
-            with service.bench.sessions.begin() as session:
+            with service.context.sessions.begin() as session:
                 session.query(Upload).one().finishing_until = datetime.now(UTC)
-            begin = service.bench.sessions.begin
+            begin = service.context.sessions.begin
             other = upload_bytes.finalise(
-                begin, service.bench.blobs, upload_id, public_id="second", now=service.bench.now
+                begin, service.context.blobs, upload_id, public_id="second", now=service.context.now
             )
             assert other.state == "done"
         return list_images(*args)
 
     monkeypatch.setattr(upload_bytes, "list_images", late)
     assert send(service, path, 0, ZIP).headers["kennel-submission"] == "second"
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         assert _count(session) == 1
     assert len(stored(service, "submissions")) == 1
     service.work()

@@ -28,7 +28,7 @@ def refused(answer: Any, status: int, slug: str) -> dict[str, Any]:
 
 def blobs(service: Service) -> list[Path]:
     """Uploaded zips in the blob folder."""
-    folder = Path(service.bench.settings.blob_url.removeprefix("file://")) / "submissions"
+    folder = Path(service.context.settings.blob_url.removeprefix("file://")) / "submissions"
     return list(folder.rglob("*")) if folder.exists() else []
 
 

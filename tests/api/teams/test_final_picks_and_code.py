@@ -29,7 +29,7 @@ def code_zip(content: bytes = b"print('hello')") -> bytes:
 
 def make_reviewer(service: Service, who: str) -> None:
     """Change somebody's role."""
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.execute(text("UPDATE accounts SET role = 'reviewer' WHERE handle = :who"), {"who": who})
 
 
@@ -130,7 +130,7 @@ def test_picks_are_kept_as_history_and_the_newest_set_counts(service: Service) -
     service.call("ada", "PUT", path, json={"submissions": [ids[1]]})
     assert service.call("ada", "GET", path).json()["submissions"] == [ids[1]]
     assert service.call("ada", "PUT", path, json={"submissions": []}).json()["chosen"] is False
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         rows = session.execute(text("SELECT submission_refs FROM pick_sets ORDER BY id")).scalars().all()
     assert [len(each) for each in rows] == [2, 1, 0], "the same set again is no new choice"
 
@@ -214,7 +214,7 @@ def test_code_may_be_replaced_until_the_close_and_only_the_newest_bytes_are_kept
     replaced = service.call("ada", "PUT", path, content=NOTEBOOK).json()
     assert len(blobs(service)) == kept
     assert service.call("organizer", "GET", path).content == NOTEBOOK
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         hashes = session.execute(text("SELECT sha256 FROM code_attachments ORDER BY id")).scalars().all()
     assert len(hashes) == 2
     assert hashes[1] == replaced["sha256"]
@@ -322,7 +322,7 @@ def test_late_entries_have_limits_of_their_own(service: Service) -> None:
     refused(service.submit("ada", slug, zip_of(noise_images(12))), 429, "daily-limit")
     change(service, slug, closes_at=(datetime.now(UTC) + timedelta(days=1)).isoformat())
     refused(service.submit("ada", slug, zip_of(noise_images(13))), 429, "daily-limit")
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.execute(text("UPDATE submissions SET accepted_at = accepted_at - interval '2 days' WHERE NOT late"))
     assert service.submit("ada", slug, zip_of(noise_images(13))).status_code == 202, "the late one does not count"
 

@@ -43,10 +43,10 @@ def submitted(service: Service, slug: str, who: str = "ada") -> Any:
     return answer.json()
 
 
-def claimed(bench: WorkerContext, queue: Queue) -> leases.Claim:
+def claimed(context: WorkerContext, queue: Queue) -> leases.Claim:
     """A job that a worker has begun."""
-    with transaction(bench.sessions, bench.broker) as session:
-        held = leases.claim_job(session, queue, holder="h", worker="w", now=bench.now(), lease=timedelta(seconds=60))
+    with transaction(context.sessions, context.broker) as session:
+        held = leases.claim_job(session, queue, holder="h", worker="w", now=context.now(), lease=timedelta(seconds=60))
     assert held is not None
     return held
 
@@ -106,7 +106,7 @@ def test_a_day_is_a_utc_day_and_limits_are_a_teams(service: Service) -> None:
     join(service, slug, "ada", "bob")
     submitted(service, slug, "bob")
     refused(service.submit("ada", slug, zip_of(noise_images(9))), 429, "daily-limit")
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         start = "date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"
         session.execute(text(f"UPDATE submissions SET accepted_at = {start} - interval '1 microsecond'"))
     assert limits(service, slug)["used_today"] == 0
@@ -133,31 +133,31 @@ def test_an_entry_that_waits_is_cancelled_and_costs_nothing(service: Service) ->
 def test_an_entry_is_cancelled_while_it_waits_for_its_score(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     entry = submitted(service, slug)
-    assert run_next(service.bench, Queue.CHECK)
+    assert run_next(service.context, Queue.CHECK)
     assert cancel(service, entry).json()["status"] == "cancelled"
-    assert not run_next(service.bench, Queue.SCORE), "no work is left"
+    assert not run_next(service.context, Queue.SCORE), "no work is left"
 
 
 def test_an_entry_that_is_being_checked_is_cancelled_and_the_check_is_dropped(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     entry = submitted(service, slug)
-    held, bench = claimed(service.bench, Queue.CHECK), service.bench
+    held, context = claimed(service.context, Queue.CHECK), service.context
     assert cancel(service, entry).json()["status"] == "cancelled"
-    with transaction(bench.sessions, bench.broker) as session:
-        assert not leases.finish_job(session, held, bench.now())
-    with transaction(bench.sessions, bench.broker) as session:
+    with transaction(context.sessions, context.broker) as session:
+        assert not leases.finish_job(session, held, context.now())
+    with transaction(context.sessions, context.broker) as session:
         assert (
-            leases.sweep_jobs(session, now=bench.now() + timedelta(days=1), max_attempts=3, announced={})["expired"]
+            leases.sweep_jobs(session, now=context.now() + timedelta(days=1), max_attempts=3, announced={})["expired"]
             == 0
         )
-    assert not run_next(bench, Queue.CHECK)
+    assert not run_next(context, Queue.CHECK)
 
 
 def test_scoring_that_has_begun_goes_on(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     entry = submitted(service, slug)
-    assert run_next(service.bench, Queue.CHECK)
-    claimed(service.bench, Queue.SCORE)
+    assert run_next(service.context, Queue.CHECK)
+    claimed(service.context, Queue.SCORE)
     problem = refused(cancel(service, entry), 409, "too-late-to-cancel")
     assert problem["title"] == "Its scoring has begun: an entry can be cancelled while it waits."
     assert limits(service, slug)["remaining_today"] == 0
@@ -167,7 +167,7 @@ def test_what_has_ended_is_not_cancelled(service: Service) -> None:
     slug = service.competition()
     scored = service.scored("ada", slug, noise_images(10))
     refused(cancel(service, scored), 409, "too-late-to-cancel")
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.execute(text("UPDATE submissions SET status = 'rejected'"))
     problem = refused(cancel(service, scored), 409, "too-late-to-cancel")
     assert problem["title"].startswith("It is rejected already")
@@ -199,7 +199,7 @@ def test_a_cancel_and_a_worker_at_once_agree(service: Service) -> None:
         assert (answer.status_code, status) in {(200, "cancelled"), (409, "scored")}
         ended[status] += 1
     assert sum(ended.values()) == 8
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         left = session.execute(text("SELECT count(*) FROM jobs WHERE state IN ('waiting', 'running')")).scalar_one()
         measured = session.execute(text("SELECT count(DISTINCT submission_ref) FROM measurements")).scalar_one()
     assert (left, measured) == (0, ended["scored"])
@@ -239,6 +239,6 @@ def test_two_hundred_parallel_posts_leave_exactly_the_limit(service: Service) ->
     assert limits(service, slug)["used_today"] == 5
     listed = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert Counter(each["status"] for each in listed) == {"received": 5, "cancelled": 1}
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         jobs = session.execute(text("SELECT count(*) FROM jobs WHERE queue = 'check' AND state = 'waiting'"))
         assert jobs.scalar_one() == 5

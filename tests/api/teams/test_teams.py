@@ -56,21 +56,21 @@ def leave(service: Service, slug: str, who: str) -> Any:
 
 def backdate(service: Service, days: int) -> None:
     """Let every entry so far have been made earlier."""
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.execute(text(f"UPDATE submissions SET accepted_at = accepted_at - interval '{days} days'"))
 
 
 def hook(service: Service, who: str, url: str, slug: str | None = None) -> None:
     """A webhook of a person, or of their team."""
-    with service.bench.sessions.begin() as session:
-        account, now = session.query(Account).filter_by(handle=who).one(), service.bench.now()
+    with service.context.sessions.begin() as session:
+        account, now = session.query(Account).filter_by(handle=who).one(), service.context.now()
         team = teams.find_own_team(session, state_of(session, slug, now), account) if slug else None
         webhooks.register(session, account, url, secret="s", team=team, local=False, now=now)
 
 
 def rows(service: Service, query: str) -> list[Any]:
     """What the database holds."""
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         return [tuple(row) for row in session.execute(text(query))]
 
 
@@ -146,7 +146,7 @@ def test_teams_form_while_the_competition_is_open(service: Service) -> None:
 
 def test_an_invited_person_sees_it_gets_a_mail_and_joins(service: Service) -> None:
     slug = service.competition()
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.execute(text("UPDATE accounts SET email = 'bob@example.org' WHERE handle = 'bob'"))
     create(service, slug, "ada", "Loose Leash")
     asked = ask(service, slug, "ada", handle="BOB")

@@ -33,7 +33,7 @@ def random_competition(service: Service, seed: int = 1, entries: int = 80) -> st
         }
         numbers = {kind: (fid, abs(distance)) for kind, (fid, distance) in numbers.items()}
         rows.append(EntryRow(f"Team {rng.integers(30)}", numbers, label, minute=int(rng.integers(0, 5))))
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         state = make_competition(session, now, medals=MEDALS, closes_at=now + timedelta(days=1))
         refs = add_rows(session, state, rows, now - timedelta(days=1))
         # Without picks the best public entries count on the private track, so there must be public scores.
@@ -148,6 +148,6 @@ def test_tau_is_for_organizers(service: Service) -> None:
         for address in ("", "/undo"):
             body = {"reason": "x"}
             assert service.call(who, "POST", path(slug, "public") + address, json=body).status_code == status
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         state: CompetitionState = competition_state.state_of(session, slug, datetime.now(UTC))
         assert state.tracks["private"].kind == "private"

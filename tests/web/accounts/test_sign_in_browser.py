@@ -40,7 +40,7 @@ def test_from_an_empty_browser_to_a_token(browser: Browser, service: Service, sc
             assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
         page.get_by_role("button", name="Sign out").click()
         assert page.get_by_role("link", name="Sign in").is_visible()
-        assert [each for each in tab.complaints if "[DOM]" not in each] == []
+        assert [each for each in tab.console_messages if "[DOM]" not in each] == []
         assert all(url.startswith(where) for url in tab.requests)
 
 

@@ -186,7 +186,7 @@ def look(browser: Browser, service: Service, pages: dict[str, tuple[str, str]], 
                 tab.page.evaluate(LOAD_IMAGES)
                 tab.page.wait_for_load_state("networkidle")
                 tab.page.screenshot(path=folder / f"{name}-{scheme}-{wide}.png", full_page=True)
-                assert tab.complaints == []
+                assert tab.console_messages == []
                 assert all(url.startswith(address) for url in tab.requests)
 
 

@@ -81,7 +81,7 @@ def test_a_team_hands_its_generator_in_and_the_desk_sees_what_it_holds(
         page.reload()
         expect(section).to_contain_text("It was searched.")
         expect(section).not_to_contain_text("remembers")
-        assert tab.complaints == [
+        assert tab.console_messages == [
             "Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"
         ]
         assert all(url.startswith(address) for url in tab.requests)
@@ -99,7 +99,7 @@ def _see_at_the_desk(browser: Browser, service: Service, address: str, entry: st
             tab.page.evaluate(LOAD_IMAGES)
             _fits(tab.page)
             _look(tab.page, folder, f"desk-{who}")
-            assert tab.complaints == []
+            assert tab.console_messages == []
             assert all(url.startswith(address) for url in tab.requests)
     # An organizer hands another one in there.
     with signed_in(browser, service, f"{address}{entry}/desk", who="organizer") as tab:

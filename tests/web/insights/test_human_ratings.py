@@ -18,7 +18,7 @@ __all__ = ["browser", "slug"]  # fixtures are found by their names here
 
 def said(service: Service) -> list[int]:
     """All ratings in the order in which they came."""
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         return [rating.value for rating in session.query(Rating).order_by(Rating.id)]
 
 
@@ -65,7 +65,7 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
     enter(service, "organizer")
     page = read(service, here)
     assert "4 of 4 ratings" in page.text
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         rita = session.query(Rater).filter_by(name="Rita").one().id
     send(service, page, f"{here}/{number}/raters/{rita}/dismissal")
     assert service.http.get(address, headers=HTML).status_code == 409
@@ -99,7 +99,7 @@ def test_rating_by_keyboard_goes_on_to_the_end(service: Service, slug: str, brow
             page.locator("canvas").wait_for()
             page.keyboard.press("2")
         expect(page.locator("h1")).to_have_text("Thank you")
-        assert tab.complaints == []
+        assert tab.console_messages == []
         pictures = [url for url in tab.requests if url.endswith("/picture")]
         assert len(pictures) == 1, "all but the first come in batches"
     assert sorted(said(service)) == [*[2] * 14, 3, 5]

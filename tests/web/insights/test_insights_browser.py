@@ -49,7 +49,7 @@ def test_the_page_fits_every_screen_and_asks_nobody_else(browser: Browser, site:
                 outside = tab.page.evaluate(OVERFLOWING_ELEMENTS, width)
                 # A wide table scrolls inside a part of its own.
                 assert [each for each in outside if not each.startswith(("<t", "<caption"))] == [], (slug, width)
-            assert tab.complaints == []
+            assert tab.console_messages == []
             assert all(url.startswith(address) for url in tab.requests)
 
 
@@ -77,7 +77,7 @@ def test_a_dot_tells_what_it_is_by_mouse_and_by_keyboard(browser: Browser, site:
         assert "Entry 102" in told(tab)
         tab.page.keyboard.press("Escape")
         assert tab.page.locator(".point:not([hidden])").count() == 0
-        assert tab.complaints == []
+        assert tab.console_messages == []
 
 
 def test_labels_choose_and_files_are_there_without_scripts(browser: Browser, site: tuple[str, str, str]) -> None:

@@ -14,10 +14,10 @@ HOSTILE = "<script>alert(1)</script>"
 
 def tell(service: Service, *subjects: str) -> None:
     """Notices for Grace."""
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle="grace").one()
         for subject in subjects:
-            now = service.bench.now()
+            now = service.context.now()
             notices.notify(session, account, Kind.RULING, subject, "One line.\nAnother.", "/competitions", now)
 
 
@@ -94,7 +94,7 @@ def test_a_webhook_from_its_form_to_its_removal(service: Service) -> None:
     ping, remove = [each.attributes["action"] for each in row.all("form")]
     press(service, here, ping)
     assert "A notice is on its way." in read(service, here).one("ul", class_="things").text
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.query(Delivery).update({"state": "waiting", "attempts": 2, "error": "It answered 500."})
     shown = read(service, here).one("ul", class_="things").text
     assert "Last notice has not arrived after 2 attempts: It answered 500." in shown
@@ -106,9 +106,9 @@ def test_a_teams_webhook_can_be_chosen_where_there_is_a_team(service: Service) -
     slug = service.competition(title="Dogs & Co")
     sign_up(service)
     assert not read(service, "/account/notices").all("select")
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         grace = session.query(Account).filter_by(handle="grace").one()
-        now = service.bench.now()
+        now = service.context.now()
         teams.find_or_create_team(
             session, competition_state.state_of(session, slug, now).competition.id, grace, now=now
         )

@@ -43,7 +43,7 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
     assert "the disk was full" in page.text
     assert page.one("nav", **{"aria-label": "Organizing"}).one("a", **{"aria-current": "page"}).text == "Publication"
     send(service, page, f"{here}/requeue")
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.query(Job).filter_by(queue="score", priority=1).one().state = "done"
     page = read(service, here)
     assert "1 point of 10 is open" in page.text
@@ -125,7 +125,7 @@ def test_the_audit_log_tells_what_changed(service: Service, slug: str) -> None:
 
 
 def test_the_whole_log_is_turned_page_by_page(service: Service) -> None:
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         now = datetime.now(UTC)
         for number in range(60):
             after = {"number": number}

@@ -79,7 +79,7 @@ def test_entries_are_reviewed_by_keyboard_alone(
         page.keyboard.press("ArrowRight")  # skipped: nothing else is left
         page.wait_for_url("**/competitions/**")
         assert page.get_by_role("link", name="For you 1").count() == 1
-        assert tab.complaints == []
+        assert tab.console_messages == []
         assert all(url.startswith(address) for url in tab.requests)
     found = service.call("rita", "GET", f"/competitions/{slug}/desk").json()["counts"]
     assert (found["waiting"], found["open"]) == (3, 1)
@@ -139,7 +139,7 @@ def test_the_desk_fits_every_screen(
                 tab.page.set_viewport_size({"width": width, "height": 800})
                 assert tab.page.evaluate(OVERFLOWING_ELEMENTS, width) == [], (name, width)
                 assert tab.page.evaluate("document.documentElement.scrollWidth") == width, (name, width)
-            assert tab.complaints == []
+            assert tab.console_messages == []
         _look(browser, service, who, address + path, name, tmp_path)
 
 

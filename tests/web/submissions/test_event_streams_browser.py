@@ -110,7 +110,7 @@ def test_a_submissions_page_keeps_itself_up_to_date(browser: Browser) -> None:
         assert not place.is_visible()
         theatre.play("scored")
         tab.page.locator("#end").wait_for()
-        assert tab.complaints == []
+        assert tab.console_messages == []
         assert all(url.startswith(address) for url in tab.requests)
     assert theatre.came_back_with[0] == ""
     assert set(theatre.came_back_with[1:]) <= {"1", "2"}
@@ -131,18 +131,18 @@ def test_the_pages_of_notices_fit_and_can_be_read(service: Service, browser: Bro
                 tab.page.goto(address + path)
                 assert tab.page.locator("h1").is_visible()
                 assert tab.page.evaluate("document.documentElement.scrollWidth") == width
-                assert tab.complaints == []
+                assert tab.console_messages == []
 
 
 def test_an_entrys_page_shows_a_provisional_score_and_whether_it_can_be_cancelled(
     service: Service, browser: Browser, tmp_path: Path
 ) -> None:
     slug = service.competition()
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         ada = session.query(Account).filter_by(handle="ada").one()
-        sessions.begin(session, ada, secret="of-ada", browser=Place("x"), now=service.bench.now())
+        sessions.begin(session, ada, secret="of-ada", browser=Place("x"), now=service.context.now())
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
-    assert run_next(service.bench, Queue.CHECK)
+    assert run_next(service.context, Queue.CHECK)
     with serve(service.app) as address, visit(browser, f"{address}/signin", width=PHONE) as tab:
         tab.page.context.add_cookies([{"name": "kennel", "value": "of-ada", "url": address}])
         tab.page.goto(f"{address}/submissions/{entry['id']}")
@@ -151,27 +151,29 @@ def test_an_entrys_page_shows_a_provisional_score_and_whether_it_can_be_cancelle
         assert not rough.is_visible()
         held = begun(service)
         cancel.wait_for(state="hidden")
-        with service.bench.sessions.begin() as session:
+        with service.context.sessions.begin() as session:
             rough_one: dict[str, Any] = {"fid": 1234.5678, "memorization_distance": 0.98765}
             provenance = {"precision": "bfloat16"}
             provisional_scores.record_provisional(
-                session, held, now=service.bench.now(), provenance=provenance, **rough_one
+                session, held, now=service.context.now(), provenance=provenance, **rough_one
             )
         rough.wait_for(state="visible")
         assert rough.locator("dd").all_inner_texts() == ["1,234.56780", "1,234.56780", "0.9877"]
         assert tab.page.locator("h1 + .status").inner_text().lower() == "scoring"
         assert tab.page.evaluate("document.documentElement.scrollWidth") == PHONE
         tab.page.screenshot(path=tmp_path / "provisional.png", full_page=True)
-        with service.bench.sessions.begin() as session:
-            assert outcomes.record_measurement(session, held, MEASURED, now=service.bench.now())
+        with service.context.sessions.begin() as session:
+            assert outcomes.record_measurement(session, held, MEASURED, now=service.context.now())
         tab.page.get_by_role("heading", name="Public score", exact=True).wait_for()
         assert not rough.count(), "the final one stands in its place"
-        assert tab.complaints == []
+        assert tab.console_messages == []
 
 
 def begun(service: Service) -> leases.Claim:
     """A worker takes the entry up."""
-    with service.bench.sessions.begin() as session:
-        held = leases.claim_job(session, Queue.SCORE, holder="h", worker="w", now=service.bench.now(), lease=10 * LEASE)
+    with service.context.sessions.begin() as session:
+        held = leases.claim_job(
+            session, Queue.SCORE, holder="h", worker="w", now=service.context.now(), lease=10 * LEASE
+        )
         assert held
         return held

@@ -28,7 +28,7 @@ def enter(service: Service, who: str | None) -> None:
     service.http.cookies.clear()
     if who is not None:
         secret = f"session-of-{who}"
-        with service.bench.sessions.begin() as session:
+        with service.context.sessions.begin() as session:
             account = accounts.account_by_handle(session, who)
             assert account is not None
             if sessions.resume(session, secret, datetime.now(UTC)) is None:
@@ -176,7 +176,7 @@ def test_a_provisional_score_is_shown_as_such_while_the_final_one_is_made(servic
     address = f"/submissions/{entry['id']}"
     enter(service, "ada")
     assert "hidden" in read(service, address).one("section", class_="provisional").attributes
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.execute(text("UPDATE submissions SET status = 'scoring'"))
         track = competition_state.state_of(session, slug, datetime.now(UTC)).tracks["public"]
         (job,) = job_queue.jobs_of(session, entry["ref"])
@@ -196,7 +196,7 @@ def test_a_provisional_score_is_shown_as_such_while_the_final_one_is_made(servic
     assert "hidden" not in section.attributes
     assert section.one("h2").text == "Provisional score not final"
     assert numbers(section)["Score MiFID"] == "31.25000"
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.execute(text("UPDATE submissions SET status = 'scored'"))
     assert not read(service, address).all("section", class_="provisional")
 
@@ -223,7 +223,7 @@ def test_an_entry_that_waits_can_be_cancelled(service: Service) -> None:
 def test_an_entry_from_before_there_were_sprites_says_nothing_of_it(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.execute(text("UPDATE submissions SET sprite_key = NULL"))
     enter(service, "ada")
     assert "Images" not in [each.text for each in read(service, f"/submissions/{entry['id']}").all("h2")]

@@ -69,7 +69,7 @@ def test_pages_fit_every_screen_and_ask_nobody_else(
                 assert tab.page.evaluate("document.documentElement.scrollWidth") == width, (name, width)
                 assert tab.page.evaluate(OVERFLOWING_ELEMENTS, width) == [], (name, width)
                 assert set(tab.page.evaluate(LINES_OF_NUMBERS)) <= {1}, (name, width)
-            assert tab.complaints == []
+            assert tab.console_messages == []
             assert all(url.startswith(address) for url in tab.requests)
         _look(browser, service, address + path, name, tmp_path)
 

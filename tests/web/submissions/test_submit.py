@@ -31,7 +31,7 @@ HTML = {"Accept": "text/html"}
 def session_of(service: Service, handle: str) -> str:
     """The cookie of somebody who has signed in."""
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=handle).one()
         sessions.begin(session, account, secret=secret, browser=Where("127.0.0.1", "a test"), now=now)
     return secret
@@ -189,7 +189,7 @@ def test_a_browser_goes_on_after_cuts_and_after_a_reload(browser: Browser, servi
             page.goto(f"{address}/competitions/{slug}/submit")
             page.route(
                 "**/api/v1/uploads/*",
-                lambda route: route.abort() if proxy.carried > len(content) / 3 else route.continue_(),
+                lambda route: route.abort() if proxy.bytes_carried > len(content) / 3 else route.continue_(),
             )
             page.set_input_files("#file", file)
             page.fill("#note", "from a browser")
@@ -205,7 +205,7 @@ def test_a_browser_goes_on_after_cuts_and_after_a_reload(browser: Browser, servi
     (entry,) = entries(service, slug)
     assert page.url.endswith(entry["id"])
     assert (entry["file_name"], entry["note"], entry["bytes"]) == ("my entry.zip", "from a browser", len(content))
-    assert proxy.carried < 2 * len(content)
+    assert proxy.bytes_carried < 2 * len(content)
 
 
 def test_a_browser_is_told_what_is_wrong_with_the_zip(browser: Browser, service: Service, tmp_path: Path) -> None:

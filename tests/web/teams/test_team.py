@@ -30,7 +30,7 @@ PASSWORD = "correct horse battery"
 
 def give_password(service: Service, who: str) -> None:
     """Let somebody of the fixture sign in."""
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         session.execute(
             text("UPDATE accounts SET password_hash = :hash WHERE handle = :who"),
             {"hash": password_hashing.hash_of(PASSWORD), "who": who},
@@ -241,5 +241,5 @@ def test_the_page_of_a_team_in_a_real_browser(browser: Browser, service: Service
         assert page.get_by_role("status").inner_text() == "The invitation is withdrawn."
         page.get_by_role("button", name="Accept Eve's kennel").click()
         assert page.get_by_role("heading", level=1).inner_text() == "Eve's kennel"
-        assert [each for each in tab.complaints if "[DOM]" not in each] == []
+        assert [each for each in tab.console_messages if "[DOM]" not in each] == []
         assert all(url.startswith(where) for url in tab.requests)

@@ -51,7 +51,7 @@ def test_compare_and_choose(browser: Browser, service: Service, tmp_path: Path) 
             service.work()
             page.get_by_text("3 entries have a private score").wait_for()
             assert OTHER in page.locator(".lead").inner_text()
-            assert tab.complaints == []
+            assert tab.console_messages == []
             assert all(each.startswith(address) for each in tab.requests)
         with signed_in(browser, service, url) as tab:
             assert OTHER not in tab.page.content()

@@ -50,7 +50,7 @@ def test_the_page_says_what_the_api_says_and_what_happens(browser: Browser, serv
                     assert found[name] == told[name], (kind, tau, name)
                 assert found["interval"] == told["choice"]["interval"]
                 assert found["confusion"] == told["choice"]["confusion"]
-            assert tab.complaints == []
+            assert tab.console_messages == []
 
 
 def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: Service, address: str) -> None:
@@ -89,7 +89,7 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
         page.keyboard.press("Enter")
         page.wait_for_function("() => document.querySelector('.steps-of-tau .mark').textContent === 'undo'")
         assert service.call("organizer", "GET", thresholds_of(slug)).json()[0]["tau"] == tau
-        assert tab.complaints == []
+        assert tab.console_messages == []
 
 
 def test_without_scripts_the_page_says_the_same(browser: Browser, service: Service, address: str) -> None:
@@ -121,7 +121,7 @@ def test_the_released_table_of_2019(browser: Browser, service: Service, address:
     """Margin on the private track catches 446 of 498 and wrongs nobody; applied and undone in the browser."""
     table, now = competition_table(), datetime.now(UTC)
     names = {"non-mem": "legitimate", "": None}
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         state = make_competition(session, now, slug="dogs-2019", title="Generative dogs of 2019")
         entries = [
             EntryRow(
@@ -161,7 +161,7 @@ def test_the_released_table_of_2019(browser: Browser, service: Service, address:
             assert page.evaluate("document.documentElement.scrollWidth") == width
             assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
             assert set(page.evaluate(LINES_OF_NUMBERS)) <= {1}
-        assert tab.complaints == []
+        assert tab.console_messages == []
         assert all(each.startswith(address) for each in tab.requests)
     schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
     for scheme in schemes:

@@ -75,13 +75,13 @@ def examined(service: Service, slug: str) -> dict[str, dict[str, Evidence]]:
         answer = service.submit("ada", slug, zip_of(images), note=name)
         assert answer.status_code == 202, answer.text
     service.work(evidence=True)
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         entries = {each.note: each.ref for each in session.scalars(select(Submission))}
         return {name: both(service, ref) for name, ref in entries.items()}
 
 
 def both(service: Service, ref: int) -> dict[str, Evidence]:
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
         tracks = competitions.tracks_of(session, submission.competition_id)
         found = {kind: newest_evidence(session, ref, track.id) for kind, track in tracks.items()}
@@ -181,7 +181,7 @@ def test_cells_are_shown_with_their_images(examined: dict[str, dict[str, Evidenc
 
 def jobs(service: Service, ref: int) -> list[tuple[str, str]]:
     """Queue and state of an entry's jobs, in the order in which they came."""
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         return [
             (job.queue, job.state)
             for job in session.scalars(select(Job).where(Job.submission_ref == ref).order_by(Job.id))
@@ -192,14 +192,14 @@ def handed_in(service: Service, slug: str, images: Pixels, *, who: str = "bob") 
     """An entry with a public score, nothing more; its ref."""
     answer = service.submit(who, slug, zip_of(images))
     assert answer.status_code == 202, answer.text
-    assert run_next(service.bench, Queue.CHECK)
-    assert run_next(service.bench, Queue.SCORE)
-    with service.bench.sessions() as session:
+    assert run_next(service.context, Queue.CHECK)
+    assert run_next(service.context, Queue.SCORE)
+    with service.context.sessions() as session:
         return submissions.submission_by_id(session, answer.json()["id"]).ref  # type: ignore[union-attr]
 
 
 def public(service: Service, ref: int) -> Evidence | None:
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
         return newest_evidence(session, ref, competitions.tracks_of(session, submission.competition_id)["public"].id)
 
@@ -209,16 +209,16 @@ def test_it_comes_after_everything_that_is_scored(service: Service, slug: str, e
     for its team all the while."""
     ref = handed_in(service, slug, photographs(7, COUNT))
     assert jobs(service, ref) == [("check", "done"), ("score", "done"), ("evidence", "waiting"), ("score", "waiting")]
-    assert run_next(service.bench, Queue.EVIDENCE)
+    assert run_next(service.context, Queue.EVIDENCE)
     assert jobs(service, ref)[2:4] == [("evidence", "waiting"), ("score", "done")]
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
         assert submission.status == Status.SCORED
         # Nobody waits for its images: features are kept.
-        assert not (service.bench.scratch / "pixels" / f"{submission.id}.npy").exists()
+        assert not (service.context.scratch / "pixels" / f"{submission.id}.npy").exists()
     service.work(evidence=True)
     assert [state for _, state in jobs(service, ref)] == ["done"] * 5
-    assert list((service.bench.blobs._folder or Path()).glob(f"{feature_cache.FOLDER}/*/*")) == []
+    assert list((service.context.blobs._folder or Path()).glob(f"{feature_cache.FOLDER}/*/*")) == []
 
 
 def test_it_steps_aside_for_a_public_score(
@@ -226,34 +226,34 @@ def test_it_steps_aside_for_a_public_score(
 ) -> None:
     """In the middle of a test; the next attempt finds the same, and none is counted."""
     ref = handed_in(service, slug, photographs(8, COUNT))
-    assert run_next(service.bench, Queue.SCORE)
+    assert run_next(service.context, Queue.SCORE)
     answer = service.submit("eve", slug, zip_of(photographs(9, COUNT)))
     monkeypatch.setattr(preemption, "PREEMPT_AFTER", timedelta(0))
 
     def arrives(*given: Any, **named: Any) -> Any:
-        run_next(service.bench, Queue.CHECK)
+        run_next(service.context, Queue.CHECK)
         return evidence_of(*given, **named)
 
     monkeypatch.setattr(evidence_job, "evidence_of", arrives)
-    assert run_next(service.bench, Queue.EVIDENCE)
+    assert run_next(service.context, Queue.EVIDENCE)
     assert jobs(service, ref)[2] == ("evidence", "waiting")
     monkeypatch.undo()
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         waiting = submissions.submission_by_id(session, answer.json()["id"])
         assert waiting is not None
         assert waiting.status == Status.QUEUED
         job = newest_evidence_job(session, ref, job_track(service, ref))
         assert job is not None
         assert (job.attempts, job.stage) == (0, None)
-    assert run_next(service.bench, Queue.EVIDENCE)  # the score that waits
-    with service.bench.sessions() as session:
+    assert run_next(service.context, Queue.EVIDENCE)  # the score that waits
+    with service.context.sessions() as session:
         assert session.get_one(Submission, waiting.ref).status == Status.SCORED
     service.work(evidence=True)
     assert public(service, ref) is not None
 
 
 def job_track(service: Service, ref: int) -> int:
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
         return competitions.tracks_of(session, submission.competition_id)["public"].id
 
@@ -264,7 +264,7 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
     """Once with the features that were kept, once without, and once after a measurement that was made again: bit for
     bit the same, one row for each job."""
     ref = handed_in(service, slug, ENTRIES["half"])
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         submission, track = session.get_one(Submission, ref), job_track(service, ref)
 
     def killed(*_: object, **__: object) -> Any:
@@ -274,18 +274,18 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
         patch.setattr(records, "record_evidence", killed)
         while ("evidence", "running") not in jobs(service, ref):
             try:
-                run_next(service.bench, Queue.EVIDENCE)
+                run_next(service.context, Queue.EVIDENCE)
             except SystemExit:
                 break
     assert jobs(service, ref)[2] == ("evidence", "running")
-    now = service.bench.now()
-    with service.bench.sessions.begin() as session:
+    now = service.context.now()
+    with service.context.sessions.begin() as session:
         for job in session.scalars(select(Job).where(Job.state == "running")):
             job.lease_until = now - timedelta(seconds=1)
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         assert leases.sweep_jobs(session, now=now, max_attempts=3, announced={})["expired"] == 1
     assert public(service, ref) is None
-    feature_cache.delete_features(service.bench, submission, track)
+    feature_cache.delete_features(service.context, submission, track)
     service.work(evidence=True)
     first = public(service, ref)
     assert first is not None
@@ -298,24 +298,24 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
     for other in (first, second):
         assert (other.seed, other.findings, other.details) == (same.seed, same.findings, same.details)
         assert other.authenticity_p == same.authenticity_p
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         count = select(func.count()).where(Evidence.submission_ref == ref, Evidence.track_id == track)
         assert session.scalar(count) == 2
 
 
 def measured_again(service: Service, ref: int, track: int) -> None:
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         submission = session.get_one(Submission, ref)
         leases.add_job(
-            session, Queue.SCORE, submission=submission, track_id=track, private=True, now=service.bench.now()
+            session, Queue.SCORE, submission=submission, track_id=track, private=True, now=service.context.now()
         )
     before = count_of(service, ref, track)
-    assert run_next(service.bench, Queue.SCORE)
+    assert run_next(service.context, Queue.SCORE)
     assert count_of(service, ref, track) == before + 1
 
 
 def count_of(service: Service, ref: int, track: int) -> int:
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         counted = select(func.count()).where(Measurement.submission_ref == ref, Measurement.track_id == track)
         return int(session.scalar(counted) or 0)
 
@@ -325,12 +325,12 @@ def test_what_is_made_of_the_references_goes_on_where_it_was_left(
 ) -> None:
     """The features of mirrored training images take as long as those of the images: pieces are kept."""
     monkeypatch.setattr(reference_features, "IMAGES_PER_CHUNK", 100)
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         competition = competitions.competition_by_slug(session, slug)
         assert competition is not None
         training = competitions.references_of(session, competition.id)["held_out"].reference_set
     address = reference_features.SetAddress(training.sha256, training.blob_key, SIZE)
-    extractor, seen = service.bench.extractor("tiny@1"), list[int]()
+    extractor, seen = service.context.extractor("tiny@1"), list[int]()
 
     def interrupted(stage: str, share: float) -> None:
         if stage == "mirrored" and share > 0.7:
@@ -343,11 +343,11 @@ def test_what_is_made_of_the_references_goes_on_where_it_was_left(
     features = extractor.features
     monkeypatch.setattr(extractor, "features", watched)
     with pytest.raises(Preempted):
-        reference_features.mirrored_features_of(service.bench, address, "tiny@1", interrupted)
-    found = reference_features.mirrored_features_of(service.bench, address, "tiny@1", lambda *_: None)
+        reference_features.mirrored_features_of(service.context, address, "tiny@1", interrupted)
+    found = reference_features.mirrored_features_of(service.context, address, "tiny@1", lambda *_: None)
     assert seen == [100, 50, 50]
     assert np.array_equal(found, features(np.ascontiguousarray(HELD_OUT[:, :, ::-1])))
-    reference_features.mirrored_features_of(service.bench, address, "tiny@1", lambda *_: None)
+    reference_features.mirrored_features_of(service.context, address, "tiny@1", lambda *_: None)
     assert seen == [100, 50, 50]
 
 
@@ -356,7 +356,7 @@ def test_evidence_that_fails_changes_nothing_else(
 ) -> None:
     """The team sees its score, an operator the failure, which can be tried again."""
     ref = handed_in(service, slug, photographs(10, COUNT))
-    assert run_next(service.bench, Queue.SCORE)
+    assert run_next(service.context, Queue.SCORE)
 
     def broken(*_: object, **__: object) -> Any:
         raise RuntimeError("the disk is gone")
@@ -364,13 +364,13 @@ def test_evidence_that_fails_changes_nothing_else(
     with monkeypatch.context() as patch:
         patch.setattr(evidence_job, "evidence_of", broken)
         for attempt in range(3):
-            with service.bench.sessions.begin() as session:
+            with service.context.sessions.begin() as session:
                 for job in session.scalars(select(Job).where(Job.submission_ref == ref, Job.state == "waiting")):
-                    job.due_at = service.bench.now() - timedelta(seconds=1)
+                    job.due_at = service.context.now() - timedelta(seconds=1)
                     job.turn = -1 if job.track_id == job_track(service, ref) else job.turn
-            assert run_next(service.bench, Queue.EVIDENCE), attempt
+            assert run_next(service.context, Queue.EVIDENCE), attempt
     assert jobs(service, ref)[2] == ("evidence", "failed")
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
         assert (submission.status, submission.reason) == (Status.SCORED, None)
         (failed,) = (each for each in failed_jobs.failed(session) if each.submission_id == submission.id)

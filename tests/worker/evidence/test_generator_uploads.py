@@ -152,7 +152,7 @@ def test_an_honest_generator_shows_no_sign_and_hides_no_earlier_one(service: Ser
     assert [(each["verdict"], each["handed_in_by"]) for each in told["former"]] == [("copies", "organizer")]
     assert seen(service, "ada", entry)["former"] == []
     assert "recovered" in reasons(service, slug, entry), "another file hides nothing"
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         acts = session.query(AuditEntry).filter_by(action="generator.handed-in").all()
         assert [(act.actor_id is not None, act.subject) for act in acts] == [(True, f"submission:{entry['id']}")]
         recovery = session.query(Recovery).order_by(Recovery.job_id.desc()).first()
@@ -176,7 +176,7 @@ def test_what_cannot_be_read_is_refused_in_words_that_its_maker_is_told(service:
     assert notice["kind"] == "generator"
     assert told["refusal"] in notice["body"]
     assert notice["link"] == f"/submissions/{entry['id']}#generator"
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         assert {job.state for job in session.query(Job).filter_by(queue="recover")} == {"done"}
 
 
@@ -219,7 +219,7 @@ def test_the_same_file_is_one_generator_and_a_day_has_few(service: Service, unfe
     for seed in range(4):
         assert put(service, "eve", entry, honest_generator(20 + seed, 16), latent=12).status_code == 202
     assert slug_of(put(service, "eve", entry, honest_generator(30, 16), latent=12)) == (429, "generator-limit")
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         states = [job.state for job in session.query(Job).filter_by(queue="recover", state="waiting")]
         assert states == ["waiting"], "only the newest is searched"
     assert put(service, "organizer", entry, honest_generator(30, 16), latent=12).status_code == 202
@@ -238,17 +238,17 @@ def test_a_search_makes_room_for_a_public_score_and_is_tried_again(
         monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
         monkeypatch.setattr(preemption, "PREEMPT_AFTER", preemption.PREEMPT_AFTER * 0)
         service.submit("bob", slug, zip_of(noise_images(19)))
-        assert run_next(service.bench, Queue.CHECK)
+        assert run_next(service.context, Queue.CHECK)
         return audit_in_process(*args, **options)
 
     monkeypatch.setattr(generator_audit, "audit_in_sandbox", interrupted)
-    assert run_next(service.bench, Queue.RECOVER)
-    with service.bench.sessions.begin() as session:
+    assert run_next(service.context, Queue.RECOVER)
+    with service.context.sessions.begin() as session:
         (job,) = session.query(Job).filter_by(queue="recover", state="waiting")
         assert (job.attempts, job.holder) == (0, None)
         assert job_queue.count_due(session, datetime.now(UTC)).keys() >= {"recover", "score"}
-    assert run_next(service.bench, Queue.RECOVER)
-    with service.bench.sessions.begin() as session:
+    assert run_next(service.context, Queue.RECOVER)
+    with service.context.sessions.begin() as session:
         assert session.query(Job).filter_by(queue="recover", state="waiting").count() == 1, "the score went first"
     service.work()
     assert seen(service, "organizer", entry)["result"]["verdict"] == "no-sign"
@@ -266,13 +266,13 @@ def test_our_own_faults_are_tried_again_and_nobody_is_refused_for_them(
 
     with monkeypatch.context() as patch:
         patch.setattr(generator_audit, "audit_in_sandbox", broken)
-        assert run_next(service.bench, Queue.RECOVER)
+        assert run_next(service.context, Queue.RECOVER)
         assert seen(service, "ada", entry)["state"] == "waiting"
-        with service.bench.sessions.begin() as session:
+        with service.context.sessions.begin() as session:
             (job,) = session.query(Job).filter_by(queue="recover", state="waiting")
-            job.attempts = service.bench.settings.max_attempts - 1
+            job.attempts = service.context.settings.max_attempts - 1
             job.due_at = datetime.now(UTC)
-        assert run_next(service.bench, Queue.RECOVER)
+        assert run_next(service.context, Queue.RECOVER)
     assert seen(service, "ada", entry)["state"] == "failed"
     # The same file handed in again is a new try.
     put(service, "ada", entry, HONEST, latent=12)
@@ -281,4 +281,4 @@ def test_our_own_faults_are_tried_again_and_nobody_is_refused_for_them(
 
 
 def _blobs(service: Service) -> set[str]:
-    return set(service.bench.blobs.older_than("generators", datetime.max.replace(tzinfo=UTC)))
+    return set(service.context.blobs.older_than("generators", datetime.max.replace(tzinfo=UTC)))

@@ -54,7 +54,7 @@ def zipped_in(order: NDArray[np.int64]) -> bytes:
 
 def score_elsewhere(service: Service) -> None:
     """Do the next score in a worker's process that knows nothing of this one's."""
-    settings = service.bench.settings
+    settings = service.context.settings
     environment = os.environ | {
         "DATABASE_URL": settings.database_url.get_secret_value(),
         "REDIS_URL": settings.redis_url.get_secret_value(),
@@ -71,7 +71,7 @@ def score_elsewhere(service: Service) -> None:
 
 
 def public_measurement(service: Service, submission_id: str) -> Measurement:
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         submission = submissions.submission_by_id(session, submission_id)
         assert submission is not None
         track = competitions.tracks_of(session, submission.competition_id)["public"]
@@ -88,15 +88,15 @@ def test_a_shuffled_zip_another_process_and_a_later_day_change_no_bit(service: S
     assert zips[0] != zips[1]
     ids = [service.submit(who, slug, content).json()["id"] for who, content in zip(("ada", "bob"), zips, strict=True)]
     for _ in ids:
-        assert run_next(service.bench, Queue.CHECK)
-    assert run_next(service.bench, Queue.SCORE)
+        assert run_next(service.context, Queue.CHECK)
+    assert run_next(service.context, Queue.SCORE)
     score_elsewhere(service)
     first, second = (public_measurement(service, each) for each in ids)
     assert first.provenance["extractor"] == "efficientnet_lite0@1"
     assert first.provenance["worker"] != second.provenance["worker"]
     assert (first.fid, first.memorization_distance) == (second.fid, second.memorization_distance)
     assert first.closest_pairs == second.closest_pairs
-    again = rescore(service.bench, ids[1], verify=True, progress=lambda _stage, _share: None)
+    again = rescore(service.context, ids[1], verify=True, progress=lambda _stage, _share: None)
     assert [each.comparison and each.comparison.verdict for each in again] == [Verdict.IDENTICAL]
 
 

@@ -84,12 +84,12 @@ def handler_for(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def serve(receiver: Receiver, context: ssl.SSLContext | None = None) -> Iterator[Receiver]:
+def serve(receiver: Receiver, tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
     """Run a receiver."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler_for(receiver))
     server.handle_error = lambda *_: None  # type: ignore[method-assign] # a handshake that we want to fail
-    if context is not None:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     receiver.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
@@ -106,51 +106,51 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def bench(settings: Settings) -> Iterator[WorkerContext]:
+def context(settings: Settings) -> Iterator[WorkerContext]:
     """A worker that may post to this machine."""
     app = create_celery_app(settings)
     allowing = settings.model_copy(update={"webhooks_local": True, "public_url": "https://kennel.example.org"})
     moment = datetime.now(UTC)
-    bench = replace(WorkerContext.open(allowing, app), now=lambda: moment)
-    yield bench
+    context = replace(WorkerContext.open(allowing, app), now=lambda: moment)
+    yield context
     app.close()
-    bench.sessions.kw["bind"].dispose()
+    context.sessions.kw["bind"].dispose()
 
 
-def later(bench: WorkerContext, **wait: float) -> WorkerContext:
+def later(context: WorkerContext, **wait: float) -> WorkerContext:
     """The same worker at a later moment."""
-    moment = bench.now() + timedelta(**wait)
-    return replace(bench, now=lambda: moment)
+    moment = context.now() + timedelta(**wait)
+    return replace(context, now=lambda: moment)
 
 
-def person(bench: WorkerContext, *urls: str) -> Account:
+def person(context: WorkerContext, *urls: str) -> Account:
     """Somebody with webhooks."""
-    with bench.sessions.begin() as session:
-        account = make_account(session, bench.now())
+    with context.sessions.begin() as session:
+        account = make_account(session, context.now())
         for url in urls:
-            webhooks.register(session, account, url, secret=SECRET, team=None, local=True, now=bench.now())
+            webhooks.register(session, account, url, secret=SECRET, team=None, local=True, now=context.now())
     return account
 
 
-def tell(bench: WorkerContext, account: Account, times: int = 1) -> None:
+def tell(context: WorkerContext, account: Account, times: int = 1) -> None:
     """Notices, each in a transaction of its own."""
     for _ in range(times):
-        with bench.sessions.begin() as session:
-            notices.notify(session, account, Kind.RULING, "Größe", "Kept.", "/submissions/x", bench.now())
+        with context.sessions.begin() as session:
+            notices.notify(session, account, Kind.RULING, "Größe", "Kept.", "/submissions/x", context.now())
 
 
-def deliveries(bench: WorkerContext) -> list[Delivery]:
+def deliveries(context: WorkerContext) -> list[Delivery]:
     """All of them, oldest first."""
-    with bench.sessions() as session:
+    with context.sessions() as session:
         return session.query(Delivery).order_by(Delivery.id).all()
 
 
-def test_a_notice_arrives_once_and_can_be_verified(bench: WorkerContext, receiver: Receiver) -> None:
-    tell(bench, person(bench, receiver.url("/hook?a=1")))
-    assert post_due_deliveries(bench) == 1
-    assert post_due_deliveries(later(bench, days=2)) == 0
+def test_a_notice_arrives_once_and_can_be_verified(context: WorkerContext, receiver: Receiver) -> None:
+    tell(context, person(context, receiver.url("/hook?a=1")))
+    assert post_due_deliveries(context) == 1
+    assert post_due_deliveries(later(context, days=2)) == 0
     ((path, headers, body),) = receiver.requests
-    (delivery,) = deliveries(bench)
+    (delivery,) = deliveries(context)
     assert (delivery.state, delivery.attempts, delivery.error) == ("sent", 1, None)
     assert path == "/hook?a=1"
     assert json.loads(body) == {
@@ -159,10 +159,10 @@ def test_a_notice_arrives_once_and_can_be_verified(bench: WorkerContext, receive
         "subject": "Größe",
         "body": "Kept.",
         "link": "https://kennel.example.org/submissions/x",
-        "created_at": bench.now().isoformat(),
+        "created_at": context.now().isoformat(),
     }
     signed = dict(part.split("=") for part in headers["Kennel-Signature"].split(","))
-    assert int(signed["t"]) == int(bench.now().timestamp())
+    assert int(signed["t"]) == int(context.now().timestamp())
     expected = hmac.new(SECRET.encode(), signed["t"].encode() + b"." + body, hashlib.sha256).hexdigest()
     assert signed["v1"] == expected
     assert headers["Host"] == f"127.0.0.1:{receiver.port}"
@@ -170,32 +170,32 @@ def test_a_notice_arrives_once_and_can_be_verified(bench: WorkerContext, receive
     assert headers["Kennel-Delivery"] == str(delivery.id)
 
 
-def test_workers_side_by_side_send_nothing_twice(bench: WorkerContext, receiver: Receiver) -> None:
-    account = person(bench, *(receiver.url(f"/{number}") for number in range(3)))
-    tell(bench, account, 10)
-    threads = [threading.Thread(target=post_due_deliveries, args=[bench]) for _ in range(4)]
+def test_workers_side_by_side_send_nothing_twice(context: WorkerContext, receiver: Receiver) -> None:
+    account = person(context, *(receiver.url(f"/{number}") for number in range(3)))
+    tell(context, account, 10)
+    threads = [threading.Thread(target=post_due_deliveries, args=[context]) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    post_due_deliveries(bench)  # a worker may have found each webhook busy with another's delivery
-    assert Counter(receiver.ids) == Counter({str(each.id): 1 for each in deliveries(bench)})
+    post_due_deliveries(context)  # a worker may have found each webhook busy with another's delivery
+    assert Counter(receiver.ids) == Counter({str(each.id): 1 for each in deliveries(context)})
     assert len(receiver.ids) == 30
 
 
-def test_a_failure_is_tried_for_a_day_with_the_same_id(bench: WorkerContext, receiver: Receiver) -> None:
+def test_a_failure_is_tried_for_a_day_with_the_same_id(context: WorkerContext, receiver: Receiver) -> None:
     receiver.status = 500
-    tell(bench, person(bench, receiver.url()))
-    waits, moment = [], bench.now()
+    tell(context, person(context, receiver.url()))
+    waits, moment = [], context.now()
     for _ in range(20):
-        assert post_due_deliveries(replace(bench, now=lambda moment=moment: moment)) == 0  # type: ignore[misc]
-        (delivery,) = deliveries(bench)
+        assert post_due_deliveries(replace(context, now=lambda moment=moment: moment)) == 0  # type: ignore[misc]
+        (delivery,) = deliveries(context)
         if delivery.state != "waiting":
             break
         assert delivery.error == "It answered 500."
         waits.append((delivery.due_at - moment).total_seconds() / 60)
         early = delivery.due_at - timedelta(seconds=1)
-        assert post_due_deliveries(replace(bench, now=lambda moment=early: moment)) == 0  # type: ignore[misc]
+        assert post_due_deliveries(replace(context, now=lambda moment=early: moment)) == 0  # type: ignore[misc]
         moment = delivery.due_at
     assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
     assert (delivery.state, delivery.attempts) == ("failed", 11)
@@ -203,72 +203,72 @@ def test_a_failure_is_tried_for_a_day_with_the_same_id(bench: WorkerContext, rec
     assert len({body for _, _, body in receiver.requests}) == 1
 
 
-def test_a_receiver_that_recovers_gets_it(bench: WorkerContext, receiver: Receiver) -> None:
+def test_a_receiver_that_recovers_gets_it(context: WorkerContext, receiver: Receiver) -> None:
     receiver.status = 503
-    tell(bench, person(bench, receiver.url()))
-    assert post_due_deliveries(bench) == 0
+    tell(context, person(context, receiver.url()))
+    assert post_due_deliveries(context) == 0
     receiver.status = 204
-    assert post_due_deliveries(later(bench, seconds=61)) == 1
-    assert deliveries(bench)[0].state == "sent"
+    assert post_due_deliveries(later(context, seconds=61)) == 1
+    assert deliveries(context)[0].state == "sent"
 
 
-def test_redirects_are_not_followed(bench: WorkerContext, receiver: Receiver) -> None:
+def test_redirects_are_not_followed(context: WorkerContext, receiver: Receiver) -> None:
     receiver.status, receiver.headers = 307, {"Location": receiver.url("/elsewhere")}
-    tell(bench, person(bench, receiver.url("/here")))
-    assert post_due_deliveries(bench) == 0
+    tell(context, person(context, receiver.url("/here")))
+    assert post_due_deliveries(context) == 0
     assert [path for path, _, _ in receiver.requests] == ["/here"]
-    assert deliveries(bench)[0].error == "It answered 307."
+    assert deliveries(context)[0].error == "It answered 307."
 
 
 def test_a_slow_receiver_keeps_no_other_waiting(
-    bench: WorkerContext, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhook_delivery, "ATTEMPT_SECONDS", 1.5)
     monkeypatch.setattr(webhook_delivery, "ROUND_SECONDS", 300.0)  # a busy machine gets through, too
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        account = person(bench, f"http://127.0.0.1:{silent.getsockname()[1]}/", receiver.url())
-        tell(bench, account, 3)
-        assert post_due_deliveries(bench) == 3
-    assert Counter((each.state, each.error) for each in deliveries(bench)) == {
+        account = person(context, f"http://127.0.0.1:{silent.getsockname()[1]}/", receiver.url())
+        tell(context, account, 3)
+        assert post_due_deliveries(context) == 3
+    assert Counter((each.state, each.error) for each in deliveries(context)) == {
         ("sent", None): 3,
         ("waiting", "It did not answer within 1.5 s."): 3,
     }
 
 
-def test_an_answer_without_end_is_not_read(bench: WorkerContext, receiver: Receiver) -> None:
+def test_an_answer_without_end_is_not_read(context: WorkerContext, receiver: Receiver) -> None:
     receiver.endless = True
-    tell(bench, person(bench, receiver.url()))
-    assert post_due_deliveries(bench) == 1  # and it has come back from an answer without end
+    tell(context, person(context, receiver.url()))
+    assert post_due_deliveries(context) == 1  # and it has come back from an answer without end
     assert receiver.hung_up.wait(60), "it does not stay to hear the rest"
 
 
-def test_nobody_there_is_a_failure_like_any_other(bench: WorkerContext) -> None:
-    tell(bench, person(bench, "http://127.0.0.1:1/"))
-    assert post_due_deliveries(bench) == 0
-    assert "could not be reached" in (deliveries(bench)[0].error or "")
+def test_nobody_there_is_a_failure_like_any_other(context: WorkerContext) -> None:
+    tell(context, person(context, "http://127.0.0.1:1/"))
+    assert post_due_deliveries(context) == 0
+    assert "could not be reached" in (deliveries(context)[0].error or "")
 
 
-def test_what_a_lost_sender_left_is_sent_again_under_the_same_id(bench: WorkerContext, receiver: Receiver) -> None:
-    tell(bench, person(bench, receiver.url()))
-    with bench.sessions.begin() as session:
-        (lost,) = webhooks.claim_deliveries(session, now=bench.now(), limit=9)
-    assert post_due_deliveries(later(bench, seconds=50)) == 0, "its sender may still be at it"
-    assert post_due_deliveries(later(bench, seconds=61)) == 1
+def test_what_a_lost_sender_left_is_sent_again_under_the_same_id(context: WorkerContext, receiver: Receiver) -> None:
+    tell(context, person(context, receiver.url()))
+    with context.sessions.begin() as session:
+        (lost,) = webhooks.claim_deliveries(session, now=context.now(), limit=9)
+    assert post_due_deliveries(later(context, seconds=50)) == 0, "its sender may still be at it"
+    assert post_due_deliveries(later(context, seconds=61)) == 1
     assert receiver.ids == [str(lost.id)]
-    with bench.sessions.begin() as session:
-        webhooks.record_failure(session, lost, error="too late to say", now=bench.now())
-    assert (deliveries(bench)[0].state, deliveries(bench)[0].error) == ("sent", None)
+    with context.sessions.begin() as session:
+        webhooks.record_failure(session, lost, error="too late to say", now=context.now())
+    assert (deliveries(context)[0].state, deliveries(context)[0].error) == ("sent", None)
 
 
 # Where a stranger may not send us
 
 
-def test_this_machine_is_out_of_reach_unless_it_is_allowed(bench: WorkerContext, receiver: Receiver) -> None:
-    strict = replace(bench, settings=bench.settings.model_copy(update={"webhooks_local": False}))
-    tell(bench, person(bench, receiver.url(), receiver.url(host="localhost")))
+def test_this_machine_is_out_of_reach_unless_it_is_allowed(context: WorkerContext, receiver: Receiver) -> None:
+    strict = replace(context, settings=context.settings.model_copy(update={"webhooks_local": False}))
+    tell(context, person(context, receiver.url(), receiver.url(host="localhost")))
     assert post_due_deliveries(strict) == 0
     assert receiver.requests == []
-    assert {each.error for each in deliveries(bench)} == {
+    assert {each.error for each in deliveries(context)} == {
         "The host 127.0.0.1 is not on the public network.",
         "The host localhost is not on the public network.",
     }
@@ -322,11 +322,11 @@ def test_a_name_with_one_address_inside_is_refused(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_address_that_was_looked_at_is_the_one_that_is_called(
-    bench: WorkerContext, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tell(bench, person(bench, receiver.url(host="hooks.example.org")))
+    tell(context, person(context, receiver.url(host="hooks.example.org")))
     asked = resolving(monkeypatch, "127.0.0.1")
-    assert post_due_deliveries(bench) == 1
+    assert post_due_deliveries(context) == 1
     assert asked.count("hooks.example.org") == 1, "a name that means something else the next time is not asked again"
     assert receiver.requests[0][1]["Host"] == f"hooks.example.org:{receiver.port}"
 
@@ -365,30 +365,30 @@ def certificate(folder: Path, name: str) -> tuple[Path, Path]:
     [(True, "hooks.example.org", 1), (False, "hooks.example.org", 0), (True, "other.example.org", 0)],
 )
 def test_the_certificate_must_be_the_names(
-    bench: WorkerContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool, host: str, arrives: int
+    context: WorkerContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool, host: str, arrives: int
 ) -> None:
     chain, key = certificate(tmp_path, "hooks.example.org")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(chain, key)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(chain, key)
     asked: list[str | None] = []
-    context.sni_callback = lambda _, name, __: asked.append(name)
+    tls.sni_callback = lambda _, name, __: asked.append(name)
     if trusted:
         system = ssl.create_default_context
         monkeypatch.setattr("ssl.create_default_context", lambda **_: system(cafile=str(chain)))
-    for receiver in serve(Receiver(), context):
-        tell(bench, person(bench, receiver.url(host=host).replace("http:", "https:")))
+    for receiver in serve(Receiver(), tls):
+        tell(context, person(context, receiver.url(host=host).replace("http:", "https:")))
         resolving(monkeypatch, "127.0.0.1")
-        assert post_due_deliveries(bench) == arrives
+        assert post_due_deliveries(context) == arrives
         assert len(receiver.requests) == arrives
     assert asked == [host]
-    assert ("CERTIFICATE_VERIFY_FAILED" in (deliveries(bench)[0].error or "")) is (arrives == 0)
+    assert ("CERTIFICATE_VERIFY_FAILED" in (deliveries(context)[0].error or "")) is (arrives == 0)
 
 
-def test_a_webhook_of_nobody_is_left_alone(bench: WorkerContext, receiver: Receiver) -> None:
+def test_a_webhook_of_nobody_is_left_alone(context: WorkerContext, receiver: Receiver) -> None:
     """What others are told does not go there."""
-    person(bench, receiver.url())
-    tell(bench, person(bench))
-    assert post_due_deliveries(bench) == 0
-    with bench.sessions() as session:
+    person(context, receiver.url())
+    tell(context, person(context))
+    assert post_due_deliveries(context) == 0
+    with context.sessions() as session:
         assert session.query(Webhook).count() == 1
     assert receiver.requests == []

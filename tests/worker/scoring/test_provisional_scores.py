@@ -26,8 +26,8 @@ def asked(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[Precision]:
         found.provenance = found.provenance | {"precision": precision}
         return found
 
-    settings = service.bench.settings.model_copy(update={"provisional": True})
-    service.bench = replace(service.bench, settings=settings)
+    settings = service.context.settings.model_copy(update={"provisional": True})
+    service.context = replace(service.context, settings=settings)
     monkeypatch.setattr(WorkerContext, "extractor", extractor)
     return heard
 
@@ -63,7 +63,7 @@ def test_a_team_sees_it_only_until_the_final_one_is_there(
 def test_what_goes_wrong_with_it_delays_nothing(
     service: Service, asked: list[Precision], between: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(bench: WorkerContext, identity: str, precision: Precision = "float32") -> Extractor:
+    def refuse(context: WorkerContext, identity: str, precision: Precision = "float32") -> Extractor:
         if precision == "bfloat16":
             raise Unavailable("no-bfloat16", "This processor does not have it.")
         return load(identity, options=ExtractorOptions())

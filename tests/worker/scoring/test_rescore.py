@@ -33,7 +33,7 @@ def entry(service: Service) -> str:
 
 
 def verified(service: Service, submission_id: str, *, verify: bool = True) -> list[RepeatedMeasurement]:
-    return rescore(service.bench, submission_id, verify=verify, progress=lambda _stage, _fraction: None)
+    return rescore(service.context, submission_id, verify=verify, progress=lambda _stage, _fraction: None)
 
 
 def refusal(service: Service, submission_id: str) -> KennelError:
@@ -45,7 +45,7 @@ def refusal(service: Service, submission_id: str) -> KennelError:
 
 
 def row_of(service: Service, submission_id: str) -> Submission:
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         found = submissions.submission_by_id(session, submission_id)
     assert found is not None
     return found
@@ -61,7 +61,7 @@ def artifact_of(service: Service, submission_id: str) -> str:
 def newest(service: Service, submission_id: str) -> Measurement:
     """The public measurement that counts."""
     submission = row_of(service, submission_id)
-    with service.bench.sessions() as session:
+    with service.context.sessions() as session:
         track = competitions.tracks_of(session, submission.competition_id)["public"]
         found = submissions.newest_measurement(session, submission.ref, track.id)
     assert found is not None
@@ -76,7 +76,7 @@ def values_of(row: Job | Measurement) -> dict[str, Any]:
 def falsify(service: Service, submission_id: str, said: Mapping[str, Any] | None = None, **changes: Any) -> None:
     """Add a newer public measurement that says other things than what was measured. ``said`` is in its provenance."""
     true = newest(service, submission_id)
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         done = session.get_one(Job, true.job_id)
         job = Job(**values_of(done))
         session.add(job)
@@ -112,7 +112,7 @@ def test_nothing_is_recorded_and_nothing_left_behind(
     service: Service, entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def state() -> list[int]:
-        with service.bench.sessions() as session:
+        with service.context.sessions() as session:
             return [session.scalar(select(func.count()).select_from(table)) or 0 for table in (Measurement, Job)]
 
     (folder := tmp_path / "temporary").mkdir()
@@ -166,12 +166,12 @@ def test_a_last_bit_is_told(service: Service, entry: str) -> None:
 
 def test_a_false_neighbour_is_found(service: Service, entry: str) -> None:
     key = artifact_of(service, entry)
-    with np.load(io.BytesIO(service.bench.blobs.read(key))) as arrays:
+    with np.load(io.BytesIO(service.context.blobs.read(key))) as arrays:
         distance, index = arrays["distance"], arrays["index"]
     index[3] += 1
     buffer = io.BytesIO()
     np.savez(buffer, distance=distance, index=index)
-    service.bench.blobs.write(key, buffer.getvalue())
+    service.context.blobs.write(key, buffer.getvalue())
     comparison = verified(service, entry)[0].comparison
     assert comparison is not None
     assert (comparison.verdict, comparison.images) == (Verdict.DIFFERENT, 1)
@@ -179,18 +179,18 @@ def test_a_false_neighbour_is_found(service: Service, entry: str) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"no arrays", b"PK\x05\x06" + bytes(18)])
 def test_damaged_distances_are_one_sentence(service: Service, entry: str, damage: bytes) -> None:
-    service.bench.blobs.write(artifact_of(service, entry), damage)
+    service.context.blobs.write(artifact_of(service, entry), damage)
     assert refusal(service, entry).slug == "unreadable-artifact"
 
 
 def test_another_zip_is_refused(service: Service, entry: str) -> None:
     submission = row_of(service, entry)
-    service.bench.blobs.write(stored_zip(submission).key, zip_of(noise_images(11)))
+    service.context.blobs.write(stored_zip(submission).key, zip_of(noise_images(11)))
     error = refusal(service, entry)
     assert isinstance(error, Conflict)
     assert error.slug == "other-zip"
     assert stored_zip(submission).sha256 in error.message
-    service.bench.blobs.delete(stored_zip(submission).key)
+    service.context.blobs.delete(stored_zip(submission).key)
     assert refusal(service, entry).slug == "blob-missing"
 
 
@@ -277,7 +277,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
 
 
 def addresses(service: Service) -> dict[str, str]:
-    settings = service.bench.settings
+    settings = service.context.settings
     return {
         "DATABASE_URL": settings.database_url.get_secret_value(),
         "REDIS_URL": settings.redis_url.get_secret_value(),
@@ -318,7 +318,7 @@ def test_the_command_finds_the_service_by_the_environment(
     public = found["tracks"][0]
     assert (public["track"], public["extractor"], public["verdict"]) == ("public", "tiny@1", "equal, bit for bit")
     assert (public["fid"], public["relative"], public["images_that_differ"]) == (public["recorded"]["fid"], 0, 0)
-    service.bench.blobs.write(stored_zip(row_of(service, entry)).key, b"another")
+    service.context.blobs.write(stored_zip(row_of(service, entry)).key, b"another")
     status, out, err = run(monkeypatch, capsys, "rescore", entry)
     assert (status, out) == (1, "")
     assert err.startswith(f"The stored zip of {entry} is not the one that was handed in")

@@ -98,19 +98,19 @@ def compared(service: Service, slug: str, entries: list[Any]) -> Any:
     assert other["choice"]["auc"] == 1.0
     assert other["choice"]["confusion"]["true_positives"] == 1
     assert other["choice"]["memorization_margin"] > 0
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         assert session.query(ComparedDistance).count() == 3
     # Again: nothing is measured twice. Without guesses: of fewer entries.
     assert compare(service, slug, OTHER).json()["spaces"][1]["measured"] == 2
     service.work()
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         assert session.query(ComparedDistance).count() == 3
     return other
 
 
 def assert_measured_apart(service: Service) -> None:
     """The former track keeps its measurements; the private one has what comparing has measured."""
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         tracks = {track.id: track for track in session.query(Track) if track.kind != "public"}
         assert sorted((track.kind, track.extractor) for track in tracks.values()) == [
             ("former", "tiny@1"), ("private", OTHER),
@@ -142,8 +142,8 @@ def test_from_a_comparison_to_another_private_network(service: Service) -> None:
     other = compared(service, slug, entries)
     # A private job that waits on the former track is not done any more; one entry is scored in between.
     service.submit("eve", slug, zip_of(noise_images(13)))
-    assert run_next(service.bench, Queue.CHECK)
-    assert run_next(service.bench, Queue.SCORE)
+    assert run_next(service.context, Queue.CHECK)
+    assert run_next(service.context, Queue.SCORE)
     before = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
     assert len(before["entries"]) == 3
     moment = datetime.now(UTC).isoformat().replace("+00:00", "Z")
@@ -190,24 +190,24 @@ def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatc
     entry = service.scored("ada", slug, near(0))
     label(service, slug, entry, "aug")
     assert compare(service, slug, OTHER).status_code == 202
-    assert run_next(service.bench, Queue.PREPARE)
+    assert run_next(service.context, Queue.PREPARE)
     service.submit("bob", slug, zip_of(noise_images(11)))
-    assert run_next(service.bench, Queue.CHECK)
-    assert run_next(service.bench, Queue.COMPARE)
+    assert run_next(service.context, Queue.CHECK)
+    assert run_next(service.context, Queue.COMPARE)
     bob = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"][0]
     assert bob["status"] == Status.SCORED
-    assert run_next(service.bench, Queue.COMPARE)  # his private score
+    assert run_next(service.context, Queue.COMPARE)  # his private score
 
     def interrupted(*args: Any, **options: Any) -> Any:
         monkeypatch.setattr("worker.scoring.compare.load_prepared", load_prepared)
         monkeypatch.setattr(preemption, "PREEMPT_AFTER", preemption.PREEMPT_AFTER * 0)
         service.submit("eve", slug, zip_of(noise_images(12)))
-        assert run_next(service.bench, Queue.CHECK)
+        assert run_next(service.context, Queue.CHECK)
         return load_prepared(*args, **options)
 
     monkeypatch.setattr("worker.scoring.compare.load_prepared", interrupted)
-    assert run_next(service.bench, Queue.COMPARE)
-    with service.bench.sessions.begin() as session:
+    assert run_next(service.context, Queue.COMPARE)
+    with service.context.sessions.begin() as session:
         (job,) = session.query(Job).filter_by(queue="compare")
         assert (job.state, job.attempts, job.holder) == ("waiting", 0, None)
         assert session.query(ComparedDistance).count() == 0
@@ -219,10 +219,10 @@ def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatc
 
 def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> None:
     slug = service.competition()
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         track = next(each for each in session.query(Track).filter_by(kind="private"))
         track.extractor = "inception_v3@1"  # as if it were another one than the prepared tiny
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         track = next(each for each in session.query(Track).filter_by(kind="private"))
         assert track.preparation is not None
         track.preparation.heldout_distance = None
@@ -252,7 +252,7 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
         assert [space["measured"] for space in found["spaces"] if not space["present"]][:1] == [1]
     history = service.call("organizer", "GET", f"/competitions/{slug}/tracks/private/thresholds").json()
     assert [(each["tau"], each["method"]) for each in history] == [(0.125, "undo"), (0.5, "manual"), (0.125, "manual")]
-    with service.bench.sessions.begin() as session:
+    with service.context.sessions.begin() as session:
         author = accounts.account_by_handle(session, "organizer")
         competition = competitions.competition_by_slug(session, slug)
         assert author is not None
