@@ -1,0 +1,8 @@
+"""Import and export: results of competitions held elsewhere, and data releases.
+
+results_csv: reading a CSV of results, with faults by line and column
+import_results: a table of results made into a competition without images
+release_tables: the tables of a data release, their columns, their rows under pseudonyms
+data_card: the data card and the manifest of a release
+data_release: starting, reading and publishing releases
+"""

@@ -1,4 +1,4 @@
-"""The data card of a release: what it is, in the words of a page, with its own figures. Pure."""
+"""The data card (README.md) and the manifest (manifest.json) of a data release, from its counts. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from scorer.import_export.release_tables import TABLES
 
 @dataclass(frozen=True)
 class CardNumbers:
-    """What the card tells in numbers, counted from the tables as they were written."""
+    """The counts on the data card, taken from the tables as written."""
 
     rows: Mapping[str, int]
     statuses: Mapping[str, int]
@@ -22,7 +22,7 @@ class CardNumbers:
     images: str
     entries_with_images: int
     entries_without: int
-    """Entries that should have images here and of which none are stored."""
+    """Submissions whose images belong in the release but are not stored."""
     writer: str
 
 
@@ -41,12 +41,12 @@ KIND_NAMES = {
 }
 
 
-def card_of(competition: Competition, figures: CardNumbers) -> str:
-    """The card in Markdown. It says nothing about the moment when it was made."""
+def card_of(competition: Competition, numbers: CardNumbers) -> str:
+    """The data card in Markdown, without the time of its making, so that equal releases have equal bytes."""
     parts = [
         f"# {competition.title}: data release",
-        _about(competition, figures),
-        _contents(figures),
+        _about(competition, numbers),
+        _contents(numbers),
         _pseudonyms(),
         "## Columns",
         *(_columns(table) for table in TABLES),
@@ -54,7 +54,7 @@ def card_of(competition: Competition, figures: CardNumbers) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _about(competition: Competition, figures: CardNumbers) -> str:
+def _about(competition: Competition, numbers: CardNumbers) -> str:
     when = f"from {_day(competition.opens_at)} to {_day(competition.closes_at)}"
     lines = [
         f"Entries of the competition `{competition.slug}`, {when}, their measurements, what reviewers and organizers",
@@ -67,8 +67,8 @@ def _about(competition: Competition, figures: CardNumbers) -> str:
         "| track | network | tau |",
         "|---|---|---|",
     ]
-    for track, extractor in figures.extractors.items():
-        tau = figures.tau[track]
+    for track, extractor in numbers.extractors.items():
+        tau = numbers.tau[track]
         lines.append(f"| {track} | {extractor} | {'none' if tau is None else f'{tau:.6g}'} |")
     return "\n".join(lines)
 
@@ -77,12 +77,12 @@ def _day(moment: datetime | None) -> str:
     return "an open date" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d}"
 
 
-def _contents(figures: CardNumbers) -> str:
-    lines = ["## What is in it", "", f"{figures.teams:,} teams.", "", "| file | rows |", "|---|---|"]
-    lines += [f"| {table}.parquet | {figures.rows[table]:,} |" for table in TABLES]
-    lines += ["", f"Entries by status: {_counted(figures.statuses)}.", ""]
-    lines += [f"Scored entries by decided label: {_counted(figures.labels)}.", "", _images(figures)]
-    lines += ["", f"`manifest.json` has the SHA-256 of every file. Written by {figures.writer}; the same state of the"]
+def _contents(numbers: CardNumbers) -> str:
+    lines = ["## What is in it", "", f"{numbers.teams:,} teams.", "", "| file | rows |", "|---|---|"]
+    lines += [f"| {table}.parquet | {numbers.rows[table]:,} |" for table in TABLES]
+    lines += ["", f"Entries by status: {_counted(numbers.statuses)}.", ""]
+    lines += [f"Scored entries by decided label: {_counted(numbers.labels)}.", "", _images(numbers)]
+    lines += ["", f"`manifest.json` has the SHA-256 of every file. Written by {numbers.writer}; the same state of the"]
     lines += ["competition, pseudonyms and writer give the same bytes."]
     return "\n".join(lines)
 
@@ -91,12 +91,12 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items())) or "none"
 
 
-def _images(figures: CardNumbers) -> str:
-    if figures.images == "none":
+def _images(numbers: CardNumbers) -> str:
+    if numbers.images == "none":
         return IMAGES["none"]
-    missing = f"; of {figures.entries_without:,} more none are stored" if figures.entries_without else ""
+    missing = f"; of {numbers.entries_without:,} more none are stored" if numbers.entries_without else ""
     return (
-        f"{IMAGES[figures.images]} ({figures.entries_with_images:,} of them{missing}): `images/SUBMISSION.zip`, PNGs"
+        f"{IMAGES[numbers.images]} ({numbers.entries_with_images:,} of them{missing}): `images/SUBMISSION.zip`, PNGs"
         " with the same pixels as the entry's, without its file names and metadata, in the order of those names."
     )
 
@@ -122,17 +122,17 @@ def _columns(table: str) -> str:
     return "\n".join(lines)
 
 
-def manifest_of(competition: Competition, figures: CardNumbers, files: list[dict[str, Any]]) -> dict[str, Any]:
-    """What a program reads first: every file with its hash, every column with its meaning."""
+def manifest_of(competition: Competition, numbers: CardNumbers, files: list[dict[str, Any]]) -> dict[str, Any]:
+    """The manifest as JSON values: every file with its hash, every column with its meaning."""
     return {
         "format": 1,
         "competition": competition.slug,
         "title": competition.title,
-        "images": figures.images,
-        "writer": figures.writer,
+        "images": numbers.images,
+        "writer": numbers.writer,
         "files": files,
         "tables": {
-            table: [{"name": each.name, "kind": each.kind, "meaning": each.meaning} for each in columns]
+            table: [{"name": column.name, "kind": column.kind, "meaning": column.meaning} for column in columns]
             for table, columns in TABLES.items()
         },
     }

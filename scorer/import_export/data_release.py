@@ -1,4 +1,4 @@
-"""Data releases: asking for one, what a worker has made of it, and handing it out."""
+"""Data releases: starting one, recording what a worker has made, and making it public."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ KEY_BYTES = 32
 
 @dataclass(frozen=True)
 class ReleaseStatus:
-    """A release with how far it is, and whether everybody may have it once the board is published."""
+    """A release with its job; ``shown``: whether it is public once the final board is published."""
 
     release: Release
     job: Job | None
@@ -39,13 +39,13 @@ class ReleaseStatus:
 
     @property
     def files(self) -> list[dict[str, Any]]:
-        """Its files, those of images apart."""
-        return [each for each in self.release.files or () if not each["name"].startswith(IMAGES_IN)]
+        """Its files without the zips of images."""
+        return [file for file in self.release.files or () if not file["name"].startswith(IMAGES_IN)]
 
     @property
     def images(self) -> list[dict[str, Any]]:
-        """Its zips of images, one an entry."""
-        return [each for each in self.release.files or () if each["name"].startswith(IMAGES_IN)]
+        """Its zips of images, one per submission."""
+        return [file for file in self.release.files or () if file["name"].startswith(IMAGES_IN)]
 
 
 def start_release(
@@ -59,11 +59,12 @@ def start_release(
     author: Account,
     now: datetime,
 ) -> Release:
-    """Have a release made. It uses the pseudonyms of the competition's last one, so that the same state gives the same
-    bytes, unless ``new_names`` asks for those of ``key`` (random, made at the edge). ``Conflict`` while one is made."""
+    """Queue a release. It reuses the pseudonyms of the competition's last one, so that the same state gives the same
+    bytes, unless ``new_names`` asks for those of ``key`` (random, made by the caller). ``Conflict`` while another is
+    being made."""
     competitions.lock_competition(session, state.competition.slug, share=False)
     earlier = list_releases(session, state)
-    if any(each.state in UNFINISHED for each in earlier):
+    if any(status.state in UNFINISHED for status in earlier):
         raise Conflict("release-running", "A release of this competition is being made already.")
     release = Release(
         id=public_id,
@@ -87,54 +88,54 @@ def _subject(state: CompetitionState, release: Release) -> str:
 
 def list_releases(session: Session, state: CompetitionState) -> list[ReleaseStatus]:
     """The releases of a competition, newest first."""
-    return [_made(session, release) for release in data_release.releases_of(session, state.competition.id)]
+    return [_status_of(session, release) for release in data_release.releases_of(session, state.competition.id)]
 
 
-def _made(session: Session, release: Release) -> ReleaseStatus:
+def _status_of(session: Session, release: Release) -> ReleaseStatus:
     job = data_release.newest_release_job(session, release.id)
-    # Read after the job, whose last step finishes it.
+    # Read after the job, whose last step finishes the release.
     session.refresh(release)
     return ReleaseStatus(release, job, data_release.is_shown(session, release.id))
 
 
 def visible_releases(session: Session, state: CompetitionState, account: Account | None) -> list[ReleaseStatus]:
-    """The releases that this person may have: all, for organizers; for everybody those that were handed out, while the
-    final board is published."""
-    found = list_releases(session, state)
-    return found if is_organizer(account) else [each for each in found if _is_open(state, each)]
+    """The releases that the account may download: all, for organizers; for others the public ones, while the final
+    board is published."""
+    releases = list_releases(session, state)
+    return releases if is_organizer(account) else [status for status in releases if _is_public(state, status)]
 
 
 def find_release(session: Session, state: CompetitionState, release_id: str, account: Account | None) -> ReleaseStatus:
-    """A release that this person may have; ``NotFound`` otherwise, so that ids tell nothing."""
+    """A release that the account may download; ``NotFound`` otherwise, so that ids reveal nothing."""
     release = data_release.release_by_id(session, release_id)
     if release is not None and release.competition_id == state.competition.id:
-        found = _made(session, release)
-        if is_organizer(account) or _is_open(state, found):
-            return found
+        status = _status_of(session, release)
+        if is_organizer(account) or _is_public(state, status):
+            return status
     raise NotFound("no-release", f"There is no data release {release_id!r} of {state.competition.slug} for you.")
 
 
-def _is_open(state: CompetitionState, each: ReleaseStatus) -> bool:
-    return state.published and each.shown and each.state == JobState.DONE
+def _is_public(state: CompetitionState, status: ReleaseStatus) -> bool:
+    return state.published and status.shown and status.state == JobState.DONE
 
 
-def file_of(found: ReleaseStatus, name: str) -> tuple[str, dict[str, Any]]:
-    """The blob and the description of one of a release's files; ``NotFound`` if it has none of that name."""
-    for each in found.release.files or ():
-        if each["name"] == name:
-            return blob_key(found.release.id, name), each
+def file_of(status: ReleaseStatus, name: str) -> tuple[str, dict[str, Any]]:
+    """The blob key and the manifest entry of one of a release's files; ``NotFound`` if it has none of that name."""
+    for file in status.release.files or ():
+        if file["name"] == name:
+            return blob_key(status.release.id, name), file
     raise NotFound("no-file", f"This release has no file {name!r}.")
 
 
 def blob_key(release_id: str, name: str) -> str:
-    """Where a file of a release is stored."""
+    """The blob key of a release's file."""
     return f"releases/{release_id}/{name}"
 
 
 def record_release(
     session: Session, claim: leases.Claim, files: Sequence[dict[str, Any]], sha256: str, *, now: datetime
 ) -> bool:
-    """Keep what a worker has made; False when the job was no longer that worker's."""
+    """Record a finished release; False if the claim no longer holds the job."""
     if not leases.finish_job(session, claim, now):
         return False
     release = session.get_one(Release, claim.release_id)
@@ -147,13 +148,13 @@ def record_release(
 def hand_out(
     session: Session, state: CompetitionState, release_id: str, *, shown: bool, author: Account, now: datetime
 ) -> ReleaseAct:
-    """Let everybody have a release, while the final board is published; or take that back. ``Conflict`` if it is not
-    finished or nothing would change."""
+    """Make a release public (while the final board is published), or withdraw it. ``Conflict`` if it is not finished or
+    nothing would change."""
     competitions.lock_competition(session, state.competition.slug, share=False)
-    found = find_release(session, state, release_id, author)
-    if found.state != JobState.DONE:
+    status = find_release(session, state, release_id, author)
+    if status.state != JobState.DONE:
         raise Conflict("not-finished", "A release is handed out once it is finished.")
-    if shown == found.shown:
+    if shown == status.shown:
         raise Conflict("no-change", f"The release is {'already' if shown else 'not'} handed out.")
     act = ReleaseAct(release_id=release_id, shown=shown, author_id=author.id, created_at=now)
     session.add(act)
@@ -161,10 +162,10 @@ def hand_out(
     audit_log.record_action(
         session,
         "release.handed-out" if shown else "release.taken-back",
-        _subject(state, found.release),
+        _subject(state, status.release),
         actor=author,
         now=now,
-        before={"shown": found.shown},
-        after={"shown": shown, "sha256": found.release.sha256},
+        before={"shown": status.shown},
+        after={"shown": shown, "sha256": status.release.sha256},
     )
     return act

@@ -1,4 +1,4 @@
-"""Competitions that were held elsewhere: a table of results becomes entries of which there are numbers alone."""
+"""Imports: a table of results of a competition held elsewhere becomes submissions with measurements but no images."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from scorer.metrics.mifid import EPSILON, mifid
 from scorer.tuning import thresholds
 
 CHUNK_ENTRIES = 10_000
-"""Entries a statement."""
+"""Submissions per SQL statement."""
 
 
 class ImportRequest(BaseModel):
@@ -45,8 +45,8 @@ class ImportRequest(BaseModel):
     )
 
     def names(self) -> dict[str, str]:
-        """Headers of this table by our names; ``Invalid`` for what is not ``name=header``."""
-        pairs = [each.partition("=") for each in self.column]
+        """The table's headers by column name; ``Invalid`` for an item that is not ``name=header``."""
+        pairs = [item.partition("=") for item in self.column]
         wrong = [name for name, sign, header in pairs if not (name and sign and header)]
         if wrong:
             raise Invalid("bad-column", f"A column is named as name=header, not as {wrong[0]!r}.")
@@ -55,8 +55,8 @@ class ImportRequest(BaseModel):
 
 @dataclass(frozen=True)
 class ScoreReproduction:
-    """How well the scores that the table tells come out again: of ``compared`` entries that are not disqualified, the
-    largest relative difference (None where none was compared)."""
+    """How well the table's scores are reproduced: the largest relative difference over ``compared`` submissions, those
+    with a score that are not disqualified (None if there are none)."""
 
     compared: int
     largest_relative_difference: float | None
@@ -64,7 +64,7 @@ class ScoreReproduction:
 
 @dataclass(frozen=True)
 class ImportResult:
-    """What an import did. ``known`` entries had been imported before and were left as they are."""
+    """The counts of an import. ``known`` submissions had been imported before and are unchanged."""
 
     state: CompetitionState
     created: bool
@@ -75,7 +75,7 @@ class ImportResult:
     disqualified: int
     ignored_columns: Sequence[str]
     reproduced: Mapping[str, ScoreReproduction]
-    """By track; a track without a tau is not among them."""
+    """By track; without the tracks for which the request has no tau."""
 
 
 def import_table(
@@ -89,33 +89,33 @@ def import_table(
     now: datetime,
     new_id: Callable[[], str],
 ) -> ImportResult:
-    """Take a table's entries into a competition, which is made if there is none of that slug: scored, with decided
-    labels, sealed ones disqualified. Entries that are there already stay as they are.
+    """Import a table's submissions into a competition, which is created if the slug is new: scored, with decided
+    labels, and disqualified if their score is ``sealed_score``. Submissions imported before stay as they are.
 
-    ``Conflict``: ``has-entries`` where people have handed entries in, ``changed-rows`` where an entry has other
-    numbers than before, ``team-taken``.
+    ``Conflict``: ``has-entries`` if people have submitted there, ``changed-rows`` if a submission has other numbers
+    than before, ``team-taken`` if a team of people has a name of the table.
     """
     created = db_competitions.competition_by_slug(session, slug) is None
     if created:
         setup.create(session, _spec(slug, len(sheet.lines), request, now), author=author, now=now)
     db_competitions.lock_competition(session, slug, share=False)
     state = competition_state.state_of(session, slug, now)
-    fresh = _unknown(session, state, sheet.lines)
+    added = _unknown(session, state, sheet.lines)
     provenance = {"imported": True, "file": request.file_name, "table_sha256": table_sha256}
     origin = import_results.Origin(state.competition.id, author.id, provenance, now)
-    moments = _moments(state, len(fresh), now)
-    for start in range(0, len(fresh), CHUNK_ENTRIES):
+    moments = _moments(state, len(added), now)
+    for start in range(0, len(added), CHUNK_ENTRIES):
         part = slice(start, start + CHUNK_ENTRIES)
-        import_results.add_entries(session, origin, state.tracks, _batch(fresh[part], moments[part], new_id))
-        _add_labels_and_rulings(session, origin, fresh[part], request.sealed_score)
-    done = ImportResult(
+        import_results.add_entries(session, origin, state.tracks, _batch(added[part], moments[part], new_id))
+        _add_labels_and_rulings(session, origin, added[part], request.sealed_score)
+    result = ImportResult(
         state=state,
         created=created,
         rows=len(sheet.lines),
-        added=len(fresh),
-        known=len(sheet.lines) - len(fresh),
-        labelled=sum(line.label is not None for line in fresh),
-        disqualified=sum(_is_sealed(line, request.sealed_score) for line in fresh),
+        added=len(added),
+        known=len(sheet.lines) - len(added),
+        labelled=sum(line.label is not None for line in added),
+        disqualified=sum(_is_sealed(line, request.sealed_score) for line in added),
         ignored_columns=sheet.ignored,
         reproduced={
             kind: _reproduced(sheet.lines, kind, tau, state.tracks[kind].epsilon, request.sealed_score)
@@ -123,9 +123,9 @@ def import_table(
             if (tau := getattr(request, f"tau_{kind}")) is not None
         },
     )
-    _write_down(session, done, request, table_sha256, author, now)
+    _record_audit(session, result, request, table_sha256, author, now)
     _tune(session, state, request, author, now)
-    return done
+    return result
 
 
 def _spec(slug: str, entries: int, request: ImportRequest, now: datetime) -> CompetitionSpec:
@@ -140,7 +140,7 @@ def _spec(slug: str, entries: int, request: ImportRequest, now: datetime) -> Com
             private=TrackSpec(extractor=request.private_extractor, epsilon=request.epsilon),
         )
     except ValidationError as error:
-        faults = [each["msg"] for each in error.errors()]
+        faults = [fault["msg"] for fault in error.errors()]
         raise Invalid("bad-competition", f"A competition {slug!r} cannot be made of this.", faults=faults) from None
 
 
@@ -156,19 +156,19 @@ def _unknown(session: Session, state: CompetitionState, lines: Sequence[ResultsL
             f"{len(changed):,} entries were imported before, with other numbers; nothing was changed.",
             faults=[f"line {line.at:,}: {line.submission_id}" for line in changed[:MAX_FAULTS_LISTED]],
         )
-    fresh = [line for line in lines if line.submission_id not in known]
-    taken = import_results.teams_of_people(session, competition_id, sorted({line.team for line in fresh}))
+    unknown = [line for line in lines if line.submission_id not in known]
+    taken = import_results.teams_of_people(session, competition_id, sorted({line.team for line in unknown}))
     if taken:
         raise Conflict(
             "team-taken",
             "Teams of people are called as some of the table's are.",
             faults=list(taken)[:MAX_FAULTS_LISTED],
         )
-    return fresh
+    return unknown
 
 
 def _moments(state: CompetitionState, count: int, now: datetime) -> list[datetime]:
-    """When the entries were handed in: in order, evenly between the start and the close."""
+    """Times of submission, which the table lacks: in order, evenly spaced between opening and close."""
     opens_at, closes_at = state.competition.opens_at, state.competition.closes_at
     end = min(closes_at or now, now)
     if opens_at is None or opens_at >= end:
@@ -211,29 +211,31 @@ def _reproduced(
     lines: Sequence[ResultsLine], kind: TrackKind, tau: float, epsilon: float, sealed_score: float
 ) -> ScoreReproduction:
     place = TRACK_KINDS.index(kind)
-    told = [
+    scored = [
         (line.numbers[place], line.numbers[place + 2], score)
         for line in lines
         if (score := getattr(line, f"{kind}_score")) not in {None, sealed_score}
     ]
-    if not told:
+    if not scored:
         return ScoreReproduction(0, None)
-    fid, distance, score = np.array(told).T
-    off = np.abs(mifid(fid, distance, tau, epsilon) - score) / np.maximum(np.abs(score), np.finfo(float).tiny)
-    return ScoreReproduction(len(told), float(off.max()))
+    fid, distance, score = np.array(scored).T
+    relative_difference = np.abs(mifid(fid, distance, tau, epsilon) - score) / np.maximum(
+        np.abs(score), np.finfo(float).tiny
+    )
+    return ScoreReproduction(len(scored), float(relative_difference.max()))
 
 
-def _write_down(
-    session: Session, done: ImportResult, request: ImportRequest, table_sha256: str, author: Account, now: datetime
+def _record_audit(
+    session: Session, result: ImportResult, request: ImportRequest, table_sha256: str, author: Account, now: datetime
 ) -> None:
-    counted = {name: getattr(done, name) for name in ("rows", "added", "known", "labelled", "disqualified")}
+    counted = {name: getattr(result, name) for name in ("rows", "added", "known", "labelled", "disqualified")}
     after = {"file": request.file_name, "table_sha256": table_sha256, **counted}
-    subject = f"competition:{done.state.competition.slug}"
+    subject = f"competition:{result.state.competition.slug}"
     audit_log.record_action(session, "results.imported", subject, actor=author, now=now, after=after)
 
 
 def _tune(session: Session, state: CompetitionState, request: ImportRequest, author: Account, now: datetime) -> None:
-    """Set the given thresholds, where they are not what holds already."""
+    """Set the thresholds of the request where they differ from the current ones."""
     for kind in TRACK_KINDS:
         tau = getattr(request, f"tau_{kind}")
         current = tuning.newest_threshold(session, state.tracks[kind].id)

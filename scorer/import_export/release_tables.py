@@ -1,6 +1,6 @@
-"""What a data release says: its tables, what each column means, and their rows under pseudonyms.
+"""The tables of a data release: their columns with meanings, and their rows under pseudonyms.
 
-No name, handle, address, note, reason or file name is in it: only what is listed here leaves.
+No name, handle, address, note, reason or file name is in them: a release holds only the columns listed here.
 """
 
 import hashlib
@@ -15,20 +15,20 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import data_release
-from scorer.leaderboard.rows import rows_of as lines_of
+from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import TRACK_KINDS
 from scorer.ranking.awards import medal
 
 ColumnKind = Literal["text", "int", "float", "bool", "time", "ints"]
 TableRow = tuple[Any, ...]
 CHOICE_NUMBERS = ("memorization_margin", "auc", "cohens_d", "heldout_distance")
-"""What a choice of tau found, as far as it is numbers for everybody."""
+"""The statistics of a choice of tau that a release holds."""
 CONFUSION = ("true_positives", "false_negatives", "false_positives", "true_negatives")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its name, what kind of values it has, and what they mean."""
+    """A column of a table: its name, the kind of its values, and their meaning."""
 
     name: str
     kind: ColumnKind
@@ -36,7 +36,7 @@ class Column:
     nullable: bool = False
 
 
-def _maybe(name: str, kind: ColumnKind, meaning: str) -> Column:
+def _nullable(name: str, kind: ColumnKind, meaning: str) -> Column:
     return Column(name, kind, meaning, nullable=True)
 
 
@@ -56,12 +56,12 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             Column("picked", "bool", "Whether the team picked it to be ranked by in the end."),
             Column("accepted_at", "time", "When its last byte had arrived."),
             Column("bytes", "int", "Of its zip."),
-            _maybe("images", "text", "Pseudonym of its pixels: equal for entries with the same images."),
-            _maybe("exact_copies", "int", "Images that equal a training image, pixel by pixel."),
-            _maybe("mirrored_copies", "int", "Images that equal a mirrored training image."),
-            _maybe("copied_share", "float", "Share of its images that are one of the two."),
-            _maybe("label", "text", "Decided label: legitimate, mgan, sup, ae, aug or other; null: not reviewed."),
-            _maybe("ruling", "text", "Newest ruling: keep, disqualify or waive (the penalty); null: none."),
+            _nullable("images", "text", "Pseudonym of its pixels: equal for entries with the same images."),
+            _nullable("exact_copies", "int", "Images that equal a training image, pixel by pixel."),
+            _nullable("mirrored_copies", "int", "Images that equal a mirrored training image."),
+            _nullable("copied_share", "float", "Share of its images that are one of the two."),
+            _nullable("label", "text", "Decided label: legitimate, mgan, sup, ae, aug or other; null: not reviewed."),
+            _nullable("ruling", "text", "Newest ruling: keep, disqualify or waive (the penalty); null: none."),
         ),
         "measurements": (
             SUBMISSION,
@@ -71,18 +71,18 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             COUNTS,
             Column("fid", "float", "Frechet distance between the features of the entry and of the reference."),
             Column("memorization_distance", "float", "Mean cosine distance to the nearest training image, 0 to 2."),
-            _maybe("distance_se", "float", "Standard error of that mean."),
-            _maybe("tau", "float", "Threshold that it is judged with; only where it counts. 0 for benchmarks."),
-            _maybe("copy", "bool", "Whether it is a copy, which has no score; only where it counts."),
-            _maybe("penalised", "bool", "Whether its distance is below tau; only where it counts."),
-            _maybe("mifid", "float", "Score, lower is better; null for a copy, or where it does not count."),
-            _maybe("histogram_low", "float", "Lower end of the histogram of nearest distances, one per image."),
-            _maybe("histogram_high", "float", "Upper end of that histogram."),
-            _maybe("histogram_counts", "ints", "Images in equal bins between the two."),
-            _maybe("weights_sha256", "text", "SHA-256 of the network's weights."),
-            _maybe("reference", "text", "Address of the prepared reference: equal for equal inputs."),
-            _maybe("device", "text", "What it was computed on."),
-            _maybe("precision", "text", "Arithmetic of the network."),
+            _nullable("distance_se", "float", "Standard error of that mean."),
+            _nullable("tau", "float", "Threshold that it is judged with; only where it counts. 0 for benchmarks."),
+            _nullable("copy", "bool", "Whether it is a copy, which has no score; only where it counts."),
+            _nullable("penalised", "bool", "Whether its distance is below tau; only where it counts."),
+            _nullable("mifid", "float", "Score, lower is better; null for a copy, or where it does not count."),
+            _nullable("histogram_low", "float", "Lower end of the histogram of nearest distances, one per image."),
+            _nullable("histogram_high", "float", "Upper end of that histogram."),
+            _nullable("histogram_counts", "ints", "Images in equal bins between the two."),
+            _nullable("weights_sha256", "text", "SHA-256 of the network's weights."),
+            _nullable("reference", "text", "Address of the prepared reference: equal for equal inputs."),
+            _nullable("device", "text", "What it was computed on."),
+            _nullable("precision", "text", "Arithmetic of the network."),
             Column("measured_at", "time", "When."),
         ),
         "evidence": (
@@ -91,11 +91,11 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             COUNTS,
             Column("test", "text", "Method that found it."),
             Column("name", "text", "What is found: one number of the method."),
-            _maybe("value", "float", "That number; null where there were too few images or photographs."),
+            _nullable("value", "float", "That number; null where there were too few images or photographs."),
             Column("unit", "text", "Its unit."),
             Column("direction", "text", "What a good entry has, and what copying looks like."),
-            _maybe("standard_error", "float", "As the method describes it; null where it has none."),
-            _maybe("p_value", "float", "As the method describes it; null where it has none."),
+            _nullable("standard_error", "float", "As the method describes it; null where it has none."),
+            _nullable("p_value", "float", "As the method describes it; null where it has none."),
             Column("found_at", "time", "When."),
         ),
         "cells": (
@@ -105,17 +105,17 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             Column("cell", "int", "Which region of the training images' features, from 1."),
             Column("generated", "int", "Images of the entry in it."),
             Column("held_out", "int", "Held-out photographs in it."),
-            _maybe("z", "float", "Rank sum of their distances to the training images; far below 0 is copying."),
-            _maybe("p_value", "float", "One-sided, for copying."),
+            _nullable("z", "float", "Rank sum of their distances to the training images; far below 0 is copying."),
+            _nullable("p_value", "float", "One-sided, for copying."),
             Column("copied", "bool", "Whether its images are closer to the training images than chance explains."),
             Column("excess", "float", "Z of the number of the entry's images in it; above 0 is too many."),
         ),
         "labels": (
             SUBMISSION,
             Column("source", "text", "decided (what counts), review (one reviewer's) or coarse (an early guess)."),
-            _maybe("reviewer", "text", "Pseudonym of the reviewer, for reviews."),
+            _nullable("reviewer", "text", "Pseudonym of the reviewer, for reviews."),
             Column("label", "text", "legitimate, mgan, sup, ae, aug or other."),
-            _maybe("intent", "text", "Of a review: intended, unintended or unclear."),
+            _nullable("intent", "text", "Of a review: intended, unintended or unclear."),
             COUNTS,
             Column("given_at", "time", "When."),
         ),
@@ -123,18 +123,18 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             TRACK,
             Column("tau", "float", "Entries whose memorization distance is below it are penalised."),
             Column("method", "text", "How it was chosen."),
-            *(_maybe(name, "float", f"{name} as the method found it.") for name in CHOICE_NUMBERS),
-            *(_maybe(name, "int", f"{name} against the decided labels of that time.") for name in CONFUSION),
+            *(_nullable(name, "float", f"{name} as the method found it.") for name in CHOICE_NUMBERS),
+            *(_nullable(name, "int", f"{name} against the decided labels of that time.") for name in CONFUSION),
             COUNTS,
             Column("chosen_at", "time", "When."),
         ),
         "rulings": (
             SUBMISSION,
             Column("ruling", "text", "keep, disqualify or waive (the penalty)."),
-            _maybe("memorising", "bool", "What a label `other` means for the choice of tau."),
+            _nullable("memorising", "bool", "What a label `other` means for the choice of tau."),
             COUNTS,
             Column("appealed", "bool", "Whether the team appealed against it."),
-            _maybe("granted", "bool", "Whether the appeal was granted; null: none, or not answered."),
+            _nullable("granted", "bool", "Whether the appeal was granted; null: none, or not answered."),
             Column("ruled_at", "time", "When."),
         ),
         "ranks": (
@@ -146,7 +146,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             Column("fid", "float", "Frechet distance of that entry."),
             Column("memorization_distance", "float", "Memorization distance of that entry."),
             Column("penalised", "bool", "Whether it is penalised."),
-            _maybe("medal", "text", "On the private track: gold, silver or bronze."),
+            _nullable("medal", "text", "On the private track: gold, silver or bronze."),
         ),
         "ratings": (
             Column("study", "int", "Which of the competition's rating studies, from 1."),
@@ -165,17 +165,17 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Pseudonyms:
-    """Names that only the holder of ``key`` can tell: HMAC-SHA256, 80 bits of it."""
+    """Pseudonyms that only the holder of ``key`` can compute: HMAC-SHA256, its first 80 bits as hex."""
 
     key: bytes
 
     def of(self, what: str, number: int | str) -> str:
-        """The pseudonym of a ``team``, a ``submission``, ``images`` or a ``person``, always the same."""
+        """The pseudonym of a ``team``, a ``submission``, ``images``, a ``person`` or a ``rater``; deterministic."""
         digest = hmac.new(self.key, f"{what}:{number}".encode(), hashlib.sha256)
         return f"{what[0]}-{digest.hexdigest()[:20]}"
 
     def of_optional(self, what: str, number: int | str | None) -> str | None:
-        """The same, of nothing: nothing."""
+        """The pseudonym as of :meth:`of`; None for None."""
         return None if number is None else self.of(what, number)
 
 
@@ -229,32 +229,32 @@ def _measurements(session: Session, state: CompetitionState, names: Pseudonyms) 
 
 def _evidence(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     for row in data_release.evidence(session, state.competition.id):
-        about = names.of("submission", row.submission_ref), row.track, row.counts
-        for each in row.findings:
-            told = (each[name] for name in ("test", "name", "value", "unit", "direction", "standard_error", "p_value"))
-            yield *about, *told, row.created_at
+        subject = names.of("submission", row.submission_ref), row.track, row.counts
+        for quantity in row.findings:
+            fields = ("test", "name", "value", "unit", "direction", "standard_error", "p_value")
+            yield *subject, *(quantity[name] for name in fields), row.created_at
 
 
 def _cells(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     for row in data_release.evidence(session, state.competition.id):
-        about = names.of("submission", row.submission_ref), row.track, row.counts
+        subject = names.of("submission", row.submission_ref), row.track, row.counts
         for cell in row.cells or ():
-            told = (cell[name] for name in ("generated", "held_out", "z", "p", "copied", "excess"))
-            yield *about, cell["cell"] + 1, *told
+            values = (cell[name] for name in ("generated", "held_out", "z", "p", "copied", "excess"))
+            yield *subject, cell["cell"] + 1, *values
 
 
 def _labels(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     for row in data_release.labels(session, state.competition.id):
-        who = names.of_optional("person", row.reviewer_id)
+        reviewer = names.of_optional("person", row.reviewer_id)
         submission = names.of("submission", row.submission_ref)
-        yield submission, row.source, who, row.label, row.intent, row.counts, row.created_at
+        yield submission, row.source, reviewer, row.label, row.intent, row.counts, row.created_at
 
 
 def _thresholds(session: Session, state: CompetitionState, _: Pseudonyms) -> Iterator[TableRow]:
     for row in data_release.thresholds(session, state.competition.id):
-        found = [row.choice.get(name) for name in CHOICE_NUMBERS]
+        statistics = [row.choice.get(name) for name in CHOICE_NUMBERS]
         confusion = [(row.choice.get("confusion") or {}).get(name) for name in CONFUSION]
-        yield row.track, row.tau, row.method, *found, *confusion, row.counts, row.created_at
+        yield row.track, row.tau, row.method, *statistics, *confusion, row.counts, row.created_at
 
 
 def _rulings(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
@@ -266,10 +266,10 @@ def _rulings(session: Session, state: CompetitionState, names: Pseudonyms) -> It
 def _ranks(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     competition = state.competition
     for kind in TRACK_KINDS:
-        for rank, line in enumerate(lines_of(session, competition, state.tracks, kind).page(0, None), start=1):
-            won = medal(rank, **competition.medals) if kind == "private" else None
-            team, entry = names.of("team", line.team_id), names.of("submission", line.ref)
-            yield kind, rank, team, entry, line.score, line.fid, line.memorization_distance, line.penalised, won
+        for rank, row in enumerate(rows_of(session, competition, state.tracks, kind).page(0, None), start=1):
+            won_medal = medal(rank, **competition.medals) if kind == "private" else None
+            team, entry = names.of("team", row.team_id), names.of("submission", row.ref)
+            yield kind, rank, team, entry, row.score, row.fid, row.memorization_distance, row.penalised, won_medal
 
 
 def _ratings(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:

@@ -1,5 +1,4 @@
-"""Sheets of results: a CSV with a line an entry, read column by column; what is wrong is told by line and column. Pure
-but for the text it is given."""
+"""CSV files of results, one line per submission, read cell by cell; faults are listed by line and column."""
 
 import csv
 import math
@@ -13,23 +12,24 @@ from scorer.errors import Invalid
 NUMBER_COLUMNS = ("fid_public", "fid_private", "distance_public", "distance_private")
 REQUIRED = ("submission_id", *NUMBER_COLUMNS)
 COLUMNS = (*REQUIRED, "public_score", "private_score", "labels", "team")
-"""What a sheet may tell, by the names of the released 2019 table; letter case, spaces and dashes do not count."""
+"""The known columns, named as in the released 2019 table; letter case, spaces and dashes do not count."""
 LABELS: Mapping[str, str | None] = MappingProxyType(
     {"": None, "non-mem": "legitimate"} | {each: each for each in ("legitimate", "mgan", "sup", "ae", "aug", "other")}
 )
 MAX_DISTANCE = 2.0
 MAX_NAME_LENGTH = 50
-"""Characters of a name."""
+"""Characters of a submission id or team name."""
 MAX_FAULTS_LISTED = 10
 Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, slots=True)
 class ResultsLine:
-    """An entry of a sheet. ``numbers`` in the order of :data:`NUMBERS`; a score is None where none is told."""
+    """A submission in a table of results. ``numbers`` has the order of :data:`NUMBER_COLUMNS`; a score is None where
+    the table has none."""
 
     at: int
-    """Its line in the file, the header's being 1."""
+    """Its line number in the file; the header is line 1."""
     submission_id: str
     team: str
     numbers: tuple[float, ...]
@@ -41,17 +41,16 @@ class ResultsLine:
 
 @dataclass(frozen=True)
 class ResultsTable:
-    """The entries of a sheet in the order in which they were handed in, and the columns that nobody asked for."""
+    """The submissions of a table in the order of their ids, and the names of the columns that were ignored."""
 
     lines: Sequence[ResultsLine]
     ignored: Sequence[str]
 
 
 def read_results_csv(text: Iterable[str], names: Mapping[str, str] | None = None) -> ResultsTable:
-    """Read a CSV with a header. ``names`` says what a column (of :data:`COLUMNS`) is called in this file, where it is
-    not called so.
+    """Read a CSV with a header. ``names`` maps names of :data:`COLUMNS` to the file's own headers, where those differ.
 
-    Ids that are all numbers order the entries as numbers, others as text. ``Invalid``: ``no-table``,
+    Submissions are ordered by id: numerically if all ids are numbers, otherwise as text. ``Invalid``: ``no-table``,
     ``unknown-column``, ``missing-columns``, ``repeated-column``, ``bad-rows`` with the first faults.
     """
     reader = csv.reader(text, strict=True)
@@ -83,22 +82,22 @@ def _places(header: Sequence[str], names: Mapping[str, str]) -> dict[str, int]:
     unknown = sorted(names.keys() - set(COLUMNS))
     if unknown:
         raise Invalid("unknown-column", f"There is no column {unknown[0]!r} to name; there are {', '.join(COLUMNS)}.")
-    found: dict[str, int] = {}
+    places: dict[str, int] = {}
     for column in COLUMNS:
         wanted = _plain(names.get(column, column))
-        at = [place for place, name in enumerate(header) if _plain(name) == wanted]
-        if len(at) > 1:
-            raise Invalid("repeated-column", f"The column {header[at[0]]!r} is there {len(at)} times.")
-        if at:
-            found[column] = at[0]
+        matches = [place for place, name in enumerate(header) if _plain(name) == wanted]
+        if len(matches) > 1:
+            raise Invalid("repeated-column", f"The column {header[matches[0]]!r} is there {len(matches)} times.")
+        if matches:
+            places[column] = matches[0]
         elif column in names:
             raise Invalid(
                 "missing-columns", f"There is no column {names[column]!r} in the table: {_header_text(header)}."
             )
-    missing = [column for column in REQUIRED if column not in found]
+    missing = [column for column in REQUIRED if column not in places]
     if missing:
         raise Invalid("missing-columns", f"The table lacks {', '.join(missing)}: {_header_text(header)}.")
-    return found
+    return places
 
 
 def _header_text(header: Sequence[str]) -> str:
@@ -111,7 +110,7 @@ def _plain(name: str) -> str:
 
 @dataclass(frozen=True)
 class _RowReader:
-    """A row while it is read; what is wrong with a cell goes to ``faults``."""
+    """Reads the cells of one row; appends faults to ``faults``."""
 
     at: int
     header: Sequence[str]
@@ -119,22 +118,22 @@ class _RowReader:
     places: Mapping[str, int]
     faults: list[str]
 
-    def read(self, column: str, how: Callable[[str], Read], otherwise: Read) -> Read:
-        """A cell as ``how`` reads it; ``otherwise`` where the table has no such column, or after a fault."""
+    def read(self, column: str, parse: Callable[[str], Read], default: Read) -> Read:
+        """A cell parsed by ``parse``; ``default`` if the table has no such column, or after a fault."""
         place = self.places.get(column)
         if place is None:
-            return otherwise
+            return default
         if place >= len(self.cells):
             self.fault(column, "is not there: the line is too short")
-            return otherwise
+            return default
         try:
-            return how(self.cells[place].strip())
+            return parse(self.cells[place].strip())
         except ValueError as error:
             self.fault(column, str(error))
-            return otherwise
+            return default
 
     def fault(self, column: str, what: str) -> None:
-        """Say where and what."""
+        """Append a fault with its line and column."""
         self.faults.append(f"line {self.at:,}, {self.header[self.places[column]]}: {what}")
 
 

@@ -1,4 +1,4 @@
-"""The figures of Bai et al. 2021 from what a competition holds now, as data with the numbers that belong to them."""
+"""The figures of Bai et al. 2021 from a competition's current state, as data with their statistics."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -34,9 +34,9 @@ LEADERS, TOP = 5, 100
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure as data: a row an entry (a team, for the shake-up), and what is to be said of them all.
+    """A figure as data: one row per submission (per team, for the shake-up), and statistics over all rows.
 
-    ``groups``: for each label the number of entries and the quantiles of the figure's first value.
+    ``groups``: for each label the number of submissions and the quantiles of the figure's first value.
     """
 
     name: str
@@ -50,160 +50,161 @@ class Figure:
 
     def column(self, name: str) -> list[Any]:
         """All values of a column."""
-        place = self.columns.index(name)
-        return [row[place] for row in self.rows]
+        index = self.columns.index(name)
+        return [row[index] for row in self.rows]
 
 
-def figure(session: Session, shown: InsightsData, name: str, track: TrackKind, account: Account | None) -> Figure:
-    """One figure; ``track`` counts for those of a single track. ``Forbidden`` for what needs the private track before
-    publication."""
+def figure(session: Session, data: InsightsData, name: str, track: TrackKind, account: Account | None) -> Figure:
+    """One figure; ``track`` matters only for figures of a single track. ``Forbidden`` before publication for figures
+    that need the private track."""
     if name in PAIRED:
-        visible_track(shown.state, "private", account)
-        return PAIRED[name](session, shown)
-    visible_track(shown.state, track, account)
-    return SINGLE[name](shown, track)
+        visible_track(data.state, "private", account)
+        return PAIRED[name](session, data)
+    visible_track(data.state, track, account)
+    return SINGLE[name](data, track)
 
 
-def _single(shown: InsightsData, name: str, track: TrackKind, value: str, statistics: Mapping[str, Any]) -> Figure:
-    field = shown.fields[track]
-    columns, told = _identity(shown, field)
+def _single(data: InsightsData, name: str, track: TrackKind, value: str, statistics: Mapping[str, Any]) -> Figure:
+    entries = data.by_track[track]
+    columns, values = _identity(data, entries)
     columns += ["fid", "distance", "score", "penalised"]
-    told += [field.fid.tolist(), field.distance.tolist(), _plain(field.score), field.penalised.tolist()]
+    values += [entries.fid.tolist(), entries.distance.tolist(), _plain(entries.score), entries.penalised.tolist()]
     return Figure(
         name=name,
         track=track,
-        label=shown.label,
+        label=data.label,
         columns=columns,
-        rows=list(zip(*told, strict=True)),
-        statistics={"count": len(field.refs), **statistics},
-        groups=_groups(shown, field, getattr(field, value)),
-        tau=shown.taus[track],
+        rows=list(zip(*values, strict=True)),
+        statistics={"count": len(entries.refs), **statistics},
+        groups=_groups(data, entries, getattr(entries, value)),
+        tau=data.taus[track],
     )
 
 
 def _plain(values: Vector) -> list[float | None]:
-    """JSON has no nan."""
+    """The values with None for nan, which JSON lacks."""
     return [None if np.isnan(value) else float(value) for value in values]
 
 
-def _identity(shown: InsightsData, field: TrackColumns) -> tuple[list[str], list[list[Any]]]:
+def _identity(data: InsightsData, entries: TrackColumns) -> tuple[list[str], list[list[Any]]]:
     columns: list[str] = []
-    told: list[list[Any]] = []
-    if shown.names:
-        columns, told = ["entry", "team"], [field.ids.tolist(), field.teams.tolist()]
-    if shown.labels:
-        columns, told = [*columns, "label"], [*told, field.labels.tolist()]
-    return columns, told
+    values: list[list[Any]] = []
+    if data.names:
+        columns, values = ["entry", "team"], [entries.ids.tolist(), entries.teams.tolist()]
+    if data.labels:
+        columns, values = [*columns, "label"], [*values, entries.labels.tolist()]
+    return columns, values
 
 
-def _groups(shown: InsightsData, field: TrackColumns, values: Vector) -> list[Mapping[str, Any]]:
-    if not shown.labels:
+def _groups(data: InsightsData, entries: TrackColumns, values: Vector) -> list[Mapping[str, Any]]:
+    if not data.labels:
         return []
     groups: list[Mapping[str, Any]] = []
     for name, labels in LABEL_FILTERS.items():
-        own = values[np.array([label in labels for label in field.labels], dtype=bool)]
-        found = quantiles(own)
-        if found is not None:
-            spread = float(own.std(ddof=1)) if len(own) > 1 else None
+        group = values[np.array([label in labels for label in entries.labels], dtype=bool)]
+        summary = quantiles(group)
+        if summary is not None:
+            deviation = float(group.std(ddof=1)) if len(group) > 1 else None
             groups.append(
-                {"label": name, "count": len(own), "mean": float(own.mean()), "deviation": spread} | asdict(found)
+                {"label": name, "count": len(group), "mean": float(group.mean()), "deviation": deviation}
+                | asdict(summary)
             )
     return groups
 
 
-def _distances(shown: InsightsData, track: TrackKind) -> Figure:
-    field = shown.fields[track]
-    return _single(shown, "distances", track, "distance", _separation(shown, field, shown.taus[track]))
+def _distances(data: InsightsData, track: TrackKind) -> Figure:
+    entries = data.by_track[track]
+    return _single(data, "distances", track, "distance", _separation(data, entries, data.taus[track]))
 
 
-def _separation(shown: InsightsData, field: TrackColumns, tau: float | None) -> dict[str, Any]:
-    """How well distances part memorising from legitimate entries, and what every method would choose among these."""
-    if not shown.labels or not len(field.refs):
+def _separation(data: InsightsData, entries: TrackColumns, tau: float | None) -> dict[str, Any]:
+    """How well distances separate memorising from legitimate submissions, and each method's choice of threshold."""
+    if not data.labels or not len(entries.refs):
         return {}
-    memorised = [MEMORISES.get(label or "") for label in field.labels]
+    memorised = [MEMORISES.get(label or "") for label in entries.labels]
     methods: dict[str, Any] = {}
     for method in METHODS if tau is None else (*METHODS, "manual"):
         try:
-            found = choose_tau(field.distance, memorised, method, tau=tau)
+            choice = choose_tau(entries.distance, memorised, method, tau=tau)
         except KennelError as error:
             methods[method] = {"tau": None, "why": error.message}
             continue
-        methods[method] = {"tau": found.tau, **{key: choice_as_json(found)[key] for key in ("interval", "confusion")}}
-    whole = choice_as_json(choose_tau(field.distance, memorised, "paper"))
-    told = ("memorization_margin", "relative_variance", "auc", "cohens_d")
-    return {name: whole[name] for name in told} | {"methods": methods}
+        methods[method] = {"tau": choice.tau, **{key: choice_as_json(choice)[key] for key in ("interval", "confusion")}}
+    statistics = choice_as_json(choose_tau(entries.distance, memorised, "paper"))
+    names = ("memorization_margin", "relative_variance", "auc", "cohens_d")
+    return {name: statistics[name] for name in names} | {"methods": methods}
 
 
-def _fid(shown: InsightsData, track: TrackKind) -> Figure:
-    return _single(shown, "fid", track, "fid", {})
+def _fid(data: InsightsData, track: TrackKind) -> Figure:
+    return _single(data, "fid", track, "fid", {})
 
 
-def _fid_distance(shown: InsightsData, track: TrackKind) -> Figure:
-    field = shown.fields[track]
-    top = np.argsort(field.fid, kind="stable")[:TOP]
+def _fid_distance(data: InsightsData, track: TrackKind) -> Figure:
+    entries = data.by_track[track]
+    top = np.argsort(entries.fid, kind="stable")[:TOP]
     statistics = {
-        "pearson": pearson(field.fid, field.distance),
-        "spearman": spearman(field.fid, field.distance),
-        "pearson_of_the_lowest_100_fids": pearson(field.fid[top], field.distance[top]),
+        "pearson": pearson(entries.fid, entries.distance),
+        "spearman": spearman(entries.fid, entries.distance),
+        "pearson_of_the_lowest_100_fids": pearson(entries.fid[top], entries.distance[top]),
     }
-    return _single(shown, "fid-distance", track, "fid", statistics)
+    return _single(data, "fid-distance", track, "fid", statistics)
 
 
-def _both(shown: InsightsData) -> tuple[TrackColumns, TrackColumns]:
-    """The entries that are measured on both tracks, in the same order."""
-    public, private = (shown.fields[kind] for kind in TRACK_KINDS)
+def _both(data: InsightsData) -> tuple[TrackColumns, TrackColumns]:
+    """The submissions measured on both tracks, in the same order."""
+    public, private = (data.by_track[kind] for kind in TRACK_KINDS)
     _, left, right = np.intersect1d(public.refs, private.refs, assume_unique=True, return_indices=True)
     return public.where(left), private.where(right)
 
 
-def _public_private(_: Session, shown: InsightsData) -> Figure:
-    public, private = _both(shown)
+def _public_private(_: Session, data: InsightsData) -> Figure:
+    public, private = _both(data)
     statistics = {"spearman": spearman(public.fid, private.fid), "pearson": pearson(public.fid, private.fid)}
-    return _paired(shown, "public-private", (public, private), "fid", (public.fid, private.fid), statistics)
+    return _paired(data, "public-private", (public, private), "fid", (public.fid, private.fid), statistics)
 
 
-def _ranks(_: Session, shown: InsightsData) -> Figure:
-    public, private = _both(shown)
+def _ranks(_: Session, data: InsightsData) -> Figure:
+    public, private = _both(data)
     statistics = {
         "mean_rank_difference": mean_rank_difference(public.fid, private.fid),
         "leaders_in_common": leaders_in_common(public.fid, private.fid, LEADERS),
     }
     values = ranks(public.fid), ranks(private.fid)
-    return _paired(shown, "ranks", (public, private), "rank", values, statistics)
+    return _paired(data, "ranks", (public, private), "rank", values, statistics)
 
 
 def _paired(
-    shown: InsightsData,
+    data: InsightsData,
     name: str,
-    fields: tuple[TrackColumns, TrackColumns],
+    both: tuple[TrackColumns, TrackColumns],
     value: str,
     values: tuple[Vector, Vector],
     statistics: Mapping[str, Any],
 ) -> Figure:
-    columns, told = _identity(shown, fields[0])
+    columns, identity = _identity(data, both[0])
     return Figure(
         name=name,
         track=None,
-        label=shown.label,
+        label=data.label,
         columns=[*columns, *(f"{value}_{kind}" for kind in TRACK_KINDS)],
-        rows=list(zip(*told, *(each.tolist() for each in values), strict=True)),
+        rows=list(zip(*identity, *(column.tolist() for column in values), strict=True)),
         statistics={"count": len(values[0]), **statistics},
-        groups=_groups(shown, fields[0], values[0]),
+        groups=_groups(data, both[0], values[0]),
     )
 
 
-def _shake_up(session: Session, shown: InsightsData) -> Figure:
-    """Where the boards of both tracks have the same teams; labels are of entries, so none is chosen by them."""
-    competition, tracks = shown.state.competition, shown.state.tracks
+def _shake_up(session: Session, data: InsightsData) -> Figure:
+    """Ranks of the teams that are on both boards. Labels are of submissions, so the label filter does not apply."""
+    competition, tracks = data.state.competition, data.state.tracks
     public, private = (rows_of(session, competition, tracks, kind).page(0, None) for kind in TRACK_KINDS)
-    earlier, names = {line.team_id: line.rank or 0 for line in public}, board.team_names(session, competition.id)
+    public_ranks, names = {row.team_id: row.rank or 0 for row in public}, board.team_names(session, competition.id)
     rows = [
-        (names[line.team_id], earlier[line.team_id], line.rank, earlier[line.team_id] - line.rank)
-        for line in private
-        if line.team_id in earlier and line.rank is not None
+        (names[row.team_id], public_ranks[row.team_id], row.rank, public_ranks[row.team_id] - row.rank)
+        for row in private
+        if row.team_id in public_ranks and row.rank is not None
     ]
     before, after = [row[1] for row in rows], [row[2] for row in rows]
-    last = shown.state.competition.medals.get("bronze", 0)
+    last = data.state.competition.medals.get("bronze", 0)
     statistics = {
         "count": len(rows),
         "mean_move": float(np.mean(np.abs(np.subtract(after, before)))) if rows else None,

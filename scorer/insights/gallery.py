@@ -1,5 +1,4 @@
-"""What organizers look at beside the numbers: some images of the best and of the not so good, and who hands in what
-somebody else did."""
+"""The gallery: sample images of submissions along the board, and submissions shared between teams."""
 
 import io
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ MAX_SHARED = 1000
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A team's place on a board and its entry, whose ``sprite_key`` is None where there are no images of it."""
+    """A team's place on a board and its submission, whose ``sprite_key`` is None without stored images."""
 
     rank: int
     team: str
@@ -36,33 +35,33 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class SharedSubmissions:
-    """Entries of different teams with the same zip (``zip``), or with the same images under whatever names
-    (``images``), oldest first."""
+    """Submissions of different teams, oldest first, with the same bytes (``same`` is ``zip``), or with the same images
+    under any file names (``images``)."""
 
     same: str
     entries: Sequence[SharedEntry]
 
 
 def exhibits(session: Session, state: CompetitionState, kind: TrackKind, account: Account) -> list[Exhibit]:
-    """The entries that hold :data:`RANKS` on a track's board; ``Forbidden`` for the private one before publication."""
+    """The submissions at :data:`RANKS` of a track's board; ``Forbidden`` for the private one before publication."""
     visible_track(state, kind, account)
-    lines = rows_of(session, state.competition, state.tracks, kind)
-    found = {rank: line for rank in RANKS for line in lines.page(rank - 1, 1)}
-    refs = [line.ref for line in found.values()]
+    rows = rows_of(session, state.competition, state.tracks, kind)
+    at_ranks = {rank: row for rank in RANKS for row in rows.page(rank - 1, 1)}
+    refs = [row.ref for row in at_ranks.values()]
     names, submissions = board.entry_info_of(session, refs), submissions_submissions.submissions_by_ref(session, refs)
     return [
-        Exhibit(rank, names[line.ref].team, line.score, submission)
-        for (rank, line), submission in zip(found.items(), submissions, strict=True)
+        Exhibit(rank, names[row.ref].team, row.score, submission)
+        for (rank, row), submission in zip(at_ranks.items(), submissions, strict=True)
     ]
 
 
 def strip_of(sprite: bytes, submission: Submission, seed: int) -> bytes:
-    """A PNG of :data:`IMAGES` of the images in a submission's sprite, side by side, drawn by ``seed``."""
+    """A PNG with :data:`IMAGES` images of a submission's sprite sheet side by side, sampled with ``seed``."""
     layout = layout_of(submission.competition.image_count, submission.competition.image_size)
     random = np.random.default_rng((seed, submission.ref))
-    chosen = np.sort(random.choice(layout.count, min(IMAGES, layout.count), replace=False))
+    places = np.sort(random.choice(layout.count, min(IMAGES, layout.count), replace=False))
     with Image.open(io.BytesIO(sprite)) as picture:
-        tiles = [picture.crop(_box(layout, int(place))) for place in chosen]
+        tiles = [picture.crop(_box(layout, int(place))) for place in places]
     strip = Image.new("RGB", (layout.tile * len(tiles), layout.tile))
     for place, tile in enumerate(tiles):
         strip.paste(tile, (place * layout.tile, 0))
@@ -77,12 +76,13 @@ def _box(layout: Layout, place: int) -> tuple[int, int, int, int]:
 
 
 def shared_submissions_of(session: Session, state: CompetitionState) -> list[SharedSubmissions]:
-    """Every zip, and every set of images, that more than one team has handed in; the newest :data:`LATEST`."""
-    same_zip = duplicates.shared_contents(session, state.competition.id, "sha256", most=MAX_SHARED)
-    same_images = duplicates.shared_contents(session, state.competition.id, "pixels_sha256", most=MAX_SHARED)
-    # The same zip has the same images: it is told once.
-    told = {frozenset(row.id for row in group) for group in same_zip}
-    others = [group for group in same_images if frozenset(row.id for row in group) not in told]
+    """Every zip, and every set of images, that more than one team has submitted; the newest :data:`MAX_SHARED` of
+    each."""
+    same_zip = duplicates.shared_contents(session, state.competition.id, "sha256", limit=MAX_SHARED)
+    same_images = duplicates.shared_contents(session, state.competition.id, "pixels_sha256", limit=MAX_SHARED)
+    # Equal zips have equal images: such a group is listed once.
+    listed = {frozenset(row.id for row in group) for group in same_zip}
+    others = [group for group in same_images if frozenset(row.id for row in group) not in listed]
     return [SharedSubmissions("zip", group) for group in same_zip] + [
         SharedSubmissions("images", group) for group in others
     ]

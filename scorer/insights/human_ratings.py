@@ -1,6 +1,6 @@
-"""Quality ratings: people look at images, one at a time, and say how real they look and how diverse they are.
+"""Human ratings: studies in which people rate images for realism and grids of images for diversity, from 1 to 5.
 
-Blind: nothing that a rater is sent tells whose images they are. Balanced: what has the fewest ratings comes first.
+Blind: nothing sent to a rater reveals the team of an image. Balanced: items with the fewest ratings come first.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -34,7 +34,7 @@ MAX_BATCH_LENGTH = 100
 
 
 class StudySpec(BaseModel):
-    """What shall be rated, and how often."""
+    """What is rated in a study, and how often."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -50,16 +50,16 @@ class StudySpec(BaseModel):
 
 @dataclass(frozen=True)
 class StudyStatus:
-    """A study, how far its images are, and how much of each kind was rated."""
+    """A study with the job that prepares its images, and counts of items and ratings."""
 
     study: RatingStudy
     job: Job | None
     totals: Mapping[str, tuple[int, int]]
-    """Things and ratings, by kind."""
+    """By kind: (items, ratings)."""
 
     @property
     def state(self) -> str:
-        """``waiting``, ``running`` or ``failed`` while there is nothing to show yet; then ``open``; ``ended``."""
+        """``waiting``, ``running`` or ``failed`` until the images are ready; then ``open``, at last ``ended``."""
         if self.study.ended_at is not None:
             return "ended"
         if self.study.packed_at is not None:
@@ -67,14 +67,14 @@ class StudyStatus:
         return self.job.state if self.job else JobState.FAILED
 
     def wanted(self, kind: str) -> int:
-        """Ratings of a kind that are asked for."""
+        """The number of ratings of a kind that the study needs."""
         return self.totals.get(kind, (0, 0))[0] * self.study.wanted
 
 
 @dataclass(frozen=True)
 class Mean:
-    """What raters think of an entry: the mean of its things' means, its standard error over those things, how many
-    things and how many ratings there are."""
+    """The mean rating of a submission: the mean over its items' means, with the standard error over items, and the
+    numbers of items and ratings."""
 
     submission_id: str
     team: str
@@ -88,8 +88,8 @@ class Mean:
 def start_study(
     session: Session, state: CompetitionState, spec: StudySpec, *, seed: int, author: Account, now: datetime
 ) -> RatingStudy:
-    """Begin a study: choose its entries, and have their images cut. ``Invalid`` for more images than an entry has,
-    ``Conflict`` if there is nobody to rate."""
+    """Start a study: choose its submissions and queue the preparation of their images. ``Invalid`` for more images than
+    a submission has, ``Conflict`` if no submission qualifies."""
     count = state.competition.image_count
     if spec.images + spec.grids == 0:
         raise Invalid("nothing-to-rate", "Ask for images or for grids.")
@@ -118,23 +118,23 @@ def _subject(study: RatingStudy) -> str:
     return f"study:{study.competition.slug}/{study.id}"
 
 
-def _best(session: Session, state: CompetitionState, most: int) -> list[int]:
-    """The entries of the best teams of the private board that are neither penalised nor labelled as anything but
-    legitimate."""
+def _best(session: Session, state: CompetitionState, limit: int) -> list[int]:
+    """The refs of the best ``limit`` submissions on the private board that are not penalised and have no decided label
+    other than legitimate."""
     labels = submissions_labels.decided_labels(session, state.competition.id)
-    lines = rows_of(session, state.competition, state.tracks, "private").page(0, None)
-    fine = [line.ref for line in lines if not line.penalised and labels.get(line.ref, "legitimate") == "legitimate"]
-    return fine[:most]
+    rows = rows_of(session, state.competition, state.tracks, "private").page(0, None)
+    refs = [row.ref for row in rows if not row.penalised and labels.get(row.ref, "legitimate") == "legitimate"]
+    return refs[:limit]
 
 
 def _chosen(session: Session, state: CompetitionState, submission_ids: Sequence[str]) -> list[int]:
     wanted = list(dict.fromkeys(submission_ids))
-    found = [submissions.submission_by_id(session, each) for each in wanted]
-    wrong = [each for each, entry in zip(wanted, found, strict=True) if not _is_ratable(state, entry)]
-    if wrong:
-        faults = [f"{each} is not a scored entry of this competition" for each in wrong]
+    entries = [submissions.submission_by_id(session, submission_id) for submission_id in wanted]
+    wrong_ids = [id_ for id_, entry in zip(wanted, entries, strict=True) if not _is_ratable(state, entry)]
+    if wrong_ids:
+        faults = [f"{id_} is not a scored entry of this competition" for id_ in wrong_ids]
         raise Invalid("not-ratable", "Only scored entries of this competition can be rated.", faults=faults)
-    return [entry.ref for entry in found if entry is not None]
+    return [entry.ref for entry in entries if entry is not None]
 
 
 def _is_ratable(state: CompetitionState, entry: Submission | None) -> bool:
@@ -142,7 +142,8 @@ def _is_ratable(state: CompetitionState, entry: Submission | None) -> bool:
 
 
 def record_items(session: Session, claim: leases.Claim, items: Sequence[Mapping[str, Any]], *, now: datetime) -> bool:
-    """Keep what a worker has cut, in the (random) order given; False when the job was no longer that worker's."""
+    """Record the items that a worker has prepared, in the given (random) order; False if the claim no longer holds the
+    job."""
     if not leases.finish_job(session, claim, now):
         return False
     study = session.get_one(RatingStudy, claim.study_id)
@@ -157,7 +158,7 @@ def list_studies(session: Session, state: CompetitionState) -> list[StudyStatus]
 
 
 def study_status(session: Session, study: RatingStudy) -> StudyStatus:
-    """How far a study is."""
+    """A study with its job and its counts."""
     job = human_ratings.newest_study_job(session, study.id)
     session.refresh(study)
     totals = {row.kind: (row.items, row.ratings) for row in human_ratings.totals(session, study.id)}
@@ -165,7 +166,7 @@ def study_status(session: Session, study: RatingStudy) -> StudyStatus:
 
 
 def find_study(session: Session, state: CompetitionState, study_id: int) -> RatingStudy:
-    """A study of a competition; ``NotFound`` if it has none such."""
+    """A study of a competition; ``NotFound`` if it has none of this id."""
     study = human_ratings.study_by_id(session, study_id)
     if study is None or study.competition_id != state.competition.id:
         raise NotFound("no-study", f"There is no rating study {study_id} in {state.competition.slug}.")
@@ -173,7 +174,7 @@ def find_study(session: Session, state: CompetitionState, study_id: int) -> Rati
 
 
 def end(session: Session, study: RatingStudy, *, author: Account, now: datetime) -> None:
-    """Take no more ratings. ``Conflict`` if it has ended before."""
+    """End a study: it takes no more ratings. ``Conflict`` if it has ended already."""
     human_ratings.lock_study(session, study.id)
     session.refresh(study)
     if study.ended_at is not None:
@@ -185,7 +186,7 @@ def end(session: Session, study: RatingStudy, *, author: Account, now: datetime)
 def invite_rater(
     session: Session, study: RatingStudy, name: str, *, secret: str, author: Account, now: datetime
 ) -> Rater:
-    """Let whoever holds ``secret`` (random, made at the edge) rate, under a name for organizers."""
+    """Invite a rater by the link ``secret`` (random, made by the caller), under a name that organizers see."""
     name = name.strip()
     if not name:
         raise Invalid("no-name", "Give the rater a name, so that you know them again.")
@@ -198,7 +199,7 @@ def invite_rater(
 
 
 def dismiss(session: Session, study: RatingStudy, rater_id: int, *, author: Account, now: datetime) -> None:
-    """Take no more ratings from somebody; what they have said stays. ``NotFound`` if they rate no more already."""
+    """Dismiss a rater: no more ratings from them, the earlier ones stay. ``NotFound`` if they are no active rater."""
     rater = session.get(Rater, rater_id)
     if rater is None or rater.study_id != study.id or rater.ended_at is not None:
         raise NotFound("no-rater", f"There is no rater {rater_id} in this study.")
@@ -208,12 +209,12 @@ def dismiss(session: Session, study: RatingStudy, rater_id: int, *, author: Acco
 
 
 def raters(session: Session, study: RatingStudy) -> list[ListedRater]:
-    """Everybody who rates or was invited to."""
+    """All raters of a study, members and invited ones."""
     return human_ratings.raters(session, study.id)
 
 
 def rater_of_member(session: Session, study_id: int, account: Account, *, now: datetime) -> Rater:
-    """The rater that a person is by their role. ``Forbidden`` for whoever has none, or competes here."""
+    """The rater of an account, by its role. ``NotFound`` without a fitting role, ``Forbidden`` if it competes here."""
     study = human_ratings.study_by_id(session, study_id)
     if study is None or account.role not in RATERS:
         raise NotFound("no-study", "There is no such rating study, or it is not for you.")
@@ -223,7 +224,7 @@ def rater_of_member(session: Session, study_id: int, account: Account, *, now: d
 
 
 def rater_of_link(session: Session, secret: str) -> Rater:
-    """The rater who holds a link; ``NotFound`` if nobody does."""
+    """The rater invited by the link ``secret``; ``NotFound`` for an unknown one."""
     rater = human_ratings.rater_by_digest(session, digest_of(secret))
     if rater is None:
         raise NotFound("no-link", "This link does not work.")
@@ -246,7 +247,7 @@ def next_items(
 
 
 def item_of(session: Session, rater: Rater, item_id: int) -> RatingItem:
-    """One thing to look at; ``NotFound`` if it is not of this rater's study."""
+    """One item of the rater's study; ``NotFound`` if it has none of this id."""
     item = human_ratings.item(session, rater.study_id, item_id)
     if item is None:
         raise NotFound("no-item", "There is nothing of that number to rate.")
@@ -254,8 +255,8 @@ def item_of(session: Session, rater: Rater, item_id: int) -> RatingItem:
 
 
 def rate(session: Session, rater: Rater, values: Mapping[int, int], *, now: datetime) -> int:
-    """Record what a rater says, by item; how much of it is new. What they said before of the same thing stays, so the
-    same request twice is the same. ``Invalid`` for things of no study of theirs."""
+    """Record a rater's values by item id; returns the number of new ratings. Earlier ratings of the same items stay, so
+    the request is idempotent. ``Invalid`` for a value outside 1 to 5 or an item of another study."""
     if not values:
         return 0
     if not all(1 <= value <= 5 for value in values.values()):
@@ -266,12 +267,12 @@ def rate(session: Session, rater: Rater, values: Mapping[int, int], *, now: date
 
 
 def count_by(session: Session, rater: Rater) -> dict[str, int]:
-    """How much a rater has rated, by kind."""
+    """The number of a rater's ratings by kind."""
     return human_ratings.count_by(session, rater.id)
 
 
 def mean_ratings(session: Session, study: RatingStudy) -> tuple[list[Mean], dict[RatingKind, float | None]]:
-    """What raters think of each entry, best first, and by kind how much they agree (Krippendorff's alpha)."""
+    """Mean ratings of each submission, best first, and the raters' agreement by kind (Krippendorff's alpha)."""
     rows = human_ratings.rating_sums(session, study.id)
     entries = human_ratings.entries_with_teams(session, study.submission_refs)
     grouped: dict[tuple[RatingKind, int], list[RatedItem]] = {}
@@ -283,14 +284,14 @@ def mean_ratings(session: Session, study: RatingStudy) -> tuple[list[Mean], dict
 
 
 def _agreement(rows: Sequence[RatedItem]) -> float | None:
-    given = [row.given for row in rows]
+    counts = [row.given for row in rows]
     totals = [int(row.total) for row in rows]
     squares = [int(row.squares) for row in rows]
-    return interval_alpha(given, totals, squares)
+    return interval_alpha(counts, totals, squares)
 
 
 def _mean(entry: RatedEntry, kind: RatingKind, rows: Sequence[RatedItem]) -> Mean:
     values = np.array([int(row.total) / row.given for row in rows])
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
-    given = sum(row.given for row in rows)
-    return Mean(entry.id, entry.team, kind, float(values.mean()), error, len(rows), given)
+    ratings = sum(row.given for row in rows)
+    return Mean(entry.id, entry.team, kind, float(values.mean()), error, len(rows), ratings)

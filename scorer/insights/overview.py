@@ -1,8 +1,7 @@
-"""Insights: what somebody may see of a competition's entries as a whole, which ``scorer.insights.figures`` makes
-figures of.
+"""Insights data: a competition's submissions as columns, as an account may see them; the input of figures.
 
-Organizers see every figure. Before publication others see the public track's, of the entries that the board shows,
-without labels; after it all of them, without names of entries and teams.
+Organizers see every figure. Before publication others see those of the public track, of the submissions on its board,
+without labels; afterwards all of them, without names of submissions and teams.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,13 +37,13 @@ LABEL_FILTERS: Mapping[str, frozenset[str | None]] = MappingProxyType(
         "unlabelled": frozenset({None}),
     }
 )
-"""Which entries a figure shows, by their decided label."""
+"""The label filters of figures: name -> decided labels that pass."""
 
 
 @dataclass(frozen=True)
 class TrackColumns:
-    """The entries of a track that somebody may see, in order of acceptance: one array a column. ``score`` is nan where
-    there is none."""
+    """The visible submissions of a track in order of acceptance, one array of shape (n,) per column; ``score`` is nan
+    where there is none."""
 
     refs: NDArray[np.int64]
     ids: NDArray[np.object_]
@@ -56,16 +55,16 @@ class TrackColumns:
     penalised: NDArray[np.object_]
 
     def where(self, chosen: NDArray[Any]) -> "TrackColumns":
-        """The entries at these places, or where a mask is true."""
+        """The submissions at these indexes, or where a mask is true."""
         return TrackColumns(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 
 @dataclass(frozen=True)
 class InsightsData:
-    """What somebody may see: a field a track, and whether labels and names belong to it."""
+    """The visible submissions by track, and whether labels and names may be shown."""
 
     state: CompetitionState
-    fields: Mapping[str, TrackColumns]
+    by_track: Mapping[str, TrackColumns]
     taus: Mapping[str, float | None]
     labels: bool
     names: bool
@@ -73,7 +72,7 @@ class InsightsData:
 
 
 def insights_version(session: Session, state: CompetitionState, account: Account | None) -> tuple[Any, ...]:
-    """What this person's figures depend on, and nothing that they may not know of."""
+    """A version (for ETags) that changes whenever this account's figures do, and with nothing that it may not see."""
     everything = may_see_private(state, account)
     kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
     rows = [board.version_of(session, state.tracks[kind], labels=everything) for kind in kinds]
@@ -83,7 +82,7 @@ def insights_version(session: Session, state: CompetitionState, account: Account
 def insights_of(
     session: Session, state: CompetitionState, account: Account | None, *, label: str = "all"
 ) -> InsightsData:
-    """What this person may see of a competition's entries, of those with a chosen ``label`` (:data:`CHOICES`)."""
+    """The submissions of a competition that the account may see, filtered by ``label`` (:data:`LABEL_FILTERS`)."""
     if label not in LABEL_FILTERS:
         raise Invalid("unknown-label", f"There is no label {label!r} to choose; there are {', '.join(LABEL_FILTERS)}.")
     everything = may_see_private(state, account)
@@ -91,39 +90,40 @@ def insights_of(
         raise Invalid("no-labels", "Labels are shown when the organizers publish the final board.")
     kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
     labels = submissions_labels.decided_labels(session, state.competition.id) if everything else {}
-    fields: dict[str, TrackColumns] = {}
+    by_track: dict[str, TrackColumns] = {}
     taus: dict[str, float | None] = {}
     for kind in kinds:
         track = state.tracks[kind]
         rows: Sequence[Score | Place] = (
-            board.scores_of_track(session, track.id) if everything else _shown(session, state, account)
+            board.scores_of_track(session, track.id) if everything else _board_places(session, state, account)
         )
-        field = _field(rows, labels)
-        fields[kind] = field.where(np.array([each in LABEL_FILTERS[label] for each in field.labels], dtype=bool))
+        entries = _columns(rows, labels)
+        passes = np.array([decided in LABEL_FILTERS[label] for decided in entries.labels], dtype=bool)
+        by_track[kind] = entries.where(passes)
         newest = tuning.newest_threshold(session, track.id)
         taus[kind] = newest.tau if newest else None
-    return InsightsData(state, fields, taus, labels=everything, names=is_organizer(account), label=label)
+    return InsightsData(state, by_track, taus, labels=everything, names=is_organizer(account), label=label)
 
 
-def _shown(session: Session, state: CompetitionState, account: Account | None) -> Sequence[Place]:
-    """The best entry of every team, as the public board shows it."""
+def _board_places(session: Session, state: CompetitionState, account: Account | None) -> Sequence[Place]:
+    """The places of the public board: the best submission of every team."""
     return standings.standings(session, state, "public", account).places
 
 
-def _field(rows: Sequence[Score | Place], labels: Mapping[int, str]) -> TrackColumns:
-    def of(name: str, kind: Any, otherwise: Any = None) -> NDArray[Any]:
-        return np.array([getattr(row, name, otherwise) for row in rows], dtype=kind)
+def _columns(rows: Sequence[Score | Place], labels: Mapping[int, str]) -> TrackColumns:
+    def column(name: str, dtype: Any, default: Any = None) -> NDArray[Any]:
+        return np.array([getattr(row, name, default) for row in rows], dtype=dtype)
 
-    refs = of("ref", np.int64, 0)
+    refs = column("ref", np.int64, 0)
     return TrackColumns(
         refs=refs,
-        ids=of("id", object),
-        teams=of("team", object),
+        ids=column("id", object),
+        teams=column("team", object),
         labels=np.array([labels.get(int(ref)) for ref in refs], dtype=object),
-        fid=of("fid", np.float64),
-        distance=of("memorization_distance", np.float64),
+        fid=column("fid", np.float64),
+        distance=column("memorization_distance", np.float64),
         score=np.array([_score(row) for row in rows], dtype=np.float64),
-        penalised=of("penalised", object),
+        penalised=column("penalised", object),
     )
 
 
