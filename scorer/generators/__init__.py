@@ -1,6 +1,11 @@
-"""Generators that are handed in: files of strangers, read, confined and asked whether they hold the training images.
+"""Uploaded generators: reading ONNX files, latent recovery with them, and the sandbox in which both happen.
 
-Fenced like ``scorer.extractors``: torch and ONNX are known in here alone, and the web edge imports none of it.
-Importing :mod:`scorer.generators.sandbox.runner` needs neither: whatever touches a file happens in a process of its
-own.
+As with ``scorer.extractors``, torch and ONNX are imported only below this package, and the web edge imports none of
+it. :mod:`scorer.generators.sandbox.runner` needs neither: a file is opened only in a separate process.
+
+limits: caps on files, networks and the process
+latents: latent spaces
+onnx: from the bytes of an ONNX file to a torch module, without executing anything in the file
+recovery: audits by latent recovery, and their reports
+sandbox: the process without network, files or programs in which an audit runs
 """

@@ -1,4 +1,4 @@
-"""The latent points that a generator turns into images. Torch is imported when points are drawn, not before."""
+"""Latent spaces of generators: dimension, distribution, seeded draws. Torch is imported only when points are drawn."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Latent:
     distribution: Distribution = "normal"
 
     def __post_init__(self) -> None:
-        """Refuse what no generator has."""
+        """Refuse impossible dimensions and distributions."""
         if not 1 <= self.dimension <= MAX_LATENT_DIMENSION:
             raise Invalid(
                 "bad-latent", f"The latent dimension must be in 1..{MAX_LATENT_DIMENSION}, not {self.dimension}."
@@ -39,13 +39,13 @@ class Latent:
 
         random = np.random.default_rng(seed)
         shape = (n, self.dimension)
-        drawn = random.standard_normal(shape) if self.distribution == "normal" else random.uniform(-1.0, 1.0, shape)
-        return torch.from_numpy(drawn.astype(np.float32))
+        points = random.standard_normal(shape) if self.distribution == "normal" else random.uniform(-1.0, 1.0, shape)
+        return torch.from_numpy(points.astype(np.float32))
 
-    def freed(self, points: Tensor) -> Tensor:
-        """Coordinates in which a search may go anywhere: themselves, or arcsin of uniform ones."""
+    def to_unconstrained(self, points: Tensor) -> Tensor:
+        """Unconstrained coordinates of latent points, for a search: themselves, or arcsin of uniform ones."""
         return points if self.distribution == "normal" else points.clamp(-1.0, 1.0).asin()
 
-    def bound(self, free: Tensor) -> Tensor:
-        """The latent points of free coordinates; uniform ones never leave [-1, 1], outside which nothing is drawn."""
-        return free if self.distribution == "normal" else free.sin()
+    def to_latent(self, unconstrained: Tensor) -> Tensor:
+        """The latent points of unconstrained coordinates; uniform ones stay in [-1, 1]: none are drawn outside."""
+        return unconstrained if self.distribution == "normal" else unconstrained.sin()

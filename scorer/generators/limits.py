@@ -1,13 +1,13 @@
-"""How much a stranger's generator may take."""
+"""Limits on an uploaded generator: its file, its network, and the process that runs it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratorLimits:
-    """Caps on a file, on what its network makes of one latent, and on the process that runs it.
+    """Caps on a file, on what its network computes for one latent, and on the process that runs it.
 
-    The file's are far above a StyleGAN of 256 x 256 pixels; the process's are what an audit may cost.
+    Those on the file are far above a StyleGAN of 256 x 256 pixels; those on the process are what an audit may cost.
     """
 
     file_bytes: int = 256 << 20
@@ -15,7 +15,7 @@ class GeneratorLimits:
     weights: int = 64 << 20
     """Numbers stored in the file, all tensors together."""
     constants: int = 16 << 20
-    """Numbers computed from stored ones alone, all together: a few bytes can ask for gigabytes."""
+    """Numbers computed from stored ones alone, all together: a few bytes of a file can ask for gigabytes."""
     activations: int = 32 << 20
     """Numbers that all nodes together compute for one image."""
     operations: int = 20_000_000_000
@@ -24,7 +24,7 @@ class GeneratorLimits:
     """Width and height of an image before it is pooled."""
 
     memory_bytes: int = 3 << 30
-    """Of the process, beyond what the libraries take."""
+    """Address space of the process, beyond what the libraries take."""
     cpu_seconds: int = 4 * 3600
     wall_seconds: int = 2 * 3600
     written_bytes: int = 1 << 30

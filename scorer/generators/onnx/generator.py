@@ -1,8 +1,8 @@
-"""From a file that a stranger hands in to a generator: a function of latents, and nothing else.
+"""Generators in uploaded ONNX files: functions from latents to images.
 
-Only ONNX is read, and of ONNX only what :mod:`scorer.generators.onnx.parsing` lets pass: a straight run of about ninety
-operators over numbers that lie in the file. Each is a function written here, so nothing in a file is ever executed,
-imported or looked up. Even so this runs in :mod:`scorer.generators.sandbox.runner` only.
+Only ONNX is read, and of ONNX only what :mod:`scorer.generators.onnx.parsing` accepts: a sequence of about ninety kinds
+of operators, without branches or loops, over numbers stored in the file. Each operator is a function written here, so
+nothing in a file is ever executed, imported or looked up. Even so, this runs only in the sandbox.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ from scorer.generators.onnx.shape_tracing import traced_shape
 from scorer.onnx_files import export_advice
 
 Range = Literal["tanh", "sigmoid"]
-"""Which range the images' values have: [-1, 1] or [0, 1]."""
+"""The range of the images' values: ``tanh`` is [-1, 1], ``sigmoid`` is [0, 1]."""
 DEFAULT_LIMITS = GeneratorLimits()
 PROBE_LATENTS = 16
 RANGE_TOLERANCE = 1e-3
 
 
 class Generator(nn.Module):
-    """A network as the audit wants it: latents (n, d) float32 to images (n, 3 or 1, s, s) float32 in [-1, 1]."""
+    """A network in the form that audits use: latents (n, d) float32 to images (n, 3 or 1, s, s) float32 in [-1, 1]."""
 
     def __init__(self, network: OnnxModule, axes: int, values: Range = "tanh") -> None:
         super().__init__()
@@ -50,11 +50,10 @@ def read_generator(
 ) -> Generator:
     """The generator in an ONNX file, ready to run: it makes square images of at least ``size``, in colour or grey.
 
-    Everything is refused before anything is computed, except for a few images at the end that say whether they can be
-    searched at all, and, where ``values`` does not, in which range they are. Raises ``Invalid`` as
+    All refusals come before anything is computed, except those that need a few images: whether a search can follow
+    their gradient, and, unless ``values`` says it, their range. Raises ``Invalid`` as
     :func:`~scorer.generators.onnx.parsing.graph_of` and :func:`~scorer.generators.onnx.shape_tracing.traced_shape` do,
-    and
-    ``wrong-latent`` (another dimension), ``fixed-batch``, ``wrong-images`` (another shape), ``no-gradient``,
+    and with ``wrong-latent`` (another dimension), ``fixed-batch``, ``wrong-images`` (another shape), ``no-gradient``,
     ``not-finite``, ``wrong-range``.
     """
     graph = graph_of(content, latent.dimension, limits)
@@ -63,7 +62,7 @@ def read_generator(
     for rows in (2, 3):
         _refuse_images(_shape(network, graph, latent, rows, limits), rows, size, limits, latent.dimension)
     generator = Generator(network, len(graph.latent_shape))
-    generator.values = _range_of(_answering(generator, latent), values)
+    generator.values = _range_of(_probe_images(generator, latent), values)
     return generator
 
 
@@ -75,19 +74,19 @@ def _refuse_latent(declared: Sequence[int | None], dimension: int) -> None:
     if declared[0] is not None:
         raise _fixed(dimension, f"is declared for {declared[0]} latents at a time")
     if declared[1] not in {None, dimension} or any(side not in {None, 1} for side in declared[2:]):
-        found = " x ".join("n" if side is None else str(side) for side in declared)
+        shape_text = " x ".join("n" if side is None else str(side) for side in declared)
         raise Invalid(
-            "wrong-latent", f"The generator takes latents of {found}; a dimension of {dimension} was declared."
+            "wrong-latent", f"The generator takes latents of {shape_text}; a dimension of {dimension} was declared."
         )
 
 
 def _refuse_images(shape: Sequence[int], rows: int, size: int, limits: GeneratorLimits, dimension: int) -> None:
-    found = " x ".join(str(side) for side in shape)
+    shape_text = " x ".join(str(side) for side in shape)
     if len(shape) != 4 or shape[1] not in {1, 3} or shape[2] != shape[3]:
         raise Invalid(
             "wrong-images",
-            f"{rows} latents become {found}; wanted are {rows} x 3 x s x s (or {rows} x 1 x s x s): square images, "
-            "their colours before their rows.",
+            f"{rows} latents become {shape_text}; wanted are {rows} x 3 x s x s (or {rows} x 1 x s x s): square "
+            "images, their colours before their rows.",
         )
     if shape[0] != rows:
         raise _fixed(dimension, f"makes {shape[0]} images of {rows} latents")
@@ -97,14 +96,15 @@ def _refuse_images(shape: Sequence[int], rows: int, size: int, limits: Generator
         raise Invalid("too-much-memory", f"The images are {shape[2]} pixels wide; {limits.side} are allowed.")
 
 
-def _fixed(dimension: int, found: str) -> Invalid:
+def _fixed(dimension: int, problem: str) -> Invalid:
     return Invalid(
-        "fixed-batch", f"The generator {found}; leave the number of latents open. {export_advice(dimension)}"
+        "fixed-batch", f"The generator {problem}; leave the number of latents open. {export_advice(dimension)}"
     )
 
 
-def _answering(generator: Generator, latent: Latent) -> Tensor:
-    """A few images as the file makes them; ``Invalid`` unless they are finite and answer to the latent."""
+def _probe_images(generator: Generator, latent: Latent) -> Tensor:
+    """A few images as the file makes them; ``Invalid`` unless they and their gradient are finite and they depend on
+    the latent."""
     points = latent.draw(PROBE_LATENTS, seed=0).requires_grad_()
     with torch.enable_grad():
         images: Tensor = generator(points)
@@ -123,15 +123,17 @@ def _answering(generator: Generator, latent: Latent) -> Tensor:
 
 
 def _range_of(images: Tensor, declared: Range | None) -> Range:
-    """The range that is declared, if the images keep to it; else the one that they keep to. What never falls below the
-    middle of [-1, 1] in any pixel of many images is not meant to be there."""
+    """The declared range, or else the one that the images suggest; ``Invalid`` (``wrong-range``) if they leave it.
+
+    Values of which none falls below the middle of [-1, 1], in any pixel of many images, are taken for [0, 1].
+    """
     low, high = float(images.min()), float(images.max())
-    found = declared or ("sigmoid" if low >= -RANGE_TOLERANCE else "tanh")
-    least = 0.0 if found == "sigmoid" else -1.0
-    if low < least - RANGE_TOLERANCE or high > 1.0 + RANGE_TOLERANCE:
+    values = declared or ("sigmoid" if low >= -RANGE_TOLERANCE else "tanh")
+    minimum = 0.0 if values == "sigmoid" else -1.0
+    if low < minimum - RANGE_TOLERANCE or high > 1.0 + RANGE_TOLERANCE:
         raise Invalid(
             "wrong-range",
-            f"The images' values lie in {low:.3g} to {high:.3g}, and should in {least:g} to 1 ({found}). A generator "
-            "has to end with tanh ([-1, 1]) or with sigmoid ([0, 1]).",
+            f"The images' values lie in {low:.3g} to {high:.3g}, and should in {minimum:g} to 1 ({values}). A "
+            "generator has to end with tanh ([-1, 1]) or with sigmoid ([0, 1]).",
         )
-    return found
+    return values

@@ -1,4 +1,4 @@
-"""What is left of an ONNX file once nothing of it has to be doubted: nodes in order, and arrays."""
+"""The checked content of an ONNX file: a graph of nodes in order of execution, and arrays."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,20 +14,20 @@ Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str,
 MAX_NAME_LENGTH = 60
 
 
-def text_of(given: str | bytes) -> str:
-    """A string out of a stranger's file. The protobuf reader leaves those that are not UTF-8 as bytes."""
-    return given if isinstance(given, str) else given.decode("utf-8", "replace")
+def text_of(value: str | bytes) -> str:
+    """A string of an uploaded file. The protobuf reader leaves strings that are not UTF-8 as bytes."""
+    return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 
-def printable_name(given: str | bytes, most: int = MAX_NAME_LENGTH) -> str:
-    """A name out of a stranger's file as a message may carry it."""
-    name = text_of(given)
-    return "".join(letter if letter.isprintable() else "?" for letter in name[:most])
+def printable_name(value: str | bytes, max_length: int = MAX_NAME_LENGTH) -> str:
+    """A name of an uploaded file, cut short and made printable for messages."""
+    name = text_of(value)
+    return "".join(letter if letter.isprintable() else "?" for letter in name[:max_length])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Node:
-    """One step: an operator, the names of what it takes ("" for an optional input left out) and of what it makes."""
+    """One step: an operator, the names of its inputs ("" for an optional one left out) and of its outputs."""
 
     index: int
     kind: str
@@ -37,11 +37,11 @@ class Node:
     opset: int = 0
 
     def __str__(self) -> str:
-        made = printable_name(self.outputs[0]) if self.outputs else "nothing"
-        return f"Node {self.index + 1} ({printable_name(self.kind)}, which makes '{made}')"
+        output = printable_name(self.outputs[0]) if self.outputs else "nothing"
+        return f"Node {self.index + 1} ({printable_name(self.kind)}, which makes '{output}')"
 
     def refusal(self, slug: str, message: str) -> Invalid:
-        """``Invalid`` with a message that begins with this node."""
+        """``Invalid`` with a message that begins by naming this node."""
         return Invalid(slug, f"{self} {message}")
 
     def number(self, name: str, default: float) -> float:
@@ -58,23 +58,23 @@ class Node:
 
     def integers(self, name: str) -> tuple[int, ...] | None:
         """The attribute ``name``, a list of integers, None without one; ``bad-node`` if it is anything else."""
-        found = self.attributes.get(name)
-        if found is None:
+        values = self.attributes.get(name)
+        if values is None:
             return None
-        if not isinstance(found, tuple) or not all(isinstance(each, int) for each in found):
+        if not isinstance(values, tuple) or not all(isinstance(each, int) for each in values):
             raise self.refusal("bad-node", f"has '{name}', which should be a list of integers.")
-        return tuple(int(each) for each in found)
+        return tuple(int(each) for each in values)
 
     def _of(self, name: str, default: Any, kinds: tuple[type, ...]) -> Any:
-        found = self.attributes.get(name, default)
-        if not isinstance(found, kinds):
+        value = self.attributes.get(name, default)
+        if not isinstance(value, kinds):
             raise self.refusal("bad-node", f"has '{name}', which is of a wrong type.")
-        return found
+        return value
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Graph:
-    """A network as a list of steps: every input of a node is the latent, a weight, or made before it."""
+    """A network as a list of nodes: every input of a node is the latent, a weight, or an output of an earlier node."""
 
     nodes: tuple[Node, ...]
     weights: Mapping[str, Array]

@@ -1,4 +1,4 @@
-"""A graph as a module of torch: its nodes one after the other, each by the operator of its name."""
+"""A graph as a torch module: it runs the nodes one after the other, each by the operator of its name."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ UNFIT = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, Overfl
 
 
 class OnnxModule(nn.Module):
-    """A graph that runs. Its weights are buffers: nothing here learns."""
+    """A graph that can be run. Its weights are buffers, because nothing is trained."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
@@ -21,48 +21,48 @@ class OnnxModule(nn.Module):
         self._buffer_of = {name: f"weight_{place}" for place, name in enumerate(graph.weights)}
         for name, array in graph.weights.items():
             self.register_buffer(self._buffer_of[name], torch.from_numpy(array.copy()))
-        self._done_with = _last_uses(graph)
+        self._last_uses = _last_uses(graph)
 
     def weights(self) -> dict[str, Tensor]:
         """All weights by their names in the file."""
         return {name: self.get_buffer(buffer) for name, buffer in self._buffer_of.items()}
 
     def forward(self, latent: Tensor) -> Tensor:
-        """The images of latents, both as the file has them. ``Invalid`` (``bad-node``) where they do not fit."""
+        """The output for latents, both in the file's shapes. ``Invalid`` (``bad-node``) where they do not fit."""
         values = {**self.weights(), self.graph.latent: latent}
-        for node, done_with in zip(self.graph.nodes, self._done_with, strict=True):
-            made = run_node(node, [values[name] if name else None for name in node.inputs])
-            values.update(zip(node.outputs, made, strict=True))
-            for name in done_with:
+        for node, unneeded in zip(self.graph.nodes, self._last_uses, strict=True):
+            outputs = run_node(node, [values[name] if name else None for name in node.inputs])
+            values.update(zip(node.outputs, outputs, strict=True))
+            for name in unneeded:
                 del values[name]
         return values[self.graph.images]
 
 
 def run_node(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
-    """What a node makes, as many tensors as it names; ``Invalid`` (``bad-node``) where its inputs do not fit."""
+    """A node's outputs, as many tensors as it names; ``Invalid`` (``bad-node``) where its inputs do not fit."""
     try:
-        made = OPERATORS[node.kind].run(node, *inputs)
+        result = OPERATORS[node.kind].run(node, *inputs)
     except UNFIT as error:
         if isinstance(error, RuntimeError) and "allocate memory" in str(error):
             raise MemoryError from error
-        said = printable_name(str(error).partition("\n")[0], 200)
-        if "overflow" in said:
+        reason = printable_name(str(error).partition("\n")[0], 200)
+        if "overflow" in reason:
             raise node.refusal("too-much-memory", "makes more numbers than can be counted.") from None
-        raise node.refusal("bad-node", f"cannot be computed, its inputs do not fit: {said}") from None
-    made = made if isinstance(made, tuple) else (made,)
-    if len(made) != len(node.outputs):
-        raise node.refusal("bad-node", f"names {len(node.outputs)} outputs and makes {len(made)}.")
-    return made
+        raise node.refusal("bad-node", f"cannot be computed, its inputs do not fit: {reason}") from None
+    outputs = result if isinstance(result, tuple) else (result,)
+    if len(outputs) != len(node.outputs):
+        raise node.refusal("bad-node", f"names {len(node.outputs)} outputs and makes {len(outputs)}.")
+    return outputs
 
 
 def _last_uses(graph: Graph) -> tuple[tuple[str, ...], ...]:
-    """For each node the names that nobody asks for after it, so that memory holds no more than is needed."""
+    """For each node the names that no later node needs, so that memory holds no more than necessary."""
     last: dict[str, int] = {}
     for node in graph.nodes:
         for name in filter(None, (*node.inputs, *node.outputs)):
             last[name] = node.index
-    gone: list[list[str]] = [[] for _ in graph.nodes]
+    unneeded: list[list[str]] = [[] for _ in graph.nodes]
     for name, index in last.items():
         if name != graph.images:
-            gone[index].append(name)
-    return tuple(tuple(names) for names in gone)
+            unneeded[index].append(name)
+    return tuple(tuple(names) for names in unneeded)

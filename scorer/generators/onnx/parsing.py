@@ -1,8 +1,8 @@
-"""An ONNX file, from its bytes to a graph that holds nothing but allowed operators and finite arrays.
+"""Parsing of ONNX files: from bytes to a graph that holds only allowed operators and finite arrays.
 
-Nothing is run, inferred or converted here, and no library is asked whether the file is well: the protobuf is unpacked
-(with the library's own limit on nesting), and everything that is not expected is refused by name. No path is ever
-followed, because none is read.
+Nothing is run, inferred or converted, and no checker of a library is relied on: the protobuf is unpacked (with the
+library's own limit on nesting), and everything that is not expected is refused by name. No path in a file is followed,
+because none is read.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,13 +18,13 @@ from scorer.generators.onnx.tensors import array_of, count_of
 from scorer.onnx_files import MAX_OPSET, MIN_OPSET, export_advice, require_onnx
 
 MAX_PARTS_PER_NODE = 10
-"""Inputs, outputs and attributes of a node, on an average."""
+"""Inputs, outputs and attributes of a node, on average."""
 STANDARD = ("", "ai.onnx")
 CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 
 def graph_of(content: bytes, dimension: int, limits: GeneratorLimits) -> Graph:
-    """The graph of an ONNX file. ``dimension`` of the latent is for advice only.
+    """The graph of an ONNX file. The latent's ``dimension`` is used only for advice in messages.
 
     ``Invalid``: ``too-many-bytes``, ``too-many-nodes``, ``too-many-weights``, ``not-onnx``, ``wrong-opset``,
     ``custom-operators``, ``has-functions``, ``control-flow``, ``unknown-operator``, ``external-data``,
@@ -68,9 +68,8 @@ def _refuse_more_than_a_graph(model: onnx.ModelProto) -> None:
     if model.functions:
         raise Invalid(
             "has-functions",
-            f"The file defines functions of its own ('{printable_name(model.functions[0].name)}');"
-            " export it with its functions "
-            "inlined (onnx.inliner.inline_local_functions, or torch.onnx.export with dynamo=False).",
+            f"The file defines functions of its own ('{printable_name(model.functions[0].name)}'); export it with its"
+            " functions inlined (onnx.inliner.inline_local_functions, or torch.onnx.export with dynamo=False).",
         )
     if model.training_info:
         raise Invalid("training-mode", "The file describes training; export the generator for inference (.eval()).")
@@ -90,10 +89,10 @@ def _opset(model: onnx.ModelProto, dimension: int) -> int:
             f"{export_advice(dimension)}",
         )
     if len(versions) != 1 or not MIN_OPSET <= versions[0] <= MAX_OPSET:
-        found = " and ".join(str(version) for version in versions[:3]) or "none"
+        opsets = " and ".join(str(version) for version in versions[:3]) or "none"
         raise Invalid(
             "wrong-opset",
-            f"The file is of opset {found}; {MIN_OPSET} to {MAX_OPSET} are read. {export_advice(dimension)}",
+            f"The file is of opset {opsets}; {MIN_OPSET} to {MAX_OPSET} are read. {export_advice(dimension)}",
         )
     return int(versions[0])
 
@@ -110,15 +109,14 @@ def _refuse_nodes(graph: onnx.GraphProto, limits: GeneratorLimits) -> None:
         if node.op_type in CONTROL or kinds & {proto.GRAPH, proto.GRAPHS}:
             raise Invalid(
                 "control-flow",
-                f"Node {index + 1} ({printable_name(node.op_type)}) has branches or loops of its own;"
-                " a generator has to be one "
-                "straight run of operators. Export it by tracing, with Python's ifs and loops unrolled.",
+                f"Node {index + 1} ({printable_name(node.op_type)}) has branches or loops of its own; a generator has"
+                " to be one straight run of operators. Export it by tracing, with Python's ifs and loops unrolled.",
             )
         if node.op_type not in OPERATORS:
             raise Invalid(
                 "unknown-operator",
-                f"Node {index + 1} is '{printable_name(node.op_type)}', which is not read. Read are:"
-                f" {', '.join(OPERATORS)}.",
+                f"Node {index + 1} is '{printable_name(node.op_type)}', which is not read. "
+                f"Read are: {', '.join(OPERATORS)}.",
             )
         if kinds & {proto.SPARSE_TENSOR, proto.SPARSE_TENSORS}:
             raise Invalid("sparse-tensors", f"Node {index + 1} ({node.op_type}) has a sparse tensor; store it dense.")
@@ -145,7 +143,7 @@ def _named(tensors: Iterable[onnx.TensorProto]) -> dict[str, Array]:
 
 
 def _latent(graph: onnx.GraphProto, weights: dict[str, Array]) -> tuple[str, tuple[int | None, ...]]:
-    """The one input that is not a weight. Files of before 2019 list weights as inputs, too."""
+    """The one input that is not a weight, and its declared shape. Files from before 2019 list weights as inputs too."""
     inputs = [each for each in graph.input if text_of(each.name) not in weights]
     if len(inputs) != 1 or not inputs[0].name:
         names = ", ".join(f"'{printable_name(each.name)}'" for each in inputs[:5]) or "none"
@@ -158,31 +156,31 @@ def _latent(graph: onnx.GraphProto, weights: dict[str, Array]) -> tuple[str, tup
 
 
 def _images(graph: onnx.GraphProto, nodes: tuple[Node, ...]) -> str:
-    made = {name for node in nodes for name in node.outputs}
+    outputs = {name for node in nodes for name in node.outputs}
     if len(graph.output) != 1:
         names = ", ".join(f"'{printable_name(each.name)}'" for each in graph.output[:5]) or "none"
         raise Invalid("wrong-outputs", f"A generator has one output, the images; this one has {names}.")
     name = text_of(graph.output[0].name)
-    if name not in made:
+    if name not in outputs:
         raise Invalid("wrong-outputs", f"No node makes the output '{printable_name(name)}'.")
     return name
 
 
 def read_node(index: int, node: onnx.NodeProto, opset: int) -> Node:
-    """A node with its attributes; ``Invalid`` (``bad-node`` and those of arrays) if they cannot be read."""
+    """A node with its attributes; ``Invalid`` (``bad-node``, or as arrays do) if they cannot be read."""
     attributes = {text_of(each.name): _attribute(index, each) for each in node.attribute}
     inputs, outputs = (tuple(text_of(name) for name in names) for names in (node.input, node.output))
     return Node(index, node.op_type, inputs, outputs, attributes, opset)
 
 
 _READ: dict[int, Callable[[onnx.AttributeProto], Attribute]] = {
-    onnx.AttributeProto.INT: lambda given: given.i,
-    onnx.AttributeProto.FLOAT: lambda given: given.f,
-    onnx.AttributeProto.STRING: lambda given: given.s.decode("utf-8", "replace"),
-    onnx.AttributeProto.INTS: lambda given: tuple(given.ints),
-    onnx.AttributeProto.FLOATS: lambda given: tuple(given.floats),
-    onnx.AttributeProto.STRINGS: lambda given: tuple(each.decode("utf-8", "replace") for each in given.strings),
-    onnx.AttributeProto.TENSOR: lambda given: array_of(given.t),
+    onnx.AttributeProto.INT: lambda proto: proto.i,
+    onnx.AttributeProto.FLOAT: lambda proto: proto.f,
+    onnx.AttributeProto.STRING: lambda proto: proto.s.decode("utf-8", "replace"),
+    onnx.AttributeProto.INTS: lambda proto: tuple(proto.ints),
+    onnx.AttributeProto.FLOATS: lambda proto: tuple(proto.floats),
+    onnx.AttributeProto.STRINGS: lambda proto: tuple(each.decode("utf-8", "replace") for each in proto.strings),
+    onnx.AttributeProto.TENSOR: lambda proto: array_of(proto.t),
 }
 
 
@@ -195,7 +193,7 @@ def _attribute(index: int, attribute: onnx.AttributeProto) -> Attribute:
 
 
 def _refuse_disorder(nodes: tuple[Node, ...], known: set[str]) -> None:
-    """Every name is made once, and before it is used."""
+    """Refuse a graph in which a name is the output of two nodes, or is used before it is one."""
     for node in nodes:
         for name in filter(None, node.inputs):
             if name not in known:

@@ -1,8 +1,9 @@
-"""What a network would make, found out by shapes alone: no number of an image is computed, no activation is allocated.
+"""Shape tracing: the output shape and the cost of a network, without computing an image or allocating an activation.
 
-Everything that depends on the latent lives on torch's meta device, which knows shapes only. What depends on stored
-numbers and on shapes is computed for real, because it decides further shapes; but only after its own shape was found on
-the meta device, and within limits. So a file of a hundred bytes that asks for a petabyte is refused in milliseconds.
+Everything that depends on the latent lies on torch's meta device, which knows shapes only. What depends only on stored
+numbers and on shapes is computed for real, because it may decide further shapes; but only after its own shape was
+traced on the meta device, and within limits. So a file of a hundred bytes that asks for a petabyte is refused in
+milliseconds.
 """
 
 from collections.abc import Sequence
@@ -21,29 +22,29 @@ from scorer.generators.onnx.operators import OPERATORS, operations_of
 from scorer.generators.onnx.tensors import MAX_AXES
 
 
-class _Counted(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch does not say what it takes
-    """Counts the numbers that are made by everything that torch does, those inside of an operator, too."""
+class _NumberCounter(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch does not say what it takes
+    """Counts the numbers in all tensors that torch creates while a node runs, intermediate ones included."""
 
-    def __init__(self, node: Node, most: int) -> None:
+    def __init__(self, node: Node, limit: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.node, self.most, self.made = node, most, 0
+        self.node, self.limit, self.count = node, limit, 0
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        found = function(*args, **(kwargs or {}))
-        for each in tree_leaves(found):
-            if isinstance(each, Tensor):
-                self.made += each.numel()
-                if each.ndim > MAX_AXES:
-                    raise self.node.refusal("bad-node", f"makes a tensor with {each.ndim} axes.")
-        if self.made > self.most:
-            raise Invalid("too-much-memory", f"{self.node} makes more numbers than the {self.most:,} that are left.")
-        return found
+        result = function(*args, **(kwargs or {}))
+        for leaf in tree_leaves(result):
+            if isinstance(leaf, Tensor):
+                self.count += leaf.numel()
+                if leaf.ndim > MAX_AXES:
+                    raise self.node.refusal("bad-node", f"makes a tensor with {leaf.ndim} axes.")
+        if self.count > self.limit:
+            raise Invalid("too-much-memory", f"{self.node} makes more numbers than the {self.limit:,} that are left.")
+        return result
 
 
 class _Trace:
-    """One run through the nodes with ``rows`` latents."""
+    """One trace through the nodes with ``rows`` latents, and the budgets that are left."""
 
     def __init__(self, network: OnnxModule, rows: int, limits: GeneratorLimits) -> None:
         self.network, self.rows, self.limits = network, rows, limits
@@ -55,25 +56,25 @@ class _Trace:
         values = {**self.network.weights(), self.network.graph.latent: latent}
         for node in self.network.graph.nodes:
             inputs = [values[name] if name else None for name in node.inputs]
-            values.update(zip(node.outputs, self._made(node, inputs), strict=True))
+            values.update(zip(node.outputs, self._outputs(node, inputs), strict=True))
         return values[self.network.graph.images].shape
 
-    def _made(self, node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+    def _outputs(self, node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
         known = all(each is None or not each.is_meta for each in inputs)
-        most = self.constants if known else self.activations
-        with torch.device("meta"), _Counted(node, most) as counted:
-            made = run_node(node, _by_shape(node, inputs))
-        self._charge(node, inputs, made, counted.made, known=known)
-        return run_node(node, inputs) if known else made
+        limit = self.constants if known else self.activations
+        with torch.device("meta"), _NumberCounter(node, limit) as counter:
+            outputs = run_node(node, _by_shape(node, inputs))
+        self._charge(node, inputs, outputs, counter.count, known=known)
+        return run_node(node, inputs) if known else outputs
 
     def _charge(
-        self, node: Node, inputs: Sequence[Tensor | None], made: Sequence[Tensor], count: int, *, known: bool
+        self, node: Node, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], count: int, *, known: bool
     ) -> None:
         if known:
             self.constants -= count
         else:
             self.activations -= count
-        self.operations += operations_of(node, inputs, made[0])
+        self.operations += operations_of(node, inputs, outputs[0])
         if self.operations > self.limits.operations * self.rows:
             raise Invalid(
                 "too-much-work",
@@ -83,7 +84,7 @@ class _Trace:
 
 
 def traced_shape(network: OnnxModule, latent_shape: Sequence[int], limits: GeneratorLimits) -> tuple[int, ...]:
-    """The shape of the images that ``network`` makes of latents of ``latent_shape``, (n, d) or (n, d, 1, 1).
+    """The output shape of ``network`` for an input of ``latent_shape``: (n, d), (n, d, 1, 1), or an encoder's images.
 
     ``Invalid``: ``too-much-memory``, ``too-much-work``, ``data-dependent-shape``, ``bad-node``, ``unsupported-form``,
     ``training-mode``.
@@ -94,6 +95,6 @@ def traced_shape(network: OnnxModule, latent_shape: Sequence[int], limits: Gener
 
 
 def _by_shape(node: Node, inputs: Sequence[Tensor | None]) -> list[Tensor | None]:
-    """The inputs without their numbers, except those that decide a shape."""
+    """The inputs on the meta device, except those whose values decide a shape."""
     decisive = OPERATORS[node.kind].decisive
     return [each if each is None or place in decisive else each.to("meta") for place, each in enumerate(inputs)]

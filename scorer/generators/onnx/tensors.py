@@ -1,4 +1,4 @@
-"""Arrays stored in an ONNX file. Only what lies in the file itself, in types and amounts that are expected."""
+"""Arrays stored in an ONNX file, read only if they lie in the file itself and have an expected type and size."""
 
 import math
 
@@ -16,18 +16,17 @@ _TYPES: dict[int, tuple[str, str]] = {
     onnx.TensorProto.INT32: ("<i4", "int32_data"),
     onnx.TensorProto.BOOL: ("|b1", "int32_data"),
 }
-"""The stored form of each type that is read, and the field that has it where ``raw_data`` is empty."""
+"""By ONNX type: the stored format, and the field that holds the numbers where ``raw_data`` is empty."""
 
 
 def count_of(tensor: onnx.TensorProto) -> int:
-    """How many numbers a tensor says that it has. ``Invalid``: ``external-data`` if they lie outside of the file, in
-    whatever field it says so; ``bad-weights`` for axes that no tensor has."""
+    """How many numbers a tensor declares. ``Invalid``: ``external-data`` if any field says that they lie outside the
+    file; ``bad-weights`` for impossible axes."""
     if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
         raise Invalid(
             "external-data",
-            f"The weight '{printable_name(tensor.name)}' lies in another file. All weights have to be"
-            " in the ONNX file itself: "
-            "export without external data (save_as_external_data=False; with torch.onnx.export, dynamo=False).",
+            f"The weight '{printable_name(tensor.name)}' lies in another file. All weights have to be in the ONNX file "
+            "itself: export without external data (save_as_external_data=False; with torch.onnx.export, dynamo=False).",
         )
     if tensor.HasField("segment") or len(tensor.dims) > MAX_AXES or any(axis < 0 for axis in tensor.dims):
         raise Invalid("bad-weights", f"The weight '{printable_name(tensor.name)}' has a shape that cannot be read.")
@@ -35,7 +34,7 @@ def count_of(tensor: onnx.TensorProto) -> int:
 
 
 def array_of(tensor: onnx.TensorProto) -> Array:
-    """The array of a tensor that :func:`count_of` has let pass, in its own type and shape.
+    """The array of a tensor that :func:`count_of` accepts, in its own type and shape.
 
     ``Invalid``: ``bad-weights`` for another type, or a number of bytes that does not fit the shape; ``not-finite``.
     """
@@ -49,15 +48,15 @@ def array_of(tensor: onnx.TensorProto) -> Array:
     form, listed = _TYPES[tensor.data_type]
     if tensor.raw_data:
         fits = len(tensor.raw_data) == count * np.dtype(form).itemsize
-        found = np.frombuffer(tensor.raw_data, form) if fits else None
+        array = np.frombuffer(tensor.raw_data, form) if fits else None
     else:
-        given = getattr(tensor, listed)
-        found = np.array(given, form) if len(given) == count else None
-    if found is None:
+        values = getattr(tensor, listed)
+        array = np.array(values, form) if len(values) == count else None
+    if array is None:
         raise Invalid("bad-weights", f"The weight '{name}' has not as many numbers as its shape says.")
-    if not np.isfinite(found).all():
+    if not np.isfinite(array).all():
         raise Invalid("not-finite", f"The weight '{name}' has values that are not finite (NaN or infinity).")
-    return found.reshape(tuple(tensor.dims)).astype(np.dtype(form).newbyteorder("="))
+    return array.reshape(tuple(tensor.dims)).astype(np.dtype(form).newbyteorder("="))
 
 
 def _type_name(number: int) -> str:

@@ -1,4 +1,4 @@
-"""Audits of generators: latent recovery of training, held-out and own images."""
+"""Generator audits: latent recovery of training, held-out and generated images, by search or by an encoder."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -25,18 +25,17 @@ from scorer.generators.recovery.search import (
 from scorer.metrics.copying.latent_recovery import kolmogorov_smirnov
 from scorer.metrics.features import Vector
 
+StageProgress = Callable[[str, float], None]
+"""Receives the stage (``generated``, ``train``, ``held_out``, ``warp_train`` ...) and its finished share."""
+Index = NDArray[np.int64]
+MIN_IMAGES = 8
+
 
 def roughness(images: NDArray[np.uint8]) -> Vector:
-    """Mean squared step between neighbouring pixels, (n,) float64, of images (n, s, s, 3) in [-1, 1]."""
+    """Mean squared difference of neighbouring pixels, (n,) float64, of images (n, s, s, 3), scaled to [-1, 1]."""
     values = images.astype(np.float32) / np.float32(127.5)
     across, down = np.diff(values, axis=2), np.diff(values, axis=1)
     return np.asarray((across**2).mean(axis=(1, 2, 3)) + (down**2).mean(axis=(1, 2, 3)), np.float64)
-
-
-StageProgress = Callable[[str, float], None]
-"""Hears the stage (``generated``, ``train``, ``held_out``, ``warp_train`` ...) and its finished share."""
-Index = NDArray[np.int64]
-MIN_IMAGES = 8
 
 
 def audit_generator(
@@ -48,24 +47,26 @@ def audit_generator(
     plan: Plan,
     progress: StageProgress | None = None,
 ) -> Audit:
-    """Search a generator for training images (n, s, s, 3) and held-out ones (m, s, s, 3), uint8.
+    """Search a generator for training images (n, s, s, 3) and held-out images (m, s, s, 3), uint8.
 
-    ``generator`` takes latent points (k, d) float32 and gives images (k, 3, s, s), or larger ones, in [-1, 1], each
-    row by itself. Equal inputs on one machine give equal audits. Raises :class:`Invalid`: ``bad-images``,
+    ``generator`` maps latent points (k, d) float32 to images (k, 3, s, s), or larger ones, in [-1, 1], each row
+    independently of the others. Equal inputs on one machine give equal audits. Raises :class:`Invalid`: ``bad-images``,
     ``too-few-images`` (fewer than 8 of a kind), ``bad-generator``, ``rows-depend``, ``bad-plan``.
     """
-    drawn = _drawn(train, held_out, plan)
+    drawn = _draw_images(train, held_out, plan)
     size = train.shape[1]
     seeds = _Seeds(plan.seed)
     require_images(generator, latent, size, seeds("check"))
     search = Search(generator, latent, plan)
     with torch.no_grad():
         points = latent.draw(plan.generated, seeds("targets"))
-        made = torch.cat([images_at(generator, some, size) for some in torch.split(points, plan.batch)])
-    targets = {"generated": made} | {kind: targets_of(images) for kind, (images, _) in drawn.items()}
-    found = {kind: search.found(each, seeds(kind), _stage_progress(progress, kind)) for kind, each in targets.items()}
-    distorted = dict(_distorted(search, targets, seeds, progress))
-    return _audit_of(plan, latent, drawn, targets, found, distorted)
+        generated = torch.cat([images_at(generator, some, size) for some in torch.split(points, plan.batch)])
+    targets = {"generated": generated} | {kind: targets_of(images) for kind, (images, _) in drawn.items()}
+    recovered = {
+        kind: search.recover(each, seeds(kind), _stage_progress(progress, kind)) for kind, each in targets.items()
+    }
+    distorted = dict(_recover_distorted(search, targets, seeds, progress))
+    return _audit_of(plan, latent, drawn, targets, recovered, distorted)
 
 
 def audit_by_encoder(
@@ -78,18 +79,18 @@ def audit_by_encoder(
     plan: Plan,
     progress: StageProgress | None = None,
 ) -> Audit:
-    """The same by a handed-in encoder instead of a search; :mod:`scorer.generators.recovery.by_encoder`.
+    """The same by an encoder instead of a search; see :mod:`scorer.generators.recovery.by_encoder`.
 
-    ``latent`` is only recorded. The plan's numbers of training and held-out targets and its batch count. Raises as
-    :func:`audit`, and ``bad-encoder``.
+    ``latent`` is only recorded. Of the plan, the numbers of training and held-out targets and the batch are used.
+    Raises as :func:`audit_generator`, and ``bad-encoder``.
     """
-    drawn = _drawn(train, held_out, plan)
+    drawn = _draw_images(train, held_out, plan)
     targets = {kind: targets_of(images) for kind, (images, _) in drawn.items()}
-    found = {
+    recovered = {
         kind: reconstruct(generator, encoder, each, batch=plan.batch, progress=_stage_progress(progress, kind))
         for kind, each in targets.items()
     }
-    return _audit_of(plan, latent, drawn, targets, found, {})
+    return _audit_of(plan, latent, drawn, targets, recovered, {})
 
 
 def _audit_of(
@@ -97,59 +98,60 @@ def _audit_of(
     latent: Latent,
     drawn: Mapping[str, tuple[Pixels, Index]],
     targets: Mapping[str, Tensor],
-    found: Mapping[str, RecoveredImages],
+    recovered: Mapping[str, RecoveredImages],
     distorted: Mapping[str, RecoveredImages],
 ) -> Audit:
     pairs = {}
-    for kind, each in found.items():
-        index = drawn[kind][1] if kind in drawn else np.arange(len(each.error), dtype=np.int64)
-        rows = shown_targets(each.error)
+    for kind, result in recovered.items():
+        index = drawn[kind][1] if kind in drawn else np.arange(len(result.error), dtype=np.int64)
+        rows = shown_targets(result.error)
         chosen = torch.from_numpy(rows)
-        images = pixels_of(targets[kind][chosen]), pixels_of(each.image[chosen])
-        pairs[kind] = TargetPairs(*images, each.error[rows], index[rows])
+        images = pixels_of(targets[kind][chosen]), pixels_of(result.image[chosen])
+        pairs[kind] = TargetPairs(*images, result.error[rows], index[rows])
     return Audit(
         plan=plan,
         latent=latent,
-        errors={kind: each.error for kind, each in found.items()},
+        errors={kind: each.error for kind, each in recovered.items()},
         distorted={name: each.error for name, each in distorted.items()},
         likeness=kolmogorov_smirnov(roughness(drawn["train"][0]), roughness(drawn["held_out"][0])),
         pairs=pairs,
-        evaluations=sum(each.evaluations for each in (*found.values(), *distorted.values())),
+        evaluations=sum(each.evaluations for each in (*recovered.values(), *distorted.values())),
     )
 
 
-def _drawn(train: Pixels, held_out: Pixels, plan: Plan) -> dict[str, tuple[Pixels, Index]]:
-    """As many images of either set as the plan says, without replacement, in their order."""
+def _draw_images(train: Pixels, held_out: Pixels, plan: Plan) -> dict[str, tuple[Pixels, Index]]:
+    """The plan's number of images of either set with their indices, drawn without replacement, in order."""
     if train.shape[1:] != held_out.shape[1:]:
         raise Invalid("bad-images", f"Training and held-out images differ: {train.shape[1:]}, {held_out.shape[1:]}.")
     random = np.random.default_rng([plan.seed, 1])
     drawn = {}
-    for kind, images, most in (("train", train, plan.train), ("held_out", held_out, plan.held_out)):
+    for kind, images, count in (("train", train, plan.train), ("held_out", held_out, plan.held_out)):
         if len(images) < MIN_IMAGES:
             raise Invalid(
                 "too-few-images", f"At least {MIN_IMAGES} {kind} images are needed, and there are {len(images)}."
             )
-        rows = np.sort(random.choice(len(images), min(most, len(images)), replace=False))
+        rows = np.sort(random.choice(len(images), min(count, len(images)), replace=False))
         drawn[kind] = np.asarray(images[rows]), rows
     return drawn
 
 
-def _distorted(
+def _recover_distorted(
     search: Search, targets: Mapping[str, Tensor], seeds: "_Seeds", progress: StageProgress | None
 ) -> Iterator[tuple[str, RecoveredImages]]:
-    """The first training and generated targets, distorted in each way; the start's seed is that of the clean ones."""
+    """Recover the first training and generated targets, distorted in each way, from the starts of the clean ones."""
     if not search.plan.distorted:
         return
-    for how, distortion in DISTORTIONS.items():
+    for name, distortion in DISTORTIONS.items():
         for kind in ("train", "generated"):
             images = targets[kind][: search.plan.distorted].permute(0, 2, 3, 1).numpy()
-            changed = distortion(images, np.random.default_rng(seeds(how)))
+            changed = distortion(images, np.random.default_rng(seeds(name)))
             rows = torch.from_numpy(changed).permute(0, 3, 1, 2).contiguous()
-            yield f"{how}_{kind}", search.found(rows, seeds(kind), _stage_progress(progress, f"{how}_{kind}"))
+            stage = f"{name}_{kind}"
+            yield stage, search.recover(rows, seeds(kind), _stage_progress(progress, stage))
 
 
 class _Seeds:
-    """A seed of its own for every use, from the plan's."""
+    """A different seed for every use, derived from the plan's."""
 
     NAMES = ("check", "targets", "generated", "train", "held_out", *DISTORTIONS)
 

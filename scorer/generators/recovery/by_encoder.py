@@ -1,9 +1,10 @@
-"""Recovery without a search: a handed-in encoder says where an image is (Webster et al. 2019, section 3.1).
+"""Latent recovery by an uploaded encoder instead of a search (Webster et al. 2019, section 3.1).
 
     AEGAN      error of G(E(y)):     the encoder gives a latent point
-    CycleGAN   error of G2(G1(y)):   the encoder gives an image of another domain, and the generator brings it back
+    CycleGAN   error of G2(G1(y)):   the encoder gives an image of another domain, which the generator maps back
 
-Both are one composition. There are no generated targets then: nothing is searched, so nothing can fail to be found.
+Both are the same composition. There are no generated targets, because they only serve to test whether a search
+succeeds.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from scorer.generators.recovery.search import (
 )
 
 EncoderFunction = Callable[[Tensor], Tensor]
-"""Images (n, 3, s, s) in [-1, 1] to whatever the generator takes, each row by itself."""
+"""Images (n, 3, s, s) in [-1, 1] to inputs of the generator, each row independently of the others."""
 
 
 def reconstruct(
@@ -33,7 +34,7 @@ def reconstruct(
     batch: int = 64,
     progress: ProgressCallback | None = None,
 ) -> RecoveredImages:
-    """What encoder and generator make of targets (n, 3, s, s) in [-1, 1]; ``point`` is what the encoder said, flat.
+    """Recover targets (n, 3, s, s) in [-1, 1] by encoder and generator; ``point`` is the encoder's output, flattened.
 
     Raises :class:`Invalid`: ``bad-encoder`` for another number of rows or values that are not finite,
     ``bad-generator`` for what is no image.

@@ -1,7 +1,8 @@
-"""Images pushed off the manifold of what a generator makes (Webster et al. 2019, section 2.2, figure 2).
+"""Distortions that move images off a generator's manifold (Webster et al. 2019, section 2.2, figure 2).
 
-A generator that knows its images recovers distorted ones badly; one that recovers them as well can make anything, and
-its small errors say little. Images are float32 (n, s, s, 3) in [-1, 1]; distorted ones may leave it, as in the paper.
+A generator limited to its manifold recovers distorted images badly. One that recovers them as well as clean ones can
+make any image, so its small errors say little. Images are float32 (n, s, s, 3) in [-1, 1]; distorted ones may leave
+that range, as in the paper.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ NOISE = 0.2  # deviation of additive noise
 
 
 def warp_images(images: Floats, random: np.random.Generator, *, shift: float = WARP) -> Floats:
-    """Bent by a smooth random vector field, by bilinear interpolation: a field of its own for every image.
+    """Warp each image by its own smooth random vector field, with bilinear interpolation.
 
     The field is Gaussian noise smoothed by a Gaussian of an eighth of the side, scaled so that its shifts have the
     standard deviation ``shift``, a share of the side.
@@ -28,28 +29,28 @@ def warp_images(images: Floats, random: np.random.Generator, *, shift: float = W
     field = gaussian_filter(random.standard_normal((count, 2, side, side)), SMOOTHNESS * side, mode="wrap", axes=(2, 3))
     field *= shift * side / field.std()
     place = np.indices((side, side)) + field
-    bent = np.empty_like(images)
+    warped = np.empty_like(images)
     for row, channel in np.ndindex(count, 3):
-        bent[row, :, :, channel] = map_coordinates(images[row, :, :, channel], place[row], order=1, mode="nearest")
-    return bent
+        warped[row, :, :, channel] = map_coordinates(images[row, :, :, channel], place[row], order=1, mode="nearest")
+    return warped
 
 
 def patch_images(images: Floats, random: np.random.Generator, *, side: float = PATCH) -> Floats:
-    """A square of each image, of this share of its side and at a random place, replaced by one fixed noise."""
+    """Replace a square of each image, of this share of its side and at a random place, by the same noise."""
     size = images.shape[1]
     width = max(1, round(side * size))
     noise = PATCH_DEVIATION * random.standard_normal((width, width, 3))
     places = random.integers(size - width + 1, size=(len(images), 2))
-    covered = images.copy()
-    for image, (top, left) in zip(covered, places, strict=True):
+    patched = images.copy()
+    for image, (top, left) in zip(patched, places, strict=True):
         image[top : top + width, left : left + width] = noise
-    return covered
+    return patched
 
 
 def add_noise(images: Floats, random: np.random.Generator, *, deviation: float = NOISE) -> Floats:
-    """White noise added to every value."""
+    """Add white noise to every value."""
     return images + np.float32(deviation) * random.standard_normal(images.shape, dtype=np.float32)
 
 
 DISTORTIONS: Mapping[str, Distortion] = {"warp": warp_images, "patches": patch_images, "noise": add_noise}
-"""The paper's three, each small."""
+"""The three distortions of the paper, all small."""

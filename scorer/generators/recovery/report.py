@@ -1,4 +1,4 @@
-"""What an audit found, without torch: errors, pairs of images, and the report."""
+"""The result of a generator audit, without torch: errors, image pairs, and the JSON report."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -17,24 +17,24 @@ Pixels = NDArray[np.uint8]
 TargetKind = Literal["train", "held_out", "generated"]
 TARGET_KINDS: tuple[TargetKind, ...] = ("train", "held_out", "generated")
 SHOWN_PAIRS = 4
-"""Pairs of each of best, median and worst."""
+"""How many pairs of each of best, median and worst are shown."""
 
 
 @dataclass(frozen=True, eq=False)
 class TargetPairs:
-    """Targets beside what was recovered, (k, s, s, 3) uint8 each: the best four, the middle four, the worst four."""
+    """Targets and their recovered images, (k, s, s, 3) uint8 each: the best four, the middle four, the worst four."""
 
     target: Pixels
     recovered: Pixels
     error: Vector
     """(k,) ascending."""
     index: NDArray[np.int64]
-    """(k,) where the target stands in the set given; of generated targets, the number of the draw."""
+    """(k,) the target's index in its set; of generated targets, the number of the draw."""
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """The errors (n,) of every kind of targets, and what follows from them."""
+    """The recovery errors (n,) of every kind of target, and what follows from them."""
 
     plan: Plan
     latent: Latent
@@ -43,33 +43,35 @@ class Audit:
     distorted: Mapping[str, Vector]
     """``warp_train``, ``warp_generated`` and so on: errors of the first targets of that kind, distorted."""
     likeness: KolmogorovSmirnov
-    """Of the roughness of training and held-out targets: whether they are of one kind."""
+    """Of the roughness of training and held-out targets: whether the two sets are alike."""
     pairs: Mapping[str, TargetPairs] = field(default_factory=dict)
     evaluations: int = 0
-    """How many images the generator made and followed back."""
+    """How many images the generator made with their gradients."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    """Of what the generator was, and how it was run; JSON."""
+    """What the generator was and how it was run; JSON."""
 
     @property
     def recovery(self) -> RecoveryTest:
-        """The test."""
+        """The test of training against held-out errors."""
         return recovery_test(self.errors["train"], self.errors["held_out"], self.errors.get("generated"))
 
     def report(self) -> dict[str, Any]:
-        """Everything in JSON but the images: verdict, sentence, findings, numbers, all errors, plan."""
-        found = self.recovery
+        """All but the images, as JSON: verdict, sentence, findings, numbers, all errors, plan."""
+        recovery = self.recovery
         return {
-            "verdict": found.verdict,
-            "sentence": recovery_sentence(found, self.likeness),
-            "findings": [asdict(each) for each in recovery_findings(found, self.errors, self.distorted, self.likeness)],
+            "verdict": recovery.verdict,
+            "sentence": recovery_sentence(recovery, self.likeness),
+            "findings": [
+                asdict(each) for each in recovery_findings(recovery, self.errors, self.distorted, self.likeness)
+            ],
             "measured": {
-                "p_value": found.test.p_value,
-                "p_smaller": found.test.p_smaller,
-                "statistic": found.test.statistic,
-                "gap": found.gap,
-                "gap_low": found.gap_low,
-                "gap_high": found.gap_high,
-                "generated_verbatim": None if found.generated is None else found.generated.verbatim,
+                "p_value": recovery.test.p_value,
+                "p_smaller": recovery.test.p_smaller,
+                "statistic": recovery.test.statistic,
+                "gap": recovery.gap,
+                "gap_low": recovery.gap_low,
+                "gap_high": recovery.gap_high,
+                "generated_verbatim": None if recovery.generated is None else recovery.generated.verbatim,
             },
             "targets": {kind: len(self.errors[kind]) for kind in TARGET_KINDS if kind in self.errors},
             "errors": {kind: np.sort(self.errors[kind]).tolist() for kind in TARGET_KINDS if kind in self.errors},
@@ -80,23 +82,23 @@ class Audit:
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What the report does not hold in full, for ``numpy.savez``; none of it needs pickling."""
-        kept: dict[str, NDArray[Any]] = {f"errors.{kind}": values for kind, values in self.errors.items()}
-        kept |= {f"distorted.{kind}": values for kind, values in self.distorted.items()}
-        kept |= {
+        """What the report does not hold in full, for ``numpy.savez``; nothing needs pickling."""
+        arrays: dict[str, NDArray[Any]] = {f"errors.{kind}": values for kind, values in self.errors.items()}
+        arrays |= {f"distorted.{kind}": values for kind, values in self.distorted.items()}
+        arrays |= {
             f"pairs.{kind}.{name}": getattr(pairs, name)
             for kind, pairs in self.pairs.items()
             for name in ("target", "recovered", "error", "index")
         }
         like = self.likeness
-        kept["likeness"] = np.array([like.statistic, like.p_value, like.excess, like.p_smaller])
-        return kept
+        arrays["likeness"] = np.array([like.statistic, like.p_value, like.excess, like.p_smaller])
+        return arrays
 
     def sheet(self) -> Pixels:
-        """All pairs as one picture (h, w, 3) uint8: for each kind a row of targets over a row of what was recovered.
+        """All pairs as one image (h, w, 3) uint8: for each kind a row of targets over a row of recovered images.
 
         From left to right the best four, the middle four, the worst four; kinds in the order train, held-out,
-        generated. White lines between.
+        generated; white lines between the images.
         """
         rows = []
         for kind in TARGET_KINDS:
@@ -108,7 +110,7 @@ class Audit:
 
 
 def audit_from(report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Audit:
-    """The audit that told this report and these arrays."""
+    """The audit of a report and arrays as :meth:`Audit.report` and :meth:`Audit.arrays` gave them."""
     statistic, p_value, excess, p_smaller = (float(each) for each in arrays["likeness"])
     errors = {name.split(".")[1]: arrays[name] for name in arrays if name.startswith("errors.")}
     kinds = {name.split(".")[1] for name in arrays if name.startswith("pairs.")}
@@ -131,7 +133,7 @@ def audit_from(report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) ->
 
 
 def shown_targets(errors: Vector) -> NDArray[np.int64]:
-    """Which targets (n,) are shown: the best, the middle and the worst four, by ascending error, none twice."""
+    """Indices of the targets to show: the best, middle and worst four of errors (n,), ascending, each once."""
     order = np.argsort(errors, kind="stable")
     middle = max(0, (len(order) - SHOWN_PAIRS) // 2)
     places = {*range(SHOWN_PAIRS), *range(middle, middle + SHOWN_PAIRS), *range(len(order) - SHOWN_PAIRS, len(order))}

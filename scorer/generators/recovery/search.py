@@ -1,8 +1,8 @@
-"""The nearest images that a generator makes to given ones: latent recovery (Webster et al. 2019, section 2.1).
+"""Latent recovery by search: the latent points whose images are nearest to targets (Webster et al. 2019, section 2.1).
 
     z* = argmin over z of mean((G(z) - y)^2)            pixels in [-1, 1], over a region only if one is given
 
-Images are float32 (n, 3, s, s) in [-1, 1] here. What a generator makes larger is average-pooled to the targets' size.
+Images are float32 (n, 3, s, s) in [-1, 1]. A generator's larger images are average-pooled to the targets' size.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,12 +22,12 @@ from scorer.metrics.copying.latent_recovery import VERBATIM
 from scorer.metrics.features import Vector
 
 GeneratorFunction = Callable[[Tensor], Tensor]
-"""Latent points (n, d) to images (n, 3, s, s) or (n, 1, s, s) in [-1, 1], each row by itself."""
+"""Latent points (n, d) to images (n, 3, s, s) or (n, 1, s, s) in [-1, 1], each row independently of the others."""
 Pixels = NDArray[np.uint8]
 ProgressCallback = Callable[[float], None]
 
 AUTHORS = LbfgsOptions(iterations=50, wolfe=False, history=100)
-MAX_ROW_DIFFERENCE = 1e-3  # an image made alone may differ by so much from the same one made among others
+MAX_ROW_DIFFERENCE = 1e-3  # between an image generated alone and in a batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class RecoveredImages:
     image: Tensor
     point: Tensor
     evaluations: int
-    """How many images the generator made and followed back, for all targets."""
+    """How many images the generator made with their gradients, for all targets."""
 
 
 def targets_of(images: Pixels) -> Tensor:
@@ -49,28 +49,28 @@ def targets_of(images: Pixels) -> Tensor:
 
 
 def pixels_of(images: Tensor) -> Pixels:
-    """Images in [-1, 1] as (n, s, s, 3) uint8, rounded; what is beyond the ends is cut off."""
+    """Images in [-1, 1] as (n, s, s, 3) uint8, rounded and clamped."""
     levels = ((images + 1.0) * 127.5).round().clamp(0.0, 255.0).to(torch.uint8)
     return np.ascontiguousarray(levels.permute(0, 2, 3, 1).numpy())
 
 
 def images_at(generator: GeneratorFunction, points: Tensor, size: int) -> Tensor:
-    """The images (n, 3, size, size) of latent points; :class:`Invalid` (``bad-generator``) for what is no image."""
-    made = generator(points)
-    if made.ndim != 4 or len(made) != len(points) or made.shape[1] not in {1, 3} or min(made.shape[2:]) < size:
+    """The images (n, 3, size, size) of latent points; :class:`Invalid` (``bad-generator``) for other shapes."""
+    images = generator(points)
+    if images.ndim != 4 or len(images) != len(points) or images.shape[1] not in {1, 3} or min(images.shape[2:]) < size:
         raise Invalid(
             "bad-generator",
-            f"Of {len(points)} latent points the generator makes an array of shape {tuple(made.shape)} where"
+            f"Of {len(points)} latent points the generator makes an array of shape {tuple(images.shape)} where"
             f" ({len(points)}, 3, {size}, {size}), or larger images, are needed.",
         )
-    return adaptive_avg_pool2d(made, size).expand(-1, 3, -1, -1)
+    return adaptive_avg_pool2d(images, size).expand(-1, 3, -1, -1)
 
 
 def require_images(generator: GeneratorFunction, latent: Latent, size: int, seed: int) -> None:
-    """Refuse a generator whose images can't be searched (:class:`Invalid`).
+    """Refuse a generator whose images cannot be searched (:class:`Invalid`).
 
     ``bad-generator``: another shape, or values that are not finite or outside [-1, 1]. ``rows-depend``: an image
-    changes with the others made beside it (batch normalisation in training mode).
+    depends on the others in its batch (batch normalisation in training mode).
     """
     points = latent.draw(16, seed)
     with torch.no_grad():
@@ -111,17 +111,17 @@ def errors_between(images: Tensor, targets: Tensor, mask: Tensor) -> Vector:
 
 @dataclass(frozen=True)
 class Search:
-    """A generator and how it is searched."""
+    """A generator with its latent space and the plan by which it is searched."""
 
     generator: GeneratorFunction
     latent: Latent
     plan: Plan
 
-    def found(self, targets: Tensor, seed: int, progress: ProgressCallback | None = None) -> RecoveredImages:
-        """Recover targets (n, 3, s, s): the best of the plan's starts, further starts only for what is not found."""
+    def recover(self, targets: Tensor, seed: int, progress: ProgressCallback | None = None) -> RecoveredImages:
+        """Recover targets (n, 3, s, s): the best of the plan's starts, further ones only for targets not recovered."""
         parts, done = [], 0
         for some in torch.split(targets, self.plan.batch):
-            parts.append(self._found(some, seed + done, _part_of(progress, done, len(some), len(targets))))
+            parts.append(self._recover_batch(some, seed + done, _part_of(progress, done, len(some), len(targets))))
             done += len(some)
         return RecoveredImages(
             np.concatenate([each.error for each in parts]),
@@ -130,8 +130,8 @@ class Search:
             sum(each.evaluations for each in parts),
         )
 
-    def _found(self, targets: Tensor, seed: int, progress: ProgressCallback | None) -> RecoveredImages:
-        """One batch. What is found verbatim needs no further start; the rule is the same for every kind of target."""
+    def _recover_batch(self, targets: Tensor, seed: int, progress: ProgressCallback | None) -> RecoveredImages:
+        """Recover one batch. A target recovered verbatim gets no further start, of whatever kind it is."""
         mask = mask_of(self.plan, targets.shape[2])
         count = len(targets)
         error = np.full(count, np.inf)
@@ -144,44 +144,45 @@ class Search:
             if not len(left):
                 break
             rows = torch.from_numpy(left)
-            once = self._descended(targets[rows], mask, random, _part_of(progress, number, 1, starts))
-            better = once.error < error[left]
-            error[left[better]] = once.error[better]
-            image[rows[better]], point[rows[better]] = once.image[better], once.point[better]
-            evaluations += once.evaluations
+            result = self._minimise_batch(targets[rows], mask, random, _part_of(progress, number, 1, starts))
+            better = result.error < error[left]
+            error[left[better]] = result.error[better]
+            image[rows[better]], point[rows[better]] = result.image[better], result.point[better]
+            evaluations += result.evaluations
         if progress:
             progress(1.0)
         return RecoveredImages(error, image, point, evaluations)
 
-    def _descended(
+    def _minimise_batch(
         self, targets: Tensor, mask: Tensor, seed: int, progress: ProgressCallback | None
     ) -> RecoveredImages:
-        def objective(free: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        def objective(coordinates: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
             with torch.enable_grad():
-                free = free.detach().requires_grad_()
-                made = images_at(self.generator, self.latent.bound(free), targets.shape[2])
-                values = ((made - targets[rows]).square() * mask).mean(dim=(1, 2, 3))
-                (gradient,) = torch.autograd.grad(values.sum(), free)
+                coordinates = coordinates.detach().requires_grad_()
+                images = images_at(self.generator, self.latent.to_latent(coordinates), targets.shape[2])
+                values = ((images - targets[rows]).square() * mask).mean(dim=(1, 2, 3))
+                (gradient,) = torch.autograd.grad(values.sum(), coordinates)
             return values.detach(), gradient
 
-        how = AUTHORS if self.plan.method == "authors" else LbfgsOptions(self.plan.iterations)
-        end = minimise(objective, self.latent.freed(self._start(targets, mask, seed)), how, progress)
+        options = AUTHORS if self.plan.method == "authors" else LbfgsOptions(self.plan.iterations)
+        start = self.latent.to_unconstrained(self._start(targets, mask, seed))
+        minimum = minimise(objective, start, options, progress)
         with torch.no_grad():
-            point = self.latent.bound(end.point)
+            point = self.latent.to_latent(minimum.point)
             image = images_at(self.generator, point, targets.shape[2])
         error = errors_between(image, targets, mask)
         error[~np.isfinite(error)] = np.inf
-        return RecoveredImages(error, image, point, int(end.evaluations.sum()))
+        return RecoveredImages(error, image, point, int(minimum.evaluations.sum()))
 
     def _start(self, targets: Tensor, mask: Tensor, seed: int) -> Tensor:
-        """For each target the nearest of the plan's candidates; with one candidate, a draw of its own."""
+        """A start for each target: the nearest of the plan's candidates; with one candidate, a draw for each."""
         if self.plan.candidates == 1 or self.plan.method == "authors":
             return self.latent.draw(len(targets), seed)
         points = self.latent.draw(self.plan.candidates, seed)
         weighted = mask.sqrt()
         with torch.no_grad():
-            made = [images_at(self.generator, some, targets.shape[2]) for some in torch.split(points, self.plan.batch)]
-        flat = (torch.cat(made) * weighted).flatten(1)
+            parts = [images_at(self.generator, some, targets.shape[2]) for some in torch.split(points, self.plan.batch)]
+        flat = (torch.cat(parts) * weighted).flatten(1)
         return points[torch.cdist((targets * weighted).flatten(1), flat).argmin(1)]
 
 

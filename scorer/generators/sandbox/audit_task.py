@@ -1,4 +1,4 @@
-"""The inside of the sandbox: read the generator, then audit it."""
+"""What runs inside the sandbox: reads an uploaded generator, and an encoder if there is one, then audits it."""
 
 import time
 from collections.abc import Callable
@@ -20,16 +20,16 @@ StageProgress = Callable[[str, float], None]
 
 
 def run_audit(
-    errand: tuple[bytes, Pixels, Pixels, AuditRequest],
+    inputs: tuple[bytes, Pixels, Pixels, AuditRequest],
     limits: GeneratorLimits,
     progress: StageProgress,
     encoder: bytes | None = None,
 ) -> Audit:
-    """The audit of the generator in an errand, with its provenance; by an encoder, if there is one.
+    """Audit the generator in ``inputs``, by the encoder if there is one; returns the audit with its provenance.
 
-    Raises ``Invalid`` as reading and auditing do, ``MemoryError`` where the process may not have more.
+    Raises ``Invalid`` as reading and auditing do, ``MemoryError`` at the process's memory limit.
     """
-    content, train, held_out, request = errand
+    content, train, held_out, request = inputs
     torch.set_num_threads(limits.threads)
     latent, begun = Latent(**request.latent), time.monotonic()
     progress("reading", 0.0)
@@ -39,20 +39,20 @@ def run_audit(
         plan = plan_from(request.plan)
         if encoder is None:
             progress("reading", 1.0)
-            found = audit_generator(generator, latent, train, held_out, plan=plan, progress=progress)
+            audit = audit_generator(generator, latent, train, held_out, plan=plan, progress=progress)
         else:
-            code = read_encoder(encoder, latent, size=train.shape[1], limits=limits)
+            read = read_encoder(encoder, latent, size=train.shape[1], limits=limits)
             progress("reading", 1.0)
-            found = audit_by_encoder(generator, code, latent, train, held_out, plan=plan, progress=progress)
+            audit = audit_by_encoder(generator, read, latent, train, held_out, plan=plan, progress=progress)
     except RuntimeError as error:
         if "allocate memory" in str(error) or "bad_alloc" in str(error):
             raise MemoryError from error
         raise
-    told = _of_generator(generator) | {"seconds": time.monotonic() - begun, "threads": limits.threads}
-    return replace(found, provenance={**found.provenance, **told})
+    provenance = _provenance_of(generator) | {"seconds": time.monotonic() - begun, "threads": limits.threads}
+    return replace(audit, provenance={**audit.provenance, **provenance})
 
 
-def _of_generator(generator: Generator) -> dict[str, str | int]:
+def _provenance_of(generator: Generator) -> dict[str, str | int]:
     graph = generator.network.graph
     return {
         "opset": graph.opset,

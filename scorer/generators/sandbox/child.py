@@ -1,7 +1,7 @@
-"""The process in which a stranger's generator is read and run: ``python -m scorer.generators.sandbox.child FOLDER``.
+"""The sandboxed process that audits an uploaded generator: ``python -m scorer.generators.sandbox.child FOLDER``.
 
-Confined before anything is imported, rationed before the file is opened. Progress goes to standard output, a line of
-JSON each; what came of it into files (:mod:`scorer.generators.sandbox.exchange`).
+It is confined before torch and ONNX are imported, and its memory and processor time are limited before the file is
+opened. Progress goes to standard output as lines of JSON, results to files (:mod:`scorer.generators.sandbox.exchange`).
 """
 
 import json
@@ -21,18 +21,18 @@ _REPORT_EVERY_SECONDS = 0.2
 
 
 def main(folder: Path) -> None:
-    """Run the errand in ``folder``."""
+    """Run the audit whose inputs lie in ``folder``, and write its result or refusal there."""
     try:
         limits = GeneratorLimits(**json.loads((folder / exchange.REQUEST).read_text())["limits"])
-        walls = confine(folder, limits)
-        # What is imported from here on takes addresses that are not the generator's.
+        confinement = confine(folder, limits)
+        # Imported before the memory limit is set, because libraries take much address space of their own.
         from scorer.generators.sandbox import audit_task  # noqa: PLC0415
 
-        errand = exchange.read_inputs(folder)
+        inputs = exchange.read_inputs(folder)
         encoder = exchange.read_encoder_input(folder)
         limit_resources(limits)
-        audit = audit_task.run_audit(errand, limits, _ProgressWriter(), encoder)
-        audit = replace(audit, provenance={**audit.provenance, "sandbox": walls, "versions": _versions()})
+        audit = audit_task.run_audit(inputs, limits, _ProgressWriter(), encoder)
+        audit = replace(audit, provenance={**audit.provenance, "sandbox": confinement, "versions": _versions()})
         exchange.write_result(folder, audit.report(), audit.arrays())
     except KennelError as error:
         exchange.write_refusal(folder, error)
@@ -41,23 +41,23 @@ def main(folder: Path) -> None:
 
 
 def out_of_memory(limits: GeneratorLimits) -> Invalid:
-    """What a generator is told that takes more memory than it is granted."""
+    """The refusal of a generator that exceeds the memory limit."""
     return Invalid(
         "out-of-memory", f"The generator takes more than the {limits.memory_bytes >> 20:,} MB of memory it is granted."
     )
 
 
 class _ProgressWriter:
-    """Tells the parent the stage and its share, not more often than anybody can read."""
+    """Writes the stage and its share to standard output, at most every ``_REPORT_EVERY_SECONDS`` within a stage."""
 
     def __init__(self) -> None:
-        self._stage, self._told = "", 0.0
+        self._stage, self._written_at = "", 0.0
 
     def __call__(self, stage: str, share: float) -> None:
         now = time.monotonic()
-        if stage == self._stage and share < 1.0 and now - self._told < _REPORT_EVERY_SECONDS:
+        if stage == self._stage and share < 1.0 and now - self._written_at < _REPORT_EVERY_SECONDS:
             return
-        self._stage, self._told = stage, now
+        self._stage, self._written_at = stage, now
         sys.stdout.write(json.dumps({"stage": stage, "share": share}) + "\n")
         sys.stdout.flush()
 

@@ -1,8 +1,8 @@
-"""What a process takes from itself before it looks at a stranger's file.
+"""Confinement of a process, and limits on its resources, before it opens an uploaded file.
 
-Two walls keep it from the network, each by itself: a network namespace of its own with nothing in it, where the system
-lets a process make one, and a filter of system calls. If neither can be had, the file is not opened. A third keeps it
-from the files of its user, where the system has it.
+Two measures each keep it from the network: an empty network namespace, where the system lets a process make one, and a
+system call filter. If neither is available, the file is not opened. Landlock, where the system has it, keeps the
+process from its user's files.
 """
 
 import ctypes
@@ -20,20 +20,18 @@ _PR_SET_PDEATHSIG = 1
 
 
 def confine(folder: Path, limits: GeneratorLimits) -> dict[str, bool]:
-    """Lose the network, other programs and processes, and all files but those in ``folder``; be ended with the parent.
+    """Give up the network, other programs and processes, and all files outside ``folder``; end with the parent.
 
-    Says which walls hold (``network_namespace``, ``system_call_filter``, ``file_access``); ``Unavailable``
-    (``no-sandbox``) if neither of the first two does.
-
-    To be called first of all, while there is one thread.
+    Returns which measures are in force (``network_namespace``, ``system_call_filter``, ``file_access``);
+    ``Unavailable`` (``no-sandbox``) if neither of the first two is. Call it first, while there is only one thread.
     """
     _die_with_parent()
-    for what, most in (
+    for kind, limit in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, limits.written_bytes),
         (resource.RLIMIT_NOFILE, limits.open_files),
     ):
-        _lower(what, most)
+        _lower(kind, limit)
     network = _own_network()
     files = landlock.open_only(folder)
     calls = seccomp.forbid()
@@ -47,21 +45,21 @@ def confine(folder: Path, limits: GeneratorLimits) -> dict[str, bool]:
 
 
 def limit_resources(limits: GeneratorLimits) -> None:
-    """Limit memory and processor time to what is granted beyond what this process has taken so far.
+    """Limit memory and processor time to ``limits`` beyond what this process has used so far.
 
-    To be called when everything is imported: libraries take gigabytes of addresses, most of them never touched.
+    Call it when everything is imported: libraries take gigabytes of address space, most of which they never touch.
     """
-    taken = resource.getrusage(resource.RUSAGE_SELF)
+    used = resource.getrusage(resource.RUSAGE_SELF)
     _lower(resource.RLIMIT_AS, _address_space() + limits.memory_bytes)
-    seconds = int(taken.ru_utime + taken.ru_stime) + 1 + limits.cpu_seconds
+    seconds = int(used.ru_utime + used.ru_stime) + 1 + limits.cpu_seconds
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
 
 
-def _lower(what: int, most: int) -> None:
-    _, hard = resource.getrlimit(what)
+def _lower(kind: int, limit: int) -> None:
+    _, hard = resource.getrlimit(kind)
     if hard != resource.RLIM_INFINITY:
-        most = min(most, hard)
-    resource.setrlimit(what, (most, most))
+        limit = min(limit, hard)
+    resource.setrlimit(kind, (limit, limit))
 
 
 def _own_network() -> bool:
@@ -72,11 +70,11 @@ def _own_network() -> bool:
 def _die_with_parent() -> None:
     parent = os.getppid()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it ended before it could be told to take us along
+    if os.getppid() != parent:  # the parent ended before the signal was asked for
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _address_space() -> int:
-    """Bytes of addresses that this process has, as Linux counts them."""
+    """Bytes of address space that this process uses, as Linux counts them."""
     with open("/proc/self/statm") as file:  # noqa: PTH123 - pathlib is not needed for one number
         return int(file.read().split()[0]) * resource.getpagesize()

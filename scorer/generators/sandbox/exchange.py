@@ -1,6 +1,6 @@
-"""What goes into the sandbox and comes out of it, as files in a folder: JSON and arrays, never pickles.
+"""The files by which the sandbox and its parent exchange inputs and results: JSON and arrays, never pickles.
 
-Both sides know these names. What comes out is doubted like the generator itself: the process that wrote it has read it.
+Results are validated like an upload, because the process that wrote them has run the generator.
 """
 
 import json
@@ -28,7 +28,7 @@ _KINDS: dict[str, type[KennelError]] = {"Invalid": Invalid, "Unavailable": Unava
 
 @dataclass(frozen=True)
 class AuditRequest:
-    """How to audit: the latent space, the plan, the range declared (or None), the limits; all of it JSON."""
+    """How to audit: the latent space, the plan, the declared range (or None), the limits; all of it JSON."""
 
     latent: Mapping[str, Any]
     plan: Mapping[str, Any]
@@ -39,7 +39,7 @@ class AuditRequest:
 def write_inputs(
     folder: Path, content: bytes, train: Pixels, held_out: Pixels, request: AuditRequest, encoder: bytes | None = None
 ) -> None:
-    """Lay everything out for the child."""
+    """Write all inputs of an audit for the child."""
     (folder / GENERATOR).write_bytes(content)
     if encoder is not None:
         (folder / ENCODER).write_bytes(encoder)
@@ -49,32 +49,33 @@ def write_inputs(
 
 
 def read_inputs(folder: Path) -> tuple[bytes, Pixels, Pixels, AuditRequest]:
-    """What :func:`write_errand` laid out; the images are mapped."""
+    """The generator, the training and held-out images (memory-mapped), and the request that :func:`write_inputs`
+    wrote."""
     train, held_out = (np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (TRAIN, HELD_OUT))
     request = AuditRequest(**json.loads((folder / REQUEST).read_text()))
     return (folder / GENERATOR).read_bytes(), train, held_out, request
 
 
 def read_encoder_input(folder: Path) -> bytes | None:
-    """The encoder that is to take the place of the search, if one was laid out."""
+    """The encoder to use instead of a search, if there is one."""
     path = folder / ENCODER
     return path.read_bytes() if path.is_file() else None
 
 
 def write_result(folder: Path, report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """The report and the arrays of an audit."""
+    """Write the report and the arrays of an audit."""
     np.savez(folder / ARRAYS, **arrays)  # type: ignore[arg-type] # its own parameter is no array
     (folder / REPORT).write_text(json.dumps(report))
 
 
 def write_refusal(folder: Path, error: KennelError) -> None:
-    """What is wrong, in place of a result."""
-    told = {"kind": type(error).__name__, "slug": error.slug, "message": error.message}
-    (folder / REFUSAL).write_text(json.dumps(told))
+    """Write an error in place of a result."""
+    refusal = {"kind": type(error).__name__, "slug": error.slug, "message": error.message}
+    (folder / REFUSAL).write_text(json.dumps(refusal))
 
 
 def read_result(folder: Path, limits: GeneratorLimits) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
-    """The report and the arrays, None if there are none. Raises the refusal if there is one instead."""
+    """The report and the arrays, or None if there are none. Raises the child's refusal if it wrote one instead."""
     if (folder / REFUSAL).is_file():
         raise _refusal(json.loads(_text(folder / REFUSAL)))
     if not (folder / REPORT).is_file():
@@ -92,10 +93,10 @@ def _text(path: Path) -> str:
         return file.read(MAX_REPORT_BYTES).decode("utf-8", "replace")
 
 
-def _refusal(told: Mapping[str, Any]) -> KennelError:
-    slug = str(told.get("slug"))
-    message = str(told.get("message"))[:MAX_MESSAGE_LENGTH]
+def _refusal(refusal: Mapping[str, Any]) -> KennelError:
+    slug = str(refusal.get("slug"))
+    message = str(refusal.get("message"))[:MAX_MESSAGE_LENGTH]
     if not re.fullmatch(r"[a-z0-9-]{1,40}", slug):
         slug = "not-onnx"
-    kind = _KINDS.get(str(told.get("kind")), Invalid)
-    return kind(slug, "".join(each if each.isprintable() else " " for each in message))
+    kind = _KINDS.get(str(refusal.get("kind")), Invalid)
+    return kind(slug, "".join(letter if letter.isprintable() else " " for letter in message))

@@ -1,7 +1,7 @@
-"""Which files this process and its threads may open, for good: its folder, and what the interpreter itself is made of.
+"""File access limited by Landlock, irrevocably and for all threads: one folder, and the interpreter's own files.
 
-Without it a process that a stranger had taken over could still read its user's files, the environment of the worker
-that started it among them. Linux has this since 5.13 (Landlock); where it is switched off, nothing here holds.
+Without it a compromised process could still read its user's files, among them the environment of the worker that
+started it. Linux has Landlock since 5.13; where it is switched off, files are not protected.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ DEVICES = ("/sys/devices/system", "/dev/null", "/dev/urandom")
 
 
 def open_only(folder: Path) -> bool:
-    """Let this process open ``folder`` alone, and read its own libraries. False where that cannot be had."""
+    """Let this process open only ``folder``, and read its own libraries. False where Landlock is not available."""
     libc = ctypes.CDLL(None, use_errno=True)
     attributes = struct.pack("<Q", _ALL)
     rules = libc.syscall(_CREATE, attributes, len(attributes), 0)
@@ -47,17 +47,17 @@ def open_only(folder: Path) -> bool:
 
 
 def _readable() -> Iterable[Path]:
-    """Where the interpreter, its libraries and our code lie; never a whole disk."""
-    own = {Path(each).resolve() for each in (sys.prefix, sys.base_prefix, *filter(None, sys.path))}
-    return [path for path in {*own, *map(Path, SYSTEM + DEVICES)} if path.exists() and path != Path("/")]
+    """The paths of the interpreter, its libraries and our code; never a whole disk."""
+    python = {Path(each).resolve() for each in (sys.prefix, sys.base_prefix, *filter(None, sys.path))}
+    return [path for path in {*python, *map(Path, SYSTEM + DEVICES)} if path.exists() and path != Path("/")]
 
 
 def _allow(libc: ctypes.CDLL, rules: int, path: Path, access: int) -> None:
-    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     if not path.is_dir():
         access &= ~_READ_FOLDER
     try:
-        rule = struct.pack("<Qi", access, place)
+        rule = struct.pack("<Qi", access, descriptor)
         libc.syscall(_ADD, rules, _BENEATH, rule, 0)
     finally:
-        os.close(place)
+        os.close(descriptor)

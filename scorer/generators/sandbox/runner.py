@@ -1,12 +1,11 @@
-"""A stranger's generator is audited in a process of its own, which has nothing to lose and nothing to take.
+"""The parent's side of the sandbox: starts the confined process that audits an uploaded generator, and supervises it.
 
 The process has an empty environment and folder, no network, no other programs, limited memory, processor time, files
-and wall time (:mod:`~scorer.generators.sandbox.confinement`), and is killed with everything that it started. This side
-needs
-neither torch nor ONNX, and never unpickles.
+and wall time (:mod:`~scorer.generators.sandbox.confinement`), and is killed with everything that it started. This
+module needs neither torch nor ONNX, and never unpickles.
 
-What it does not guarantee: where the system has no Landlock, a process that has been taken over could read its user's
-files and tell of them in its report, which is all that it can write. The report's provenance says which walls held.
+What it does not guarantee: where the system has no Landlock, a compromised process could read its user's files and put
+them into its report, which is all that it can write. The report's provenance says which measures were in force.
 """
 
 import json
@@ -31,14 +30,14 @@ from scorer.generators.recovery.report import Audit, audit_from
 from scorer.generators.sandbox.exchange import AuditRequest, Pixels, read_result, write_inputs
 
 StageProgress = Callable[[str, float], None]
-"""Hears the stage and its finished share, both as the process tells them; may raise, which ends the process."""
+"""Receives the stage and its finished share, both as the process reports them; may raise, which ends the process."""
 DEFAULT_LIMITS = GeneratorLimits()
 MAX_LINE_BYTES = 4096
 _ROOT = Path(__file__).parents[3]
 _SILENT_SECONDS = 1.0
 
 
-def audit_in_sandbox(  # noqa: PLR0913 - whatever an audit is of
+def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
     content: bytes,
     latent: Latent,
     train: Pixels,
@@ -52,50 +51,49 @@ def audit_in_sandbox(  # noqa: PLR0913 - whatever an audit is of
 ) -> Audit:
     """Audit the generator in an ONNX file against training and held-out images (n, s, s, 3) uint8.
 
-    ``encoder``, an ONNX file of images to latents, takes the place of the search. ``values`` is ``tanh`` or
-    ``sigmoid``; None leaves it to the images to show. Raises ``Invalid`` as
+    ``encoder``, an ONNX file from images to latents, takes the place of the search. ``values`` is ``tanh`` or
+    ``sigmoid``; None has it inferred from images. Raises ``Invalid`` as
     :func:`~scorer.generators.onnx.generator.read_generator`, :func:`~scorer.generators.onnx.encoder.read_encoder` and
-    :func:`~scorer.generators.recovery.audit.audit_generator` do, and ``out-of-memory``, ``out-of-time``,
-    ``generator-crashed``;
-    ``Unavailable`` (``no-sandbox``).
+    :func:`~scorer.generators.recovery.audit.audit_generator` do, and with ``out-of-memory``, ``out-of-time``,
+    ``generator-crashed``; ``Unavailable`` (``no-sandbox``).
     """
     with TemporaryDirectory(prefix="kennel-generator-") as name:
         folder = Path(name)
         request = AuditRequest(asdict(latent), plan.as_json(), values, asdict(limits))
         write_inputs(folder, content, train, held_out, request, encoder)
-        ended, said = _run(folder, limits, progress or _ignore_progress)
-        found = read_result(folder, limits)
-        if ended != 0 or found is None:
-            raise _failure(ended, said, limits)
-    return audit_from(*found)
+        status, error_output = _run(folder, limits, progress or _ignore_progress)
+        result = read_result(folder, limits)
+        if status != 0 or result is None:
+            raise _failure(status, error_output, limits)
+    return audit_from(*result)
 
 
 def _run(folder: Path, limits: GeneratorLimits, progress: StageProgress) -> tuple[int | None, str]:
-    """The exit status (None: it ran out of time), and what it complained of last."""
-    with (folder / "complaints").open("w+b") as complaints:
-        with _started(folder, complaints, limits) as process:
+    """The exit status (None: out of time), and the end of standard error."""
+    with (folder / "complaints").open("w+b") as stderr_file:
+        with _started(folder, stderr_file, limits) as process:
             deadline = time.monotonic() + limits.wall_seconds
             for line in _lines(process, deadline):
                 _report_progress(line, progress)
             remaining = max(0.0, deadline - time.monotonic())
             try:
-                ended = process.wait(remaining)
+                status = process.wait(remaining)
             except subprocess.TimeoutExpired:
-                ended = None
-        complaints.seek(max(0, complaints.tell() - MAX_LINE_BYTES))
-        return ended, complaints.read().decode("utf-8", "replace")
+                status = None
+        stderr_file.seek(max(0, stderr_file.tell() - MAX_LINE_BYTES))
+        return status, stderr_file.read().decode("utf-8", "replace")
 
 
 @contextmanager
-def _started(folder: Path, complaints: Any, limits: GeneratorLimits) -> Iterator[subprocess.Popen[bytes]]:
-    """The process in a group of its own; whatever happens, nothing of it is left."""
+def _started(folder: Path, stderr_file: Any, limits: GeneratorLimits) -> Iterator[subprocess.Popen[bytes]]:
+    """The process, in its own process group, which is killed at the end whatever happens."""
     process = subprocess.Popen(  # noqa: S603 - our own module
         [sys.executable, "-P", "-s", "-m", "scorer.generators.sandbox.child", str(folder)],
         cwd=folder,
         env=_environment(folder, limits),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=complaints,
+        stderr=stderr_file,
         start_new_session=True,
     )
     try:
@@ -109,7 +107,7 @@ def _started(folder: Path, complaints: Any, limits: GeneratorLimits) -> Iterator
 
 
 def _environment(folder: Path, limits: GeneratorLimits) -> dict[str, str]:
-    """All that the process is told: where our code is, and how to keep small. No secrets, no settings."""
+    """The process's whole environment: where our code is, and how to use little memory. No secrets, no settings."""
     return {
         "PATH": "/usr/bin:/bin",
         "PYTHONPATH": str(_ROOT),
@@ -117,18 +115,18 @@ def _environment(folder: Path, limits: GeneratorLimits) -> dict[str, str]:
         "HOME": str(folder),
         "TMPDIR": str(folder),
         "LC_ALL": "C.UTF-8",
-        "CUDA_VISIBLE_DEVICES": "",  # memory is limited by addresses, of which a GPU's driver takes all
+        "CUDA_VISIBLE_DEVICES": "",  # memory is limited by address space, all of which a GPU's driver takes
         "OMP_NUM_THREADS": str(limits.threads),
         "OPENBLAS_NUM_THREADS": str(limits.threads),
-        "OMP_WAIT_POLICY": "PASSIVE",  # threads that wait by spinning starve each other where others work, too
-        "MALLOC_ARENA_MAX": "2",  # each arena reserves addresses that would count against the limit
+        "OMP_WAIT_POLICY": "PASSIVE",  # spinning threads starve each other on busy cores
+        "MALLOC_ARENA_MAX": "2",  # each arena reserves address space, which counts against the limit
     }
 
 
 def _lines(process: subprocess.Popen[bytes], deadline: float) -> Iterator[bytes]:
-    """The lines that the process writes, until it closes or the time is over. A longer line than there is ends it."""
+    """The lines that the process writes, until it closes standard output, writes too long a line, or time is up."""
     assert process.stdout is not None  # noqa: S101 - it is a pipe
-    kept = b""
+    rest = b""
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         while (left := deadline - time.monotonic()) > 0:
@@ -137,17 +135,17 @@ def _lines(process: subprocess.Popen[bytes], deadline: float) -> Iterator[bytes]
             read = os.read(process.stdout.fileno(), MAX_LINE_BYTES)
             if not read:
                 return
-            *lines, kept = (kept + read).split(b"\n")
+            *lines, rest = (rest + read).split(b"\n")
             yield from lines
-            if len(kept) > MAX_LINE_BYTES:
+            if len(rest) > MAX_LINE_BYTES:
                 return
 
 
 def _report_progress(line: bytes, progress: StageProgress) -> None:
-    """One line of progress; whatever is not such a line is overheard."""
+    """Report one line of progress; any other line is ignored."""
     try:
-        told = json.loads(line)
-        stage, share = str(told["stage"])[:40], float(told["share"])
+        message = json.loads(line)
+        stage, share = str(message["stage"])[:40], float(message["share"])
     except (ValueError, TypeError, KeyError, RecursionError):
         return
     if 0.0 <= share <= 1.0:
@@ -155,15 +153,15 @@ def _report_progress(line: bytes, progress: StageProgress) -> None:
 
 
 def _ignore_progress(_: str, __: float) -> None:
-    """Hears nothing."""
+    """Ignore progress."""
 
 
-def _failure(ended: int | None, said: str, limits: GeneratorLimits) -> Exception:
+def _failure(status: int | None, error_output: str, limits: GeneratorLimits) -> Exception:
     """Why there is no result: out of time, a crash that the file caused, or a fault of our own."""
-    if ended is None:
+    if status is None:
         return Invalid("out-of-time", f"The audit took longer than the {limits.wall_seconds:,} seconds it may take.")
-    if ended == -signal.SIGXCPU:
+    if status == -signal.SIGXCPU:
         return Invalid("out-of-time", f"The audit took more than {limits.cpu_seconds:,} seconds of processor time.")
-    if ended < 0:
-        return Invalid("generator-crashed", f"The process that ran the generator was ended by signal {-ended}.")
-    return RuntimeError(f"the sandbox ended with {ended} and no result: {said}")
+    if status < 0:
+        return Invalid("generator-crashed", f"The process that ran the generator was ended by signal {-status}.")
+    return RuntimeError(f"the sandbox ended with {status} and no result: {error_output}")

@@ -1,10 +1,10 @@
-"""A filter of system calls for this process and all its threads, for good: no sockets, no other programs, no
-signals to others.
+"""A seccomp filter for this process and its threads: no sockets, no other programs, no signals to other processes.
 
     for each call:  load its number;  if it is forbidden: fail with EPERM;  else: allow
 
-Written as classic BPF for ``prctl(PR_SET_SECCOMP)``, which an unprivileged process may do and most containers let it.
-The numbers are those of x86-64, the one architecture on which this was tried; on others there is no filter.
+It cannot be removed again. It is classic BPF for ``prctl(PR_SET_SECCOMP)``, which an unprivileged process may call, in
+most containers too. The numbers are those of x86-64, the only architecture on which this was tested; on others there is
+no filter.
 """
 
 import ctypes
@@ -59,7 +59,7 @@ FORBIDDEN = {
     "setns": 308,
     "open_by_handle_at": 304,
 }
-"""What nothing in here needs, by the numbers of x86-64."""
+"""System calls that no audit needs, with their numbers on x86-64."""
 
 
 class _Program(ctypes.Structure):
@@ -67,7 +67,7 @@ class _Program(ctypes.Structure):
 
 
 def forbid() -> bool:
-    """Forbid those calls to this process, its threads to come included. False where that cannot be done."""
+    """Forbid these calls to this process and its later threads. False where the filter cannot be installed."""
     if platform.machine() != "x86_64":
         return False
     instructions = _instructions()
@@ -79,7 +79,7 @@ def forbid() -> bool:
 
 
 def _instructions() -> bytes:
-    """The filter: each instruction is code, jump if true, jump if false, operand."""
+    """The filter's instructions, each packed as code, jump if true, jump if false, operand."""
     fail = _FAIL | errno.EPERM
     steps = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
@@ -88,7 +88,7 @@ def _instructions() -> bytes:
         (_LOAD, 0, 0, _NUMBER_AT),
         (_IF_AT_LEAST, 0, 1, _X32),
         (_RETURN, 0, 0, fail),
-        (_IF_EQUAL, 0, 1, _CLONE3),  # its flags lie in memory, where no filter can look: glibc then uses clone
+        (_IF_EQUAL, 0, 1, _CLONE3),  # its flags lie in memory, which filters cannot read: glibc then uses clone
         (_RETURN, 0, 0, _FAIL | errno.ENOSYS),
     ]
     for number in FORBIDDEN.values():

@@ -1,4 +1,4 @@
-"""Latent recovery on small networks: what is found, what is refused, what distortion, regions and encoders change."""
+"""Latent recovery on small networks: what is recovered, what is refused, and distortion, regions and encoders."""
 
 from dataclasses import replace
 from typing import Any
@@ -56,19 +56,19 @@ def test_points_are_those_of_their_law_and_seed(latent: Latent) -> None:
     assert not torch.equal(points, latent.draw(4000, 4))
     assert abs(float(points.mean())) < 0.03
     assert float(points.std()) == pytest.approx(1.0 if latent.distribution == "normal" else 3**-0.5, abs=0.02)
-    assert torch.allclose(latent.bound(latent.freed(points)), points, atol=1e-5)
+    assert torch.allclose(latent.to_latent(latent.to_unconstrained(points)), points, atol=1e-5)
 
 
 def test_uniform_points_never_leave_their_cube() -> None:
     """An image outside is never drawn, however near it is; of a normal law all points are drawn at some time."""
     uniform, normal = Latent(6, "uniform"), Latent(6)
     far = torch.full((3, 6), 4.0)
-    assert float(uniform.bound(far).abs().max()) <= 1.0
-    assert torch.equal(normal.bound(far), far)
+    assert float(uniform.to_latent(far).abs().max()) <= 1.0
+    assert torch.equal(normal.to_latent(far), far)
     generator = decoder()
     target = generator(far[:1])
-    within = Search(generator, uniform, PLAN).found(target, 0)
-    anywhere = Search(generator, normal, PLAN).found(target, 0)
+    within = Search(generator, uniform, PLAN).recover(target, 0)
+    anywhere = Search(generator, normal, PLAN).recover(target, 0)
     assert float(within.point.abs().max()) <= 1.0
     assert anywhere.error[0] < 0.5 * within.error[0]
 
@@ -106,7 +106,7 @@ def test_plans_that_are_none(wrong: dict[str, object]) -> None:
 def test_its_own_images_are_found_again(latent: Latent) -> None:
     generator = decoder(latent)
     targets = made_by(generator, 20, latent)
-    found = Search(generator, latent, PLAN).found(targets, 0)
+    found = Search(generator, latent, PLAN).recover(targets, 0)
     assert (found.error < 1e-4).mean() >= 0.9
     best = found.error < 1e-4
     assert torch.allclose(found.image[best], targets[best], atol=0.05)
@@ -115,18 +115,18 @@ def test_its_own_images_are_found_again(latent: Latent) -> None:
 
 def test_the_error_is_the_mean_square_of_what_is_shown() -> None:
     generator, targets = decoder(), targets_of(noise_images(9))
-    found = Search(generator, LATENT, replace(PLAN, batch=4)).found(targets, 0)
+    found = Search(generator, LATENT, replace(PLAN, batch=4)).recover(targets, 0)
     by_hand = (generator(found.point).double() - targets.double()).square().mean(dim=(1, 2, 3))
     assert found.error == pytest.approx(by_hand.numpy(), rel=1e-5)
-    again = Search(generator, LATENT, replace(PLAN, batch=4)).found(targets, 0)
+    again = Search(generator, LATENT, replace(PLAN, batch=4)).recover(targets, 0)
     assert np.array_equal(found.error, again.error)
     assert found.evaluations == again.evaluations > 9
 
 
 def test_more_starts_never_lose() -> None:
     generator, targets = decoder(), targets_of(noise_images(12))
-    one = Search(generator, LATENT, replace(PLAN, starts=1)).found(targets, 0)
-    four = Search(generator, LATENT, replace(PLAN, starts=4)).found(targets, 0)
+    one = Search(generator, LATENT, replace(PLAN, starts=1)).recover(targets, 0)
+    four = Search(generator, LATENT, replace(PLAN, starts=4)).recover(targets, 0)
     assert (four.error <= one.error).all()
     assert (four.error < one.error).any()
 
@@ -134,8 +134,8 @@ def test_more_starts_never_lose() -> None:
 def test_the_authors_way_finds_less() -> None:
     generator = decoder()
     targets = made_by(generator, 20)
-    ours = Search(generator, LATENT, PLAN).found(targets, 0)
-    theirs = Search(generator, LATENT, replace(PLAN, method="authors")).found(targets, 0)
+    ours = Search(generator, LATENT, PLAN).recover(targets, 0)
+    theirs = Search(generator, LATENT, replace(PLAN, method="authors")).recover(targets, 0)
     assert np.mean(ours.error < 1e-4) > np.mean(theirs.error < 1e-4)
     assert theirs.evaluations <= 20 * 51
 
@@ -197,8 +197,8 @@ def test_a_region_is_all_that_counts() -> None:
     targets = made_by(generator, 12)
     changed = targets.clone()
     changed[:, :, 4:] = 0.9  # the lower half is another image's
-    upper = Search(generator, LATENT, replace(PLAN, region=(0.0, 0.0, 0.5, 1.0))).found(changed, 0)
-    whole = Search(generator, LATENT, PLAN).found(changed, 0)
+    upper = Search(generator, LATENT, replace(PLAN, region=(0.0, 0.0, 0.5, 1.0))).recover(changed, 0)
+    whole = Search(generator, LATENT, PLAN).recover(changed, 0)
     assert np.median(upper.error) < 1e-3
     assert np.median(whole.error) > 0.05
     by_hand = (generator(upper.point) - changed)[:, :, :4].double().square().mean(dim=(1, 2, 3))
@@ -220,7 +220,7 @@ def test_distorted_images_of_its_own_are_found_worse(how: str) -> None:
     rows = DISTORTIONS[how](targets.permute(0, 2, 3, 1).numpy(), np.random.default_rng(0))
     changed = torch.from_numpy(rows).permute(0, 3, 1, 2).contiguous()
     search = Search(generator, LATENT, PLAN)
-    clean, distorted = search.found(targets, 0), search.found(changed, 0)
+    clean, distorted = search.recover(targets, 0), search.recover(changed, 0)
     assert np.median(distorted.error) > 10 * np.median(clean.error)
 
 

@@ -1,7 +1,14 @@
-"""The operators that are read, each as a function of torch. What is not in here is refused.
+"""The ONNX operators that are read, each as a function of torch tensors. Any other operator is refused.
 
-They are written for shapes alone as well as for numbers: on torch's meta device the same functions tell the shape of
-everything that a network would make, before anything of that size exists.
+On torch's meta device the same functions give the shapes of everything that a network would compute, before anything
+of that size is allocated.
+
+operator: what an operator is
+elementwise: number by number, with broadcasting
+linear: matrix products and convolutions, and their costs
+normalisation: normalisations, pooling, reductions, softmax
+reshaping: shapes, indices, padding, constants
+resize: interpolation
 """
 
 from scorer.generators.onnx.operators.elementwise import ELEMENTWISE

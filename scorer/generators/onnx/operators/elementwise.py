@@ -1,4 +1,4 @@
-"""Operators that work number by number, on shapes that are broadcast."""
+"""Element-wise operators, with broadcasting."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ _DTYPES: dict[int, torch.dtype] = {
 
 
 def dtype_of(node: Node, number: int) -> torch.dtype:
-    """The type that ONNX numbers so; ``bad-node`` for one that is not read."""
+    """The torch dtype of an ONNX type number; ``bad-node`` for one that is not read."""
     if number not in _DTYPES:
         raise node.refusal("bad-node", "asks for a type other than float32, float64, int32, int64 and bool.")
     return _DTYPES[number]
@@ -49,7 +49,7 @@ def _power(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _folded(pair: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
-    """A function of two as one of one or more, from the left."""
+    """A function of two tensors as one of any number of tensors, folded from the left."""
 
     def fold(first: Tensor, *others: Tensor) -> Tensor:
         for other in others:

@@ -1,4 +1,4 @@
-"""Operators that learn: products and convolutions. With each, how many multiplications and additions it takes."""
+"""Matrix products and convolutions, and the number of multiplications and additions that they take."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from scorer.generators.onnx.operators.operator import Operator
 _CONVOLUTIONS = (functional.conv1d, functional.conv2d, functional.conv3d)
 _TRANSPOSED = (functional.conv_transpose1d, functional.conv_transpose2d, functional.conv_transpose3d)
 Pads = tuple[tuple[int, int], ...]
-"""Before and after, for every axis of space."""
+"""Padding before and after, for every spatial axis."""
 
 
 def _gemm(node: Node, a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
@@ -38,33 +38,33 @@ def _conv(node: Node, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> 
 
 
 def _conv_transpose(node: Node, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """With equal pads on both sides as torch does it; else everything is made and the pads cut off."""
+    """By torch with its own padding where pads are equal on both sides; else the full output, then cut."""
     space = _space(node, x, weight)
     strides, dilations = each_axis(node, "strides", space, 1), each_axis(node, "dilations", space, 1)
-    beyond = each_axis(node, "output_padding", space, 0)
+    extra = each_axis(node, "output_padding", space, 0)
     full = [strides[i] * (x.shape[2 + i] - 1) + (weight.shape[2 + i] - 1) * dilations[i] + 1 for i in range(space)]
-    pads = _transposed_pads(node, full, strides, beyond, x.shape[2:])
+    pads = _transposed_pads(node, full, strides, extra, x.shape[2:])
     convolve, group = _TRANSPOSED[space - 1], node.integer("group", 1)
     even = all(before == after >= 0 for before, after in pads)
-    if even and all(beyond[i] < max(strides[i], dilations[i]) for i in range(space)):
-        return convolve(x, weight, bias, strides, [before for before, _ in pads], beyond, group, dilations)
+    if even and all(extra[i] < max(strides[i], dilations[i]) for i in range(space)):
+        return convolve(x, weight, bias, strides, [before for before, _ in pads], extra, group, dilations)
     whole = convolve(x, weight, None, strides, 0, 0, group, dilations)
-    cut = [(-before, beyond[i] - after) for i, (before, after) in enumerate(pads)]
+    cut = [(-before, extra[i] - after) for i, (before, after) in enumerate(pads)]
     whole = functional.pad(whole, _as_torch(cut))
     return whole if bias is None else whole + bias.reshape(-1, *[1] * space)
 
 
 def _transposed_pads(
-    node: Node, full: Sequence[int], strides: Sequence[int], beyond: Sequence[int], sides: Sequence[int]
+    node: Node, full: Sequence[int], strides: Sequence[int], extra: Sequence[int], sides: Sequence[int]
 ) -> Pads:
-    """The pads given, or those that make the shape that is given or, with ``SAME``, the stride times the input's."""
+    """The file's pads, or those that give ``output_shape`` or, with ``SAME``, the input's shape times the stride."""
     wanted = node.integers("output_shape")
     way = node.text("auto_pad", "NOTSET")
     if wanted is None and way in {"NOTSET", "VALID"}:
-        return _given_pads(node, len(full))
+        return _explicit_pads(node, len(full))
     if wanted is None:
         wanted = tuple(stride * side for stride, side in zip(strides, sides, strict=True))
-    total = [one + more - to for one, more, to in zip(full, beyond, wanted, strict=True)]
+    total = [one + more - to for one, more, to in zip(full, extra, wanted, strict=True)]
     if way == "SAME_UPPER":
         return tuple((each // 2, each - each // 2) for each in total)
     return tuple((each - each // 2, each // 2) for each in total)
@@ -73,7 +73,7 @@ def _transposed_pads(
 def _pads(node: Node, x: Tensor, weight: Tensor, strides: Sequence[int], dilations: Sequence[int]) -> Pads:
     way, space = node.text("auto_pad", "NOTSET"), len(strides)
     if way in {"NOTSET", "VALID"}:
-        return _given_pads(node, space)
+        return _explicit_pads(node, space)
     total = []
     for i in range(space):
         side = x.shape[2 + i]
@@ -84,7 +84,7 @@ def _pads(node: Node, x: Tensor, weight: Tensor, strides: Sequence[int], dilatio
     return tuple((each - each // 2, each // 2) for each in total)
 
 
-def _given_pads(node: Node, space: int) -> Pads:
+def _explicit_pads(node: Node, space: int) -> Pads:
     pads = node.integers("pads") or (0,) * 2 * space
     if len(pads) != 2 * space:
         raise node.refusal("bad-node", f"has {len(pads)} pads for {space} axes.")
@@ -92,11 +92,11 @@ def _given_pads(node: Node, space: int) -> Pads:
 
 
 def each_axis(node: Node, name: str, space: int, default: int) -> tuple[int, ...]:
-    """A list attribute with one integer for each axis of space."""
-    found = node.integers(name) or (default,) * space
-    if len(found) != space:
-        raise node.refusal("bad-node", f"has {len(found)} '{name}' for {space} axes.")
-    return found
+    """A list attribute with one integer for each spatial axis."""
+    values = node.integers(name) or (default,) * space
+    if len(values) != space:
+        raise node.refusal("bad-node", f"has {len(values)} '{name}' for {space} axes.")
+    return values
 
 
 def _space(node: Node, x: Tensor, weight: Tensor) -> int:
@@ -107,12 +107,12 @@ def _space(node: Node, x: Tensor, weight: Tensor) -> int:
 
 
 def _as_torch(pads: Sequence[tuple[int, int]]) -> list[int]:
-    """The last axis first."""
+    """Pads in torch's order, the last axis first."""
     return [side for both in reversed(pads) for side in both]
 
 
 def operations_of(node: Node, inputs: Sequence[Tensor | None], made: Tensor) -> int:
-    """How many multiplications and additions a node takes, from shapes alone; 0 where it is not what takes the time."""
+    """Multiplications and additions of a node, from shapes alone; 0 for operators whose cost does not matter."""
     if node.kind == "Resize":
         return 2 * made.numel() * sum(made.shape[2:])
     if len(inputs) < 2 or inputs[0] is None or inputs[1] is None:

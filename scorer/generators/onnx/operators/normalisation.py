@@ -1,4 +1,4 @@
-"""Operators over many numbers at once: normalisations, pools, sums over axes, softmax."""
+"""Operators over whole axes: normalisation, pooling, reductions, softmax."""
 
 from collections.abc import Callable
 
@@ -18,25 +18,25 @@ def _batch(node: Node, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, var
 
 
 def _instance(node: Node, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
-    axes, each = tuple(range(2, x.ndim)), (-1, *[1] * (x.ndim - 2))
-    return _standard(x, axes, node.number("epsilon", 1e-5)) * scale.reshape(each) + bias.reshape(each)
+    axes, by_channel = tuple(range(2, x.ndim)), (-1, *[1] * (x.ndim - 2))
+    return _standard(x, axes, node.number("epsilon", 1e-5)) * scale.reshape(by_channel) + bias.reshape(by_channel)
 
 
 def _layer(node: Node, x: Tensor, scale: Tensor, bias: Tensor | None = None) -> Tensor:
     axes = tuple(range(axis_of(node, node.integer("axis", -1), x.ndim), x.ndim))
-    found = _standard(x, axes, node.number("epsilon", 1e-5)) * scale
-    return found if bias is None else found + bias
+    scaled = _standard(x, axes, node.number("epsilon", 1e-5)) * scale
+    return scaled if bias is None else scaled + bias
 
 
 def _group(node: Node, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
-    """Until opset 20 scale and bias belong to groups, from 21 on to channels."""
+    """Scale and bias are one number a group up to opset 20, one a channel from 21 on."""
     groups = node.integer("num_groups", 0)
-    each = (1, -1, *[1] * (x.ndim - 2))
+    by_channel = (1, -1, *[1] * (x.ndim - 2))
     parts = x.reshape(x.shape[0], groups, -1)
-    found = _standard(parts, (2,), node.number("epsilon", 1e-5))
+    standard = _standard(parts, (2,), node.number("epsilon", 1e-5))
     if node.opset < 21:
-        return (found * scale.reshape(1, -1, 1) + bias.reshape(1, -1, 1)).reshape(x.shape)
-    return found.reshape(x.shape) * scale.reshape(each) + bias.reshape(each)
+        return (standard * scale.reshape(1, -1, 1) + bias.reshape(1, -1, 1)).reshape(x.shape)
+    return standard.reshape(x.shape) * scale.reshape(by_channel) + bias.reshape(by_channel)
 
 
 def _standard(x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor:
@@ -69,13 +69,16 @@ def _log_softmax(node: Node, x: Tensor) -> Tensor:
 
 
 def _reduced(reduce: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> Operator:
-    """Axes are an attribute or, in newer files, an input; without any it is all of them, or none if it says so."""
+    """The operator of a reduction. Axes are an attribute or, in newer files, an input; without any, all are reduced.
+
+    ``noop_with_empty_axes``, by which none would be, is refused.
+    """
 
     def run(node: Node, x: Tensor, axes: Tensor | None = None) -> Tensor:
-        given = node.integers("axes") if axes is None else integers(node, axes)
-        if not given and node.integer("noop_with_empty_axes", 0):
+        named = node.integers("axes") if axes is None else integers(node, axes)
+        if not named and node.integer("noop_with_empty_axes", 0):
             raise node.refusal("unsupported-form", "may reduce nothing, which is not read.")
-        over = tuple(axis_of(node, axis, x.ndim) for axis in given or range(x.ndim))
+        over = tuple(axis_of(node, axis, x.ndim) for axis in named or range(x.ndim))
         return reduce(x, over, bool(node.integer("keepdims", 1)))
 
     return shape_deciding(run, 1)

@@ -1,4 +1,4 @@
-"""What an operator is: a function of torch, and which of its inputs it must know the numbers of."""
+"""The type of an operator: a function of torch tensors, and the inputs whose values decide the output's shape."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,47 +13,50 @@ Result = Tensor | tuple[Tensor, ...]
 
 @dataclass(frozen=True)
 class Operator:
-    """``run(node, *inputs)``, where an optional input that is left out is None; and the inputs (by their place) whose
-    numbers decide the shape of the result. Those must not depend on the latent; of the others the shape is enough."""
+    """``run(node, *inputs)``, where an optional input that is left out is None.
+
+    ``decisive`` are the positions of the inputs whose values decide the output's shape. These must not depend on the
+    latent; of the other inputs the shapes are enough.
+    """
 
     run: Callable[..., Result]
     decisive: frozenset[int] = frozenset()
 
 
 def shape_deciding(run: Callable[..., Result], *places: int) -> Operator:
-    """An operator whose inputs at these places decide the shape of what it makes."""
+    """An operator whose inputs at these positions decide the output's shape."""
     return Operator(run, frozenset(places))
 
 
 def plain(run: Callable[..., Result]) -> Operator:
-    """The operator of a function that looks at tensors alone."""
+    """The operator of a function that needs no attributes of the node."""
     return Operator(lambda _, *inputs: run(*inputs))
 
 
-def integers(node: Node, given: Tensor) -> tuple[int, ...]:
-    """The numbers of a decisive input. ``Invalid`` (``data-dependent-shape``) if they depend on the latent."""
-    return tuple(int(each) for each in numbers(node, given))
+def integers(node: Node, tensor: Tensor) -> tuple[int, ...]:
+    """The values of a decisive input. ``Invalid`` (``data-dependent-shape``) if they depend on the latent."""
+    return tuple(int(each) for each in numbers(node, tensor))
 
 
-def numbers(node: Node, given: Tensor) -> tuple[float, ...]:
+def numbers(node: Node, tensor: Tensor) -> tuple[float, ...]:
     """The same for an input of floats."""
-    if given.is_meta:
+    if tensor.is_meta:
         raise node.refusal(
             "data-dependent-shape",
             "makes a shape that depends on the latent's values; a generator makes images of one shape.",
         )
-    if given.numel() > 4096:
+    if tensor.numel() > 4096:
         raise node.refusal("bad-node", "takes more numbers for a shape than any shape has.")
-    return tuple(given.reshape(-1).tolist())
+    return tuple(tensor.reshape(-1).tolist())
 
 
 def axis_of(node: Node, axis: int, rank: int) -> int:
-    """The axis, counted from the front; ``bad-node`` if there is no such one."""
+    """The axis counted from the front; ``bad-node`` if there is none such."""
     if not -rank <= axis < max(rank, 1):
         raise node.refusal("bad-node", f"speaks of axis {axis} of a tensor with {rank}.")
     return axis % max(rank, 1)
 
 
-def stored_tensor(given: object) -> Tensor:
-    """An array of the file as a tensor, with the memory of its own."""
-    return torch.tensor(given, device="cpu")
+def stored_tensor(array: object) -> Tensor:
+    """An array of the file as a tensor, copied."""
+    return torch.tensor(array, device="cpu")

@@ -1,4 +1,4 @@
-"""Operators that move numbers about, and those that reckon with shapes."""
+"""Operators that rearrange, index, pad or create tensors, and those that compute with shapes."""
 
 import math
 
@@ -21,7 +21,7 @@ _PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}
 
 
 def _reshape(node: Node, x: Tensor, shape: Tensor) -> Tensor:
-    """0 keeps an axis as it is, unless zeros are allowed."""
+    """0 keeps an axis as it is, unless ``allowzero`` is set."""
     wanted = list(integers(node, shape))
     if not node.integer("allowzero", 0):
         wanted = [x.shape[i] if side == 0 else side for i, side in enumerate(wanted)]
@@ -47,9 +47,9 @@ def _squeeze(node: Node, x: Tensor, axes: Tensor | None = None) -> Tensor:
 
 
 def _unsqueeze(node: Node, x: Tensor, axes: Tensor) -> Tensor:
-    given = integers(node, axes)
-    rank = x.ndim + len(given)
-    new = {axis_of(node, axis, rank) for axis in given}
+    named = integers(node, axes)
+    rank = x.ndim + len(named)
+    new = {axis_of(node, axis, rank) for axis in named}
     sides = iter(x.shape)
     return x.reshape([1 if i in new else next(sides) for i in range(rank)])
 
@@ -90,11 +90,11 @@ def _gather(node: Node, x: Tensor, places: Tensor) -> Tensor:
 
 
 def _expand(node: Node, x: Tensor, shape: Tensor) -> Tensor:
-    """Both ways: where the shape says 1, the tensor's own side stays."""
+    """Broadcasting in both directions: where the shape says 1, the tensor's side stays."""
     wanted = integers(node, shape)
-    own = (1,) * (len(wanted) - x.ndim) + tuple(x.shape)
-    wanted = (1,) * (len(own) - len(wanted)) + wanted
-    return x.expand([side if to == 1 else to for side, to in zip(own, wanted, strict=True)])
+    current = (1,) * (len(wanted) - x.ndim) + tuple(x.shape)
+    wanted = (1,) * (len(current) - len(wanted)) + wanted
+    return x.expand([side if to == 1 else to for side, to in zip(current, wanted, strict=True)])
 
 
 def _tile(node: Node, x: Tensor, repeats: Tensor) -> Tensor:
@@ -111,7 +111,7 @@ def _size(_: Node, x: Tensor) -> Tensor:
 
 
 def _constant(node: Node) -> Tensor:
-    """The one attribute is the value."""
+    """The node's only attribute is the value."""
     [(name, value)] = node.attributes.items()
     match name:
         case "value" if isinstance(value, np.ndarray):
@@ -142,8 +142,8 @@ def _pad(node: Node, x: Tensor, pads: Tensor, value: Tensor | None = None, axes:
     if mode not in _PAD_MODES:
         raise node.refusal("unsupported-form", f"pads by '{mode[:20]}', which is not read.")
     over = [axis_of(node, axis, x.ndim) for axis in (range(x.ndim) if axes is None else integers(node, axes))]
-    given = integers(node, pads)
-    sides = {axis: (given[i], given[i + len(over)]) for i, axis in enumerate(over)}
+    widths = integers(node, pads)
+    sides = {axis: (widths[i], widths[i + len(over)]) for i, axis in enumerate(over)}
     both = [side for axis in reversed(range(x.ndim)) for side in sides.get(axis, (0, 0))]
     if mode == "constant":
         filling = 0.0 if value is None else numbers(node, value)[0]

@@ -1,8 +1,8 @@
-"""``Resize``: along one axis after the other, each a weighted sum of few rows or columns of the input.
+"""The operator ``Resize``: interpolation along one axis after the other, each output a weighted sum of a few inputs.
 
     x = position of output i in the input, by the coordinate transformation;   out[i] = sum over taps k of w_k in[k]
 
-nearest has one tap, linear two, cubic four (Keys, with the coefficient of the file). Outside, the edge goes on.
+nearest has one tap, linear two, cubic four (Keys, with the file's coefficient). Beyond the edge, edge values repeat.
 """
 
 import math
@@ -46,45 +46,45 @@ def _resize(
 
 
 def _refuse_unread(node: Node) -> None:
-    odd = [name for name, usual in _PLAIN if node.integer(name, usual) != usual]
+    unread = [name for name, usual in _PLAIN if node.integer(name, usual) != usual]
     if node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
-        odd.append("keep_aspect_ratio_policy")
+        unread.append("keep_aspect_ratio_policy")
     if node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize":
-        odd.append("coordinate_transformation_mode")
-    if odd:
-        raise node.refusal("unsupported-form", f"resizes in a way that is not read: {', '.join(odd)}.")
+        unread.append("coordinate_transformation_mode")
+    if unread:
+        raise node.refusal("unsupported-form", f"resizes in a way that is not read: {', '.join(unread)}.")
 
 
 def _along(node: Node, x: Tensor, axis: int, factor: float, to: int) -> Tensor:
-    """``x`` with ``to`` rows along an axis."""
+    """``x`` resized to ``to`` rows along an axis."""
     if not 0 < to <= MAX_ROWS:
         raise node.refusal("too-much-memory", f"resizes to {to:,} rows; {MAX_ROWS:,} are allowed.")
     length = x.shape[axis]
-    at = [_position(node, i, factor, length, to) for i in range(to)]
+    positions = [_position(node, i, factor, length, to) for i in range(to)]
     if node.text("mode", "nearest") == "nearest":
         rounding = _ROUNDINGS[node.text("nearest_mode", "round_prefer_floor")]
-        places = [min(max(rounding(each), 0), length - 1) for each in at]
+        places = [min(max(rounding(position), 0), length - 1) for position in positions]
         times = to // length
-        if to == times * length and places == [row // times for row in range(to)]:  # much faster to follow back
+        if to == times * length and places == [row // times for row in range(to)]:  # its gradient is much faster
             return x.repeat_interleave(times, axis)
         return x.index_select(axis, torch.tensor(places, dtype=torch.int64, device=x.device))
-    weights = torch.from_numpy(_weights(node, at, length)).to(device=x.device, dtype=x.dtype)
+    weights = torch.from_numpy(_weights(node, positions, length)).to(device=x.device, dtype=x.dtype)
     if axis == x.ndim - 1:
         return x @ weights.T
     return torch.movedim(torch.movedim(x, axis, -1) @ weights.T, -1, axis)
 
 
-def _weights(node: Node, at: Sequence[float], length: int) -> NDArray[np.float64]:
-    """What each row made (t, l) takes of each row given. A product with all of them is faster, and much faster to
-    follow back, than sums over the few that count."""
+def _weights(node: Node, positions: Sequence[float], length: int) -> NDArray[np.float64]:
+    """The weight of every input row in every output row, (t, l). A product with this matrix is faster, and its gradient
+    much faster, than sums over the few taps."""
     match node.text("mode", "nearest"):
         case "linear":
-            taps = [_linear(x) for x in at]
+            taps = [_linear(position) for position in positions]
         case "cubic":
-            taps = [_cubic(x, node.number("cubic_coeff_a", -0.75)) for x in at]
+            taps = [_cubic(position, node.number("cubic_coeff_a", -0.75)) for position in positions]
         case _:
             raise node.refusal("unsupported-form", "resizes neither by nearest nor linear nor cubic.")
-    weights = np.zeros((len(at), length))
+    weights = np.zeros((len(positions), length))
     for row, tap in enumerate(taps):
         for place, weight in tap:
             weights[row, min(max(place, 0), length - 1)] += weight
@@ -92,7 +92,7 @@ def _weights(node: Node, at: Sequence[float], length: int) -> NDArray[np.float64
 
 
 def _position(node: Node, i: int, scale: float, length: int, to: int) -> float:
-    """Where row ``i`` of those made lies among the given ones."""
+    """The position of output row ``i`` among the input rows."""
     match node.text("coordinate_transformation_mode", "half_pixel"):
         case "asymmetric":
             return i / scale
