@@ -1,5 +1,7 @@
-"""The closest pairs of an entry as pictures: a generated image and the reference image that it is nearest to, cut from
-the zips themselves. The network does not see a mirror image as equal, so pixels are compared both ways."""
+"""The closest pairs of an entry: generated images beside the reference images nearest to them, read from the zips.
+
+An extractor does not see a mirror image as equal, so pixels are compared both upright and mirrored.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,18 +23,20 @@ from scorer.submissions.access import is_own, may_review, unknown_submission
 
 Side = Literal["generated", "reference"]
 MAX_PAIRS = 8
-"""As many as fit on a screen; a measurement names more."""
+"""As many as fit on a screen; a measurement records more."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairImages:
-    """``image`` and ``reference`` as the entry and the competition have them, (size, size, 3) uint8; ``distance`` is
-    the network's, ``difference`` that of the pixels (root mean square, in grey levels), ``mirrored_difference`` with
-    the reference image's left and right exchanged."""
+    """A pair of images, (size, size, 3) uint8 each: ``image`` of the entry and ``reference`` of a reference set.
+
+    ``distance`` is the cosine distance of their features, ``difference`` the root mean square difference of their
+    pixels in grey levels, ``mirrored_difference`` the same with the mirrored reference image.
+    """
 
     number: int
     place: int
-    """Of the image in its zip, names in order."""
+    """The image's index in its zip, by name."""
     reference_name: str
     distance: float
     image: Images
@@ -49,15 +53,15 @@ class PairImages:
 def pairs_of_entry(
     session: Session, blobs: Blobs, submission: Submission, account: Account
 ) -> dict[str, list[PairImages]]:
-    """The closest pairs of an entry on every track that has measured it, as this person may see them."""
-    found: dict[str, list[PairImages]] = {}
+    """The closest pairs of an entry by track, as this person may see them; none on a track without a measurement."""
+    pairs: dict[str, list[PairImages]] = {}
     for kind in TRACK_KINDS:
-        measurement = _measured(session, submission, kind)
-        found[kind] = [] if measurement is None else pairs_of(session, blobs, submission, measurement, account)
-    return found
+        measurement = _newest_measurement(session, submission, kind)
+        pairs[kind] = [] if measurement is None else pairs_of(session, blobs, submission, measurement, account)
+    return pairs
 
 
-def _measured(session: Session, submission: Submission, kind: TrackKind) -> Measurement | None:
+def _newest_measurement(session: Session, submission: Submission, kind: TrackKind) -> Measurement | None:
     track = competitions.tracks_of(session, submission.competition_id)[kind]
     return submissions.newest_measurement(session, submission.ref, track.id)
 
@@ -65,32 +69,34 @@ def _measured(session: Session, submission: Submission, kind: TrackKind) -> Meas
 def require_visible_pairs(
     session: Session, submission_id: str, kind: TrackKind, account: Account
 ) -> tuple[Submission, Measurement]:
-    """The entry and the measurement whose pairs this person may look at: all at the desk; its own team, of the public
-    track alone, once somebody has ruled on it. ``NotFound`` otherwise."""
+    """The entry and the measurement whose pairs this person may see. ``NotFound`` otherwise.
+
+    Reviewers and organizers may see all; the entry's own team only those of the public track, once there is a ruling.
+    """
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None or not (
         may_review(session, submission.competition_id, account)
         or (kind == "public" and team_sees_evidence(session, submission) and is_own(session, submission, account))
     ):
         raise unknown_submission(submission_id)
-    measurement = _measured(session, submission, kind)
+    measurement = _newest_measurement(session, submission, kind)
     if measurement is None:
         raise NotFound("not-measured", f"The {kind} track has not measured this entry.")
     return submission, measurement
 
 
 def team_sees_evidence(session: Session, submission: Submission) -> bool:
-    """Whether a team sees the evidence against its entry: once there is a ruling."""
+    """Whether an entry's team may see the evidence against it: once there is a ruling."""
     return newest_ruling(session, submission.ref) is not None
 
 
 def side_of(
     session: Session, blobs: Blobs, submission: Submission, kind: TrackKind, number: int, side: Side, account: Account
 ) -> bytes:
-    """One image of the pair with this number, a PNG; ``NotFound`` if there is none for this person to see."""
-    measurement = _measured(session, submission, kind)
-    found = [] if measurement is None else pairs_of(session, blobs, submission, measurement, account, most=number)
-    pair = next((each for each in found if each.number == number), None)
+    """One image of the pair with this number, as PNG; ``NotFound`` if there is none that this person may see."""
+    measurement = _newest_measurement(session, submission, kind)
+    pairs = [] if measurement is None else pairs_of(session, blobs, submission, measurement, account, limit=number)
+    pair = next((each for each in pairs if each.number == number), None)
     if pair is None:
         raise NotFound("no-pair", f"There is no pair {number} of this entry on the {kind} track.")
     return png_of(pair.image if side == "generated" else pair.reference)
@@ -103,36 +109,36 @@ def pairs_of(
     measurement: Measurement,
     account: Account,
     *,
-    most: int = MAX_PAIRS,
+    limit: int = MAX_PAIRS,
 ) -> list[PairImages]:
-    """The closest pairs of a measurement, closest first; those whose images are gone are left out, and for all but
-    organizers those with private photographs."""
-    named = measurement.closest_pairs
-    if not named:
+    """The closest pairs of a measurement, closest first, without those whose images are gone and, for all but
+    organizers, those with reference images that participants may not see."""
+    recorded = measurement.closest_pairs
+    if not recorded:
         return []
     size = submission.competition.image_size
     try:
-        images = entry_images(blobs, submission, {each["image"] for each in named})
+        images = entry_images(blobs, submission, {pair["image"] for pair in recorded})
         sets = sets_of(session, measurement.provenance)
         hidden = hidden_sets(session, submission, account)
-        references = reference_images(blobs, sets, {each["reference"] for each in named}, size, hidden)
+        references = reference_images(blobs, sets, {pair["reference"] for pair in recorded}, size, hidden)
     except NotFound:
         return []
-    return list(_paired(named, images, references))[:most]
+    return list(_pairs(recorded, images, references))[:limit]
 
 
-def _paired(
-    named: Sequence[Mapping[str, Any]], images: Mapping[int, Images], references: Mapping[int, Images]
+def _pairs(
+    recorded: Sequence[Mapping[str, Any]], images: Mapping[int, Images], references: Mapping[int, Images]
 ) -> Iterator[PairImages]:
-    for number, each in enumerate(named, 1):
-        image, reference = images.get(each["image"]), references.get(each["reference"])
+    for number, pair in enumerate(recorded, 1):
+        image, reference = images.get(pair["image"]), references.get(pair["reference"])
         if image is None or reference is None:
             continue
         yield PairImages(
             number=number,
-            place=each["image"],
-            reference_name=each["reference_name"].partition("/")[2],
-            distance=each["distance"],
+            place=pair["image"],
+            reference_name=pair["reference_name"].partition("/")[2],
+            distance=pair["distance"],
             image=image,
             reference=reference,
             difference=difference(image, reference),
@@ -141,13 +147,13 @@ def _paired(
 
 
 def difference(one: Images, other: Images) -> float:
-    """The root mean square difference of two images' pixels, in grey levels of 256."""
+    """The root mean square difference of two images' pixels, in grey levels (0 to 255)."""
     return float(np.sqrt(np.mean((one.astype(np.float64) - other.astype(np.float64)) ** 2)))
 
 
 def pairs_sheet(pairs: Sequence[PairImages]) -> bytes:
-    """A PNG of all pairs: the generated images in the first row, below each its reference image, mirrored where that is
-    the better match. ``NotFound`` for none."""
+    """A PNG of all pairs: the generated images in the first row, the reference images in the second, mirrored where
+    that is the better match. ``NotFound`` without pairs."""
     if not pairs:
         raise NotFound("no-pairs", "There are no pairs of images to show for this entry.")
     rows = [

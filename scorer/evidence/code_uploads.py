@@ -1,4 +1,4 @@
-"""The code behind an entry, for reviewers: a zip or a notebook that its team may replace until the close."""
+"""Uploads of the code behind an entry, for reviewers: a zip or a notebook, replaceable by its team until the close."""
 
 import json
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ from scorer.submissions.access import is_own, may_review, unknown_submission
 
 MAX_CODE_BYTES = 20 * 1024**2
 MAX_DIRECTORY_BYTES = 1 << 20
-"""Of a zip of code: ten thousand files."""
+"""Size limit of the zip's directory, about ten thousand files."""
 CodeKind = Literal["zip", "notebook"]
 SUFFIXES: Mapping[str, str] = {"zip": ".zip", "notebook": ".ipynb"}
 
 
 def kind_of(file: BinaryIO) -> CodeKind:
-    """What the bytes are, whatever they are called; ``Invalid`` if neither a zip nor a notebook."""
+    """The kind of file by its content, whatever its name; ``Invalid`` if it is neither a zip nor a notebook."""
     start = file.read(2)
     file.seek(0)
     if start == b"PK":
@@ -45,7 +45,7 @@ def kind_of(file: BinaryIO) -> CodeKind:
 
 
 def require_code_change(session: Session, submission_id: str, account: Account, now: datetime) -> Submission:
-    """The submission whose code this person may attach or replace now: their own team's, until the close (a late
+    """The submission, if this person may attach or replace its code now: their own team's, until the close (a late
     entry's at any time). ``NotFound``, ``Forbidden`` or ``Conflict`` otherwise."""
     submission = find_submission(session, submission_id, account)
     if not is_own(session, submission, account):
@@ -59,11 +59,11 @@ def require_code_change(session: Session, submission_id: str, account: Account, 
 def attach_code(
     session: Session, submission_id: str, received: ReceivedBlob, kind: CodeKind, *, account: Account, now: datetime
 ) -> tuple[CodeAttachment, CodeAttachment | None]:
-    """Attach received code to an entry. Returns it, and the attachment that it replaces, whose blob may go."""
+    """Attach received code to an entry. Returns it, and the attachment that it replaces, whose blob may be deleted."""
     submission = require_code_change(session, submission_id, account, now)
     submissions.lock_submission(session, submission.ref)
     replaced = code_attachments.newest_code(session, submission.ref)
-    kept = CodeAttachment(
+    attached = CodeAttachment(
         submission_ref=submission.ref,
         kind=kind,
         bytes=received.bytes,
@@ -72,15 +72,15 @@ def attach_code(
         author_id=account.id,
         created_at=now,
     )
-    session.add(kept)
+    session.add(attached)
     session.flush()
-    return kept, replaced
+    return attached, replaced
 
 
 def find_code(session: Session, submission_id: str, account: Account) -> tuple[Submission, CodeAttachment]:
-    """The code of an entry, for whoever reviews it: organizers, and reviewers who do not compete themselves.
+    """The code of an entry, for organizers and for reviewers who do not compete themselves.
 
-    ``Forbidden`` for its own team, ``NotFound`` for everybody else, and if none is attached.
+    ``Forbidden`` for the entry's own team, ``NotFound`` for everybody else and where no code is attached.
     """
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None or not (
@@ -96,5 +96,5 @@ def find_code(session: Session, submission_id: str, account: Account) -> tuple[S
 
 
 def newest_code_of(session: Session, submission: Submission) -> CodeAttachment | None:
-    """The code that is attached to a submission."""
+    """The code attached to a submission last, or None."""
     return code_attachments.newest_code(session, submission.ref)

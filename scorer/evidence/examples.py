@@ -1,4 +1,4 @@
-"""Example images of evidence: which images a finding names, and sheets of them."""
+"""Example images of evidence: the pairs of images that findings name, in groups, and sheets of them as PNG."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,71 +15,71 @@ from scorer.errors import NotFound
 from scorer.evidence.images import entry_images, entry_listing, listing_of, png_of, reference_images
 
 NEAR_DUPLICATE_GROUPS = ("near-copies", "thumbnail-copies", "partly-copied")
+SET_PREFIX_LENGTH = 8
+"""Characters of a reference set's SHA-256 before the names of its images."""
+GONE = 128
+"""The grey level that stands for an image which is no longer stored."""
 MAX_PAIRS = 8
-"""Pairs of a group: as many as fit on a screen."""
+"""Pairs shown of a group: as many as fit on a screen."""
 
 
 @dataclass(frozen=True)
 class ExamplePair:
-    """An image of the entry and what it is near to: a reference image (``set_`` is the beginning of its set's SHA-256),
-    or another image of the entry (None)."""
+    """An image of the entry and the image it is close to: a reference image (``set_`` is the beginning of its set's
+    SHA-256) or another image of the entry (None)."""
 
     image: str
     other: str
     distance: float
     set_: str | None = None
     mirrored: bool = False
-    """Whether it is near to the other one's mirror image."""
+    """Whether it is close to the other image's mirror image."""
 
 
 def example_groups(details: Mapping[str, Any], hidden: Collection[str] = ()) -> dict[str, Sequence[ExamplePair]]:
-    """The groups that there are images of, by the names that addresses give them: those of :data:`NEAR`, ``cell-1``
-    (the first cell), ``repeats``, ``identical`` (two images of each of its groups), ``mirrored-twins``. Without the
-    reference images of sets whose SHA-256 begins as one of ``hidden``."""
-    found = {name: _near(details.get(name.replace("-", "_"), ())) for name in NEAR_DUPLICATE_GROUPS}
+    """The groups of example pairs by the names that URLs use: those of :data:`NEAR_DUPLICATE_GROUPS`, ``cell-1`` (the
+    first cell), ``repeats``, ``identical`` (two images of each of its groups), ``mirrored-twins``.
+
+    Pairs with images of the reference sets in ``hidden`` (beginnings of SHA-256) are left out, and empty groups.
+    """
+    groups = {name: _reference_pairs(details.get(name.replace("-", "_"), ())) for name in NEAR_DUPLICATE_GROUPS}
     for cell in details.get("cells", ()):
-        found[f"cell-{cell['cell'] + 1}"] = _near(cell["examples"])
-    found["repeats"] = [ExamplePair(one, other, distance) for one, other, distance in details.get("repeats", ())]
-    found["identical"] = [ExamplePair(names[0], names[1], 0.0) for names in details.get("identical", ())]
-    turned = {frozenset(pair): pair for pair in details.get("mirrored_twins", ())}  # each is the other's
-    found["mirrored-twins"] = [ExamplePair(one, other, 0.0, mirrored=True) for one, other in turned.values()]
-    seen = {name: [each for each in group if each.set_ not in hidden][:MAX_PAIRS] for name, group in found.items()}
-    return {name: group for name, group in seen.items() if group}
+        groups[f"cell-{cell['cell'] + 1}"] = _reference_pairs(cell["examples"])
+    groups["repeats"] = [ExamplePair(one, other, distance) for one, other, distance in details.get("repeats", ())]
+    groups["identical"] = [ExamplePair(names[0], names[1], 0.0) for names in details.get("identical", ())]
+    mirrored = {frozenset(pair): pair for pair in details.get("mirrored_twins", ())}  # each pair is listed both ways
+    groups["mirrored-twins"] = [ExamplePair(one, other, 0.0, mirrored=True) for one, other in mirrored.values()]
+    visible = {name: [pair for pair in group if pair.set_ not in hidden][:MAX_PAIRS] for name, group in groups.items()}
+    return {name: group for name, group in visible.items() if group}
 
 
-def _near(examples: Sequence[Mapping[str, Any]]) -> list[ExamplePair]:
-    named = [(each, *each["reference"].partition("/")) for each in examples]
+def _reference_pairs(examples: Sequence[Mapping[str, Any]]) -> list[ExamplePair]:
+    named = [(example, *example["reference"].partition("/")) for example in examples]
     return [
-        ExamplePair(each["generated"], name, each["distance"], set_, each.get("mirrored", False))
-        for each, set_, _, name in named
+        ExamplePair(example["generated"], name, example["distance"], set_, example.get("mirrored", False))
+        for example, set_, _, name in named
     ]
-
-
-SET_PREFIX_LENGTH = 8
-"""Of a reference set's SHA-256, before the names of its images."""
-GONE = 128
-"""The grey that stands for an image that is not there any more."""
 
 
 def example_sheet(
     session: Session, blobs: Blobs, submission: Submission, evidence: Evidence, group: Sequence[ExamplePair]
 ) -> bytes:
-    """A PNG of pairs: the entry's images in the first row, below each what it is near to, mirrored where that is the
-    match. ``NotFound`` where the entry's zip is gone."""
+    """A PNG of pairs: the entry's images in the first row, the images they are close to in the second, mirrored where
+    that is the match. ``NotFound`` where the entry's zip is gone."""
     size = submission.competition.image_size
     try:
-        own = _by_name(blobs, submission, {name for each in group for name in _own_names(each)})
-    except NotFound:  # where a zip lies is nobody's to know
+        generated = _by_name(blobs, submission, {name for pair in group for name in _generated_names(pair)})
+    except NotFound:  # its message would name the blob's key
         raise NotFound("no-pictures", "The images of this entry are not stored any more.") from None
     sets = _sets_of(session, evidence)
-    others = {each.sha256[:SET_PREFIX_LENGTH]: _of_set(blobs, each, group, size) for each in sets}
-    above = [own.get(each.image, _gone(size)) for each in group]
-    below = [_below(each, own, others, size) for each in group]
+    references = {each.sha256[:SET_PREFIX_LENGTH]: _of_set(blobs, each, group, size) for each in sets}
+    above = [generated.get(pair.image, _gone(size)) for pair in group]
+    below = [_below(pair, generated, references, size) for pair in group]
     return png_of(np.concatenate([np.concatenate(above, axis=1), np.concatenate(below, axis=1)]))
 
 
-def _own_names(match: ExamplePair) -> Collection[str]:
-    return (match.image, match.other) if match.set_ is None else (match.image,)
+def _generated_names(pair: ExamplePair) -> Collection[str]:
+    return (pair.image, pair.other) if pair.set_ is None else (pair.image,)
 
 
 def _by_name(blobs: Blobs, submission: Submission, names: Collection[str]) -> dict[str, Images]:
@@ -94,23 +94,25 @@ def _sets_of(session: Session, evidence: Evidence) -> Sequence[ReferenceSet]:
 
 
 def _of_set(blobs: Blobs, set_: ReferenceSet, group: Sequence[ExamplePair], size: int) -> dict[str, Images]:
-    """The images that a group names of one reference set, by name; none where the set is gone."""
+    """The images of one reference set that a group names, by name; none where the set is gone."""
     wanted = {each.other for each in group if each.set_ == set_.sha256[:SET_PREFIX_LENGTH]}
     if not wanted:
         return {}
     try:
         names = listing_of(blobs, set_.blob_key, None).names
         places = {name: place for place, name in enumerate(names) if name in wanted}
-        found = reference_images(blobs, [set_], set(places.values()), size, ())
+        images = reference_images(blobs, [set_], set(places.values()), size, ())
     except NotFound:
         return {}
-    return {name: found[place] for name, place in places.items() if place in found}
+    return {name: images[place] for name, place in places.items() if place in images}
 
 
-def _below(match: ExamplePair, own: dict[str, Images], others: dict[str, dict[str, Images]], size: int) -> Images:
-    images = own if match.set_ is None else others.get(match.set_, {})
-    image = images.get(match.other, _gone(size))
-    return mirror_images(image[None])[0] if match.mirrored else image
+def _below(
+    pair: ExamplePair, generated: dict[str, Images], references: dict[str, dict[str, Images]], size: int
+) -> Images:
+    images = generated if pair.set_ is None else references.get(pair.set_, {})
+    image = images.get(pair.other, _gone(size))
+    return mirror_images(image[None])[0] if pair.mirrored else image
 
 
 def _gone(size: int) -> Images:

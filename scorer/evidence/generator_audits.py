@@ -1,4 +1,4 @@
-"""What came of an entry's generator: how far the work is, what it has found, and who may know."""
+"""Generator audits: their state, their result, who may see it, and recording it."""
 
 import io
 from collections.abc import Sequence
@@ -27,13 +27,15 @@ from scorer.submissions.access import find_with_rulings, is_own
 AuditState = Literal["waiting", "running", "refused", "failed", "done"]
 ImageGroup = Literal["train", "held_out", "generated"]
 IMAGE_GROUPS: tuple[ImageGroup, ...] = ("train", "held_out", "generated")
-"""Whose images were recovered: those that the generator may have learnt, those that it has not, and its own."""
+"""The kinds of recovered images: those the generator may have learnt, those it has not seen, and its own."""
 
 
 @dataclass(frozen=True)
 class AuditStatus:
-    """An entry's generator, and what came of it. ``recovery`` is there for those who may know what was found, and
-    ``refusal`` for whoever sees the generator."""
+    """An entry's generator and the state of its audit, as one person may see it.
+
+    ``refusal`` is for everybody who may see the generator, ``recovery`` only for those who may know the result.
+    """
 
     generator: GeneratorFile
     state: AuditState
@@ -44,12 +46,12 @@ class AuditStatus:
     faults: Sequence[str]
     recovery: Recovery | None
     former: Sequence[tuple[GeneratorFile, Recovery]]
-    """Earlier generators with what came of them, newest first; for those at the desk."""
+    """Earlier generators with their results, newest first; for reviewers and organizers."""
 
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What a worker has found out about a generator (METRICS A8)."""
+    """The result of an audit as it is recorded; docs/explanation/metrics.md#latent-recovery-metrics."""
 
     p_value: float | None
     gap: float | None
@@ -60,93 +62,96 @@ class AuditResult:
 
 
 def find_generator(session: Session, submission_id: str, account: Account) -> AuditStatus:
-    """An entry's generator, for its team and for those at the review desk; ``NotFound`` for others, and without one."""
+    """An entry's generator, for its team, reviewers and organizers; ``NotFound`` for others and where there is none."""
     submission, _ = find_with_rulings(session, submission_id, account)
-    found = audit_status(session, submission, account)
-    if found is None:
+    status = audit_status(session, submission, account)
+    if status is None:
         raise NotFound("no-generator", "No generator was handed in for this entry.")
-    return found
+    return status
 
 
 def audit_status(session: Session, submission: Submission, account: Account) -> AuditStatus | None:
-    """The generator that counts for an entry which this person may see."""
+    """The newest generator of an entry that this person may see, or None."""
     generator = rows.newest_generator(session, submission.ref)
     if generator is None:
         return None
     job = rows.newest_audit_job(session, generator.id)
-    came = rows.newest_recovery(session, generator.id)
-    inside = find_with_rulings(session, submission.id, account)[1]
-    may_know = came is not None and came.refusal is None and (inside or team_sees_findings(session, submission))
+    recovery = rows.newest_recovery(session, generator.id)
+    reviews = find_with_rulings(session, submission.id, account)[1]
+    has_result = recovery is not None and recovery.refusal is None
+    may_know = has_result and (reviews or team_sees_findings(session, submission))
     waiting = job is not None and job.state == JobState.WAITING
     return AuditStatus(
         generator=generator,
-        state=_state(job, came),
-        stage=job.stage if job is not None and came is None else None,
-        fraction=job.fraction if job is not None and came is None else None,
+        state=_state(job, recovery),
+        stage=job.stage if job is not None and recovery is None else None,
+        fraction=job.fraction if job is not None and recovery is None else None,
         queue_position=job_queue.position_of(session, job) if job is not None and waiting else None,
-        refusal=came.refusal if came is not None else None,
-        faults=(came.faults or ()) if came is not None else (),
-        recovery=came if may_know else None,
-        former=rows.former_recoveries(session, generator) if inside else (),
+        refusal=recovery.refusal if recovery is not None else None,
+        faults=(recovery.faults or ()) if recovery is not None else (),
+        recovery=recovery if may_know else None,
+        former=rows.former_recoveries(session, generator) if reviews else (),
     )
 
 
-def _state(job: Job | None, came: Recovery | None) -> AuditState:
-    if came is not None:
-        return "done" if came.refusal is None else "refused"
+def _state(job: Job | None, recovery: Recovery | None) -> AuditState:
+    if recovery is not None:
+        return "done" if recovery.refusal is None else "refused"
     if job is not None and job.state in UNFINISHED:
         return "running" if job.state == JobState.RUNNING else "waiting"
     return "failed"
 
 
 def team_sees_findings(session: Session, submission: Submission) -> bool:
-    """Whether an entry's team knows what its generator holds: once the final board is published, or somebody has ruled
-    on the entry."""
+    """Whether an entry's team may see the result of its generator's audit: once the final board is published, or there
+    is a ruling on the entry."""
     return competitions.is_published(session, submission.competition_id) or team_sees_evidence(session, submission)
 
 
 def pairs_key(session: Session, submission_id: str, group: ImageGroup, account: Account) -> str:
-    """The blob with the pairs of a group, for whoever may look at them; held-out photographs are shown to organizers
-    alone. ``NotFound`` otherwise."""
-    found = find_generator(session, submission_id, account)
+    """The blob key of the pairs of a group, if this person may see them; held-out images are shown only to organizers.
+    ``NotFound`` otherwise."""
+    recovery = find_generator(session, submission_id, account).recovery
     hidden = group == "held_out" and not is_organizer(account)
-    if found.recovery is None or found.recovery.arrays_key is None or hidden:
+    if recovery is None or recovery.arrays_key is None or hidden:
         raise NotFound("no-recovered", "There are no recovered images of this entry for you to see.")
-    return found.recovery.arrays_key
+    return recovery.arrays_key
 
 
-def verdict_of(came: Recovery) -> Verdict:
-    """What the numbers say by the limits of now (METRICS A8): ``inconclusive`` where the search did not find what the
-    generator itself has made, ``copies`` if training images are made so much better than fresh ones that chance does
-    not explain it."""
-    if came.recovered_share is not None and came.recovered_share < MIN_SHARE_FOUND:
+def verdict_of(recovery: Recovery) -> Verdict:
+    """The verdict on an audit's numbers by today's limits; docs/explanation/metrics.md#latent-recovery-metrics.
+
+    ``inconclusive`` where the search did not recover the generator's own images, ``copies`` if training images are
+    recovered so much better than held-out ones that chance does not explain it, else ``no-sign``.
+    """
+    if recovery.recovered_share is not None and recovery.recovered_share < MIN_SHARE_FOUND:
         return "inconclusive"
-    return "copies" if came.p_value is not None and is_overfitted(came.p_value, came.gap) else "no-sign"
+    return "copies" if recovery.p_value is not None and is_overfitted(recovery.p_value, recovery.gap) else "no-sign"
 
 
 def pairs_sheet(arrays: bytes, group: ImageGroup) -> bytes:
-    """A PNG of a group's pairs: targets in the first row, below each what was recovered. ``NotFound`` for none."""
-    with np.load(io.BytesIO(arrays), allow_pickle=False) as kept:
+    """A PNG of a group's pairs: targets in the first row, recovered images in the second. ``NotFound`` without any."""
+    with np.load(io.BytesIO(arrays), allow_pickle=False) as stored:
         names = f"pairs.{group}.target", f"pairs.{group}.recovered"
-        if any(name not in kept for name in names):
+        if any(name not in stored for name in names):
             raise NotFound("no-recovered", "No images of this kind were looked for.")
-        rows = [np.concatenate(list(kept[name]), axis=1) for name in names]
+        rows = [np.concatenate(list(stored[name]), axis=1) for name in names]
     return png_of(np.concatenate(rows))
 
 
-def record_audit(session: Session, claim: leases.Claim, found: AuditResult, *, now: datetime) -> bool:
-    """Keep what was found, once; False when the job was no longer that worker's."""
+def record_audit(session: Session, claim: leases.Claim, result: AuditResult, *, now: datetime) -> bool:
+    """Record an audit's result and finish its job; False if the claim no longer holds the job."""
     if not leases.finish_job(session, claim, now):
         return False
-    session.add(Recovery(job_id=claim.job_id, generator_id=claim.generator_id, created_at=now, **vars(found)))
+    session.add(Recovery(job_id=claim.job_id, generator_id=claim.generator_id, created_at=now, **vars(result)))
     return True
 
 
 def record_refusal(
     session: Session, claim: leases.Claim, error: Invalid | TooLarge, provenance: dict[str, Any], *, now: datetime
 ) -> bool:
-    """Say why a file cannot be used, and tell whoever can hand in another; False when the job was no longer that
-    worker's."""
+    """Record why a file cannot be used, and notify those who can upload another; False if the claim no longer holds the
+    job."""
     if not leases.finish_job(session, claim, now):
         return False
     faults = list(error.faults[:10])
@@ -167,7 +172,7 @@ def record_refusal(
 
 
 def _notify_refusal(session: Session, generator: GeneratorFile, why: str, now: datetime) -> None:
-    """Tell the team, or the organizer who handed it in."""
+    """Notify the team, or the organizer who uploaded the file."""
     submission = session.get_one(Submission, generator.submission_ref)
     author = generator.author
     subject = f"The generator of {submission.file_name} cannot be used"

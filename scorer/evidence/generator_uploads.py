@@ -1,5 +1,7 @@
-"""Handing in the generator behind an entry: its team does, or an organizer. Nothing here looks into the file: that is
-for a fenced process of a worker (:mod:`worker.evidence.generator_audit`)."""
+"""Uploads of the generator behind an entry, by its team or an organizer.
+
+Nothing here reads the file: only a sandboxed process of a worker does (:mod:`worker.evidence.generator_audit`).
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,19 +23,19 @@ from scorer.submissions.access import find_visible as find_submission
 from scorer.submissions.access import is_own
 
 MAX_UPLOADS_A_DAY = 5
-"""Files that a team may hand in for one entry on a UTC day: each costs a worker minutes."""
+"""Files that a team may upload for one entry on a UTC day, because each costs a worker minutes."""
 
 
 @dataclass(frozen=True)
 class DeclaredLatent:
-    """What is said of a generator: it takes vectors of so many numbers, each standard normal or uniform on [-1, 1]."""
+    """The latent space as declared at the upload: its dimension, and standard normal or uniform on [-1, 1]."""
 
     dimension: int
     distribution: Distribution
 
 
 def require_generator_change(session: Session, submission_id: str, account: Account, now: datetime) -> Submission:
-    """The entry whose generator this person may hand in now: their own team's until the final board is published,
+    """The entry, if this person may upload its generator now: their own team's until the final board is published, for
     organizers any. ``NotFound``, ``Conflict`` or ``TooMany`` otherwise."""
     submission = find_submission(session, submission_id, account)
     if submission.imported:
@@ -63,9 +65,11 @@ def accept_generator(
     account: Account,
     now: datetime,
 ) -> GeneratorFile:
-    """Take a received file as an entry's generator, in place of earlier ones, and have images recovered with it; what
-    is drawn for that follows from the random ``seed``. The same file again is the one that is there already, unless
-    work on that has failed."""
+    """Accept a received file as an entry's generator, in place of earlier ones, and queue its audit.
+
+    The audit's random draws follow from ``seed``. If the same file with the same latent space is already there, that
+    one is returned, unless its audit has failed.
+    """
     submission = find_submission(session, submission_id, account)
     submissions.lock_submission(session, submission.ref)
     earlier = rows.newest_generator(session, submission.ref)
@@ -73,7 +77,7 @@ def accept_generator(
         return earlier
     require_generator_change(session, submission_id, account, now)
     rows.cancel_work(session, submission.ref, now)
-    kept = GeneratorFile(
+    generator = GeneratorFile(
         submission_ref=submission.ref,
         bytes=received.bytes,
         sha256=received.sha256,
@@ -83,20 +87,20 @@ def accept_generator(
         created_at=now,
         **vars(declared),
     )
-    session.add(kept)
+    session.add(generator)
     session.flush()
-    leases.add_job(session, Queue.RECOVER, submission=submission, private=True, generator_id=kept.id, now=now)
+    leases.add_job(session, Queue.RECOVER, submission=submission, private=True, generator_id=generator.id, now=now)
     if not is_own(session, submission, account):
-        handed = {"sha256": kept.sha256, "bytes": kept.bytes, **vars(declared)}
+        uploaded = {"sha256": generator.sha256, "bytes": generator.bytes, **vars(declared)}
         audit_log.record_action(
-            session, "generator.handed-in", f"submission:{submission.id}", actor=account, now=now, after=handed
+            session, "generator.handed-in", f"submission:{submission.id}", actor=account, now=now, after=uploaded
         )
-    return kept
+    return generator
 
 
 def _is_same(earlier: GeneratorFile, received: ReceivedBlob, declared: DeclaredLatent) -> bool:
-    said = all(getattr(earlier, name) == value for name, value in vars(declared).items())
-    return said and earlier.sha256 == received.sha256
+    same_latent = all(getattr(earlier, name) == value for name, value in vars(declared).items())
+    return same_latent and earlier.sha256 == received.sha256
 
 
 def _has_failed(session: Session, generator: GeneratorFile) -> bool:

@@ -1,5 +1,4 @@
-"""Single images out of the zips that an entry and the references came in: what people look at, never what is
-measured."""
+"""Single images out of the zips of entries and reference sets, for people to look at; never for measuring."""
 
 import io
 from collections.abc import Collection, Mapping, Sequence
@@ -21,20 +20,20 @@ from scorer.submissions.files import stored_zip
 
 @lru_cache(maxsize=32)
 def listing_of(blobs: Blobs, key: str, spec: ImageSpec | None) -> Listing:
-    """The directory of an entry's zip, or of a reference set's (``spec`` is None): both never change, and a large one
-    takes a while."""
+    """The directory of an entry's zip or, with ``spec`` None, of a reference set's. Cached, because zips never change
+    and large directories take long to read."""
     with blobs.open(key) as file:
         return list_references(file) if spec is None else list_images(file, spec)
 
 
 def entry_listing(blobs: Blobs, submission: Submission) -> Listing:
-    """The directory of an entry's zip; ``NotFound`` where it has none."""
+    """The directory of an entry's zip; ``NotFound`` where the entry has no zip."""
     return listing_of(blobs, stored_zip(submission).key, _spec_of(submission))
 
 
 def entry_images(blobs: Blobs, submission: Submission, places: Collection[int]) -> dict[int, Images]:
-    """Some of an entry's images by their places, (size, size, 3) uint8 each; without those that are not there.
-    ``NotFound`` where the zip is gone."""
+    """Some of an entry's images by index, (size, size, 3) uint8 each; missing indices are left out. ``NotFound`` where
+    the zip is gone."""
     listing = entry_listing(blobs, submission)
     with blobs.open(stored_zip(submission).key) as file:
         return select_images(file, listing, places, _spec_of(submission).size)
@@ -43,23 +42,23 @@ def entry_images(blobs: Blobs, submission: Submission, places: Collection[int]) 
 def reference_images(
     blobs: Blobs, sets: Sequence[ReferenceSet], wanted: Collection[int], size: int, hidden: Collection[int]
 ) -> dict[int, Images]:
-    """Reference images by their places in all ``sets``, one set after the other; without the ``hidden`` sets."""
-    found: dict[int, Images] = {}
+    """Reference images by their indices in the concatenation of all ``sets``, without those of the ``hidden`` sets."""
+    images: dict[int, Images] = {}
     first = 0
-    for each in sets:
-        listing = listing_of(blobs, each.blob_key, None)
-        here = {place - first for place in wanted} if each.id not in hidden else set()
-        with blobs.open(each.blob_key) as file:
-            found |= {
-                first + place: image for place, image in select_reference_images(file, listing, here, size).items()
+    for set_ in sets:
+        listing = listing_of(blobs, set_.blob_key, None)
+        places = {place - first for place in wanted} if set_.id not in hidden else set()
+        with blobs.open(set_.blob_key) as file:
+            images |= {
+                first + place: image for place, image in select_reference_images(file, listing, places, size).items()
             }
         first += len(listing.members)
-    return found
+    return images
 
 
 def hidden_sets(session: Session, submission: Submission, account: Account) -> set[int]:
-    """The reference sets whose images this person may not see: all that participants may not train on, for whoever is
-    no organizer."""
+    """The ids of the reference sets whose images this person may not see: none for organizers, for others all that
+    participants may not train on."""
     if is_organizer(account):
         return set()
     attached = competitions.references_of(session, submission.competition_id)
@@ -67,7 +66,7 @@ def hidden_sets(session: Session, submission: Submission, account: Account) -> s
 
 
 def sets_of(session: Session, provenance: Mapping[str, str]) -> Sequence[ReferenceSet]:
-    """The reference sets that a measurement with this provenance was compared with, in order."""
+    """The reference sets that a measurement with this provenance was made against, in order."""
     preparation = competitions.preparation_by_key(session, provenance.get("reference", ""))
     return [] if preparation is None else competitions.reference_sets(session, preparation.reference_set_ids)
 

@@ -1,4 +1,4 @@
-"""Evidence of entries, from the job that finds it to the row: ``ask``, ``record``."""
+"""Recording of evidence: writes the row when a worker's job is done."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ from scorer.jobs import leases
 
 @dataclass(frozen=True)
 class NewEvidence:
-    """What a worker has found of a submission on a track, beside one measurement."""
+    """The evidence of a submission on a track, beside one measurement."""
 
     preparation_id: int
     measurement_id: int
@@ -20,15 +20,15 @@ class NewEvidence:
     findings: list[dict[str, Any]]
     details: dict[str, Any]
     numbers: dict[str, Any]
-    """The table's columns of numbers, by name."""
+    """The table's columns of quantities, by name."""
     provenance: dict[str, Any]
 
 
-def record_evidence(session: Session, claim: leases.Claim, examined: NewEvidence, *, now: datetime) -> bool:
-    """Keep evidence, once; False when the job was no longer that worker's."""
+def record_evidence(session: Session, claim: leases.Claim, evidence: NewEvidence, *, now: datetime) -> bool:
+    """Record evidence and finish its job; False if the claim no longer holds the job."""
     if not leases.finish_job(session, claim, now):
         return False
-    row = vars(examined).copy()
+    row = vars(evidence).copy()
     session.add(
         Evidence(
             job_id=claim.job_id,

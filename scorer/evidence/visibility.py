@@ -1,5 +1,8 @@
-"""Who sees which evidence of an entry: all at the desk; everybody once the final board is published; images of the
-entry its team and the desk alone, and those of reference sets that participants may not have, organizers alone."""
+"""Visibility of evidence: who may see which evidence of an entry.
+
+Reviewers and organizers see it at any time, everybody once the final board is published. Images of the entry are shown
+only to its team, reviewers and organizers; images of reference sets that participants may not have, only to organizers.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,25 +29,25 @@ class VisibleEvidence:
     track: TrackKind
     evidence: Evidence | None
     job: Job | None
-    """The newest work on it."""
+    """The newest evidence job."""
     outdated: bool
-    """Whether it is of an earlier measurement than the newest."""
+    """Whether the evidence belongs to an earlier measurement than the newest."""
     signs: Sequence[Sign]
     groups: Mapping[str, Sequence[ExamplePair]]
     inside: bool
-    """Whether this person sits at the desk."""
+    """Whether this person may review the entry."""
 
     @property
     def state(self) -> str:
-        """``waiting``, ``running``, ``failed``, ``done``, or ``none`` where nobody has asked for evidence."""
+        """``waiting``, ``running``, ``failed``, ``done``, or ``none`` where there is neither a job nor evidence."""
         if self.job is not None and self.job.state in UNFINISHED | {JobState.FAILED}:
             return self.job.state
         return "none" if self.evidence is None else "done"
 
 
 def require_visible(session: Session, submission_id: str, account: Account | None) -> Submission:
-    """An entry whose evidence this person may see. ``NotFound`` otherwise: before the final board is published, to all
-    but the desk."""
+    """An entry whose evidence this person may see. ``NotFound`` otherwise: before the final board is published, for all
+    but its reviewers."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise unknown_submission(submission_id)
@@ -58,21 +61,21 @@ def require_visible(session: Session, submission_id: str, account: Account | Non
 def visible_evidence(
     session: Session, submission: Submission, kind: TrackKind, account: Account | None
 ) -> VisibleEvidence:
-    """The evidence of an entry on its public or private track, for somebody who may see it at all."""
+    """The evidence of an entry on its public or private track, for a person who has passed :func:`require_visible`."""
     track = competitions.tracks_of(session, submission.competition_id)[kind]
-    found = rows.newest_evidence(session, submission.ref, track.id)
-    measured = submissions.newest_measurement(session, submission.ref, track.id)
+    evidence = rows.newest_evidence(session, submission.ref, track.id)
+    measurement = submissions.newest_measurement(session, submission.ref, track.id)
     inside = _may_review(session, submission, account)
     groups: Mapping[str, Sequence[ExamplePair]] = {}
-    if found is not None and account is not None and (inside or is_own(session, submission, account)):
-        groups = example_groups(found.details, _hidden(session, submission, account))
+    if evidence is not None and account is not None and (inside or is_own(session, submission, account)):
+        groups = example_groups(evidence.details, _hidden(session, submission, account))
     return VisibleEvidence(
         submission=submission,
         track=kind,
-        evidence=found,
+        evidence=evidence,
         job=rows.newest_evidence_job(session, submission.ref, track.id),
-        outdated=found is not None and measured is not None and found.measurement_id != measured.id,
-        signs=_signs(submission, found) if found is not None else (),
+        outdated=evidence is not None and measurement is not None and evidence.measurement_id != measurement.id,
+        signs=_signs(submission, evidence) if evidence is not None else (),
         groups=groups,
         inside=inside,
     )
@@ -82,9 +85,9 @@ def _may_review(session: Session, submission: Submission, account: Account | Non
     return account is not None and may_review(session, submission.competition_id, account)
 
 
-def _signs(submission: Submission, found: Evidence) -> Sequence[Sign]:
-    numbers = {column.key: getattr(found, column.key) for column in Evidence.__table__.columns}
-    return signs_of(numbers, submission.competition.image_count)
+def _signs(submission: Submission, evidence: Evidence) -> Sequence[Sign]:
+    quantities = {column.key: getattr(evidence, column.key) for column in Evidence.__table__.columns}
+    return signs_of(quantities, submission.competition.image_count)
 
 
 def _hidden(session: Session, submission: Submission, account: Account) -> set[str]:
